@@ -1,0 +1,202 @@
+"""The lab's records: one documented, versioned schema for everything a results folder holds.
+
+Units are in the names: ``_s`` seconds, ``_kib`` kibibytes, ``_bytes`` bytes; counts have no suffix.
+Times are wall-clock UTC in ISO 8601. A value that could not be measured is ``None``, never zero.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION = 1
+"""Raised when a field changes meaning or disappears; new optional fields do not raise it."""
+
+Status = Literal["ok", "failed", "timeout", "invalid"]
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Allocator(_Row):
+    """A library that provides malloc, as found on this machine (or not)."""
+
+    name: str = Field(description="catalogue name: glibc, freestone, mimalloc, jemalloc, tcmalloc, tbb, ...")
+    title: str = Field(description="how people write it, e.g. 'TBB malloc'")
+    version: str | None = None
+    file: str | None = Field(None, description="real path of the file that provides malloc; None when absent")
+    build_id: str | None = Field(None, description="GNU build-id of that file, lower-case hex")
+    preload: list[str] = Field(default_factory=list, description="what LD_PRELOAD holds, in order")
+    origin: str = Field("", description="where it came from: 'package libjemalloc2', 'built here', 'system libc'")
+    available: bool = True
+    reason: str | None = Field(None, description="why it is not available, and how to get it")
+
+
+class Configuration(_Row):
+    """An allocator with its settings: what one arm of an experiment runs under."""
+
+    name: str = Field(description="unique within the experiment; the allocator's name when nothing is set")
+    allocator: Allocator
+    environment: dict[str, str] = Field(default_factory=dict, description="settings added to the program's environment")
+
+
+class Workload(_Row):
+    """What is measured: a command, where it runs and with which environment."""
+
+    name: str
+    command: list[str]
+    environment: dict[str, str] = Field(default_factory=dict)
+    directory: str | None = None
+
+
+class Machine(_Row):
+    """The machine is part of the result (law 11); results of different ``id`` are never pooled."""
+
+    id: str = Field(description="hash of the facts that make results incomparable when they differ")
+    facts: dict[str, str | int | float | bool | None] = Field(
+        default_factory=dict,
+        description="cpu, cores, caches, governor, turbo, kernel, page size, THP, mTHP, overcommit, cgroup limits, libc",
+    )
+
+
+class EntryPoint(_Row):
+    """Where one entry point of the heap interface was found, from inside a process."""
+
+    symbol: str
+    file: str
+    build_id: str | None = None
+
+
+class ProcessProof(_Row):
+    """One program image of the measured tree and who served its memory."""
+
+    pid: int
+    parent: int
+    exe: str
+    exe_build_id: str | None = None
+    proved: bool
+    reason: str | None = Field(None, description="why not proved, one line")
+    entries: list[EntryPoint] = Field(default_factory=list, description="malloc, calloc, realloc, free")
+    strays: list[str] = Field(default_factory=list, description="loaded objects bound to another provider, 'object: file'")
+    end_rss_kib: int | None = None
+
+
+class Proof(_Row):
+    """The verdict of law 1 over a whole trial."""
+
+    valid: bool
+    reason: str | None = None
+    census: Literal["perf", "rehearsal", "none"] = "none"
+    processes: list[ProcessProof] = Field(default_factory=list)
+
+
+class Sample(_Row):
+    """One point of the resident-set series of the process tree."""
+
+    at_s: float
+    rss_kib: int
+    processes: int
+
+
+class Metrics(_Row):
+    """What one trial cost. CPU times, faults and switches cover the whole tree of waited-for processes."""
+
+    wall_s: float
+    user_s: float
+    sys_s: float
+    peak_rss_kib: int | None = Field(None, description="largest single process (ru_maxrss, launcher's floor excluded by design)")
+    tree_peak_rss_kib: int | None = Field(None, description="largest sampled sum over the tree")
+    end_rss_kib: int | None = Field(None, description="resident set of the first process as it exited, from the witness")
+    minor_faults: int | None = Field(None, description="ru_minflt: traps and populated pages alike")
+    major_faults: int | None = None
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
+    counters: dict[str, int] = Field(default_factory=dict, description="hardware counters where the machine has them")
+    series: list[Sample] = Field(default_factory=list)
+
+
+class Output(_Row):
+    """What the program said; kept small. A digest tells whether two trials said the same."""
+
+    stdout_bytes: int = 0
+    stdout_sha256: str = ""
+    stderr_bytes: int = 0
+    stderr_tail: str = ""
+
+
+class TrialRecord(_Row):
+    """One workload under one configuration, once."""
+
+    schema_version: int = SCHEMA_VERSION
+    experiment: str
+    workload: str
+    configuration: str
+    round: int = Field(description="from 0")
+    position: int = Field(description="place within the round, from 0")
+    repeat: int = Field(0, description="1 for the second run of the baseline in a round (the A/A comparison)")
+    started_at: str
+    status: Status
+    reason: str | None = Field(None, description="one line when the status is not ok")
+    exit_code: int | None = None
+    signal: int | None = None
+    metrics: Metrics | None = None
+    output: Output | None = None
+    proof: Proof
+
+
+class Experiment(_Row):
+    """The head of a results folder."""
+
+    schema_version: int = SCHEMA_VERSION
+    id: str
+    created_at: str
+    freestone_version: str
+    command_line: list[str]
+    machine: Machine
+    workloads: list[Workload]
+    configurations: list[Configuration]
+    baseline: str = Field(description="name of a configuration")
+    rounds: int
+    seed: int
+    timeout_s: float | None = None
+    time_budget_s: float | None = None
+
+
+class Ratio(_Row):
+    """A configuration against the baseline, paired within rounds."""
+
+    value: float = Field(description="geometric mean over rounds of configuration / baseline")
+    low: float = Field(description="lower end of the bootstrap 95 % interval")
+    high: float
+    pairs: int
+    different: bool = Field(description="the interval leaves out 1 (and does not lie inside the noise floor)")
+
+
+class Cell(_Row):
+    """One configuration on one workload: medians, counts of trials, ratios to the baseline by metric name."""
+
+    workload: str
+    configuration: str
+    status: Status
+    reason: str | None = None
+    trials_ok: int
+    trials_total: int
+    median: dict[str, float] = Field(default_factory=dict, description="metric field name -> median over ok trials")
+    ratio: dict[str, Ratio] = Field(default_factory=dict)
+    note: str | None = Field(None, description="e.g. 'output differs from the baseline's'")
+
+
+class Summary(_Row):
+    """What the statistics say of an experiment's records. Re-computable from them at any time."""
+
+    schema_version: int = SCHEMA_VERSION
+    experiment: str
+    baseline: str
+    rounds_complete: int
+    cells: list[Cell]
+    noise: dict[str, dict[str, Ratio]] = Field(
+        default_factory=dict, description="workload -> metric -> A/A ratio (baseline's second run / first run)"
+    )
+    headline: str = Field(description="one sentence: which allocator is best for what, and whether it is real")
