@@ -1,0 +1,305 @@
+"""What a program file says about itself before it runs: static or not, whose libc, whose malloc.
+
+Everything here is read, never executed. A file that is damaged, truncated or hostile yields facts with unknowns,
+not an exception, and no table is walked entry by entry in Python, so executables of hundreds of megabytes take
+milliseconds.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+import struct
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from elftools.elf.elffile import ELFFile
+
+Libc = Literal["glibc", "musl", "unknown"]
+
+HEAP_ENTRIES = ("malloc", "calloc", "realloc", "free")
+"""What an allocator must define to serve a program."""
+
+# Allocators that live in a program under a prefix: the program calls them by these names, so its malloc (which a
+# preload replaces) is not where its memory comes from.
+_PREFIXED = {
+    "_rjem_malloc": "jemalloc",
+    "_rjem_mallocx": "jemalloc",
+    "je_malloc": "jemalloc",
+    "je_mallocx": "jemalloc",
+    "mi_malloc": "mimalloc",
+    "mi_malloc_aligned": "mimalloc",
+    "tc_malloc": "tcmalloc",
+    "rpmalloc": "rpmalloc",
+    "rpaligned_alloc": "rpmalloc",
+    "sn_malloc": "snmalloc",
+    "sn_rust_alloc": "snmalloc",
+    "scalable_malloc": "TBB malloc",
+    "scudo_malloc": "scudo",
+    "h_malloc": "hardened_malloc",
+}
+
+# The same allocators in stripped files: text that only their own code prints.
+_MARKERS = {
+    b"<jemalloc>: ": "jemalloc",
+    b"mimalloc: warning: ": "mimalloc",
+    b"mimalloc: error: ": "mimalloc",
+    b"tcmalloc: large alloc ": "tcmalloc",
+    b"TBBmalloc: ": "TBB malloc",
+    b"fatal allocator error: ": "hardened_malloc",
+    b"Scudo ERROR: ": "scudo",
+}
+
+_LINKED = {
+    "libmimalloc": "mimalloc",
+    "libjemalloc": "jemalloc",
+    "libtcmalloc": "tcmalloc",
+    "libtbbmalloc": "TBB malloc",
+    "libsnmalloc": "snmalloc",
+    "librpmalloc": "rpmalloc",
+    "libhardened_malloc": "hardened_malloc",
+    "libfreestone": "libfreestone",
+}
+
+# CPython 3.13 and later compile mimalloc in and use it only when told to (free-threaded builds always do), so its
+# presence says nothing about the interpreter's malloc.
+_CPYTHON = b"PYTHONMALLOC"
+
+_SHN_UNDEF = 0
+_SYMBOL_LAYOUT = {64: (24, 6), 32: (16, 14)}  # size of an entry, offset of st_shndx within it
+
+
+@dataclass(frozen=True, slots=True)
+class ElfFacts:
+    """Facts about one file. ``None`` means "not so" for names and "not known" for what could not be read."""
+
+    path: Path
+    is_elf: bool = False
+    static: bool = False
+    """A program that loads no shared library: nothing can be preloaded into it."""
+    interpreter: str | None = None
+    """The dynamic loader it asks for (``PT_INTERP``)."""
+    libc: Libc | None = None
+    own_malloc: str | None = None
+    """Why its memory would not come from a preloaded malloc, e.g. ``embeds jemalloc (_rjem_malloc)``."""
+    linked_allocator: str | None = None
+    """An allocator it is linked against as a shared library; a preload comes before it."""
+    exports: tuple[str, ...] = ()
+    """Which of :data:`HEAP_ENTRIES` its dynamic symbol table defines."""
+    needed: tuple[str, ...] = ()
+    soname: str | None = None
+    build_id: str | None = None
+    machine: str | None = None
+    """ELF machine and class, e.g. ``x86_64 64-bit``; two files can share a process only if it is the same."""
+    setuid: bool = False
+    """Set-user-id or set-group-id: the loader ignores preloads for whoever is not that user already."""
+    file_capabilities: bool = False
+    """Carries ``security.capability``: the loader ignores preloads."""
+    script_interpreter: str | None = None
+    script_argument: str | None = None
+    damage: str | None = None
+    """What stopped the reading of an ELF file, one line."""
+
+
+def inspect(path: str | os.PathLike[str]) -> ElfFacts:
+    """Read the facts of a file. Never raises: what cannot be read has ``is_elf`` False or says its ``damage``."""
+    facts = ElfFacts(path=Path(path))
+    try:
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return replace(facts, damage="not a regular file")
+            facts = replace(
+                facts,
+                setuid=bool(status.st_mode & (stat.S_ISUID | stat.S_ISGID)),
+                file_capabilities=_has_capabilities(path),
+            )
+            if status.st_size == 0:
+                return facts
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                return _read(facts, content)
+    except OSError as error:
+        return replace(facts, damage=error.strerror or str(error))
+
+
+def _has_capabilities(path: str | os.PathLike[str]) -> bool:
+    try:
+        return bool(os.getxattr(path, "security.capability"))
+    except OSError:
+        return False
+
+
+def _read(facts: ElfFacts, content: mmap.mmap) -> ElfFacts:
+    if content[:2] == b"#!":
+        words = content[2:258].split(b"\n", 1)[0].split(None, 1)
+        names = [word.decode("utf-8", "replace").strip() for word in words]
+        return replace(
+            facts,
+            script_interpreter=names[0] if names else None,
+            script_argument=names[1] if len(names) > 1 else None,
+        )
+    if content[:4] != b"\x7fELF":
+        return facts
+    try:
+        return _Image(content).facts(replace(facts, is_elf=True))
+    except Exception as error:  # noqa: BLE001 - pyelftools raises whatever its parser meets in a damaged file
+        return replace(facts, is_elf=True, damage=f"damaged ELF file ({type(error).__name__})")
+
+
+class _Image:
+    """An ELF file in memory, asked one question at a time."""
+
+    def __init__(self, content: mmap.mmap) -> None:
+        self.content = content
+        stream: BinaryIO = content  # type: ignore[assignment]  # an mmap reads and seeks like a file
+        self.elf = ELFFile(stream)
+        self.segments: list[Any] = list(self.elf.iter_segments())
+        self.dynamic: Any = next((s for s in self.segments if s["p_type"] == "PT_DYNAMIC"), None)
+        self.sections: dict[str, Any] = {}
+        for section in self.elf.iter_sections():
+            self.sections.setdefault(section.name, section)
+
+    def facts(self, facts: ElfFacts) -> ElfFacts:
+        tags = list(self.dynamic.iter_tags()) if self.dynamic is not None else []
+        interpreter = next((s.get_interp_name() for s in self.segments if s["p_type"] == "PT_INTERP"), None)
+        needed = tuple(str(tag.needed) for tag in tags if tag.entry.d_tag == "DT_NEEDED")
+        # DF_1_PIE tells a static position-independent program from a shared library: neither has an interpreter.
+        pie = any(tag.entry.d_tag == "DT_FLAGS_1" and tag.entry.d_val & 0x08000000 for tag in tags)
+        kind = self.elf["e_type"]
+        static = interpreter is None and not needed and (kind == "ET_EXEC" or (kind == "ET_DYN" and pie))
+        exports = tuple(self._defined(".dynsym", HEAP_ENTRIES))
+        linked = next((title for name in needed for stem, title in _LINKED.items() if name.startswith(stem)), None)
+        machine = f"{str(self.elf['e_machine']).removeprefix('EM_').lower()} {self.elf.elfclass}-bit"
+        return replace(
+            facts,
+            static=static,
+            interpreter=interpreter,
+            libc=self._libc(interpreter, needed, static),
+            own_malloc=self._own_malloc(exports, linked, static),
+            linked_allocator=linked,
+            exports=exports,
+            needed=needed,
+            soname=next((str(tag.soname) for tag in tags if tag.entry.d_tag == "DT_SONAME"), None),
+            build_id=self._build_id(),
+            machine=machine,
+        )
+
+    def _libc(self, interpreter: str | None, needed: Iterable[str], static: bool) -> Libc | None:
+        name = os.path.basename(interpreter or "")
+        names = (name, *needed)
+        if any(n.startswith(("ld-musl", "libc.musl")) for n in names):
+            return "musl"
+        if any(n.startswith("ld-linux") or n == "libc.so.6" for n in names):
+            return "glibc"
+        if interpreter is not None:
+            return "unknown"
+        if static:
+            # glibc's start files leave this note in every program linked with them; musl's leave none.
+            return "glibc" if ".note.ABI-tag" in self.sections else "unknown"
+        return None
+
+    def _own_malloc(self, exports: tuple[str, ...], linked: str | None, static: bool) -> str | None:
+        if any(name in self.sections for name in (".note.go.buildid", ".go.buildinfo", ".gopclntab")):
+            return "the Go runtime's heap"
+        if "malloc" in exports:
+            return "exports malloc"
+        for symbol in self._defined(".symtab", ("malloc", *_PREFIXED)):
+            if symbol == "malloc":
+                # In a static program libc's own malloc is here; it is the program's only heap, and a fact already told
+                # by `static`.
+                if not static:
+                    return "defines malloc"
+            elif self._in_use(_PREFIXED[symbol]):
+                return f"embeds {_PREFIXED[symbol]} ({symbol})"
+        for marker, title in _MARKERS.items():
+            if title != linked and self._contains(marker) and self._in_use(title):
+                return f"embeds {title} (its messages are in the file)"
+        return None
+
+    def _in_use(self, title: str) -> bool:
+        return title != "mimalloc" or not self._contains(_CPYTHON)
+
+    def _contains(self, text: bytes) -> bool:
+        return any(self.content.find(text, start, end) >= 0 for start, end in self._read_only())
+
+    def _read_only(self) -> Iterator[tuple[int, int]]:
+        """File ranges that hold constant text: .rodata, or every unwritable loaded range when there are no sections."""
+        section = self.sections.get(".rodata")
+        if section is not None and section["sh_type"] != "SHT_NOBITS":
+            yield self._range(section["sh_offset"], section["sh_size"])
+            return
+        for segment in self.segments:
+            if segment["p_type"] == "PT_LOAD" and not segment["p_flags"] & 2:
+                yield self._range(segment["p_offset"], segment["p_filesz"])
+
+    def _range(self, offset: int, size: int) -> tuple[int, int]:
+        start = min(offset, len(self.content))
+        return start, min(start + size, len(self.content))
+
+    def _defined(self, table: str, names: Iterable[str]) -> list[str]:
+        """Which of the names a symbol table defines, in the order given.
+
+        Linkers store "malloc" as the tail of "je_malloc" when they can, so every place in the string table where a name
+        ends is a candidate, and the symbols are then matched by those offsets alone.
+        """
+        section = self.sections.get(table)
+        if section is None:
+            return self._defined_by_segments(names) if table == ".dynsym" else []
+        strings = self.elf.get_section(section["sh_link"])
+        start, end = self._range(strings["sh_offset"], strings["sh_size"])
+        candidates: dict[int, str] = {}
+        for name in names:
+            text = name.encode() + b"\0"
+            at = self.content.find(text, start, end)
+            while at >= 0:
+                candidates[at - start] = name
+                at = self.content.find(text, at + 1, end)
+        first, last = self._range(section["sh_offset"], section["sh_size"])
+        found = {candidates[offset] for offset in self._defined_names(first, last, candidates)}
+        return [name for name in names if name in found]
+
+    def _defined_names(self, first: int, last: int, candidates: dict[int, str]) -> Iterator[int]:
+        size, index_at = _SYMBOL_LAYOUT[self.elf.elfclass]
+        count = (last - first) // size
+        native = self.elf.little_endian == (sys.byteorder == "little")
+        if not candidates or count == 0:
+            return
+        # Every symbol begins with the four bytes of its name's offset; a strided view takes them out in one step.
+        names = memoryview(self.content[first : first + count * size]).cast("I")[:: size // 4].tolist()
+        if not native:
+            names = [int.from_bytes(n.to_bytes(4, sys.byteorder), _other(sys.byteorder)) for n in names]
+        order = "<H" if self.elf.little_endian else ">H"
+        for position, name in enumerate(names):
+            if name in candidates:
+                (section_index,) = struct.unpack_from(order, self.content, first + position * size + index_at)
+                if section_index != _SHN_UNDEF:
+                    yield name
+
+    def _defined_by_segments(self, names: Iterable[str]) -> list[str]:
+        """For files whose section headers were removed: the dynamic segment leads to the symbols."""
+        if self.dynamic is None:
+            return []
+        wanted = set(names)
+        found = {
+            symbol.name
+            for symbol in self.dynamic.iter_symbols()
+            if symbol.name in wanted and symbol["st_shndx"] != "SHN_UNDEF"
+        }
+        return [name for name in names if name in found]
+
+    def _build_id(self) -> str | None:
+        for segment in self.segments:
+            if segment["p_type"] != "PT_NOTE":
+                continue
+            for note in segment.iter_notes():
+                if note["n_type"] == "NT_GNU_BUILD_ID" and note["n_name"] == "GNU":
+                    return str(note["n_desc"]).lower()
+        return None
+
+
+def _other(order: str) -> Literal["little", "big"]:
+    return "big" if order == "little" else "little"

@@ -1,0 +1,124 @@
+"""Does an allocator really serve a program here? Answered by a small process that looks at itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from freestone.allocators.elf import HEAP_ENTRIES
+from freestone.records.schema import Allocator
+
+# The process asks the loader which file each entry point came from, and uses them: a library that loads and then
+# crashes on the first call is not working.
+_PROBE = """
+import ctypes, json, sys
+
+class Place(ctypes.Structure):
+    _fields_ = [
+        ("file", ctypes.c_char_p), ("base", ctypes.c_void_p), ("symbol", ctypes.c_char_p), ("at", ctypes.c_void_p)
+    ]
+
+process = ctypes.CDLL(None)
+process.dladdr.argtypes = [ctypes.c_void_p, ctypes.POINTER(Place)]
+places = {}
+for name in sys.argv[1:]:
+    place = Place()
+    known = process.dladdr(ctypes.cast(process[name], ctypes.c_void_p), ctypes.byref(place))
+    places[name] = place.file.decode("utf-8", "surrogateescape") if known and place.file else ""
+for name, arguments in (("malloc", "z"), ("calloc", "zz"), ("realloc", "pz")):
+    function = getattr(process, name)
+    function.restype = ctypes.c_void_p
+    function.argtypes = [ctypes.c_void_p if kind == "p" else ctypes.c_size_t for kind in arguments]
+process.free.restype, process.free.argtypes = None, [ctypes.c_void_p]
+for size in (1, 100, 5000, 300000):
+    block = process.realloc(process.malloc(size), 2 * size)
+    ctypes.memset(block, 1, 2 * size)
+    process.free(block)
+    process.free(process.calloc(size, 1))
+print(json.dumps(places))
+"""
+
+_LOADER_COMPLAINT = re.compile(
+    r"ERROR: ld\.so: object '[^']*' from LD_PRELOAD cannot be preloaded(?: \((?P<why>[^)]*)\))?"
+)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Whether the allocator was seen serving a process on this machine; ``reason`` says why not, in one line."""
+
+    verified: bool
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        return "verified" if self.verified else (self.reason or "not verified")
+
+
+def verify(allocator: Allocator, *, timeout_s: float = 10.0) -> Verification:
+    """Start a tiny process under the allocator and see that malloc, calloc, realloc and free come from its file."""
+    if not allocator.available or allocator.file is None:
+        return Verification(False, allocator.reason or "not available")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("LD_", "PYTHON"))}
+    if "LD_LIBRARY_PATH" in os.environ:
+        environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
+    environment |= {"LD_PRELOAD": ":".join(allocator.preload), "LC_ALL": "C"}
+    command = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROBE, *HEAP_ENTRIES]
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Verification(False, f"a program under it did not end within {timeout_s:g} s")
+    except OSError as error:
+        return Verification(False, f"the check could not be started: {error.strerror or error}")
+    return _judge(allocator.file, done.returncode, done.stdout, done.stderr)
+
+
+def _judge(file: str, code: int, stdout: str, stderr: str) -> Verification:
+    complaint = _LOADER_COMPLAINT.search(stderr)
+    if complaint:
+        return Verification(False, f"the loader refused it: {complaint['why'] or 'cannot be preloaded'}")
+    if code < 0:
+        return Verification(False, f"a program under it was killed by {_signal_name(-code)}{_last_line(stderr)}")
+    if code != 0:
+        return Verification(False, f"a program under it failed with exit status {code}{_last_line(stderr)}")
+    try:
+        places = json.loads(stdout)
+    except ValueError:
+        return Verification(False, "a program under it lost its output")
+    for name in HEAP_ENTRIES:
+        place = places.get(name) or ""
+        if not _same_file(place, file):
+            return Verification(False, f"{name} is served by {place or 'an unknown file'} instead")
+    return Verification(True)
+
+
+def _same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _last_line(stderr: str) -> str:
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    return f": {lines[-1][:200]}" if lines else ""
