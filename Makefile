@@ -1,0 +1,139 @@
+# Freestone: every target sets up what it needs, the first time it needs it.
+#
+#   make compare    compare every allocator of this machine on the default workload
+#   make test       build and run every test
+#   make help       the rest
+#
+# PYTHON=python3.13   the interpreter the virtual environment is made with
+# ROUNDS=10           rounds of `make compare`; without it, as many as fit into its time budget
+# RESULTS=folder      where `make compare` puts its results
+
+PYTHON  ?= python3
+ROUNDS  ?=
+BUDGET  ?= 150
+RESULTS ?=
+SOAK_SECONDS ?= 600
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+BUILD := build
+
+LOCK     := tools/constraints.txt
+PIP      := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PACKAGES := $(BIN)/python tools/system_packages.py
+
+# cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help compare test test-native test-python build lint format soak readme-figure lock clean
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+help:
+	@echo 'make compare         compare every allocator of this machine on the default workload'
+	@echo 'make test            build and run every test'
+	@echo 'make build           $(BUILD)/libfreestone.so, $(BUILD)/libfreestone.a and $(BIN)/freestone'
+	@echo 'make lint            check style, types and the C'
+	@echo 'make format          put Python and C into the house style'
+	@echo 'make soak            random traces against the model for SOAK_SECONDS ($(SOAK_SECONDS))'
+	@echo 'make readme-figure   redraw the picture of the README: RESULTS=folder'
+	@echo 'make lock            renew $(LOCK)'
+	@echo 'make clean           remove what was built and set up; results stay'
+
+# --- the two commands -----------------------------------------------------------------------------------------------
+
+compare: build
+	@$(PACKAGES) compare --tried $(VENV)/.tried-compare
+	@$(BIN)/freestone compare --name json-sqlite \
+	    $(if $(ROUNDS),--rounds $(ROUNDS),--time-budget $(BUDGET)) $(if $(RESULTS),--results $(RESULTS)) \
+	    --env PYTHONMALLOC=malloc --env PYTHONHASHSEED=0 \
+	    -- $(CURDIR)/$(BIN)/python -s -S $(CURDIR)/workloads/json_sqlite.py
+
+# Both halves always run, so that one report names everything that is broken.
+test: build $(VENV)/.test
+	@$(PACKAGES) test --tried $(VENV)/.tried-test
+	@status=0; \
+	$(MAKE) --no-print-directory test-native || status=1; \
+	$(MAKE) --no-print-directory test-python || status=1; \
+	exit $$status
+
+# --- set-up ---------------------------------------------------------------------------------------------------------
+
+$(BIN)/python: | tools/make-venv
+	@echo 'freestone: setting up $(VENV)'
+	@tools/make-venv $(PYTHON) $(VENV)
+
+# The package itself is installed in place: Python sources are used where they are, and the native parts are put beside
+# them by `make build`. A stamp that is older than what it was made from is made again; nothing else costs time.
+$(VENV)/.run: pyproject.toml $(LOCK) | $(BIN)/python
+	@$(PIP) install -c $(LOCK) scikit-build-core \
+	    $(shell command -v cmake >/dev/null 2>&1 || echo cmake) $(shell command -v ninja >/dev/null 2>&1 || echo ninja)
+	@$(PIP) install -c $(LOCK) --no-build-isolation -C wheel.cmake=false -C editable.mode=inplace -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run
+	@$(PIP) install -c $(LOCK) --no-build-isolation -C wheel.cmake=false -C editable.mode=inplace -e '.[test]'
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.test
+	@$(PIP) install -c $(LOCK) --no-build-isolation -C wheel.cmake=false -C editable.mode=inplace -e '.[test,lint]'
+	@touch $@
+
+# --- build ----------------------------------------------------------------------------------------------------------
+
+$(BUILD)/build.ninja: $(VENV)/.run
+	@cmake -S . -B $(BUILD) -G Ninja --log-level=WARNING >/dev/null
+	@touch $@
+
+build: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) --target parts -- --quiet
+	@cmake --install $(BUILD) --prefix src >/dev/null
+
+# --- tests ----------------------------------------------------------------------------------------------------------
+
+test-native: build
+	@grep -qs '^FREESTONE_TESTS:BOOL=ON$$' $(BUILD)/CMakeCache.txt || cmake -S . -B $(BUILD) -DFREESTONE_TESTS=ON >/dev/null
+	@cmake --build $(BUILD) -- --quiet
+	@ctest --test-dir $(BUILD) --output-on-failure --progress --timeout 300 -j 2
+
+test-python: build $(VENV)/.test
+	@$(BIN)/python -m pytest -q
+
+soak: build
+	@cmake -S . -B $(BUILD) -DFREESTONE_TESTS=ON >/dev/null
+	@cmake --build $(BUILD) -- --quiet
+	@FREESTONE_SOAK_SECONDS=$(SOAK_SECONDS) ctest --test-dir $(BUILD) --output-on-failure -L soak --timeout 0
+
+# --- style ----------------------------------------------------------------------------------------------------------
+
+C_FILES  = $(shell find allocator probes -name '*.[ch]')
+CC_FILES = $(shell find allocator probes -name '*.cc' -o -name '*.cpp')
+
+lint: build $(VENV)/.lint
+	@$(PACKAGES) lint --tried $(VENV)/.tried-lint
+	@tools/lint $(BUILD) $(C_FILES) $(CC_FILES)
+
+format: $(VENV)/.lint
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/clang-format -i $(C_FILES) $(CC_FILES)
+
+# --- the rest -------------------------------------------------------------------------------------------------------
+
+readme-figure: build
+	@test -n '$(RESULTS)' || { echo 'freestone: say which measurement: make readme-figure RESULTS=results/FOLDER' >&2; exit 2; }
+	@$(BIN)/python tools/readme_figure.py '$(RESULTS)' docs/images
+
+# Into an environment of its own, so that only what is declared is locked.
+lock:
+	@folder=$$(mktemp -d) && tools/make-venv $(PYTHON) "$$folder/venv" && \
+	"$$folder/venv/bin/python" -m pip --quiet install scikit-build-core cmake ninja && \
+	"$$folder/venv/bin/python" -m pip --quiet install --no-build-isolation -C wheel.cmake=false '.[test,lint]' && \
+	{ echo '# Versions Freestone was tested with; renewed by `make lock`. Lower bounds are in pyproject.toml.'; \
+	  "$$folder/venv/bin/python" -m pip freeze --exclude freestone; } > $(LOCK).new && \
+	mv $(LOCK).new $(LOCK); rm -rf "$$folder"
+
+clean:
+	@rm -rf $(BUILD) build-wheel dist $(VENV) src/freestone/_native
+	@rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find src tests tools workloads -name __pycache__ -type d -prune -exec rm -rf {} +
