@@ -146,7 +146,7 @@ def _read(facts: ElfFacts, content: mmap.mmap) -> ElfFacts:
         return facts
     try:
         return _Image(content).facts(replace(facts, is_elf=True))
-    except Exception as error:  # noqa: BLE001 - pyelftools raises whatever its parser meets in a damaged file
+    except Exception as error:  # pyelftools raises whatever its parser meets in a damaged file
         return replace(facts, is_elf=True, damage=f"damaged ELF file ({type(error).__name__})")
 
 
@@ -172,7 +172,9 @@ class _Image:
         kind = self.elf["e_type"]
         static = interpreter is None and not needed and (kind == "ET_EXEC" or (kind == "ET_DYN" and pie))
         exports = tuple(self._defined(".dynsym", HEAP_ENTRIES))
-        linked = next((title for name in needed for stem, title in _LINKED.items() if name.startswith(stem)), None)
+        linked = next(
+            (title for name in needed for stem, title in _LINKED.items() if _file(name).startswith(stem)), None
+        )
         machine = f"{str(self.elf['e_machine']).removeprefix('EM_').lower()} {self.elf.elfclass}-bit"
         return replace(
             facts,
@@ -299,6 +301,10 @@ class _Image:
                 if note["n_type"] == "NT_GNU_BUILD_ID" and note["n_name"] == "GNU":
                     return str(note["n_desc"]).lower()
         return None
+
+
+def _file(needed: str) -> str:
+    return os.path.basename(needed)  # a library without a soname is needed by the path it was linked from
 
 
 def _other(order: str) -> Literal["little", "big"]:
