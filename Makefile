@@ -126,12 +126,12 @@ readme-figure: build
 
 # Into an environment of its own, so that only what is declared is locked.
 lock:
-	@folder=$$(mktemp -d) && tools/make-venv $(PYTHON) "$$folder/venv" && \
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && tools/make-venv $(PYTHON) "$$folder/venv" && \
 	"$$folder/venv/bin/python" -m pip --quiet install scikit-build-core cmake ninja && \
 	"$$folder/venv/bin/python" -m pip --quiet install --no-build-isolation -C wheel.cmake=false '.[test,lint]' && \
+	"$$folder/venv/bin/python" -m pip freeze --exclude freestone >"$$folder/frozen" && \
 	{ echo '# Versions Freestone was tested with; renewed by `make lock`. Lower bounds are in pyproject.toml.'; \
-	  "$$folder/venv/bin/python" -m pip freeze --exclude freestone; } > $(LOCK).new && \
-	mv $(LOCK).new $(LOCK); rm -rf "$$folder"
+	  cat "$$folder/frozen"; } >$(LOCK)
 
 clean:
 	@rm -rf $(BUILD) build-wheel dist $(VENV) src/freestone/_native
