@@ -17,7 +17,8 @@ Status = Literal["ok", "failed", "timeout", "invalid"]
 
 
 class _Row(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    # JSON has no infinity; as a string it survives every reader, and pydantic reads it back as the number it was.
+    model_config = ConfigDict(extra="ignore", frozen=True, ser_json_inf_nan="strings")
 
 
 class Allocator(_Row):
@@ -168,10 +169,10 @@ class Ratio(_Row):
     """A configuration against the baseline, paired within rounds."""
 
     value: float = Field(description="geometric mean over rounds of configuration / baseline")
-    low: float = Field(description="lower end of the bootstrap 95 % interval")
-    high: float
+    low: float = Field(description="lower end of the bootstrap 95 % interval; 0 when too few rounds say anything")
+    high: float = Field(description="upper end; 'Infinity' when too few rounds say anything")
     pairs: int
-    different: bool = Field(description="the interval leaves out 1 (and does not lie inside the noise floor)")
+    different: bool = Field(description="the interval leaves out 1 and the value lies outside the noise floor")
 
 
 class Cell(_Row):

@@ -1,0 +1,288 @@
+"""A results folder: made once, appended to trial by trial, read whatever happened to it.
+
+Finished measurements are the costly part of an experiment, so nothing here deletes or overwrites one: a new experiment
+gets a folder of its own, a record is on the disk before the next trial starts, and a damaged line costs that line only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from freestone.records.schema import SCHEMA_VERSION, Experiment, Summary, TrialRecord
+
+EXPERIMENT_FILE = "experiment.json"
+TRIALS_FILE = "trials.jsonl"
+PARQUET_FILE = "trials.parquet"
+SUMMARY_FILE = "summary.json"
+REPORT_FILE = "report.html"
+
+Document = TypeVar("Document", bound=BaseModel)
+
+
+class StoreError(Exception):
+    """A results folder could not be made, read or written; the message is one line that names the file."""
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A line of ``trials.jsonl`` that could not be read as a record; ``line`` counts from 1."""
+
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a trials file holds: the records that could be read, and the lines that could not."""
+
+    records: list[TrialRecord]
+    damage: list[Damage]
+
+
+def create_folder(results: Path, name: str, now: datetime) -> Path:
+    """A new, empty results folder ``<results>/<UTC time>-<name>``, with a numeric suffix where that exists already.
+
+    Args:
+        results: the folder that holds all results; made if missing.
+        name: what the experiment is called; characters that are trouble in a file name become dashes.
+        now: UTC time of the experiment's start.
+
+    Raises:
+        StoreError: the folder cannot be made.
+    """
+    base = f"{now:%Y%m%dT%H%M%SZ}-{_slug(name)}"
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        for count in range(1, 10_000):
+            folder = results / (base if count == 1 else f"{base}-{count}")
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                continue
+            return folder
+    except OSError as error:
+        raise StoreError(f"cannot write results into {results}: {_why(error)}") from error
+    raise StoreError(f"cannot write results into {results}: {base} exists 9999 times")
+
+
+def write_experiment(folder: Path, experiment: Experiment) -> None:
+    """Write the head of a results folder; it is never rewritten.
+
+    Raises:
+        StoreError: it exists already, or cannot be written.
+    """
+    target = folder / EXPERIMENT_FILE
+    if target.exists():
+        raise StoreError(f"{target} exists already; an experiment is never rewritten")
+    _write_whole(target, experiment.model_dump_json(indent=2) + "\n")
+
+
+def read_experiment(folder: Path) -> Experiment:
+    """The head of a results folder.
+
+    Raises:
+        StoreError: the folder is no results folder, or its head is damaged or from a newer Freestone.
+    """
+    experiment = _read_whole(folder / EXPERIMENT_FILE, Experiment, folder)
+    if experiment.schema_version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{folder / EXPERIMENT_FILE} has schema version {experiment.schema_version}; this Freestone reads up to "
+            f"{SCHEMA_VERSION}: use a newer one"
+        )
+    return experiment
+
+
+def write_summary(folder: Path, summary: Summary) -> None:
+    """Write what the statistics say; replaced as a whole, since it can be computed again at any time.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    _write_whole(folder / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
+
+
+def read_summary(folder: Path) -> Summary:
+    """The summary last written into a folder.
+
+    Raises:
+        StoreError: there is none, or it is damaged.
+    """
+    return _read_whole(folder / SUMMARY_FILE, Summary, folder)
+
+
+def read_trials(folder: Path) -> Reading:
+    """Every record of a folder that can be read; what cannot is named by line and left out. No file: no records.
+
+    Raises:
+        StoreError: the file exists and cannot be opened.
+    """
+    path = folder / TRIALS_FILE
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return Reading([], [])
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {_why(error)}") from error
+    records: list[TrialRecord] = []
+    damage: list[Damage] = []
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = TrialRecord.model_validate_json(line)
+        except ValidationError as error:
+            damage.append(Damage(number, _first_problem(error)))
+            continue
+        if record.schema_version > SCHEMA_VERSION:
+            damage.append(Damage(number, f"schema version {record.schema_version} is newer than {SCHEMA_VERSION}"))
+            continue
+        records.append(record)
+    return Reading(records, damage)
+
+
+class TrialLog:
+    """The trials file of one experiment, open for appending by one process at a time.
+
+    A record is flushed and synced before :meth:`append` returns. One that could not be written whole is taken back, so
+    that the file ends with the last record that was.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Open the file, making it if need be.
+
+        Raises:
+            StoreError: it cannot be opened, or another process is appending to it.
+        """
+        self.path = folder / TRIALS_FILE
+        try:
+            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise StoreError(f"cannot write {self.path}: {_why(error)}") from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._file)
+            raise StoreError(f"{self.path} is being written by another freestone; wait for it to end") from error
+        except OSError:
+            pass  # a file system without locks: the promise of one writer rests with the user
+
+    def append(self, record: TrialRecord) -> None:
+        """Add one record and have it on the disk.
+
+        Raises:
+            StoreError: it could not be written; earlier records are as they were.
+        """
+        line = record.model_dump_json().encode() + b"\n"
+        try:
+            end = os.fstat(self._file).st_size
+            # A crash may have left half a line: it must not swallow this one.
+            if end and os.pread(self._file, 1, end - 1) != b"\n":
+                line = b"\n" + line
+        except OSError as error:
+            raise StoreError(f"cannot write {self.path}: {_why(error)}") from error
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(self._file, line[written:])
+            os.fsync(self._file)
+        except OSError as error:
+            self._take_back(end)
+            raise StoreError(f"cannot write {self.path}: {_why(error)}") from error
+        except BaseException:
+            self._take_back(end)
+            raise
+
+    def close(self) -> None:
+        """Give the file back. Safe to call twice."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _take_back(self, end: int) -> None:
+        try:
+            os.ftruncate(self._file, end)
+        except OSError:
+            pass  # the half line stays; readers leave it out
+
+
+def _slug(name: str) -> str:
+    slug = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")
+    return slug[:60] or "experiment"
+
+
+def _read_whole(path: Path, kind: type[Document], folder: Path) -> Document:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        missing = f"{folder} does not exist" if not folder.exists() else f"{folder} holds no {path.name}"
+        raise StoreError(f"{missing}; give a results folder of freestone compare") from error
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {_why(error)}") from error
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        raise StoreError(f"{path} is damaged: {_first_problem(error)}") from error
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Whole or not at all: a reader never sees half a document, and a full disk leaves the old one."""
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {_why(error)}") from error
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {_why(error)}") from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part) for part in problem["loc"])
+    return f"{place}: {problem['msg']}" if place else str(problem["msg"])
+
+
+def _why(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def damage_line(folder: Path, damage: Iterable[Damage]) -> str | None:
+    """One line that names the damaged lines of a folder's trials file, or None when there are none."""
+    found = list(damage)
+    if not found:
+        return None
+    shown = "; ".join(str(each) for each in found[:3]) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
+    return f"{folder / TRIALS_FILE}: {len(found)} damaged, left out ({shown})"
