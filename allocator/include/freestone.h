@@ -1,0 +1,54 @@
+/* libfreestone: a drop-in malloc for Linux.
+ *
+ * Nothing here is needed to use it: preload or link the library, and the standard functions are served by it. This
+ * header adds what the standard has no word for: which library serves, its figures, and purging on demand.
+ * All functions are thread-safe and may be called at any time. */
+#ifndef FREESTONE_H
+#define FREESTONE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "freestone <version>". Its address, found by dlsym, tells any tool that the library is in the process; that malloc
+ * resolves to the same object tells that it is in force. */
+extern const char freestone_identity[];
+
+/* The version, e.g. "0.1.0". */
+const char *freestone_version(void);
+
+/* Gives every page that holds no block back to the system, as far as whole free spans go: empties the calling
+ * thread's cache and all depots, then purges. Other threads' caches stay (at most 32 KiB of blocks, or two blocks,
+ * for each of two magazines of each size class they use). Returns the bytes given back. */
+size_t freestone_purge(void);
+
+/* What the library holds at the moment, in bytes unless said. Counts of different parts are read one after the other
+ * and may be a little apart while other threads run. */
+struct freestone_stats {
+    size_t reserved;      /* address space of the arena; costs no memory */
+    size_t extent;        /* of which ever handed out */
+    size_t in_use;        /* blocks the program holds, by size class; thread caches count as held */
+    size_t large;         /* of which in spans and mappings of their own */
+    size_t slabs;         /* spans cut into blocks */
+    size_t free_blocks;   /* free in slabs: bitmaps and depots */
+    size_t retained;      /* free spans kept for reuse, not yet given back */
+    size_t purged;        /* given back since the start */
+    size_t bookkeeping;   /* tags, descriptors, bitmaps, magazines */
+    size_t mappings;      /* number of mappings of their own */
+    size_t heaps;         /* number of heaps in use */
+};
+
+void freestone_stats_read(struct freestone_stats *stats);
+
+/* Writes the same as one JSON object, always terminated when `size` > 0. Returns the length the whole text has,
+ * without the terminator, as snprintf does; -1 when it cannot be formatted. */
+int freestone_stats_json(char *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,62 @@
+/* The fast paths, shared by every entry point: inlined into malloc, operator new, free and operator delete. */
+#ifndef FREESTONE_ALLOCATE_H
+#define FREESTONE_ALLOCATE_H
+
+#include "tag.h"
+#include "thread_cache.h"
+
+/* Everything the fast paths leave to others; sets errno on failure. `size` may be anything. */
+void *allocate_slow(size_t size);
+
+/* A block aligned to `alignment`, a power of two. NULL and ENOMEM when that cannot be had. */
+void *allocate_aligned(size_t alignment, size_t size);
+
+/* Frees what release() could not: NULL, large and foreign blocks, full magazines, other heaps. Keeps errno. */
+void release_slow(void *block);
+
+/* Stops the program if `size` cannot be what `block` was allocated with, then frees it. */
+void release_sized(void *block, size_t size);
+
+/* Bytes the owner of `block` may write; 0 for NULL and for what is no block. */
+size_t usable_bytes(const void *block);
+
+/* malloc's fast path: pops a block from the thread's loaded magazine, NULL when that must be left to allocate_slow.
+ * A size of 0 wraps round and leaves by the first branch, an empty magazine by the second; a thread without a cache
+ * has nothing but empty magazines. */
+static inline void *allocate_fast(size_t size) {
+    size_t last = size - 1;
+    if (unlikely(last >= STEP_LARGEST)) {
+        return NULL;
+    }
+    struct cache_class *magazines = thread_view.by_step[last >> CLASS_STEP_BITS];
+    void **top = magazines->top;
+    void *block = *top;
+    if (likely(block != NULL)) {
+        magazines->top = top - 1;
+    }
+    return block;
+}
+
+/* free's fast path: pushes a block of the thread's own heap on its loaded magazine; false when that must be left to
+ * release_slow. The first branch rejects NULL, mappings and foreign pointers, the second large blocks and other
+ * heaps', the third a full magazine. */
+static inline bool release_fast(void *block) {
+    uint32_t tag;
+    if (unlikely(!tag_of(block, &tag))) {
+        return false;
+    }
+    uint32_t class = tag - thread_view.tag;
+    if (unlikely(class >= CLASS_COUNT)) {
+        return false;
+    }
+    struct cache_class *magazines = &thread_view.cache->classes[class];
+    void **slot = magazines->top + 1;
+    if (unlikely(magazine_is_past_end(slot))) {
+        return false;
+    }
+    *slot = block;
+    magazines->top = slot;
+    return true;
+}
+
+#endif

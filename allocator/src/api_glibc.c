@@ -1,0 +1,99 @@
+/* What glibc adds to the standard: trimming, knobs and reports. musl has none of these. */
+#include <features.h>
+#ifdef __GLIBC__
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+
+#include "bits.h"
+#include "freestone.h"
+#include "options.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+
+PUBLIC int malloc_trim(size_t pad) {
+    (void)pad; /* what is kept is a matter of pages in use, not of a distance from the top */
+    return freestone_purge() > 0;
+}
+
+PUBLIC int mallopt(int parameter, int value) {
+    switch (parameter) {
+    case M_TRIM_THRESHOLD: /* how much freed memory may be kept; -1 turns trimming off */
+        option_set(OPTION_RETAIN_MIB, value < 0 ? UINT32_C(1) << 24 : (uint32_t)value >> 20);
+        return 1;
+    case M_ARENA_MAX:
+        option_set(OPTION_HEAPS, value < 0 ? 0 : (uint32_t)value);
+        return 1;
+    case M_MXFAST: /* accepted: these tune parts that do not exist here */
+    case M_TOP_PAD:
+    case M_MMAP_THRESHOLD:
+    case M_MMAP_MAX:
+    case M_CHECK_ACTION:
+    case M_PERTURB:
+    case M_ARENA_TEST:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+PUBLIC struct mallinfo2 mallinfo2(void) {
+    struct freestone_stats stats;
+    freestone_stats_read(&stats);
+    return (struct mallinfo2){
+        .arena = stats.slabs + stats.large + stats.retained,
+        .hblks = stats.mappings,
+        .hblkhd = stats.large,
+        .uordblks = stats.in_use,
+        .fordblks = stats.free_blocks + stats.retained,
+        .keepcost = stats.retained,
+    };
+}
+
+static int clipped(size_t value) { return value > INT32_MAX ? INT32_MAX : (int)value; }
+
+/* Its fields are ints: what does not fit shows as the largest. */
+PUBLIC struct mallinfo mallinfo(void) {
+    struct mallinfo2 wide = mallinfo2();
+    return (struct mallinfo){
+        .arena = clipped(wide.arena),
+        .hblks = clipped(wide.hblks),
+        .hblkhd = clipped(wide.hblkhd),
+        .uordblks = clipped(wide.uordblks),
+        .fordblks = clipped(wide.fordblks),
+        .keepcost = clipped(wide.keepcost),
+    };
+}
+
+PUBLIC int malloc_info(int kind, FILE *out) {
+    if (kind != 0) {
+        return EINVAL;
+    }
+    struct freestone_stats s;
+    freestone_stats_read(&s);
+    int written = fprintf(out,
+                          "<malloc version=\"freestone-%s\">\n"
+                          "<total type=\"rest\" count=\"0\" size=\"%zu\"/>\n"
+                          "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n"
+                          "<system type=\"current\" size=\"%zu\"/>\n"
+                          "<aspace type=\"total\" size=\"%zu\"/>\n"
+                          "<in_use size=\"%zu\"/>\n"
+                          "<retained size=\"%zu\"/>\n"
+                          "<heaps count=\"%zu\"/>\n"
+                          "</malloc>\n",
+                          freestone_version(), s.free_blocks + s.retained, s.mappings, s.large,
+                          s.slabs + s.large + s.retained + s.bookkeeping, s.extent, s.in_use, s.retained, s.heaps);
+    return written < 0 ? -1 : 0;
+}
+
+PUBLIC void malloc_stats(void) {
+    struct freestone_stats s;
+    freestone_stats_read(&s);
+    fprintf(stderr,
+            "freestone %s: in use %zu bytes (large %zu), free in slabs %zu, retained %zu, bookkeeping %zu, "
+            "given back so far %zu, heaps %zu\n",
+            freestone_version(), s.in_use, s.large, s.free_blocks, s.retained, s.bookkeeping, s.purged, s.heaps);
+}
+
+#endif

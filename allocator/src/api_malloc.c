@@ -1,0 +1,195 @@
+/* The C entry points, by the rules glibc documents. */
+#include <errno.h>
+#include <string.h>
+
+#include "allocate.h"
+#include "large.h"
+#include "os.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+
+PUBLIC void *malloc(size_t size) {
+    void *block = allocate_fast(size);
+    return likely(block != NULL) ? block : allocate_slow(size);
+}
+
+PUBLIC void free(void *block) {
+    if (unlikely(!release_fast(block))) {
+        release_slow(block);
+    }
+}
+
+/* Inside the library the entry points go by these names: a call by the public one could reach another library. */
+static void *take(size_t size) {
+    void *block = allocate_fast(size);
+    return likely(block != NULL) ? block : allocate_slow(size);
+}
+
+static void give(void *block) {
+    if (unlikely(!release_fast(block))) {
+        release_slow(block);
+    }
+}
+
+/* Large memory that is known to be zero is not touched. */
+static void *take_zeroed(size_t size) {
+    if (size > CLASS_LARGEST) {
+        bool zero;
+        void *block = size <= PTRDIFF_MAX && thread_cache_start() ? large_take(size, 1, &zero) : NULL;
+        if (block == NULL) {
+            errno = ENOMEM;
+            return NULL;
+        }
+        return zero ? block : memset(block, 0, size);
+    }
+    void *block = take(size);
+    return likely(block != NULL) ? memset(block, 0, size) : NULL;
+}
+
+PUBLIC void *calloc(size_t count, size_t size) {
+    size_t bytes;
+    if (unlikely(__builtin_mul_overflow(count, size, &bytes))) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return take_zeroed(bytes);
+}
+
+/* -- realloc ------------------------------------------------------------------------------------------------- */
+
+static void *move(void *block, size_t had, size_t size) {
+    bool zero;
+    void *moved;
+    if (size > CLASS_LARGEST && size > had) { /* it grows, and may well grow again */
+        moved = size <= PTRDIFF_MAX ? large_take_growing(size, &zero) : NULL;
+        if (moved == NULL) {
+            errno = ENOMEM;
+        }
+    } else {
+        moved = take(size);
+    }
+    if (unlikely(moved == NULL)) {
+        return NULL;
+    }
+    memcpy(moved, block, bits_min(had, size));
+    give(block);
+    return moved;
+}
+
+static void *resize(void *block, size_t size) {
+    size_t had = usable_bytes(block);
+    if (unlikely(had == 0)) {
+        give(block); /* no block: says so and stops */
+        return NULL;
+    }
+    if (size <= had && (size >= had / 2 || had <= 64)) {
+        if (had <= CLASS_LARGEST || bits_round_up(size, os_page_bytes()) == had) {
+            return block;
+        }
+    }
+    if (had > CLASS_LARGEST && size > CLASS_LARGEST && size <= PTRDIFF_MAX) {
+        uint32_t tag = TAG_NONE;
+        (void)tag_of(block, &tag);
+        void *resized = large_resize(block, tag, size);
+        if (resized != NULL) {
+            return resized;
+        }
+    }
+    return move(block, had, size);
+}
+
+static void *resize_or_take(void *block, size_t size) {
+    if (block == NULL) {
+        return take(size);
+    }
+    if (size == 0) {
+        give(block);
+        return NULL;
+    }
+    return resize(block, size);
+}
+
+PUBLIC void *realloc(void *block, size_t size) { return resize_or_take(block, size); }
+
+PUBLIC void *reallocarray(void *block, size_t count, size_t size) {
+    size_t bytes;
+    if (unlikely(__builtin_mul_overflow(count, size, &bytes))) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return resize_or_take(block, bytes);
+}
+
+/* -- sized free (C23) ---------------------------------------------------------------------------------------- */
+
+PUBLIC void free_sized(void *block, size_t size) { release_sized(block, size); }
+
+PUBLIC void free_aligned_sized(void *block, size_t alignment, size_t size) {
+    (void)alignment;
+    release_sized(block, size);
+}
+
+/* -- aligned ------------------------------------------------------------------------------------------------- */
+
+static void *invalid(void) {
+    errno = EINVAL;
+    return NULL;
+}
+
+PUBLIC void *aligned_alloc(size_t alignment, size_t size) {
+    return bits_is_power_of_two(alignment) ? allocate_aligned(alignment, size) : invalid();
+}
+
+/* glibc rounds an alignment that is no power of two up to the next one. */
+PUBLIC void *memalign(size_t alignment, size_t size) {
+    if (alignment > SIZE_MAX / 2 + 1) {
+        return invalid();
+    }
+    if (!bits_is_power_of_two(alignment)) {
+        alignment = alignment == 0 ? 1 : (size_t)1 << (bits_highest(alignment) + 1);
+    }
+    return allocate_aligned(alignment, size);
+}
+
+static int take_into(void **block, size_t alignment, size_t size) {
+    if (!bits_is_power_of_two(alignment) || alignment % sizeof(void *) != 0) {
+        return EINVAL;
+    }
+    int saved = errno; /* it reports by its result */
+    void *taken = allocate_aligned(alignment, size);
+    errno = saved;
+    if (taken == NULL) {
+        return ENOMEM;
+    }
+    *block = taken;
+    return 0;
+}
+
+PUBLIC int posix_memalign(void **block, size_t alignment, size_t size) { return take_into(block, alignment, size); }
+
+PUBLIC int __posix_memalign(void **block, size_t alignment, size_t size) { return take_into(block, alignment, size); }
+
+PUBLIC void *valloc(size_t size) { return allocate_aligned(os_page_bytes(), size); }
+
+PUBLIC void *pvalloc(size_t size) {
+    size_t page = os_page_bytes();
+    if (size > PTRDIFF_MAX) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return allocate_aligned(page, bits_round_up(bits_max(size, 1), page));
+}
+
+PUBLIC size_t malloc_usable_size(void *block) { return usable_bytes(block); }
+
+/* -- other names --------------------------------------------------------------------------------------------- */
+
+/* Old programs, and libc's own parts in a static link, use these. */
+PUBLIC void cfree(void *) __attribute__((alias("free")));
+PUBLIC void *__libc_malloc(size_t) __attribute__((alias("malloc")));
+PUBLIC void __libc_free(void *) __attribute__((alias("free")));
+PUBLIC void *__libc_calloc(size_t, size_t) __attribute__((alias("calloc")));
+PUBLIC void *__libc_realloc(void *, size_t) __attribute__((alias("realloc")));
+PUBLIC void *__libc_memalign(size_t, size_t) __attribute__((alias("memalign")));
+PUBLIC void *__libc_valloc(size_t) __attribute__((alias("valloc")));
+PUBLIC void *__libc_pvalloc(size_t) __attribute__((alias("pvalloc")));

@@ -1,0 +1,555 @@
+#include "arena.h"
+
+#include <string.h>
+
+#include "lock.h"
+#include "options.h"
+#include "os.h"
+
+enum {
+    BIN_EXACT = 64, /* a bin for each length up to 64 slices, then eight bins per doubling */
+    BIN_COUNT = BIN_EXACT + (24 - 6) * 8 + 8,
+    BIN_WORDS = (BIN_COUNT + 63) / 64,
+    FIT_SEARCH = 32, /* spans of an inexact bin looked at for the best fit */
+    COMMIT_LEAST = 32,
+    COMMIT_MOST = 4096,
+    BOOKKEEPING_LEAST = 1024, /* slices whose bookkeeping is committed at first: 64 MiB */
+};
+
+/* Free spans of one kind by length. */
+struct bins {
+    uint32_t head[BIN_COUNT];
+    uint64_t occupied[BIN_WORDS];
+};
+
+struct window window;
+struct span *arena_spans;
+char *arena_bitmaps;
+
+/* Everything below is protected by arena.lock, except `dirty` and `oldest`, which are written under it and read
+ * without it by arena_age to see whether there is anything to do: a stale answer only delays a purge. */
+static struct {
+    struct lock lock;
+    uint32_t first;       /* first slice that can be handed out */
+    uint32_t front;       /* first slice never handed out */
+    uint32_t committed;   /* slices the kernel has made usable */
+    uint32_t bookkept;    /* slices whose bookkeeping is usable */
+    uint32_t limit;       /* slices reserved */
+    uint32_t dirty_old;   /* oldest and youngest dirty span */
+    uint32_t dirty_young;
+    uint32_t used;        /* slices in used spans */
+    _Atomic uint32_t dirty;
+    _Atomic uint32_t oldest; /* stamp of dirty_old */
+    uint64_t purged;
+    struct bins bins[2]; /* [0] dirty, [1] clean */
+} arena;
+
+static struct bins *bins_of(enum span_state state) { return &arena.bins[state == SPAN_CLEAN]; }
+
+static uint32_t now(void) { return (uint32_t)os_milliseconds(); }
+
+/* -- free lists ---------------------------------------------------------------------------------------------- */
+
+static unsigned bin_of(uint32_t slices) {
+    if (slices <= BIN_EXACT) {
+        return slices - 1;
+    }
+    unsigned doubling = bits_highest(slices); /* 6 and more */
+    return BIN_EXACT + (doubling - 6) * 8 + ((slices >> (doubling - 3)) & 7);
+}
+
+static void bin_insert(uint32_t slice) {
+    struct span *span = arena_span(slice);
+    struct bins *bins = bins_of(span->state);
+    unsigned bin = bin_of(span->slices);
+    span->prev = 0;
+    span->next = bins->head[bin];
+    if (span->next != 0) {
+        arena_span(span->next)->prev = slice;
+    }
+    bins->head[bin] = slice;
+    bins->occupied[bin / 64] |= UINT64_C(1) << (bin % 64);
+}
+
+static void bin_remove(uint32_t slice) {
+    struct span *span = arena_span(slice);
+    struct bins *bins = bins_of(span->state);
+    unsigned bin = bin_of(span->slices);
+    if (span->next != 0) {
+        arena_span(span->next)->prev = span->prev;
+    }
+    if (span->prev != 0) {
+        arena_span(span->prev)->next = span->next;
+    } else {
+        bins->head[bin] = span->next;
+        if (span->next == 0) {
+            bins->occupied[bin / 64] &= ~(UINT64_C(1) << (bin % 64));
+        }
+    }
+}
+
+/* The shortest of the first FIT_SEARCH spans in the bin that are at least `slices` long, or 0. */
+static uint32_t bin_best(const struct bins *bins, unsigned bin, uint32_t slices) {
+    uint32_t best = 0;
+    uint32_t at = bins->head[bin];
+    for (int seen = 0; at != 0 && seen < FIT_SEARCH; seen++) {
+        uint32_t length = arena_span(at)->slices;
+        if (length >= slices && (best == 0 || length < arena_span(best)->slices)) {
+            best = at;
+        }
+        at = arena_span(at)->next;
+    }
+    return best;
+}
+
+static uint32_t find(const struct bins *bins, uint32_t slices) {
+    unsigned bin = bin_of(slices);
+    uint32_t found = bin_best(bins, bin, slices);
+    if (found != 0) {
+        return found;
+    }
+    bin++; /* every span in a higher bin is long enough */
+    for (unsigned word = bin / 64; word < BIN_WORDS; word++) {
+        uint64_t occupied = bins->occupied[word];
+        if (word == bin / 64) {
+            occupied &= ~bits_low(bin % 64);
+        }
+        if (occupied != 0) {
+            return bin_best(bins, word * 64 + bits_lowest(occupied), slices);
+        }
+    }
+    return 0;
+}
+
+/* -- age queue of dirty spans -------------------------------------------------------------------------------- */
+
+static void note_oldest(void) {
+    if (arena.dirty_old != 0) {
+        atomic_store_explicit(&arena.oldest, arena_span(arena.dirty_old)->stamp, memory_order_relaxed);
+    }
+}
+
+static void age_append(uint32_t slice) {
+    struct span *span = arena_span(slice);
+    span->age_next = 0;
+    span->age_prev = arena.dirty_young;
+    if (arena.dirty_young != 0) {
+        arena_span(arena.dirty_young)->age_next = slice;
+    } else {
+        arena.dirty_old = slice;
+    }
+    arena.dirty_young = slice;
+    atomic_fetch_add_explicit(&arena.dirty, span->slices, memory_order_relaxed);
+    note_oldest();
+}
+
+static void age_remove(uint32_t slice) {
+    struct span *span = arena_span(slice);
+    if (span->age_next != 0) {
+        arena_span(span->age_next)->age_prev = span->age_prev;
+    } else {
+        arena.dirty_young = span->age_prev;
+    }
+    if (span->age_prev != 0) {
+        arena_span(span->age_prev)->age_next = span->age_next;
+    } else {
+        arena.dirty_old = span->age_next;
+    }
+    atomic_fetch_sub_explicit(&arena.dirty, span->slices, memory_order_relaxed);
+    note_oldest();
+}
+
+/* `rest` takes the place of `slice` in the queue: what is left of a span is as old as the span was. */
+static void age_replace(uint32_t slice, uint32_t rest) {
+    struct span *old = arena_span(slice);
+    struct span *new = arena_span(rest);
+    new->stamp = old->stamp;
+    new->age_next = old->age_next;
+    new->age_prev = old->age_prev;
+    if (new->age_next != 0) {
+        arena_span(new->age_next)->age_prev = rest;
+    } else {
+        arena.dirty_young = rest;
+    }
+    if (new->age_prev != 0) {
+        arena_span(new->age_prev)->age_next = rest;
+    } else {
+        arena.dirty_old = rest;
+    }
+}
+
+/* -- spans --------------------------------------------------------------------------------------------------- */
+
+/* Invariants of the descriptors:
+ *   state != SPAN_UNUSED     exactly for the first slice of a span
+ *   spans[last].first        is the first slice, for the last slice of every span
+ *   two neighbours           are never both dirty nor both clean */
+static void describe(uint32_t slice, uint32_t slices, enum span_state state) {
+    struct span *span = arena_span(slice);
+    span->slices = slices;
+    span->state = (uint8_t)state;
+    span->first = slice;
+    arena_span(slice + slices - 1)->first = slice;
+}
+
+/* The free span of kind `state` that ends right before `slice`, or 0. */
+static uint32_t left_neighbour(uint32_t slice, enum span_state state) {
+    if (slice == arena.first) {
+        return 0;
+    }
+    uint32_t first = arena_span(slice - 1)->first;
+    return arena_span(first)->state == state ? first : 0;
+}
+
+static uint32_t right_neighbour(uint32_t slice, uint32_t slices, enum span_state state) {
+    uint32_t next = slice + slices;
+    return next < arena.front && arena_span(next)->state == state ? next : 0;
+}
+
+/* Makes a span free, joined with its free neighbours of the same kind. */
+static void make_free(uint32_t slice, uint32_t slices, enum span_state state) {
+    uint32_t left = left_neighbour(slice, state);
+    uint32_t right = right_neighbour(slice, slices, state);
+    if (right != 0) {
+        bin_remove(right);
+        if (state == SPAN_DIRTY) {
+            age_remove(right);
+        }
+        slices += arena_span(right)->slices;
+        arena_span(right)->state = SPAN_UNUSED;
+    }
+    arena_span(slice)->state = SPAN_UNUSED;
+    if (left != 0) {
+        bin_remove(left);
+        if (state == SPAN_DIRTY) {
+            age_remove(left);
+        }
+        slices += arena_span(left)->slices;
+        slice = left;
+    }
+    describe(slice, slices, state);
+    bin_insert(slice);
+    if (state == SPAN_DIRTY) {
+        arena_span(slice)->stamp = now();
+        age_append(slice);
+    }
+}
+
+/* Turns the first `slices` of a free span into a used one; what is left stays free, of the same kind and age. */
+static void use_front(uint32_t slice, uint32_t slices) {
+    struct span *span = arena_span(slice);
+    enum span_state state = span->state;
+    uint32_t rest = span->slices - slices;
+    bin_remove(slice);
+    if (state == SPAN_DIRTY) {
+        if (rest != 0) {
+            age_replace(slice, slice + slices);
+            atomic_fetch_sub_explicit(&arena.dirty, slices, memory_order_relaxed);
+        } else {
+            age_remove(slice);
+        }
+    }
+    if (rest != 0) {
+        describe(slice + slices, rest, state);
+        bin_insert(slice + slices);
+    }
+    describe(slice, slices, SPAN_USED);
+    arena.used += slices;
+}
+
+/* -- the frontier -------------------------------------------------------------------------------------------- */
+
+/* Commits the pages of [at + from * unit, at + to * unit). */
+static bool commit_rows(char *at, size_t unit, uint32_t from, uint32_t to) {
+    size_t page = os_page_bytes();
+    size_t start = bits_round_up(from * unit, page);
+    size_t end = bits_round_up(to * unit, page);
+    return start >= end || os_commit(at + start, end - start);
+}
+
+static bool bookkeep(uint32_t slices) {
+    if (slices <= arena.bookkept) {
+        return true;
+    }
+    uint32_t to = (uint32_t)bits_min(arena.limit, bits_max(slices, bits_max(2 * (size_t)arena.bookkept,
+                                                                             BOOKKEEPING_LEAST)));
+    if (!commit_rows((char *)window.base, sizeof(uint32_t), arena.bookkept, to) ||
+        !commit_rows((char *)arena_spans, sizeof(struct span), arena.bookkept, to) ||
+        !commit_rows(arena_bitmaps, BITMAP_BYTES, arena.bookkept, to)) {
+        return false;
+    }
+    arena.bookkept = to;
+    return true;
+}
+
+/* Makes the slices below `to` usable; more than that when memory allows, so that the kernel is rarely asked. */
+static bool commit(uint32_t to) {
+    if (to <= arena.committed) {
+        return true;
+    }
+    if (to > arena.limit || !bookkeep(to)) {
+        return false;
+    }
+    size_t step = bits_min(bits_max(arena.committed / 2, COMMIT_LEAST), COMMIT_MOST);
+    uint32_t generous = (uint32_t)bits_min(bits_max(arena.committed + step, to), arena.limit);
+    if (bookkeep(generous) &&
+        os_commit(arena_address(arena.committed), (size_t)(generous - arena.committed) << SLICE_BITS)) {
+        arena.committed = generous;
+        return true;
+    }
+    if (os_commit(arena_address(arena.committed), (size_t)(to - arena.committed) << SLICE_BITS)) {
+        arena.committed = to;
+        return true;
+    }
+    return false;
+}
+
+static void move_front(uint32_t front) {
+    arena.front = front;
+    /* relaxed: see tag_of */
+    __atomic_store_n(&window.extent, (size_t)front << SLICE_BITS, __ATOMIC_RELAXED);
+}
+
+/* A used span from what was never touched, or 0. */
+static uint32_t take_fresh(uint32_t slices, uint32_t alignment) {
+    uint32_t slice = (uint32_t)bits_round_up(arena.front, alignment);
+    if (slice < arena.front || slices > arena.limit || slice > arena.limit - slices || !commit(slice + slices)) {
+        return 0;
+    }
+    uint32_t gap = slice - arena.front;
+    uint32_t gap_at = arena.front;
+    move_front(slice + slices);
+    describe(slice, slices, SPAN_USED);
+    arena.used += slices;
+    if (gap != 0) {
+        make_free(gap_at, gap, SPAN_CLEAN);
+    }
+    return slice;
+}
+
+/* A used span out of the free ones of one kind, or 0. */
+static uint32_t take_free(enum span_state state, uint32_t slices, uint32_t alignment) {
+    uint32_t slice = find(bins_of(state), slices + alignment - 1);
+    if (slice == 0) {
+        return 0;
+    }
+    uint32_t fit = (uint32_t)bits_round_up(slice, alignment);
+    if (fit != slice) { /* only for alignments above a slice: use all, then give the head back */
+        uint32_t whole = arena_span(slice)->slices;
+        use_front(slice, whole);
+        arena.used -= fit - slice;
+        describe(fit, whole - (fit - slice), SPAN_USED);
+        make_free(slice, fit - slice, state);
+        uint32_t rest = arena_span(fit)->slices - slices;
+        if (rest != 0) {
+            arena.used -= rest;
+            describe(fit, slices, SPAN_USED);
+            make_free(fit + slices, rest, state);
+        }
+        return fit;
+    }
+    use_front(slice, slices);
+    return slice;
+}
+
+/* -- purging ------------------------------------------------------------------------------------------------- */
+
+static uint64_t budget_slices(void) {
+    return ((uint64_t)option_value(OPTION_RETAIN_MIB) << (20 - SLICE_BITS)) +
+           (uint64_t)arena.used * option_value(OPTION_RETAIN_PERCENT) / 100;
+}
+
+static bool oldest_has_aged(void) {
+    uint32_t age = now() - atomic_load_explicit(&arena.oldest, memory_order_relaxed);
+    return age > option_value(OPTION_RETAIN_MS);
+}
+
+/* Purges the oldest dirty span. The lock is dropped meanwhile, so that others go on; the span belongs to nobody
+ * then (SPAN_PURGING is neither joined nor taken). Returns its bytes, 0 when the kernel refused. */
+static size_t purge_oldest(void) {
+    uint32_t slice = arena.dirty_old;
+    uint32_t slices = arena_span(slice)->slices;
+    bin_remove(slice);
+    age_remove(slice);
+    arena_span(slice)->state = SPAN_PURGING;
+    lock_free(&arena.lock);
+    size_t bytes = (size_t)slices << SLICE_BITS;
+    bool purged = os_purge(arena_address(slice), bytes);
+    lock_take(&arena.lock);
+    make_free(slice, slices, purged ? SPAN_CLEAN : SPAN_DIRTY);
+    if (!purged) {
+        return 0;
+    }
+    arena.purged += bytes;
+    return bytes;
+}
+
+static void purge_what_is_due(void) {
+    while (arena.dirty_old != 0 && (arena.dirty > budget_slices() || oldest_has_aged())) {
+        if (purge_oldest() == 0) {
+            return; /* locked memory: asking again would not help */
+        }
+    }
+}
+
+void arena_age(void) {
+    if (atomic_load_explicit(&arena.dirty, memory_order_relaxed) == 0 || !oldest_has_aged()) {
+        return;
+    }
+    lock_take(&arena.lock);
+    purge_what_is_due();
+    lock_free(&arena.lock);
+}
+
+static size_t purge_all(void) {
+    size_t total = 0;
+    while (arena.dirty_old != 0) {
+        size_t bytes = purge_oldest();
+        if (bytes == 0) {
+            break;
+        }
+        total += bytes;
+    }
+    return total;
+}
+
+size_t arena_purge_all(void) {
+    lock_take(&arena.lock);
+    size_t total = purge_all();
+    lock_free(&arena.lock);
+    return total;
+}
+
+/* -- the interface ------------------------------------------------------------------------------------------- */
+
+bool arena_open(void) {
+    size_t page = os_page_bytes();
+    for (size_t bytes = (size_t)1 << 40; bytes >= (size_t)1 << 20; bytes >>= 1) {
+        char *at = os_reserve(bytes, SLICE_BYTES);
+        if (at == NULL) {
+            continue;
+        }
+        size_t slices = bytes >> SLICE_BITS;
+        size_t tags = bits_round_up(slices * sizeof(uint32_t), page);
+        size_t spans = bits_round_up(slices * sizeof(struct span), page);
+        size_t bitmaps = bits_round_up(slices * BITMAP_BYTES, page);
+        window.base = (uintptr_t)at;
+        arena_spans = (struct span *)(void *)(at + tags);
+        arena_bitmaps = at + tags + spans;
+        arena.limit = (uint32_t)slices;
+        arena.first = (uint32_t)(bits_round_up(tags + spans + bitmaps, SLICE_BYTES) >> SLICE_BITS);
+        arena.front = arena.first;
+        arena.committed = arena.first; /* never handed out, so it need not be */
+        return bookkeep((uint32_t)bits_min(slices, arena.first + BOOKKEEPING_LEAST));
+    }
+    return false;
+}
+
+uint32_t arena_take(uint32_t slices, uint32_t alignment, bool *zero) {
+    lock_take(&arena.lock);
+    *zero = false;
+    uint32_t slice = take_free(SPAN_DIRTY, slices, alignment);
+    if (slice == 0) {
+        *zero = true;
+        slice = take_free(SPAN_CLEAN, slices, alignment);
+    }
+    if (slice == 0) {
+        slice = take_fresh(slices, alignment);
+    }
+    if (slice == 0) { /* out of street: dirty and clean neighbours may be long enough together */
+        purge_all();
+        slice = take_free(SPAN_CLEAN, slices, alignment);
+    }
+    purge_what_is_due();
+    lock_free(&arena.lock);
+    return slice;
+}
+
+void arena_give(uint32_t slice) {
+    arena_tag(slice, arena_span(slice)->slices, TAG_NONE); /* the caller's still */
+    lock_take(&arena.lock);
+    uint32_t slices = arena_span(slice)->slices;
+    arena.used -= slices;
+    make_free(slice, slices, SPAN_DIRTY);
+    purge_what_is_due();
+    lock_free(&arena.lock);
+}
+
+bool arena_extend(uint32_t slice, uint32_t slices) {
+    lock_take(&arena.lock);
+    struct span *span = arena_span(slice);
+    uint32_t more = slices - span->slices;
+    uint32_t next = slice + span->slices;
+    bool extended = false;
+    if (next == arena.front) {
+        extended = slices <= arena.limit && slice <= arena.limit - slices && commit(slice + slices);
+        if (extended) {
+            move_front(slice + slices);
+            arena.used += more;
+        }
+    } else if ((arena_span(next)->state == SPAN_DIRTY || arena_span(next)->state == SPAN_CLEAN) &&
+               arena_span(next)->slices >= more) {
+        use_front(next, more);
+        arena_span(next)->state = SPAN_UNUSED;
+        extended = true;
+    }
+    if (extended) {
+        describe(slice, slices, SPAN_USED);
+    }
+    lock_free(&arena.lock);
+    return extended;
+}
+
+void arena_shorten(uint32_t slice, uint32_t slices) {
+    uint32_t rest = arena_span(slice)->slices - slices;
+    arena_tag(slice + slices, rest, TAG_NONE);
+    lock_take(&arena.lock);
+    describe(slice, slices, SPAN_USED);
+    arena.used -= rest;
+    make_free(slice + slices, rest, SPAN_DIRTY);
+    purge_what_is_due();
+    lock_free(&arena.lock);
+}
+
+void arena_tag(uint32_t slice, uint32_t slices, uint32_t tag) {
+    uint32_t *tags = (uint32_t *)window.base;
+    for (uint32_t i = 0; i < slices; i++) {
+        __atomic_store_n(&tags[slice + i], tag, __ATOMIC_RELAXED); /* see tag_of */
+    }
+}
+
+bool arena_was_freed(const void *pointer, size_t *bytes) {
+    lock_take(&arena.lock);
+    uint32_t slice = arena_slice(pointer);
+    while (slice > arena.first && arena_span(slice)->state == SPAN_UNUSED) {
+        slice--;
+    }
+    const struct span *span = arena_span(slice);
+    bool freed = slice >= arena.first && span->state != SPAN_UNUSED && span->state != SPAN_USED;
+    *bytes = (size_t)span->slices << SLICE_BITS;
+    lock_free(&arena.lock);
+    return freed;
+}
+
+void arena_figures(struct arena_figures *figures) {
+    lock_take(&arena.lock);
+    *figures = (struct arena_figures){
+        .reserved = (size_t)arena.limit << SLICE_BITS,
+        .extent = (size_t)(arena.front - arena.first) << SLICE_BITS,
+        .used = (size_t)arena.used << SLICE_BITS,
+        .dirty = (size_t)arena.dirty << SLICE_BITS,
+        .bookkeeping = (size_t)arena.bookkept * (sizeof(uint32_t) + sizeof(struct span) + BITMAP_BYTES),
+        .purged = arena.purged,
+    };
+    lock_free(&arena.lock);
+}
+
+void arena_before_fork(void) { lock_take(&arena.lock); }
+
+void arena_after_fork(bool child) {
+    if (child) {
+        lock_reset(&arena.lock);
+    } else {
+        lock_free(&arena.lock);
+    }
+}

@@ -1,0 +1,79 @@
+/* A heap: a shard that owns slabs. Threads are spread over heaps; there are about two per CPU, however many threads.
+ *
+ *   take:  depot of full magazines -> slabs with free blocks, fullest first -> a new slab
+ *   give:  depot, while it is within its bounds -> bitmaps, grouped by slab; an empty slab goes to the arena
+ *
+ * The depot passes whole magazines from threads that free to threads that allocate (Bonwick and Adams, "Magazines and
+ * Vmem", 2001), so that churn never touches the bitmaps. It is bounded by bytes, per class and in all, and what lay in
+ * it unneeded for a while is drained into the bitmaps.
+ *
+ * Every function takes the heap's lock for its whole length. */
+#ifndef FREESTONE_HEAP_H
+#define FREESTONE_HEAP_H
+
+#include "magazine.h"
+#include "tag.h"
+
+struct heap;
+
+/* Opens the arena; false when the kernel refuses the address space. Called once. */
+bool heap_start(void);
+
+/* Heap number `number`; it exists once heap_choose has returned it (number 0: always). */
+struct heap *heap_numbered(unsigned number);
+
+/* The heap for a new thread: the one with the fewest threads, the lowest number among those. Counts the thread. */
+struct heap *heap_choose(void);
+
+/* A thread of the heap has ended. */
+void heap_leave(struct heap *heap);
+
+/* What a slab of the heap is tagged with, less the class. */
+uint32_t heap_tag(const struct heap *heap);
+
+/* An empty magazine with that capacity, as its top; NULL when memory is out. */
+void **heap_spare(struct heap *heap, unsigned capacity);
+
+/* Takes an empty magazine back. */
+void heap_return_spare(struct heap *heap, void **top);
+
+/* Blocks in exchange for an empty magazine: a full one from the depot, or the same one filled from slabs to
+ * `capacity`. Returns the top of the magazine to load; it is empty when memory is out. */
+void **heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsigned capacity);
+
+/* An empty magazine of that capacity in exchange for a full one. Never fails: the full one itself comes back emptied
+ * when there is no other. */
+void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity);
+
+/* Frees all blocks of the magazine into the bitmaps and keeps it as a spare one. */
+void heap_flush(struct heap *heap, unsigned class, void **top);
+
+/* One block from the slabs, for a thread without a cache; NULL when memory is out. */
+void *heap_take_one(struct heap *heap, unsigned class);
+
+/* Frees blocks of any heap into the bitmaps of their owners: one taking of the lock for each owner among them. The
+ * array is used as scratch. */
+void heap_give(void **blocks, unsigned count);
+
+/* Drains all depots and gives every empty slab back to the arena. */
+void heap_trim_all(void);
+
+/* Figures over all heaps, in bytes; `of_class` may be NULL or have CLASS_COUNT elements (blocks in use). */
+struct heap_figures {
+    size_t slabs;       /* slab spans */
+    size_t in_use;      /* blocks with the program or in thread caches */
+    size_t free;        /* free blocks in bitmaps */
+    size_t depots;      /* blocks in depots */
+    size_t bookkeeping; /* spans of magazines, thread caches, heaps */
+    unsigned heaps;     /* so far */
+};
+void heap_figures(struct heap_figures *figures, size_t *of_class);
+
+/* Bookkeeping memory that is never returned to the kernel: `bytes` at most a slice, aligned to a kibibyte. NULL when
+ * memory is out. */
+void *heap_bookkeeping(size_t bytes);
+
+void heap_before_fork(void);
+void heap_after_fork(bool child);
+
+#endif

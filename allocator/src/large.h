@@ -1,0 +1,42 @@
+/* Large blocks: above the size classes. Up to LARGE_SPAN_MOST they are whole spans of the arena, kept for reuse when
+ * freed; beyond that, or when the arena is out of street, each is a mapping of its own, moved by mremap.
+ *
+ * A mapping is found by its address in a table of mappings; there are few. The table's lock is taken last of all. */
+#ifndef FREESTONE_LARGE_H
+#define FREESTONE_LARGE_H
+
+#include "arena.h"
+
+enum { LARGE_SPAN_MOST = 128 * 1024 * 1024 };
+
+/* A block of at least `bytes` (which is at most PTRDIFF_MAX), aligned to `alignment` (a power of two). *zero tells
+ * whether it is known to read as zero. NULL when memory is out. */
+void *large_take(size_t bytes, size_t alignment, bool *zero);
+
+/* The same with room to grow in place: address space, not memory. For blocks that have grown before. */
+void *large_take_growing(size_t bytes, bool *zero);
+
+/* Gives a span back. The block's tag has been seen to be TAG_LARGE. */
+void large_give_span(void *block);
+
+/* Gives a mapping back; false when no mapping starts at `block`. */
+bool large_give_mapping(void *block);
+
+/* Bytes the owner may write; 0 when no large block starts at `block`. `tag` is TAG_LARGE, or TAG_NONE for an address
+ * outside the arena. */
+size_t large_usable(const void *block, uint32_t tag);
+
+/* Makes the block hold `bytes` without copying: in place, or moved by the kernel. Returns where it is then; NULL when
+ * that cannot be done and the block is unchanged. */
+void *large_resize(void *block, uint32_t tag, size_t bytes);
+
+/* Stops the program: a pointer that is no block's start was freed. It is in no slab and starts no large block. */
+_Noreturn void large_misuse(const void *pointer);
+
+/* Mappings alive and their bytes. */
+void large_figures(size_t *mappings, size_t *bytes);
+
+void large_before_fork(void);
+void large_after_fork(bool child);
+
+#endif

@@ -1,0 +1,43 @@
+/* A mutual-exclusion lock of four bytes: spins briefly, then sleeps. Leaf above os.
+ *
+ * States: 0 free, 1 held, 2 held with (perhaps) sleepers. Acquire on taking and release on freeing order everything
+ * the lock protects; no other ordering is relied on. A zeroed lock is free, so static locks need no set-up, and a
+ * forked child frees its parent's locks by zeroing them. */
+#ifndef FREESTONE_LOCK_H
+#define FREESTONE_LOCK_H
+
+#include <stdatomic.h>
+
+#include "bits.h"
+
+struct lock {
+    _Atomic uint32_t state;
+};
+
+/* The process is about to abort, perhaps while holding locks: from here on nobody waits for one, so that a handler of
+ * SIGABRT that allocates does not hang. */
+void lock_abandon_all(void);
+
+void lock_wait(struct lock *lock);
+void lock_wake(struct lock *lock);
+
+static inline void lock_take(struct lock *lock) {
+    uint32_t seen = 0;
+    /* acquire: what the last holder wrote is visible from here on */
+    if (unlikely(!atomic_compare_exchange_strong_explicit(&lock->state, &seen, 1, memory_order_acquire,
+                                                          memory_order_relaxed))) {
+        lock_wait(lock);
+    }
+}
+
+static inline void lock_free(struct lock *lock) {
+    /* release: what this holder wrote is visible to the next */
+    if (unlikely(atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)) {
+        lock_wake(lock);
+    }
+}
+
+/* For the child of a fork, where no other thread exists: whoever held or awaited it is gone. */
+static inline void lock_reset(struct lock *lock) { atomic_store_explicit(&lock->state, 0, memory_order_relaxed); }
+
+#endif

@@ -1,0 +1,62 @@
+/* A magazine: an array of pointers to free blocks of one size class, used as a stack. Leaf.
+ *
+ *     word  0..6           bottom        bottom+1 ................ 127
+ *          [header]  ...   [NULL]        [block] [block] [ free slots ]
+ *                                                   ^ top
+ *
+ * A kibibyte at a multiple of a kibibyte, so that its end is told from the address alone: a push that would land on
+ * a multiple of a kibibyte finds the magazine full. The NULL below the lowest slot is what a pop finds when it is
+ * empty. Neither test loads a count. A smaller capacity is a higher bottom. No block is written to. */
+#ifndef FREESTONE_MAGAZINE_H
+#define FREESTONE_MAGAZINE_H
+
+#include "bits.h"
+
+enum {
+    MAGAZINE_BYTES = 1024,
+    MAGAZINE_WORDS = MAGAZINE_BYTES / 8,
+    MAGAZINE_MOST = 120, /* blocks; leaves a cache line for the header and the NULL */
+};
+
+union magazine {
+    struct {
+        union magazine *next; /* in a depot or among the spare ones */
+        uint32_t bottom;      /* number of the word that holds NULL */
+    };
+    void *word[MAGAZINE_WORDS];
+};
+_Static_assert(sizeof(void *) == 8, "a magazine's geometry is that of 64-bit pointers");
+_Static_assert(sizeof(union magazine) == MAGAZINE_BYTES, "a magazine's end is told from its address");
+_Static_assert(MAGAZINE_WORDS - 1 - MAGAZINE_MOST > 2, "the header lies below the bottom");
+
+/* The magazine that `top` points into. */
+static inline union magazine *magazine_of(void **top) {
+    return (union magazine *)((uintptr_t)top & ~(uintptr_t)(MAGAZINE_BYTES - 1));
+}
+
+static inline bool magazine_is_past_end(void **slot) { return ((uintptr_t)slot & (MAGAZINE_BYTES - 1)) == 0; }
+
+static inline bool magazine_is_empty(void **top) { return *top == NULL; }
+
+static inline bool magazine_is_full(void **top) { return magazine_is_past_end(top + 1); }
+
+/* Makes a magazine empty with room for `capacity` blocks, 1 to MAGAZINE_MOST; returns its top. */
+static inline void **magazine_clear(union magazine *magazine, unsigned capacity) {
+    magazine->bottom = (uint32_t)(MAGAZINE_WORDS - 1 - capacity);
+    magazine->word[magazine->bottom] = NULL;
+    return &magazine->word[magazine->bottom];
+}
+
+static inline void **magazine_full_top(union magazine *magazine) { return &magazine->word[MAGAZINE_WORDS - 1]; }
+
+static inline unsigned magazine_capacity(const union magazine *magazine) {
+    return MAGAZINE_WORDS - 1 - magazine->bottom;
+}
+
+/* Blocks it holds. */
+static inline unsigned magazine_count(void **top) {
+    const union magazine *magazine = magazine_of(top);
+    return (unsigned)(top - &magazine->word[magazine->bottom]);
+}
+
+#endif

@@ -1,0 +1,91 @@
+#include "message.h"
+
+#include <stdlib.h>
+
+#include "lock.h"
+#include "os.h"
+
+void message_text(struct message *message, const char *text) {
+    while (*text != '\0' && message->length < sizeof message->text - 1) {
+        message->text[message->length++] = *text++;
+    }
+}
+
+static void digits(struct message *message, uint64_t value, unsigned base) {
+    char reversed[20];
+    unsigned count = 0;
+    do {
+        reversed[count++] = "0123456789abcdef"[value % base];
+        value /= base;
+    } while (value > 0);
+    while (count > 0) {
+        char one[2] = {reversed[--count], '\0'};
+        message_text(message, one);
+    }
+}
+
+void message_number(struct message *message, uint64_t value) { digits(message, value, 10); }
+
+void message_pointer(struct message *message, const void *pointer) {
+    message_text(message, "0x");
+    digits(message, (uintptr_t)pointer, 16);
+}
+
+void message_print(const struct message *message) {
+    struct message line = {0};
+    message_text(&line, "freestone: ");
+    for (size_t i = 0; i < message->length && line.length < sizeof line.text - 1; i++) {
+        line.text[line.length++] = message->text[i];
+    }
+    line.text[line.length++] = '\n'; /* one write, so that lines of several threads do not mix */
+    os_write_error(line.text, line.length);
+}
+
+static _Noreturn void stop(const struct message *message) {
+    lock_abandon_all();
+    message_print(message);
+    abort();
+}
+
+static struct message misuse(const char *name, const void *pointer) {
+    struct message message = {0};
+    message_text(&message, name);
+    message_text(&message, ": pointer ");
+    message_pointer(&message, pointer);
+    return message;
+}
+
+static void block(struct message *message, const char *what, size_t bytes) {
+    message_text(message, ", ");
+    message_text(message, what);
+    message_text(message, " ");
+    message_number(message, bytes);
+    message_text(message, " bytes");
+}
+
+OUT_OF_LINE _Noreturn void message_double_free(const void *pointer, const char *what, size_t bytes) {
+    struct message message = misuse("double free", pointer);
+    block(&message, what, bytes);
+    stop(&message);
+}
+
+OUT_OF_LINE _Noreturn void message_interior_pointer(const void *pointer, const char *what, size_t bytes) {
+    struct message message = misuse("interior pointer", pointer);
+    block(&message, what, bytes);
+    stop(&message);
+}
+
+OUT_OF_LINE _Noreturn void message_foreign_pointer(const void *pointer) {
+    struct message message = misuse("foreign pointer", pointer);
+    message_text(&message, " was not allocated here");
+    stop(&message);
+}
+
+OUT_OF_LINE _Noreturn void message_wrong_size(const void *pointer, size_t given, const char *what, size_t bytes) {
+    struct message message = misuse("wrong size", pointer);
+    message_text(&message, ", ");
+    message_number(&message, given);
+    message_text(&message, " bytes given");
+    block(&message, what, bytes);
+    stop(&message);
+}

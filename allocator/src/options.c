@@ -1,0 +1,84 @@
+#include "options.h"
+
+#include <string.h>
+
+#include "message.h"
+
+uint32_t options[OPTION_COUNT] = {
+    [OPTION_RETAIN_MIB] = 64,
+    [OPTION_RETAIN_PERCENT] = 25,
+    [OPTION_RETAIN_MS] = 1000,
+    [OPTION_HEAPS] = 0,
+    [OPTION_IDENTIFY] = 0,
+};
+
+static const struct {
+    const char *name;
+    uint32_t most;
+} known[OPTION_COUNT] = {
+    [OPTION_RETAIN_MIB] = {"retain_mib", 1u << 24},    [OPTION_RETAIN_PERCENT] = {"retain_percent", 1000},
+    [OPTION_RETAIN_MS] = {"retain_ms", 1000u * 86400}, [OPTION_HEAPS] = {"heaps", 4096},
+    [OPTION_IDENTIFY] = {"identify", 1},
+};
+
+static void warn(const char *part, size_t length, const char *why) {
+    struct message message = {0};
+    message_text(&message, "FREESTONE_OPTIONS: '");
+    for (size_t i = 0; i < bits_min(length, 60); i++) {
+        char one[2] = {part[i], '\0'};
+        message_text(&message, one);
+    }
+    message_text(&message, "' ");
+    message_text(&message, why);
+    message_print(&message);
+}
+
+/* True when text[0..length) is a number up to `most`. */
+static bool read_number(const char *text, size_t length, uint32_t most, uint32_t *value) {
+    uint64_t number = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9') {
+            return false;
+        }
+        number = number * 10 + (uint64_t)(text[i] - '0');
+        if (number > most) {
+            return false;
+        }
+    }
+    *value = (uint32_t)number;
+    return length > 0;
+}
+
+static void read_part(const char *part, size_t length) {
+    const char *equals = memchr(part, '=', length);
+    if (equals == NULL) {
+        warn(part, length, "is not key=value; ignored");
+        return;
+    }
+    size_t key = (size_t)(equals - part);
+    for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        if (strlen(known[i].name) == key && memcmp(known[i].name, part, key) == 0) {
+            uint32_t value;
+            if (read_number(equals + 1, length - key - 1, known[i].most, &value)) {
+                option_set((enum option)i, value);
+            } else {
+                warn(part, length, "has a value that is not a number in range; ignored");
+            }
+            return;
+        }
+    }
+    warn(part, length, "is not an option; ignored (docs/reference/options.md lists them)");
+}
+
+void options_read(const char *text) {
+    while (*text != '\0') {
+        size_t length = strcspn(text, ",");
+        if (length > 0) {
+            read_part(text, length);
+        }
+        text += length;
+        if (*text == ',') {
+            text++;
+        }
+    }
+}

@@ -1,0 +1,30 @@
+/* The knobs: FREESTONE_OPTIONS=key=value,... and what mallopt maps to them. Leaf above message.
+ *
+ * Read once, from the library's constructor; allocations before that use the defaults. Values are plain words read
+ * with relaxed atomics: each is meaningful by itself and a reader may see a change a little late. */
+#ifndef FREESTONE_OPTIONS_H
+#define FREESTONE_OPTIONS_H
+
+#include "bits.h"
+
+enum option {
+    OPTION_RETAIN_MIB,     /* freed memory kept for reuse whatever the size of the program */
+    OPTION_RETAIN_PERCENT, /* ... and this share of what is in use on top */
+    OPTION_RETAIN_MS,      /* kept at most about this long */
+    OPTION_HEAPS,          /* heaps at most; 0: by the number of CPUs */
+    OPTION_IDENTIFY,       /* 1: one line on standard error at start that says the library is in force */
+    OPTION_COUNT,
+};
+
+extern uint32_t options[OPTION_COUNT] INTERNAL;
+
+static inline uint32_t option_value(enum option which) { return __atomic_load_n(&options[which], __ATOMIC_RELAXED); }
+
+static inline void option_set(enum option which, uint32_t value) {
+    __atomic_store_n(&options[which], value, __ATOMIC_RELAXED);
+}
+
+/* Reads `text` ("key=value,key=value"); a part it does not understand costs one warning line and changes nothing. */
+void options_read(const char *text);
+
+#endif
