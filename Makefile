@@ -20,6 +20,7 @@ BUILD := build
 
 LOCK     := tools/constraints.txt
 PIP      := $(BIN)/python -m pip --quiet --disable-pip-version-check
+IN_PLACE := --no-build-isolation -C wheel.cmake=false -C editable.mode=inplace
 PACKAGES := $(BIN)/python tools/system_packages.py
 
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
@@ -66,17 +67,18 @@ $(BIN)/python: | tools/make-venv
 # The package itself is installed in place: Python sources are used where they are, and the native parts are put beside
 # them by `make build`. A stamp that is older than what it was made from is made again; nothing else costs time.
 $(VENV)/.run: pyproject.toml $(LOCK) | $(BIN)/python
+	@$(PIP) install -c $(LOCK) --upgrade pip
 	@$(PIP) install -c $(LOCK) scikit-build-core \
 	    $(shell command -v cmake >/dev/null 2>&1 || echo cmake) $(shell command -v ninja >/dev/null 2>&1 || echo ninja)
-	@$(PIP) install -c $(LOCK) --no-build-isolation -C wheel.cmake=false -C editable.mode=inplace -e .
+	@$(PIP) install -c $(LOCK) $(IN_PLACE) -e .
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
-	@$(PIP) install -c $(LOCK) --no-build-isolation -C wheel.cmake=false -C editable.mode=inplace -e '.[test]'
+	@$(PIP) install -c $(LOCK) $(IN_PLACE) -e '.[test]'
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.test
-	@$(PIP) install -c $(LOCK) --no-build-isolation -C wheel.cmake=false -C editable.mode=inplace -e '.[test,lint]'
+	@$(PIP) install -c $(LOCK) $(IN_PLACE) -e '.[test,lint]'
 	@touch $@
 
 # --- build ----------------------------------------------------------------------------------------------------------
@@ -127,9 +129,9 @@ readme-figure: build
 # Into an environment of its own, so that only what is declared is locked.
 lock:
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && tools/make-venv $(PYTHON) "$$folder/venv" && \
-	"$$folder/venv/bin/python" -m pip --quiet install scikit-build-core cmake ninja && \
+	"$$folder/venv/bin/python" -m pip --quiet install --upgrade pip scikit-build-core cmake ninja && \
 	"$$folder/venv/bin/python" -m pip --quiet install --no-build-isolation -C wheel.cmake=false '.[test,lint]' && \
-	"$$folder/venv/bin/python" -m pip freeze --exclude freestone >"$$folder/frozen" && \
+	"$$folder/venv/bin/python" -m pip freeze --all --exclude freestone --exclude setuptools --exclude wheel >"$$folder/frozen" && \
 	{ echo '# Versions Freestone was tested with; renewed by `make lock`. Lower bounds are in pyproject.toml.'; \
 	  cat "$$folder/frozen"; } >$(LOCK)
 
