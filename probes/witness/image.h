@@ -1,0 +1,30 @@
+/* What the kernel says of this process and of the files mapped into it, read without allocating. */
+#ifndef FREESTONE_WITNESS_IMAGE_H
+#define FREESTONE_WITNESS_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { IMAGE_PATH = 4096 };
+
+uint64_t image_now(void); /* CLOCK_MONOTONIC in nanoseconds */
+int image_pid(void);      /* from the kernel: a library's cached value may be a parent's */
+int image_parent(void);
+
+/* Resident set in KiB as /proc/self/statm has it; 0 when it cannot be read. */
+uint64_t image_resident_kib(void);
+
+/* Path of the program of this process. Empty when it cannot be read. */
+void image_program(char path[IMAGE_PATH]);
+
+/* The file mapped at an address. */
+struct image_mapping {
+    uintptr_t address; /* asked for */
+    uint64_t device_major, device_minor, inode;
+    char path[IMAGE_PATH]; /* empty: nothing, or no file, is mapped there */
+};
+
+/* Fills in `count` mappings in one pass over /proc/self/maps. */
+void image_mappings(struct image_mapping *mappings, size_t count);
+
+#endif

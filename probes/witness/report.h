@@ -1,0 +1,28 @@
+/* Writing a report: text collected in a buffer on the caller's stack, one line per fact, sent out in one write.
+ *
+ * Nothing here allocates, uses stdio, or keeps a descriptor open: the program may have closed, replaced or counted its
+ * descriptors. A path may hold any byte, so '%', spaces' neighbours (control characters) and newlines are written %XX. */
+#ifndef FREESTONE_WITNESS_REPORT_H
+#define FREESTONE_WITNESS_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct report {
+    char *text;
+    size_t used, size;
+    bool cut; /* something did not fit */
+};
+
+void report_word(struct report *report, const char *word);  /* as it is, followed by a space */
+void report_number(struct report *report, uint64_t number); /* decimal, followed by a space */
+void report_hex(struct report *report, const unsigned char *bytes,
+                size_t count);                             /* or "-" for none; and a space */
+void report_path(struct report *report, const char *path); /* escaped; followed by a space */
+void report_line(struct report *report);                   /* ends the line */
+
+/* Appends the text to `path`, which is created when `create` says so and must not exist then. */
+void report_send(struct report *report, const char *path, bool create);
+
+#endif

@@ -1,0 +1,170 @@
+/* libfreestone-witness.so: says from inside a process who serves its memory.
+ *
+ * Preloaded into every process of a measured tree, active when FREESTONE_WITNESS names a folder. It defines no function
+ * of the heap. One file per program image:
+ *
+ *   start   before main: the four entry points are called once, then written down with the files that provide them
+ *   exit    at exit, quick_exit and _exit: objects bound to somebody else, resident set
+ *
+ * A fork that executes nothing runs on what its image was proved with; it writes a file of its own when it ends, because
+ * it may have loaded more. A child that shares its parent's memory (vfork) writes nothing. */
+#define _GNU_SOURCE
+#include "heap.h"
+#include "image.h"
+#include "objects.h"
+#include "report.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { FORMAT = 1, REPORT = 12 * 1024, FOLDER = 3840 };
+
+static char folder[FOLDER];
+static char start_file[FOLDER + 48];
+static uintptr_t provider; /* the address malloc is bound to */
+static int first_pid;      /* of the process that ran the constructor; 0: not active */
+static uint64_t first_ns;
+static int living_pid; /* of this process: a fork's differs from first_pid */
+
+/* "FOLDER/PID-NANOSECONDS" */
+static void name_file(char *path, size_t size, int pid, uint64_t now) {
+    struct report name = {.text = path, .size = size - 1};
+    report_word(&name, folder);
+    name.used--; /* the space behind the word */
+    path[name.used++] = '/';
+    report_number(&name, (uint64_t)pid);
+    path[name.used - 1] = '-';
+    report_number(&name, now);
+    path[name.used - 1] = '\0';
+}
+
+static void report_head(struct report *report, const char *kind, uint64_t now, int pid) {
+    report_word(report, kind);
+    report_number(report, FORMAT);
+    report_number(report, now);
+    report_number(report, (uint64_t)pid);
+}
+
+static void report_entries(struct report *report) {
+    static struct image_mapping mappings[ENTRIES];
+    uintptr_t slots[ENTRIES];
+    objects_own_slots(heap_entry_names, ENTRIES, slots);
+    provider = slots[0];
+    for (size_t i = 0; i < ENTRIES; i++)
+        mappings[i].address = slots[i];
+    image_mappings(mappings, ENTRIES);
+    for (size_t i = 0; i < ENTRIES; i++) {
+        struct build_id id;
+        objects_build_id(slots[i], &id);
+        report_word(report, "entry");
+        report_word(report, heap_entry_names[i]);
+        report_number(report, mappings[i].device_major);
+        report_number(report, mappings[i].device_minor);
+        report_number(report, mappings[i].inode);
+        report_hex(report, id.bytes, id.count);
+        report_path(report, mappings[i].path);
+        report_line(report);
+    }
+}
+
+static void report_start(void) {
+    char text[REPORT], program[IMAGE_PATH];
+    struct report report = {.text = text, .size = sizeof text};
+    struct build_id id;
+    report_head(&report, "start", first_ns, first_pid);
+    report_number(&report, (uint64_t)image_parent());
+    report_line(&report);
+    image_program(program);
+    objects_build_id(0, &id);
+    report_word(&report, "program");
+    report_hex(&report, id.bytes, id.count);
+    report_path(&report, program);
+    report_line(&report);
+    report_word(&report, heap_call() ? "heap works" : "heap fails");
+    report_line(&report);
+    report_entries(&report);
+    report_word(&report, "end");
+    report_line(&report);
+    report_send(&report, start_file, true);
+}
+
+/* `pid` is this process's. Safe in a signal handler and in a fork of a threaded program: nothing shared is written. */
+static void report_exit(int pid) {
+    char text[REPORT], path[sizeof start_file];
+    struct report report = {.text = text, .size = sizeof text};
+    const uint64_t now = image_now();
+    const bool forked = pid != first_pid;
+    if (forked) {
+        name_file(path, sizeof path, pid, now);
+        report_head(&report, "fork", now, pid);
+        report_number(&report, (uint64_t)image_parent());
+        report_number(&report, (uint64_t)first_pid);
+        report_number(&report, first_ns);
+        report_line(&report);
+    }
+    report_head(&report, "exit", now, pid);
+    report_line(&report);
+    report_word(&report, "resident");
+    report_number(&report, image_resident_kib());
+    report_line(&report);
+    objects_report_strays(&report, provider);
+    report_word(&report, "end");
+    report_line(&report);
+    report_send(&report, forked ? path : start_file, forked);
+}
+
+/* Reports the end of this process unless it is a child that shares its parent's memory: such a one was started neither
+ * by the dynamic linker nor by fork, so its number is not the one noted here. */
+static void take_leave(void) {
+    const int pid = first_pid == 0 ? 0 : image_pid();
+    if (pid == 0 || pid != living_pid)
+        return;
+    const int saved = errno;
+    report_exit(pid);
+    errno = saved;
+}
+
+static void note_fork(void) {
+    living_pid = image_pid();
+}
+
+__attribute__((constructor)) static void witness_start(void) {
+    const int saved = errno;
+    const char *where = getauxval(AT_SECURE) != 0 ? NULL : getenv("FREESTONE_WITNESS");
+    if (where == NULL || where[0] != '/' || strlen(where) >= FOLDER)
+        return;
+    memcpy(folder, where, strlen(where) + 1);
+    first_pid = living_pid = image_pid();
+    first_ns = image_now();
+    name_file(start_file, sizeof start_file, first_pid, first_ns);
+    report_start();
+    pthread_atfork(NULL, NULL, note_fork);
+    at_quick_exit(take_leave);
+    errno = saved;
+}
+
+__attribute__((destructor)) static void witness_end(void) {
+    take_leave();
+}
+
+/* Some programs (dash among them) leave without running any destructor. The C library's own exit does not come this
+ * way. */
+static _Noreturn void leave(int status) {
+    take_leave();
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
+__attribute__((visibility("default"))) _Noreturn void _exit(int status) {
+    leave(status);
+}
+
+__attribute__((visibility("default"))) _Noreturn void _Exit(int status) {
+    leave(status);
+}
