@@ -1,0 +1,242 @@
+"""The house rules that code can be held to: which way the arrows run, what things are called, what is documented."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PACKAGE = REPOSITORY / "src" / "freestone"
+ALLOCATOR = REPOSITORY / "allocator" / "src"
+
+# --- the lab: the table of docs/design/lab-rooms.md -------------------------------------------------------------------
+
+ENTRANCE = {"__init__", "__main__", "cli"}
+"""The package's own door: not rooms. They may open every room; no room may look back through ``cli``."""
+
+
+def import_table() -> dict[str, set[str]]:
+    """Room -> rooms it may import, as the design note has it."""
+    text = (REPOSITORY / "docs" / "design" / "lab-rooms.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)`[^|]*\|[^|]*\| ([^|]+) \|$", text, re.MULTILINE)
+    every_room = {room for room, _ in rows}
+    table: dict[str, set[str]] = {}
+    for room, allowed in rows:
+        if allowed == "every room":
+            table[room] = every_room
+        elif allowed == "nothing of ours":
+            table[room] = set()
+        else:
+            table[room] = set(re.findall(r"`(\w+)`", allowed))
+    return table
+
+
+def sources() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def room_of(source: Path) -> str:
+    return source.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_modules(source: Path) -> Iterator[tuple[int, str]]:
+    """Line and absolute dotted name of everything a source imports, also inside functions."""
+    package = ["freestone", *source.relative_to(PACKAGE).parent.parts]
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"), str(source))):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                yield node.lineno, name.name
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*base, *([node.module] if node.module else [])])
+            for name in node.names:
+                yield node.lineno, f"{origin}.{name.name}"
+
+
+def rooms_imported(source: Path) -> Iterator[tuple[int, str]]:
+    rooms = {room_of(each) for each in sources()}
+    for line, module in imported_modules(source):
+        parts = module.split(".")
+        if parts[0] == "freestone" and len(parts) > 1 and parts[1] in rooms:
+            yield line, parts[1]
+
+
+def test_the_table_of_rooms_can_be_read() -> None:
+    table = import_table()
+    assert {"records", "allocators", "trials", "experiments", "reports", "commands"} <= set(table)
+    assert table["reports"] == {"records"}
+    assert table["records"] == set()
+    assert table["commands"] >= set(table) - {"commands"}
+
+
+def test_every_room_is_in_the_table() -> None:
+    rooms = {room_of(source) for source in sources()} - ENTRANCE
+    assert rooms <= set(import_table()), "a new room needs a row in docs/design/lab-rooms.md"
+
+
+@pytest.mark.parametrize("source", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_run_one_way(source: Path) -> None:
+    room = room_of(source)
+    if room in ENTRANCE:
+        return
+    allowed = import_table().get(room, set()) | {room}
+    against = [f"line {line}: {other}" for line, other in rooms_imported(source) if other not in allowed]
+    assert not against, f"{room} may import {sorted(allowed)}"
+
+
+def test_nothing_imports_commands_but_the_entrance() -> None:
+    guilty = [
+        str(source.relative_to(PACKAGE))
+        for source in sources()
+        if room_of(source) not in ENTRANCE | {"commands"}
+        and any(other in {"commands", "cli"} for _, other in rooms_imported(source))
+    ]
+    assert not guilty
+
+
+# --- the allocator: api -> thread cache -> heap -> slab -> arena -> os ------------------------------------------------
+
+LAYERS = ("os", "arena", "large", "slab", "heap", "thread_cache", "allocate", "api")
+"""From the ground up. ``large`` stands beside the slabs, on the arena; ``allocate`` is what all entry points share."""
+LEAVES = {"bits", "size_class", "tag", "magazine", "options", "lock", "message"}
+"""Known to every layer; they know each other and ``os``, nothing else."""
+SYSTEM_CALLS = {"mmap", "munmap", "mremap", "madvise", "mprotect", "prctl", "syscall", "brk", "sbrk", "write", "open"}
+
+
+def layer_of(source: Path) -> str:
+    return "api" if source.stem.startswith("api") else source.stem
+
+
+def native_sources() -> list[Path]:
+    return sorted([*ALLOCATOR.glob("*.c"), *ALLOCATOR.glob("*.h")])
+
+
+def included_layers(source: Path) -> list[str]:
+    text = source.read_text(encoding="utf-8")
+    return [layer_of(Path(name)) for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, re.MULTILINE)]
+
+
+def without_comments(text: str) -> str:
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
+    text = re.sub(r"//[^\n]*", " ", text)
+    return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
+
+
+def test_every_native_source_has_a_layer() -> None:
+    assert native_sources()
+    strangers = {layer_of(source) for source in native_sources()} - set(LAYERS) - LEAVES
+    assert not strangers, "a new file of the allocator needs a place among LAYERS or LEAVES"
+
+
+@pytest.mark.parametrize("source", native_sources(), ids=lambda path: str(path.name))
+def test_includes_run_downwards(source: Path) -> None:
+    layer = layer_of(source)
+    below = LAYERS[: LAYERS.index(layer) + 1] if layer in LAYERS else ("os",)
+    allowed = {*below, *LEAVES, "freestone"}
+    against = [other for other in included_layers(source) if other not in allowed]
+    assert not against, f"{source.name} stands on {sorted(allowed)}"
+
+
+@pytest.mark.parametrize("source", [s for s in native_sources() if s.stem != "os"], ids=lambda path: str(path.name))
+def test_only_os_makes_system_calls(source: Path) -> None:
+    called = set(re.findall(r"(?<![\w.>])(\w+)\s*\(", without_comments(source.read_text(encoding="utf-8"))))
+    assert not called & SYSTEM_CALLS
+
+
+# --- names and documents ----------------------------------------------------------------------------------------------
+
+FORBIDDEN = {"util", "utils", "utility", "utilities", "helper", "helpers", "misc", "common", "manager", "managers"}
+FOLDERS = ("allocator", "probes", "workloads", "src", "tests", "tools", "cmake", "docs")
+
+
+def test_names_are_nouns_of_the_field() -> None:
+    paths = [path for folder in FOLDERS for path in (REPOSITORY / folder).rglob("*") if "__pycache__" not in path.parts]
+    assert len(paths) > 50
+    guilty = [
+        str(path.relative_to(REPOSITORY)) for path in paths if FORBIDDEN & set(re.split(r"[_\-.]", path.stem.lower()))
+    ]
+    assert not guilty
+
+
+def test_readme_opens_with_the_two_commands() -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"```sh\n(.*?)```", text, re.DOTALL)
+    assert block
+    commands = [line.split("#")[0].strip() for line in block.group(1).splitlines() if line.strip()]
+    assert commands[:2] == ["make compare", "make test"]
+
+
+def test_every_make_target_of_the_help_exists() -> None:
+    text = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    told = set(re.findall(r"@echo 'make ([\w-]+)", text))
+    made = set(re.findall(r"^([\w-]+):", text, re.MULTILINE))
+    assert {"compare", "test", "build", "lint", "clean"} <= told
+    assert told <= made
+
+
+def markdown() -> list[Path]:
+    return sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
+
+
+@pytest.mark.parametrize("page", markdown(), ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_links_between_documents_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?://|mailto:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    broken = [target for target in targets if not (page.parent / target).exists()]
+    assert not broken
+
+
+def test_the_index_lists_every_document() -> None:
+    folder = REPOSITORY / "docs"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    pages = {str(path.relative_to(folder)) for path in folder.rglob("*.md")} - {"README.md"}
+    assert not {page for page in pages if f"({page})" not in index}
+
+
+# --- what is declared -------------------------------------------------------------------------------------------------
+
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+DISTRIBUTIONS = {"elftools": "pyelftools", "vl_convert": "vl-convert-python"}
+"""Import name -> distribution, where they differ."""
+
+
+def distribution(requirement: str) -> str:
+    match = re.match(r"[A-Za-z0-9_.-]+", requirement)
+    assert match
+    return match.group().lower()
+
+
+def test_dependencies_are_those_the_package_imports() -> None:
+    declared = {distribution(requirement) for requirement in PROJECT["project"]["dependencies"]}
+    tops = {module.split(".")[0] for source in sources() for _, module in imported_modules(source)}
+    foreign = {top for top in tops if top not in sys.stdlib_module_names and top != "freestone"}
+    assert {DISTRIBUTIONS.get(top, top) for top in foreign} == declared
+
+
+def test_every_dependency_has_a_lower_bound_and_a_locked_version() -> None:
+    locked = {
+        distribution(line).replace("_", "-")
+        for line in (REPOSITORY / "tools" / "constraints.txt").read_text(encoding="utf-8").splitlines()
+        if "==" in line
+    }
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    wanted = [
+        *PROJECT["project"]["dependencies"],
+        *(r for extra in extras for r in extra),
+        *PROJECT["build-system"]["requires"],
+    ]
+    assert all(">=" in requirement for requirement in wanted)
+    assert {distribution(requirement) for requirement in wanted} <= locked
+
+
+def test_the_changelog_knows_this_version() -> None:
+    init = (PACKAGE / "__init__.py").read_text(encoding="utf-8")
+    version = re.search(r'^__version__ = "(.+)"$', init, re.MULTILINE)
+    assert version
+    changelog = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## \[(Unreleased|{re.escape(version.group(1))})\]", changelog, re.MULTILINE)
