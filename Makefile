@@ -48,7 +48,7 @@ compare: build
 	@$(BIN)/freestone compare --name json-sqlite \
 	    $(if $(ROUNDS),--rounds $(ROUNDS),--time-budget $(BUDGET)) $(if $(RESULTS),--results $(RESULTS)) \
 	    --env PYTHONMALLOC=malloc --env PYTHONHASHSEED=0 \
-	    -- $(CURDIR)/$(BIN)/python -s -S $(CURDIR)/workloads/json_sqlite.py
+	    -- '$(CURDIR)/$(BIN)/python' -s -S '$(CURDIR)/workloads/json_sqlite.py'
 
 # Both halves always run, so that one report names everything that is broken.
 test: build $(VENV)/.test
@@ -60,13 +60,20 @@ test: build $(VENV)/.test
 
 # --- set-up ---------------------------------------------------------------------------------------------------------
 
-$(BIN)/python: | tools/make-venv
+# An environment and a build folder know where they were made: in a tree that was moved or copied both are made anew.
+ifneq ($(shell cat $(VENV)/.made 2>/dev/null),$(CURDIR))
+.PHONY: $(VENV)/.made
+endif
+
+$(VENV)/.made:
 	@echo 'freestone: setting up $(VENV)'
+	@rm -rf $(BUILD)
 	@tools/make-venv $(PYTHON) $(VENV)
+	@echo '$(CURDIR)' >$@
 
 # The package itself is installed in place: Python sources are used where they are, and the native parts are put beside
 # them by `make build`. A stamp that is older than what it was made from is made again; nothing else costs time.
-$(VENV)/.run: pyproject.toml $(LOCK) | $(BIN)/python
+$(VENV)/.run: pyproject.toml $(LOCK) $(VENV)/.made
 	@$(PIP) install -c $(LOCK) --upgrade pip
 	@$(PIP) install -c $(LOCK) scikit-build-core \
 	    $(shell command -v cmake >/dev/null 2>&1 || echo cmake) $(shell command -v ninja >/dev/null 2>&1 || echo ninja)
