@@ -1,0 +1,123 @@
+"""The measured quantities as people read them: titles, units, digits, and words for a ratio."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from freestone.records.schema import Metrics, Ratio
+
+Kind = Literal["time", "memory", "count"]
+
+_UNITS: dict[Kind, tuple[tuple[float, str], ...]] = {
+    "time": ((1e-6, "µs"), (1e-3, "ms"), (1.0, "s")),
+    "memory": ((1.0, "KiB"), (1024.0, "MiB"), (1024.0**2, "GiB")),
+    "count": ((1.0, ""), (1e6, "million")),
+}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One field of :class:`Metrics` and how to speak of it. Less is better for all of them."""
+
+    key: str
+    title: str
+    short: str
+    kind: Kind
+    meaning: str
+    less: str = "less"
+    more: str = "more"
+
+
+QUANTITIES = (
+    Quantity("wall_s", "Wall time", "wall", "time", "from start to end of the program", "faster", "slower"),
+    Quantity("user_s", "User time", "user", "time", "CPU time of the whole tree, in the program"),
+    Quantity("sys_s", "System time", "system", "time", "CPU time of the whole tree, in the kernel"),
+    Quantity("peak_rss_kib", "Peak RSS", "peak RSS", "memory", "largest resident set of any one process"),
+    Quantity("tree_peak_rss_kib", "Tree peak RSS", "tree peak", "memory", "largest sampled sum over the process tree"),
+    Quantity("end_rss_kib", "RSS at end", "end RSS", "memory", "resident set of the first process as it exited"),
+    Quantity("minor_faults", "Minor faults", "minor faults", "count", "ru_minflt: traps and populated pages alike"),
+    Quantity("major_faults", "Major faults", "major faults", "count", "page faults that waited for a disk"),
+    Quantity("voluntary_switches", "Voluntary switches", "voluntary switches", "count", "context switches to wait"),
+    Quantity(
+        "involuntary_switches",
+        "Involuntary switches",
+        "involuntary switches",
+        "count",
+        "context switches when preempted",
+    ),
+)
+BY_KEY = {quantity.key: quantity for quantity in QUANTITIES}
+
+
+def value_of(metrics: Metrics, key: str) -> float | None:
+    """One quantity, in the schema's unit, out of a trial's metrics; None where it was not measured."""
+    value = getattr(metrics, key, None)
+    if value is None:
+        return metrics.counters.get(key)
+    return float(value) if isinstance(value, int | float) else None
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One unit and one number of decimals for all values of a column or an axis."""
+
+    unit: str
+    divisor: float
+    decimals: int
+
+    @classmethod
+    def over(cls, kind: Kind, values: Iterable[float]) -> Scale:
+        """The unit in which the largest value reads well, with decimals for three digits of the median value."""
+        sizes = sorted(abs(value) for value in values if math.isfinite(value) and value != 0)
+        if not sizes:
+            divisor, unit = _UNITS[kind][-1] if kind == "time" else _UNITS[kind][0]
+            return cls(unit, divisor, 0)
+        divisor, unit = _UNITS[kind][0]
+        for step, name in _UNITS[kind]:
+            if sizes[-1] >= step:
+                divisor, unit = step, name
+        if unit == "million" and sizes[-1] < 10e6:
+            divisor, unit = 1.0, ""
+        middle = sizes[len(sizes) // 2] / divisor
+        decimals = 0 if unit == "" and kind == "count" else min(3, max(0, 2 - math.floor(math.log10(middle))))
+        return cls(unit, divisor, decimals)
+
+    def number(self, value: float) -> str:
+        """A value without its unit: ``1,234`` or ``0.412``."""
+        return f"{value / self.divisor:,.{self.decimals}f}"
+
+    def text(self, value: float) -> str:
+        """A value with its unit: ``412 ms``."""
+        return f"{self.number(value)} {self.unit}".rstrip()
+
+
+def interval(ratio: Ratio) -> str:
+    """``[0.905, 0.920]`` with as many decimals as its width deserves."""
+    decimals = _decimals(ratio)
+    return f"[{ratio.low:.{decimals}f}, {ratio.high:.{decimals}f}]"
+
+
+def ratio_number(ratio: Ratio) -> str:
+    """The ratio itself, with the decimals of :func:`interval`."""
+    return f"{ratio.value:.{_decimals(ratio)}f}"
+
+
+def verdict(quantity: Quantity, ratio: Ratio) -> str:
+    """A ratio in words: ``8.8 % faster``, ``3.1 times more`` or ``no difference seen``."""
+    if not ratio.different or not math.isfinite(ratio.value) or ratio.value <= 0:
+        return "no difference seen"
+    word = quantity.less if ratio.value < 1 else quantity.more
+    if ratio.value >= 2:
+        return f"{ratio.value:.1f} times {'as slow' if word == 'slower' else 'as much'}"
+    percent = abs(1 - ratio.value) * 100
+    return f"{percent:.{1 if percent < 9.95 else 0}f} % {word}"
+
+
+def _decimals(ratio: Ratio) -> int:
+    width = abs(ratio.high - ratio.low)
+    if not math.isfinite(width) or width <= 0:
+        return 3
+    return min(3, max(2, 1 - math.floor(math.log10(width))))

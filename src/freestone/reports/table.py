@@ -1,0 +1,285 @@
+"""A summary as text for a terminal: the answer first, then a table that fits, then what was not measured and why.
+
+Nothing is cut off to fit: on a wide terminal all columns stand in one table, on a narrower one they are dealt over
+several, and where not even the wall time and its ratio fit side by side they become a list.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from freestone.records.schema import Cell, Ratio, Summary
+from freestone.reports import quantities
+from freestone.reports.quantities import BY_KEY, Scale
+
+_COLUMNS = ("user_s", "sys_s", "peak_rss_kib", "end_rss_kib", "minor_faults")
+_SWITCHES = ("voluntary_switches", "involuntary_switches")
+_STATUS_WORDS = {"invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
+
+_SAME = "≈"
+_NOTHING = "–"
+_PLAIN = str.maketrans(
+    {"≈": "~", "–": "-", "—": "-", "×": "x", "µ": "u", "·": "|", "…": ".", "’": "'", "‘": "'", "“": '"', "”": '"'}
+)
+
+
+def render(summary: Summary, *, width: int, colour: bool, ascii_only: bool = False) -> str:
+    """The summary as lines of at most ``width`` columns, ending in a newline; the first line begins the headline.
+
+    Args:
+        width: columns of the terminal; at least 20 are assumed.
+        colour: use ANSI colours. What colour says is also said in words or signs.
+        ascii_only: for terminals whose encoding has nothing else.
+    """
+    width = max(20, width)
+    parts: list[RenderableType] = [Text(_clean(summary.headline, ascii_only), style="bold")]
+    for workload in dict.fromkeys(cell.workload for cell in summary.cells):
+        cells = [cell for cell in summary.cells if cell.workload == workload]
+        parts += ["", *_Workload(summary, workload, cells, ascii_only).parts(width)]
+    text = _print(Group(*parts), width, colour)
+    return text.translate(_PLAIN).encode("ascii", "replace").decode() if ascii_only else text
+
+
+def _print(what: RenderableType, width: int, colour: bool) -> str:
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer,
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+        _environ={},  # the caller has decided; the environment must not overrule it
+    )
+    console.print(what)
+    return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", buffer.getvalue(), flags=re.MULTILINE))
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One thing to know of each configuration: a column of a table or several side by side, or a line of a list."""
+
+    titles: tuple[str, ...]
+    pieces: Callable[[Cell], list[Text]]
+
+
+@dataclass(frozen=True)
+class _Workload:
+    """One workload's part of a summary."""
+
+    summary: Summary
+    workload: str
+    cells: Sequence[Cell]
+    ascii_only: bool
+
+    def parts(self, width: int) -> Iterable[RenderableType]:
+        if len({cell.workload for cell in self.summary.cells}) > 1:
+            yield Text(self.clean(self.workload), style="bold")
+        yield from self.tables(width) or self.paragraphs()
+        yield ""
+        yield from self.footnotes()
+
+    # --- layouts -----------------------------------------------------------------------------------------------------
+
+    def tables(self, width: int) -> list[RenderableType]:
+        """As few tables as hold all columns at this width; none when not even the wall time and its ratio fit."""
+        first, *others = self.columns()
+        groups = [[first]]
+        for column in others:
+            if _width(self.table([*groups[-1], column])) <= width:
+                groups[-1].append(column)
+            else:
+                groups.append([column])
+        tables = [self.table(group) for group in groups]
+        return list(tables) if all(_width(table) <= width for table in tables) else []
+
+    def paragraphs(self) -> list[RenderableType]:
+        """A list: each configuration a paragraph, each quantity a line."""
+        paragraphs: list[RenderableType] = []
+        for cell in self.cells:
+            lines = [self.name(cell)]
+            if cell.status != "ok":
+                lines.append(Text("  ") + Text(_STATUS_WORDS[cell.status], style="bold red"))
+            else:
+                for column in self.columns():
+                    pieces = [piece for piece in column.pieces(cell) if piece.plain]
+                    if pieces and pieces[0].plain != _NOTHING:
+                        title = " ".join(word for word in column.titles[0].split("\n") if word)
+                        lines.append(Text(f"  {title} ") + Text(" ").join(pieces[:2]))
+                        lines += [Text("  ") + piece for piece in pieces[2:]]
+            paragraphs.append(Text("\n").join(lines))
+        return paragraphs
+
+    def table(self, columns: Sequence[_Column]) -> Table:
+        style = box.ASCII2 if self.ascii_only else box.SIMPLE_HEAD
+        table = Table(box=style, pad_edge=False, padding=(0, 1), expand=False)
+        table.add_column("", no_wrap=True)
+        rows: list[list[RenderableType]] = [[self.name(cell)] for cell in self.cells]
+        for column in columns:
+            for title in column.titles:
+                table.add_column(Text(title, justify="right"), no_wrap=True)
+            pieces = [column.pieces(cell) for cell in self.cells]
+            for row, aligned in zip(rows, _aligned(pieces), strict=True):
+                row += aligned if len(column.titles) > 1 else [Text(" ").join(aligned)]
+        for row in rows:
+            table.add_row(*row)
+        return table
+
+    def columns(self) -> list[_Column]:
+        """The wall time with its ratio and verdict, then what else was measured, each with its ratio."""
+        baseline = self.clean(self.summary.baseline)
+        columns = [_Column((self.header("wall_s"), f"to {baseline}\n[95 %]", ""), self.wall)]
+        for key in self.shown():
+            columns.append(_Column((self.header(key),), functools.partial(self.value_with_factor, key=key)))
+        if self.has_switches():
+            columns.append(_Column(("switches\n",), lambda cell: [self.switches(cell)]))
+        return columns
+
+    # --- pieces of a row ---------------------------------------------------------------------------------------------
+
+    def shown(self) -> list[str]:
+        """The quantities that at least one configuration has."""
+        measured = {key for cell in self.cells if cell.status == "ok" for key in cell.median}
+        return [key for key in _COLUMNS if key in measured]
+
+    def has_switches(self) -> bool:
+        return any(key in cell.median for cell in self.cells if cell.status == "ok" for key in _SWITCHES)
+
+    def scale(self, key: str) -> Scale:
+        values = (cell.median[key] for cell in self.cells if cell.status == "ok" and key in cell.median)
+        return Scale.over(BY_KEY[key].kind, values)
+
+    def header(self, key: str) -> str:
+        return f"{BY_KEY[key].short}\n{self.scale(key).unit}"
+
+    def name(self, cell: Cell) -> Text:
+        style = "bold" if cell.configuration == self.summary.baseline else ""
+        return Text(self.clean(cell.configuration), style=style)
+
+    def wall(self, cell: Cell) -> list[Text]:
+        if cell.status != "ok":
+            return [Text(_STATUS_WORDS[cell.status], style="bold red"), Text(""), Text("")]
+        return [self.value(cell, "wall_s"), self.interval(cell, "wall_s"), self.verdict(cell, "wall_s")]
+
+    def value_with_factor(self, cell: Cell, key: str) -> list[Text]:
+        return [self.value(cell, key), self.factor(cell, key)]
+
+    def value(self, cell: Cell, key: str) -> Text:
+        if cell.status != "ok" or key not in cell.median:
+            return Text(_NOTHING, style="dim")
+        return Text(self.scale(key).number(cell.median[key]))
+
+    def ratio(self, cell: Cell, key: str) -> Ratio | None:
+        return None if cell.status != "ok" or cell.configuration == self.summary.baseline else cell.ratio.get(key)
+
+    def interval(self, cell: Cell, key: str) -> Text:
+        ratio = self.ratio(cell, key)
+        if ratio is None:
+            return Text("")
+        number = quantities.ratio_number(ratio)
+        return Text(f"{number} {quantities.interval(ratio)}", style=_style(ratio))
+
+    def verdict(self, cell: Cell, key: str) -> Text:
+        ratio = self.ratio(cell, key)
+        return Text("") if ratio is None else Text(quantities.verdict(BY_KEY[key], ratio), style=_style(ratio))
+
+    def factor(self, cell: Cell, key: str) -> Text:
+        ratio = self.ratio(cell, key)
+        if ratio is None:
+            return Text("")
+        return Text(f"×{ratio.value:.2f}" if ratio.different else _SAME, style=_style(ratio))
+
+    def switches(self, cell: Cell) -> Text:
+        if cell.status != "ok" or not any(key in cell.median for key in _SWITCHES):
+            return Text(_NOTHING, style="dim")
+        counts = [f"{cell.median[key]:,.0f}" if key in cell.median else _NOTHING for key in _SWITCHES]
+        return Text(" + ".join(counts))
+
+    # --- below the table ---------------------------------------------------------------------------------------------
+
+    def footnotes(self) -> Iterable[RenderableType]:
+        for cell in self.cells:
+            if cell.status != "ok":
+                reason = cell.reason or "no reason recorded"
+                word = _STATUS_WORDS[cell.status]
+                yield self.line(f"{cell.configuration} {word}: {reason}", "red")
+            elif cell.trials_ok < cell.trials_total:
+                yield self.line(f"{cell.configuration}: {cell.trials_ok} of {cell.trials_total} trials count", "yellow")
+            if cell.note:
+                yield self.line(f"{cell.configuration}: {cell.note}", "yellow")
+        shown = [self.ratio(cell, key) for cell in self.cells for key in ("wall_s", *_COLUMNS)]
+        if any(ratio and not ratio.different for ratio in shown):
+            yield self.line(f"{_SAME} no difference seen: the interval holds 1 or lies within the noise", "dim")
+        if any(ratio and ratio.different for ratio in shown):
+            yield self.line(f"×: ratio to {self.summary.baseline}", "dim")
+        if self.has_switches():
+            yield self.line("switches: voluntary + involuntary context switches", "dim")
+        noise = self.summary.noise.get(self.workload, {})
+        said = [
+            f"{BY_KEY[key].short} {quantities.ratio_number(noise[key])} {quantities.interval(noise[key])}"
+            for key in ("wall_s", *_COLUMNS)
+            if key in noise
+        ]
+        trials = f"{self.summary.rounds_complete} round{'' if self.summary.rounds_complete == 1 else 's'}, medians"
+        if said:
+            yield self.line(f"noise, {self.summary.baseline} against itself: {', '.join(said)}", "dim")
+        yield self.line(f"{trials}; ratios to {self.summary.baseline} paired within rounds, 95 % intervals", "dim")
+
+    def line(self, text: str, style: str) -> RenderableType:
+        return Padding(Text(self.clean(text), style=style), (0, 0))
+
+    def clean(self, text: str) -> str:
+        return _clean(text, self.ascii_only)
+
+
+def _aligned(rows: list[list[Text]]) -> list[list[Text]]:
+    """The pieces of a column with each kind of piece as wide as its widest: the first to the right, others to the left.
+
+    Done here and not by the table, which would set a value without a ratio above the ratios of the others.
+    """
+    widths = [
+        max((cell_len(row[place].plain) for row in rows), default=0) for place in range(len(rows[0]) if rows else 0)
+    ]
+    aligned = []
+    for row in rows:
+        padded = []
+        for place, (piece, width) in enumerate(zip(row, widths, strict=True)):
+            space = Text(" " * (width - cell_len(piece.plain)))
+            padded.append(space + piece if place == 0 else piece + space)
+        aligned.append(padded)
+    return aligned
+
+
+def _width(table: Table) -> int:
+    console = Console(width=10_000, _environ={})
+    return Measurement.get(console, console.options, table).maximum
+
+
+def _style(ratio: Ratio) -> str:
+    if not ratio.different:
+        return "dim"
+    return "green" if ratio.value < 1 else "red"
+
+
+def _clean(text: str, ascii_only: bool) -> str:
+    """One line without control characters: names and reasons come from outside and must not steer the terminal."""
+    line = " ".join(text.split())
+    if ascii_only:
+        line = line.translate(_PLAIN).encode("ascii", "replace").decode()
+    return "".join("?" if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn") else letter for letter in line)
