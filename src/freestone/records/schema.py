@@ -82,6 +82,7 @@ class ProcessProof(_Row):
     entries: list[EntryPoint] = Field(default_factory=list, description="malloc, calloc, realloc, free")
     strays: list[str] = Field(default_factory=list, description="loaded objects bound to another provider, 'object: file'")
     end_rss_kib: int | None = None
+    images: int = Field(1, description="images of the same program with the same verdict that this row stands for")
 
 
 class Proof(_Row):
@@ -91,6 +92,7 @@ class Proof(_Row):
     reason: str | None = None
     census: Literal["perf", "rehearsal", "none"] = "none"
     processes: list[ProcessProof] = Field(default_factory=list)
+    images: int | None = Field(None, description="program images in the tree, by the census")
 
 
 class Sample(_Row):
@@ -144,6 +146,7 @@ class TrialRecord(_Row):
     signal: int | None = None
     metrics: Metrics | None = None
     output: Output | None = None
+    notes: list[str] = Field(default_factory=list, description="what a reader should know, e.g. a daemon left behind and ended")
     proof: Proof
 
 
