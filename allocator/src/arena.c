@@ -259,21 +259,26 @@ static void use_front(uint32_t slice, uint32_t slices) {
 
 /* -- the frontier -------------------------------------------------------------------------------------------- */
 
-/* Commits the pages of [at + from * unit, at + to * unit). */
+/* Commits the pages of [at + from * unit, at + to * unit); the page that `from` lies in the midst of has been. */
 static bool commit_rows(char *at, size_t unit, uint32_t from, uint32_t to) {
     size_t page = os_page_bytes();
     size_t start = bits_round_up(from * unit, page);
+    if (from == arena.first) {
+        start = from * unit & ~(page - 1); /* nothing has been yet */
+    }
     size_t end = bits_round_up(to * unit, page);
     return start >= end || os_commit(at + start, end - start);
 }
 
 static bool bookkeep(uint32_t slices) {
-    if (slices <= arena.bookkept) {
+    if (slices < arena.bookkept) {
         return true;
     }
-    uint32_t to = (uint32_t)bits_min(arena.limit, bits_max(slices, bits_max(2 * (size_t)arena.bookkept,
-                                                                             BOOKKEEPING_LEAST)));
-    if (!commit_rows((char *)window.base, sizeof(uint32_t), arena.bookkept, to) ||
+    size_t had = arena.bookkept - arena.first;
+    uint32_t to = (uint32_t)bits_min(arena.limit, bits_max(slices, arena.first + bits_max(2 * had, BOOKKEEPING_LEAST)));
+    /* The bookkeeping's own slices need no descriptors, but a tag each: any address below extent may be asked for. */
+    uint32_t tags_from = arena.bookkept == arena.first ? 0 : arena.bookkept;
+    if (!commit_rows((char *)window.base, sizeof(uint32_t), tags_from, to) ||
         !commit_rows((char *)arena_spans, sizeof(struct span), arena.bookkept, to) ||
         !commit_rows(arena_bitmaps, BITMAP_BYTES, arena.bookkept, to)) {
         return false;
@@ -440,7 +445,8 @@ bool arena_open(void) {
         arena.first = (uint32_t)(bits_round_up(tags + spans + bitmaps, SLICE_BYTES) >> SLICE_BITS);
         arena.front = arena.first;
         arena.committed = arena.first; /* never handed out, so it need not be */
-        return bookkeep((uint32_t)bits_min(slices, arena.first + BOOKKEEPING_LEAST));
+        arena.bookkept = arena.first;
+        return bookkeep(arena.first);
     }
     return false;
 }
@@ -520,12 +526,12 @@ void arena_tag(uint32_t slice, uint32_t slices, uint32_t tag) {
 
 bool arena_was_freed(const void *pointer, size_t *bytes) {
     lock_take(&arena.lock);
-    uint32_t slice = arena_slice(pointer);
+    uint32_t slice = (uint32_t)bits_max(arena_slice(pointer), arena.first);
     while (slice > arena.first && arena_span(slice)->state == SPAN_UNUSED) {
         slice--;
     }
     const struct span *span = arena_span(slice);
-    bool freed = slice >= arena.first && span->state != SPAN_UNUSED && span->state != SPAN_USED;
+    bool freed = slice <= arena_slice(pointer) && span->state != SPAN_UNUSED && span->state != SPAN_USED;
     *bytes = (size_t)span->slices << SLICE_BITS;
     lock_free(&arena.lock);
     return freed;
@@ -538,7 +544,7 @@ void arena_figures(struct arena_figures *figures) {
         .extent = (size_t)(arena.front - arena.first) << SLICE_BITS,
         .used = (size_t)arena.used << SLICE_BITS,
         .dirty = (size_t)arena.dirty << SLICE_BITS,
-        .bookkeeping = (size_t)arena.bookkept * (sizeof(uint32_t) + sizeof(struct span) + BITMAP_BYTES),
+        .bookkeeping = (size_t)(arena.bookkept - arena.first) * (sizeof(uint32_t) + sizeof(struct span) + BITMAP_BYTES),
         .purged = arena.purged,
     };
     lock_free(&arena.lock);
