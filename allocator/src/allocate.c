@@ -101,21 +101,10 @@ size_t usable_bytes(const void *block) {
     return large_usable(block, tag);
 }
 
-__attribute__((noinline)) static void release_wrong_size(void *block, size_t size) {
+__attribute__((noinline)) void release_sized_slow(void *block, size_t size) {
     size_t usable = usable_bytes(block);
-    if (usable == 0) {
-        release_slow(block); /* says what is wrong with the pointer itself */
-        return;
+    if (unlikely(size > usable && usable > 0)) {
+        message_wrong_size(block, size, usable <= CLASS_LARGEST ? "size class" : "span", usable);
     }
-    message_wrong_size(block, size, usable <= CLASS_LARGEST ? "size class" : "span", usable);
-}
-
-void release_sized(void *block, size_t size) {
-    if (block != NULL && unlikely(size > usable_bytes(block))) {
-        release_wrong_size(block, size);
-        return;
-    }
-    if (unlikely(!release_fast(block))) {
-        release_slow(block);
-    }
+    release_slow(block); /* also says what is wrong with the pointer itself */
 }

@@ -14,8 +14,8 @@ void *allocate_aligned(size_t alignment, size_t size);
 /* Frees what release() could not: NULL, large and foreign blocks, full magazines, other heaps. Keeps errno. */
 void release_slow(void *block);
 
-/* Stops the program if `size` cannot be what `block` was allocated with, then frees it. */
-void release_sized(void *block, size_t size);
+/* The same after it has stopped the program if `block` does not hold `size` bytes. */
+void release_sized_slow(void *block, size_t size);
 
 /* Bytes the owner of `block` may write; 0 for NULL and for what is no block. */
 size_t usable_bytes(const void *block);
@@ -37,18 +37,19 @@ static inline void *allocate_fast(size_t size) {
     return block;
 }
 
-/* free's fast path: pushes a block of the thread's own heap on its loaded magazine; false when that must be left to
- * release_slow. The first branch rejects NULL, mappings and foreign pointers, the second large blocks and other
- * heaps', the third a full magazine. */
-static inline bool release_fast(void *block) {
+/* True when the block lies in a slab of the thread's own heap, whose class goes to *class. The first branch rejects
+ * NULL, mappings and foreign pointers, the second large blocks and other heaps'. */
+static inline bool is_own(const void *block, uint32_t *class) {
     uint32_t tag;
     if (unlikely(!tag_of(block, &tag))) {
         return false;
     }
-    uint32_t class = tag - thread_view.tag;
-    if (unlikely(class >= CLASS_COUNT)) {
-        return false;
-    }
+    *class = tag - thread_view.tag;
+    return likely(*class < CLASS_COUNT);
+}
+
+/* Pushes a block on the loaded magazine of its class; false when that is full. */
+static inline bool push(void *block, uint32_t class) {
     struct cache_class *magazines = &thread_view.cache->classes[class];
     void **slot = magazines->top + 1;
     if (unlikely(magazine_is_past_end(slot))) {
@@ -57,6 +58,18 @@ static inline bool release_fast(void *block) {
     *slot = block;
     magazines->top = slot;
     return true;
+}
+
+/* free's fast path; what it leaves to others goes to release_slow. */
+static inline bool release_fast(void *block) {
+    uint32_t class;
+    return is_own(block, &class) && push(block, class);
+}
+
+/* The same where the caller says how large the block is; what it leaves to others goes to release_sized_slow. */
+static inline bool release_sized_fast(void *block, size_t size) {
+    uint32_t class;
+    return is_own(block, &class) && likely(size <= class_bytes[class]) && push(block, class);
 }
 
 #endif

@@ -72,6 +72,12 @@ static inline void release(void *block) {
     }
 }
 
+static inline void release_sized(void *block, size_t size) {
+    if (unlikely(!release_sized_fast(block, size))) {
+        release_sized_slow(block, size);
+    }
+}
+
 /* operator new(size_t), new[](size_t) */
 PUBLIC void *_Znwm(size_t size) {
     void *block = allocate_fast(size);

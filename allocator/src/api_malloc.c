@@ -122,11 +122,17 @@ PUBLIC void *reallocarray(void *block, size_t count, size_t size) {
 
 /* -- sized free (C23) ---------------------------------------------------------------------------------------- */
 
-PUBLIC void free_sized(void *block, size_t size) { release_sized(block, size); }
+PUBLIC void free_sized(void *block, size_t size) {
+    if (unlikely(!release_sized_fast(block, size))) {
+        release_sized_slow(block, size);
+    }
+}
 
 PUBLIC void free_aligned_sized(void *block, size_t alignment, size_t size) {
     (void)alignment;
-    release_sized(block, size);
+    if (unlikely(!release_sized_fast(block, size))) {
+        release_sized_slow(block, size);
+    }
 }
 
 /* -- aligned ------------------------------------------------------------------------------------------------- */
