@@ -80,9 +80,11 @@ class ProcessProof(_Row):
     proved: bool
     reason: str | None = Field(None, description="why not proved, one line")
     entries: list[EntryPoint] = Field(default_factory=list, description="malloc, calloc, realloc, free")
-    strays: list[str] = Field(default_factory=list, description="loaded objects bound to another provider, 'object: file'")
+    strays: list[str] = Field(
+        default_factory=list, description="loaded objects bound to another provider, 'object: file'"
+    )
     end_rss_kib: int | None = None
-    images: int = Field(1, description="images of the same program with the same verdict that this row stands for")
+    images: int = Field(default=1, description="images of the same program with the same verdict that this row stands for")
 
 
 class Proof(_Row):
@@ -92,7 +94,7 @@ class Proof(_Row):
     reason: str | None = None
     census: Literal["perf", "rehearsal", "none"] = "none"
     processes: list[ProcessProof] = Field(default_factory=list)
-    images: int | None = Field(None, description="program images in the tree, by the census")
+    images: int | None = Field(default=None, description="program images in the tree, by the census")
 
 
 class Sample(_Row):
@@ -109,9 +111,13 @@ class Metrics(_Row):
     wall_s: float
     user_s: float
     sys_s: float
-    peak_rss_kib: int | None = Field(None, description="largest single process (ru_maxrss, launcher's floor excluded by design)")
+    peak_rss_kib: int | None = Field(
+        None, description="largest single process (ru_maxrss, launcher's floor excluded by design)"
+    )
     tree_peak_rss_kib: int | None = Field(None, description="largest sampled sum over the tree")
-    end_rss_kib: int | None = Field(None, description="resident set of the first process as it exited, from the witness")
+    end_rss_kib: int | None = Field(
+        None, description="resident set of the first process as it exited, from the witness"
+    )
     minor_faults: int | None = Field(None, description="ru_minflt: traps and populated pages alike")
     major_faults: int | None = None
     voluntary_switches: int | None = None
@@ -146,7 +152,9 @@ class TrialRecord(_Row):
     signal: int | None = None
     metrics: Metrics | None = None
     output: Output | None = None
-    notes: list[str] = Field(default_factory=list, description="what a reader should know, e.g. a daemon left behind and ended")
+    notes: list[str] = Field(
+        default_factory=list, description="what a reader should know, e.g. a daemon left behind and ended"
+    )
     proof: Proof
 
 
