@@ -72,8 +72,8 @@ static const char *intern(struct names *names, const char *text) {
     return *slot;
 }
 
-void census_add(struct census *census, enum census_event_kind kind, uint64_t at_ns, pid_t pid,
-                pid_t parent, const char *text) {
+void census_add(struct census *census, enum census_event_kind kind, uint64_t at_ns, pid_t pid, pid_t parent,
+                const char *text) {
     if (census->count == census->capacity) {
         const size_t capacity = census->capacity == 0 ? 256 : census->capacity * 2;
         struct event *events = realloc(census->events, capacity * sizeof *events);
@@ -145,8 +145,7 @@ static void write_events(struct census *census, struct json *json) {
         census_incomplete(census, "no memory to resolve programs");
     json_open(json, "events", '[');
     for (size_t i = 0; i < census->count; i++) {
-        static const char *const words[] = {
-            [CENSUS_FORK] = "fork", [CENSUS_EXEC] = "exec", [CENSUS_EXIT] = "exit"};
+        static const char *const words[] = {[CENSUS_FORK] = "fork", [CENSUS_EXEC] = "exec", [CENSUS_EXIT] = "exit"};
         const struct event *event = &census->events[i];
         if (event->kind == CENSUS_IMAGE)
             continue;

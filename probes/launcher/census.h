@@ -21,8 +21,8 @@ struct census;
 struct census *census_new(const char *source);
 
 /* `text` is copied. Events may come in any order. */
-void census_add(struct census *census, enum census_event_kind kind, uint64_t at_ns, pid_t pid,
-                pid_t parent, const char *text);
+void census_add(struct census *census, enum census_event_kind kind, uint64_t at_ns, pid_t pid, pid_t parent,
+                const char *text);
 
 /* Notes that events are missing; the first reason stays. */
 void census_incomplete(struct census *census, const char *reason);

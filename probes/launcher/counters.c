@@ -56,9 +56,7 @@ void counters_open(void) {
     }
 }
 
-static const char *name_of(size_t i) {
-    return user_only[i] ? kinds[i].user_name : kinds[i].name;
-}
+static const char *name_of(size_t i) { return user_only[i] ? kinds[i].user_name : kinds[i].name; }
 
 void counters_names(struct json *json) {
     json_open(json, "counters", '[');
@@ -73,8 +71,7 @@ void counters_write(struct json *json) {
     json_open(json, "counters", '{');
     for (size_t i = 0; i < KINDS; i++) {
         uint64_t value[3]; /* count, time enabled, time running */
-        if (descriptors[i] < 0 ||
-            read(descriptors[i], value, sizeof value) != (ssize_t)sizeof value)
+        if (descriptors[i] < 0 || read(descriptors[i], value, sizeof value) != (ssize_t)sizeof value)
             continue;
         if (value[2] == 0)
             continue; /* never on the hardware: unknown, not zero */

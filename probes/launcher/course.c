@@ -22,8 +22,7 @@ struct follower {
     const struct options *options;
     bool traced, sideband;
     enum phase phase;
-    uint64_t
-        phase_ends_ns;   /* when the phase gives way to the next one; UINT64_MAX: never by itself */
+    uint64_t phase_ends_ns;   /* when the phase gives way to the next one; UINT64_MAX: never by itself */
     uint64_t give_up_ns; /* while killing */
 };
 
@@ -31,9 +30,7 @@ static const uint64_t never = UINT64_MAX;
 static const uint64_t kill_again_ns = 5000000;
 static const uint64_t give_up_after_ns = 5000000000;
 
-static uint64_t later(uint64_t from, uint64_t by) {
-    return by >= never - from ? never : from + by;
-}
+static uint64_t later(uint64_t from, uint64_t by) { return by >= never - from ? never : from + by; }
 
 static void add_time(struct timeval *sum, struct timeval more) {
     sum->tv_sec += more.tv_sec;
@@ -64,8 +61,7 @@ static void enter(struct follower *f, enum phase phase, uint64_t now) {
         break;
     case TERMINATING:
         f->phase_ends_ns = later(now, f->options->grace_ns);
-        kill(-f->start->pid,
-             SIGTERM); /* the group first: it may hold processes that are being born just now */
+        kill(-f->start->pid, SIGTERM); /* the group first: it may hold processes that are being born just now */
         tree_list(&tree);
         tree_signal(&tree, SIGTERM);
         /* A stopped process takes no signal but this one before it dies. */
@@ -90,8 +86,7 @@ static void name_survivors(struct course *course) {
     course->survivor_count = tree.count;
     for (size_t i = 0; i < tree.count && i < SURVIVORS_NAMED; i++) {
         course->survivors[i].pid = tree.pids[i];
-        tree_program(tree.pids[i], course->survivors[i].program,
-                     sizeof course->survivors[i].program);
+        tree_program(tree.pids[i], course->survivors[i].program, sizeof course->survivors[i].program);
     }
     tree_free(&tree);
 }
@@ -157,8 +152,7 @@ static void reap(struct follower *f) {
         if (pid == f->start->pid) {
             add_usage(&f->course->usage, &usage);
             first_ended(f, status, moment_now());
-        } else if (
-            !f->traced) { /* a tracer also sees the end of processes whose parents will count them */
+        } else if (!f->traced) { /* a tracer also sees the end of processes whose parents will count them */
             add_usage(&f->course->usage, &usage);
             f->course->orphans++;
         }
@@ -184,15 +178,11 @@ static void wait_until(uint64_t until_ns, struct pollfd *polled, size_t count) {
     ppoll(polled, (nfds_t)count, until_ns == never ? NULL : &limit, NULL);
 }
 
-void course_follow(struct course *course, struct start *start, const struct options *options,
-                   int signals, bool traced, bool sideband) {
+void course_follow(struct course *course, struct start *start, const struct options *options, int signals, bool traced,
+                   bool sideband) {
     enum { POLLED = 1 + 1024 };
     static struct pollfd polled[POLLED];
-    struct follower f = {.course = course,
-                         .start = start,
-                         .options = options,
-                         .traced = traced,
-                         .sideband = sideband};
+    struct follower f = {.course = course, .start = start, .options = options, .traced = traced, .sideband = sideband};
     uint64_t begin = start->at_ns != 0 ? start->at_ns : moment_now();
     enter(&f, RUNNING, begin);
     if (options->timeout_ns != 0)

@@ -34,8 +34,7 @@ struct course {
     bool timed_out;
     int interrupted; /* the signal that stopped the launcher, 0: none */
     bool killed;     /* SIGTERM did not suffice */
-    bool
-        abandoned; /* something of the tree could not be killed (another user's, or stuck in the kernel) */
+    bool abandoned; /* something of the tree could not be killed (another user's, or stuck in the kernel) */
     struct rusage usage; /* summed over everything waited for; ru_maxrss is the largest */
     size_t orphans;      /* ended processes that had become the launcher's own children */
     struct survivor survivors[SURVIVORS_NAMED];
@@ -45,7 +44,7 @@ struct course {
 
 /* Follows the started program to its end. `signals` is a signalfd for SIGCHLD, SIGINT, SIGTERM and SIGHUP. `traced`
  * says that stops are to be handed to the tracer; `sideband` that its buffers are to be emptied. */
-void course_follow(struct course *course, struct start *start, const struct options *options,
-                   int signals, bool traced, bool sideband);
+void course_follow(struct course *course, struct start *start, const struct options *options, int signals, bool traced,
+                   bool sideband);
 
 #endif

@@ -90,8 +90,7 @@ void json_integer(struct json *json, const char *key, int64_t value) {
 
 void json_seconds(struct json *json, const char *key, uint64_t nanoseconds) {
     lead(json, key);
-    fprintf(json->out, "%" PRIu64 ".%09" PRIu64, nanoseconds / 1000000000u,
-            nanoseconds % 1000000000u);
+    fprintf(json->out, "%" PRIu64 ".%09" PRIu64, nanoseconds / 1000000000u, nanoseconds % 1000000000u);
 }
 
 void json_bool(struct json *json, const char *key, bool value) {

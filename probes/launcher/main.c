@@ -75,8 +75,8 @@ static void write_course(const struct course *course, struct json *json) {
 }
 
 /* Written beside its destination and renamed: a reader sees the whole result or none. */
-static bool write_result(const struct options *options, const struct start *start,
-                         const struct course *course, struct census *census, const char *refusal) {
+static bool write_result(const struct options *options, const struct start *start, const struct course *course,
+                         struct census *census, const char *refusal) {
     char *temporary;
     if (asprintf(&temporary, "%s.%d", options->result, (int)getpid()) < 0)
         return false;
@@ -157,12 +157,17 @@ int main(int argc, char **argv) {
     sigaddset(&ours, SIGTERM);
     sigaddset(&ours, SIGHUP);
     sigprocmask(SIG_BLOCK, &ours, &inherited);
+    if (options.parent != 0) {
+        /* The signal is sent when the parent ends from now on; it may have ended already. */
+        prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+        if (getppid() != options.parent)
+            return 3;
+    }
     if (options.probe)
         return probe(&inherited);
     const int signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
-        fprintf(stderr, "freestone-launch: cannot watch over a process tree: %s\n",
-                strerror(errno));
+        fprintf(stderr, "freestone-launch: cannot watch over a process tree: %s\n", strerror(errno));
         return 3;
     }
 
@@ -193,8 +198,7 @@ int main(int argc, char **argv) {
             start_settle(&start);
     }
     if (!write_result(&options, &start, &course, census, refusal)) {
-        fprintf(stderr, "freestone-launch: cannot write the result '%s': %s\n", options.result,
-                strerror(errno));
+        fprintf(stderr, "freestone-launch: cannot write the result '%s': %s\n", options.result, strerror(errno));
         return 3;
     }
     return 0;

@@ -22,6 +22,7 @@ static const char usage[] =
     "(default 0.2)\n"
     "  --sample MILLISECONDS  between samples of the tree's resident set; 0 for none (default 25)\n"
     "  --census none|perf|ptrace\n"
+    "  --parent PID           end the tree when this process, the launcher's parent, ends\n"
     "  --counters             count hardware events and page-fault traps where the machine permits "
     "it\n"
     "  --probe                print which censuses and counters this machine permits\n";
@@ -39,6 +40,7 @@ enum {
     OPT_LINGER,
     OPT_SAMPLE,
     OPT_CENSUS,
+    OPT_PARENT,
     OPT_COUNTERS,
     OPT_PROBE,
     OPT_HELP
@@ -57,6 +59,7 @@ static const struct option table[] = {
     {"linger", required_argument, NULL, OPT_LINGER},
     {"sample", required_argument, NULL, OPT_SAMPLE},
     {"census", required_argument, NULL, OPT_CENSUS},
+    {"parent", required_argument, NULL, OPT_PARENT},
     {"counters", no_argument, NULL, OPT_COUNTERS},
     {"probe", no_argument, NULL, OPT_PROBE},
     {"help", no_argument, NULL, OPT_HELP},
@@ -73,11 +76,17 @@ static bool duration(const char *option, const char *text, double unit_ns, uint6
     char *end;
     errno = 0;
     const double value = strtod(text, &end);
-    if (errno != 0 || end == text || *end != '\0' || !isfinite(value) || value < 0 ||
-        value * unit_ns > 3.2e17)
+    if (errno != 0 || end == text || *end != '\0' || !isfinite(value) || value < 0 || value * unit_ns > 3.2e17)
         return wrong(option, text, "a duration");
     *out = (uint64_t)(value * unit_ns);
     return true;
+}
+
+static bool read_process(const char *text, long *out) {
+    char *end;
+    errno = 0;
+    *out = strtol(text, &end, 10);
+    return (errno == 0 && end != text && *end == '\0' && *out > 0) || wrong("parent", text, "a process");
 }
 
 static bool set_variable(const char *assignment) {
@@ -107,10 +116,8 @@ static bool read_census(const char *word, enum census_kind *kind) {
 }
 
 bool options_read(int argc, char **argv, struct options *options) {
-    *options = (struct options){.grace_ns = 1000000000u,
-                                .linger_ns = 200000000u,
-                                .sample_ns = 25000000u,
-                                .census = CENSUS_NONE};
+    *options = (struct options){
+        .grace_ns = 1000000000u, .linger_ns = 200000000u, .sample_ns = 25000000u, .census = CENSUS_NONE};
     for (;;) {
         const int option = getopt_long(argc, argv, "+", table, NULL);
         bool fine = true;
@@ -122,8 +129,7 @@ bool options_read(int argc, char **argv, struct options *options) {
             if (optind < argc && options->result != NULL)
                 return true;
             fprintf(stderr, "freestone-launch: %s\n%s",
-                    options->result == NULL ? "--result is missing" : "the command is missing",
-                    usage);
+                    options->result == NULL ? "--result is missing" : "the command is missing", usage);
             return false;
         case OPT_RESULT:
             options->result = optarg;
@@ -160,6 +166,9 @@ bool options_read(int argc, char **argv, struct options *options) {
             break;
         case OPT_CENSUS:
             fine = read_census(optarg, &options->census);
+            break;
+        case OPT_PARENT:
+            fine = read_process(optarg, &options->parent);
             break;
         case OPT_COUNTERS:
             options->counters = true;

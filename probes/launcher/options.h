@@ -9,14 +9,14 @@ enum census_kind { CENSUS_NONE, CENSUS_PERF, CENSUS_PTRACE };
 
 struct options {
     const char *result; /* where the JSON object goes */
-    const char *standard
-        [3]; /* files for stdin, stdout, stderr; NULL: /dev/null for stdin, inherited otherwise */
+    const char *standard[3]; /* files for stdin, stdout, stderr; NULL: /dev/null for stdin, inherited otherwise */
     const char *directory; /* where the program runs; NULL: here */
     uint64_t timeout_ns;   /* 0: no limit */
     uint64_t grace_ns;     /* between SIGTERM and SIGKILL */
     uint64_t linger_ns; /* how long survivors of the first process may take to end by themselves */
     uint64_t sample_ns; /* between two samples of the tree's resident set; 0: none */
     enum census_kind census;
+    long parent;               /* end the tree when this process, which must be the parent, ends; 0: do not */
     bool counters;        /* open performance counters */
     bool probe;           /* say what this machine permits, start nothing */
     char *const *command; /* NULL-terminated, at least one element unless probe */

@@ -11,8 +11,7 @@ void series_start(struct series *series, uint64_t start_ns, uint64_t step_ns) {
     series->count = 0;
     series->peak_kib = 0;
     series->step_ns = step_ns;
-    series->next_ns =
-        step_ns == 0 ? UINT64_MAX : start_ns + (step_ns < first_step_ns ? step_ns : first_step_ns);
+    series->next_ns = step_ns == 0 ? UINT64_MAX : start_ns + (step_ns < first_step_ns ? step_ns : first_step_ns);
 }
 
 static void merge_neighbours(struct series *series) {
@@ -32,8 +31,7 @@ void series_sample(struct series *series, uint64_t start_ns) {
     if (resident_kib > 0) { /* nothing resident: every process listed had just ended */
         if (series->count == SERIES_POINTS)
             merge_neighbours(series);
-        series->points[series->count++] =
-            (struct point){elapsed, resident_kib, (uint32_t)tree.count};
+        series->points[series->count++] = (struct point){elapsed, resident_kib, (uint32_t)tree.count};
         if (resident_kib > series->peak_kib)
             series->peak_kib = resident_kib;
     }

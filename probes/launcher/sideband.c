@@ -54,8 +54,7 @@ static int open_dummy(int cpu) {
 static bool map_ring(struct ring *ring) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     for (size_t size = 512 * 1024; size >= 64 * 1024 && size >= page; size /= 2) {
-        void *mapped =
-            mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_SHARED, ring->descriptor, 0);
+        void *mapped = mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_SHARED, ring->descriptor, 0);
         if (mapped != MAP_FAILED) {
             ring->head = mapped;
             ring->size = size;
@@ -144,8 +143,7 @@ static void take_record(const struct perf_event_header *header) {
         const struct task_body *task = (const void *)body;
         if (task->pid != task->thread)
             return; /* a thread of a process that is counted already */
-        const enum census_event_kind kind =
-            header->type == PERF_RECORD_FORK ? CENSUS_FORK : CENSUS_EXIT;
+        const enum census_event_kind kind = header->type == PERF_RECORD_FORK ? CENSUS_FORK : CENSUS_EXIT;
         census_add(target, kind, at, (pid_t)task->pid, (pid_t)task->parent, NULL);
         return;
     }

@@ -121,8 +121,7 @@ static char **candidates_for(const char *name) {
 }
 
 static bool open_files(struct launch *launch) {
-    static const int flags[3] = {O_RDONLY, O_WRONLY | O_CREAT | O_TRUNC,
-                                 O_WRONLY | O_CREAT | O_TRUNC};
+    static const int flags[3] = {O_RDONLY, O_WRONLY | O_CREAT | O_TRUNC, O_WRONLY | O_CREAT | O_TRUNC};
     for (int i = 0; i < 3; i++) {
         const char *path = launch->options->standard[i];
         if (path == NULL && i == 0)
@@ -159,8 +158,7 @@ static struct start failed(enum start_failure failure, int error) {
 struct start start_program(const struct options *options, const sigset_t *mask, bool traced) {
     struct start start = {.pid = -1, .gate = -1};
     /* Shared, because a traced child is forked and still has to report. */
-    struct launch *launch =
-        mmap(NULL, sizeof *launch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct launch *launch = mmap(NULL, sizeof *launch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (launch == MAP_FAILED)
         return failed(START_OTHER, errno);
     *launch = (struct launch){.options = options, .mask = mask, .gate = -1};
@@ -184,8 +182,8 @@ struct start start_program(const struct options *options, const sigset_t *mask, 
         close(gate[0]);
     } else {
         start.floor_kib = high_water_kib();
-        start.pid = clone(become_the_program, child_stack + sizeof child_stack,
-                          CLONE_VM | CLONE_VFORK | SIGCHLD, launch);
+        start.pid =
+            clone(become_the_program, child_stack + sizeof child_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, launch);
     }
     if (start.pid < 0)
         return failed(START_OTHER, errno);

@@ -29,8 +29,7 @@ struct launch;
 struct start {
     pid_t pid;      /* > 0 when there is a child to wait for, which holds after a failed exec too */
     uint64_t at_ns; /* just before the exec, on the moment_now() clock; 0: not there yet */
-    uint64_t
-        floor_kib; /* high-water mark of the launcher at that moment: no ru_maxrss below it can be seen */
+    uint64_t floor_kib; /* high-water mark of the launcher at that moment: no ru_maxrss below it can be seen */
     enum start_failure failure;
     int error; /* errno that goes with it */
     int gate;  /* what a traced child waits for; -1: none */

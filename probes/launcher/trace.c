@@ -18,12 +18,12 @@ static struct census *target;
 bool trace_attach(struct census *census, pid_t pid, const char **refusal) {
     target = census;
     /* EXITKILL: nothing of the tree outlives a launcher that was killed. */
-    const long options = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
-                         PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+    const long options =
+        PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
     if (ptrace(PTRACE_SEIZE, pid, NULL, options) == 0)
         return true;
-    *refusal = errno == EPERM ? "ptrace is refused (kernel.yama.ptrace_scope, or a sandbox)"
-                              : "ptrace does not work here";
+    *refusal =
+        errno == EPERM ? "ptrace is refused (kernel.yama.ptrace_scope, or a sandbox)" : "ptrace does not work here";
     return false;
 }
 
@@ -54,8 +54,7 @@ static void note_new_task(pid_t parent) {
     const long group = status_field(task, "Tgid");
     if (group == (long)task) {
         const long whose = status_field(parent, "Tgid");
-        census_add(target, CENSUS_FORK, moment_now(), task, whose > 0 ? (pid_t)whose : parent,
-                   NULL);
+        census_add(target, CENSUS_FORK, moment_now(), task, whose > 0 ? (pid_t)whose : parent, NULL);
     } else if (group < 0) {
         census_incomplete(target, "a new process could not be looked at");
     }

@@ -89,8 +89,7 @@ static pid_t parent_of(pid_t pid) {
         return 0;
     const char *close_paren = strrchr(line, ')');
     int parent = 0;
-    return close_paren != NULL && sscanf(close_paren + 1, " %*c %d", &parent) == 1 ? (pid_t)parent
-                                                                                   : 0;
+    return close_paren != NULL && sscanf(close_paren + 1, " %*c %d", &parent) == 1 ? (pid_t)parent : 0;
 }
 
 /* For kernels without /proc/PID/task/TID/children: one pass over all processes per generation of the tree. */
