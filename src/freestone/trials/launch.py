@@ -1,0 +1,230 @@
+"""Runs ``freestone-launch`` and reads the one JSON object it writes (see docs/reference/probes.md)."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from freestone import native
+
+CensusMethod = Literal["none", "perf", "ptrace"]
+
+# The launcher waits this long after SIGTERM and again after SIGKILL before it gives up on something unkillable.
+_LAUNCHER_PATIENCE_S = 15.0
+
+
+class LauncherBroken(RuntimeError):
+    """The launcher itself could not do its work; nothing is known of the program. The message is one line."""
+
+
+class _Reading(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Survivor(_Reading):
+    """A process that was still there after the first one had ended, and was ended by the launcher."""
+
+    pid: int
+    program: str
+
+
+class CensusReading(_Reading):
+    """What the kernel said of the processes of the tree; ``events`` are read by :mod:`freestone.trials.census`."""
+
+    source: CensusMethod = "none"
+    complete: bool = False
+    reason: str | None = None
+    events: list[list[Any]] = Field(default_factory=list)
+
+
+class LaunchReading(_Reading):
+    """The launcher's result. Fields that the launcher leaves out could not be measured and are None."""
+
+    version: Literal[1]
+    state: Literal[
+        "exited", "signaled", "timeout", "interrupted", "abandoned",
+        "not-found", "no-interpreter", "not-executable", "bad-format", "files", "directory", "not-started",
+    ]  # fmt: skip
+    error: str | None = None
+    pid: int | None = None
+    started_monotonic_s: float = 0.0
+    floor_kib: int = 0
+    exit_code: int | None = None
+    signal: int | None = None
+    wall_s: float = 0.0
+    user_s: float = 0.0
+    sys_s: float = 0.0
+    peak_rss_kib: int | None = None
+    minor_faults: int | None = None
+    major_faults: int | None = None
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
+    orphans: int = 0
+    killed: bool = False
+    abandoned: bool = False
+    survivor_count: int = 0
+    survivors: list[Survivor] = Field(default_factory=list)
+    tree_peak_rss_kib: int | None = None
+    series: list[tuple[float, int, int]] = Field(default_factory=list)
+    counters: dict[str, int] = Field(default_factory=dict)
+    census: CensusReading = CensusReading()
+
+
+class Permissions(_Reading):
+    """What this machine lets the launcher do."""
+
+    perf: bool
+    perf_reason: str | None = None
+    ptrace: bool
+    ptrace_reason: str | None = None
+    counters: list[str] = Field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class LaunchRequest:
+    """One program to start.
+
+    ``environment`` holds what differs from this process's environment, ``None`` for what is to be removed.
+    ``result``, ``stdout`` and ``stderr`` are files to be written.
+    """
+
+    command: Sequence[str]
+    result: Path
+    stdout: Path
+    stderr: Path
+    environment: Mapping[str, str | None] = field(default_factory=dict)
+    directory: str | None = None
+    timeout_s: float | None = None
+    sample_ms: float = 25.0
+    census: CensusMethod = "none"
+    counters: bool = True
+
+
+def command_line(request: LaunchRequest, launcher: Path) -> list[str]:
+    """The launcher's command line for a request."""
+    words = [str(launcher), "--result", str(request.result), "--parent", str(os.getpid())]
+    words += ["--stdout", str(request.stdout), "--stderr", str(request.stderr)]
+    words += ["--sample", f"{request.sample_ms:g}", "--census", request.census]
+    if request.counters:
+        words.append("--counters")
+    if request.directory is not None:
+        words += ["--directory", request.directory]
+    if request.timeout_s is not None:
+        words += ["--timeout", f"{request.timeout_s:.9f}"]
+    for name, value in request.environment.items():
+        words += ["--unset", name] if value is None else ["--env", f"{name}={value}"]
+    return [*words, "--", *request.command]
+
+
+def launch(request: LaunchRequest) -> LaunchReading:
+    """Start the program, wait for the end of its tree, return what it cost.
+
+    Whatever interrupts the waiting (``KeyboardInterrupt``) first ends the whole tree, then goes on its way.
+
+    Raises:
+        LauncherBroken: the launcher could not be started, was killed, or could not write its result.
+        NativePartMissing: it is not installed.
+        KeyboardInterrupt: the launcher was told to stop by somebody else, e.g. the terminal.
+    """
+    words = command_line(request, native.path("freestone-launch"))
+    try:
+        # A session of its own: Ctrl-C in the terminal reaches this process alone, which then decides.
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=_without_preload(),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise LauncherBroken(f"cannot start {words[0]}: {error}") from error
+    try:
+        _, complaint = process.communicate()
+    except BaseException:
+        _stop(process)
+        raise
+    if process.returncode < 0:
+        raise LauncherBroken(f"the launcher was ended by {_signal_name(-process.returncode)} while the program ran")
+    if process.returncode != 0:
+        raise LauncherBroken(_last_line(complaint) or f"the launcher failed with status {process.returncode}")
+    reading = read_result(request.result)
+    if reading.state == "interrupted":
+        raise KeyboardInterrupt
+    return reading
+
+
+def read_result(path: Path) -> LaunchReading:
+    """Parse a result file.
+
+    Raises:
+        LauncherBroken: it is missing or is not what the launcher writes.
+    """
+    try:
+        return LaunchReading.model_validate_json(_plain(path.read_bytes()))
+    except OSError as error:
+        raise LauncherBroken(f"the launcher's result cannot be read: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise LauncherBroken(f"the launcher's result is damaged: {first['msg']} at {list(first['loc'])}") from error
+
+
+@functools.cache
+def permissions() -> Permissions:
+    """What the launcher may do on this machine. Asked once per process.
+
+    Raises:
+        LauncherBroken: the launcher does not work.
+        NativePartMissing: it is not installed.
+    """
+    words = [str(native.path("freestone-launch")), "--probe"]
+    try:
+        done = subprocess.run(words, capture_output=True, timeout=30, env=_without_preload(), check=False)
+        return Permissions.model_validate_json(done.stdout)
+    except (OSError, subprocess.TimeoutExpired, ValidationError) as error:
+        raise LauncherBroken(f"{words[0]} --probe does not work: {error}".splitlines()[0]) from error
+
+
+def _plain(text: bytes) -> bytes:
+    r"""Bytes of a path that are not UTF-8 arrive as \udc80..\udcff; records are UTF-8, so they become \x80..\xff."""
+    if b"\\udc" not in text:
+        return text
+    parts = text.split(b"\\udc")
+    return parts[0] + b"".join(b"\\\\x" + part for part in parts[1:])
+
+
+def _without_preload() -> dict[str, str]:
+    """The launcher's own environment. The user's preload is for the program, which gets it through ``--env``."""
+    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(_LAUNCHER_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    finally:
+        if process.stderr is not None:
+            process.stderr.close()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _last_line(complaint: bytes | None) -> str:
+    lines = (complaint or b"").decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else ""

@@ -1,0 +1,51 @@
+"""What a trial cost, read off the launcher's result and the first process's last words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from freestone.records.schema import Metrics, Sample
+from freestone.trials.launch import LaunchReading
+from freestone.trials.witness import Testimony
+
+
+def read(reading: LaunchReading, testimonies: Iterable[Testimony]) -> Metrics:
+    """The metrics of a program that was started. A value that was not measured is None."""
+    testimonies = list(testimonies)
+    return Metrics(
+        wall_s=reading.wall_s,
+        user_s=reading.user_s,
+        sys_s=reading.sys_s,
+        peak_rss_kib=_peak_rss_kib(reading, testimonies),
+        tree_peak_rss_kib=reading.tree_peak_rss_kib,
+        end_rss_kib=_end_rss_kib(reading.pid, testimonies),
+        minor_faults=reading.minor_faults,
+        major_faults=reading.major_faults,
+        voluntary_switches=reading.voluntary_switches,
+        involuntary_switches=reading.involuntary_switches,
+        counters=reading.counters,
+        series=[Sample(at_s=at, rss_kib=kib, processes=processes) for at, kib, processes in reading.series],
+    )
+
+
+def _peak_rss_kib(reading: LaunchReading, testimonies: Iterable[Testimony]) -> int | None:
+    """The largest single process.
+
+    ``ru_maxrss`` comes from counters that lag by some pages per CPU, so a process may have said on its way out that it
+    was larger; the larger is the truth. At or below the launcher's own high-water mark the figure may be the launcher's:
+    then nothing is known.
+    """
+    said = [one.departure.resident_kib or 0 for one in testimonies if one.departure is not None]
+    if reading.peak_rss_kib is None:
+        return None
+    peak_kib = max([reading.peak_rss_kib, *said])
+    return peak_kib if peak_kib > reading.floor_kib else None
+
+
+def _end_rss_kib(pid: int | None, testimonies: Iterable[Testimony]) -> int | None:
+    """Resident set of the first process as its last image ended; None when it ended without a word (a signal)."""
+    last = None
+    for testimony in testimonies:
+        if testimony.pid == pid and testimony.fork_of is None and (last is None or testimony.at_s >= last.at_s):
+            last = testimony
+    return last.departure.resident_kib if last is not None and last.departure is not None else None

@@ -1,0 +1,290 @@
+"""Runs one trial: launch, hear the witness, weigh the proof, write the record."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from freestone import native
+from freestone.allocators import elf
+from freestone.records.schema import Allocator, Configuration, Output, Proof, Status, TrialRecord, Workload
+from freestone.trials import census, meters, output, preload, witness
+from freestone.trials.launch import CensusMethod, LaunchReading, LaunchRequest, launch, permissions
+from freestone.trials.proof import (
+    Cause,
+    Evidence,
+    Finding,
+    Provider,
+    Rehearsed,
+    Verdict,
+    complaint_about_preload,
+    prove,
+)
+
+_NEVER_STARTED = {
+    "not-found": "command not found: {command}",
+    "no-interpreter": "the interpreter of {command} is missing",
+    "not-executable": "not executable: {command}",
+    "bad-format": "not a program for this machine, or a script without a #! line: {command}",
+    "files": "the files for the program's output cannot be opened: {error}",
+    "directory": "cannot enter the directory {directory}: {error}",
+    "not-started": "{command} cannot be started: {error}",
+}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which trial of which experiment this is."""
+
+    experiment: str
+    round: int = 0
+    position: int = 0
+    repeat: int = 0
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What an untimed run has shown of one configuration of one workload.
+
+    ``status`` and ``reason`` say what became of the program itself, as in a record.
+    """
+
+    status: Status
+    reason: str | None
+    proof: Proof
+    rehearsed: Rehearsed
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run and everything that was seen of it."""
+
+    reading: LaunchReading
+    verdict: Verdict
+    testimonies: list[witness.Testimony]
+    output: Output
+    notes: list[str]
+    status: Status
+    reason: str | None
+
+
+def run_trial(
+    workload: Workload,
+    configuration: Configuration,
+    *,
+    identity: Identity,
+    timeout_s: float | None,
+    scratch: Path,
+    rehearsal: Rehearsal | None = None,
+) -> TrialRecord:
+    """Run a workload once under a configuration, under the clock.
+
+    Whatever the program does ends up in the record: ``status`` is ok only for exit status 0 with a valid proof.
+
+    Args:
+        workload: what to run.
+        configuration: the allocator under test, and its settings.
+        identity: goes into the record.
+        timeout_s: seconds until the tree is ended; None for no limit.
+        scratch: an existing folder for captured output; left as it was found.
+        rehearsal: of the same configuration and workload; needed where the kernel refuses a census inside the trial.
+
+    Raises:
+        LauncherBroken, NativePartMissing: the lab's own parts do not work.
+        KeyboardInterrupt: as it comes; the tree is ended first.
+    """
+    started_at = datetime.now(UTC).isoformat(timespec="microseconds")
+    method: CensusMethod = "perf" if permissions().perf else "none"
+    run = _run(workload, configuration, timeout_s, scratch, method, rehearsal)
+    return TrialRecord(
+        experiment=identity.experiment,
+        workload=workload.name,
+        configuration=configuration.name,
+        round=identity.round,
+        position=identity.position,
+        repeat=identity.repeat,
+        started_at=started_at,
+        status=run.status,
+        reason=run.reason,
+        exit_code=run.reading.exit_code,
+        signal=run.reading.signal,
+        metrics=meters.read(run.reading, run.testimonies) if run.reading.state not in _NEVER_STARTED else None,
+        output=run.output,
+        notes=run.notes,
+        proof=run.verdict.proof,
+    )
+
+
+def rehearse(workload: Workload, configuration: Configuration, *, timeout_s: float | None, scratch: Path) -> Rehearsal:
+    """Run a workload once without a clock: to warm up, and to take the census where a timed trial may not take it.
+
+    Args and errors are those of :func:`run_trial`.
+    """
+    allowed = permissions()
+    method: CensusMethod = "perf" if allowed.perf else "ptrace" if allowed.ptrace else "none"
+    run = _run(workload, configuration, timeout_s, scratch, method, None)
+    rehearsed = Rehearsed(run.verdict.programs, run.verdict.finding, run.verdict.proof.images or 0)
+    return Rehearsal(run.status, run.reason, run.verdict.proof, rehearsed)
+
+
+def _run(
+    workload: Workload,
+    configuration: Configuration,
+    timeout_s: float | None,
+    scratch: Path,
+    method: CensusMethod,
+    rehearsal: Rehearsal | None,
+) -> _Run:
+    with _folder(scratch) as folder:
+        stdout, stderr = folder / "stdout", folder / "stderr"
+        reports = folder / "witness"
+        reports.mkdir()
+        reports.chmod(0o1733)  # programs that change their user report too
+        preloaded, kept = _preload(workload, configuration, folder)
+        environment: dict[str, str | None] = {**workload.environment, **configuration.environment}
+        environment["LD_PRELOAD"] = ":".join([*preloaded, *kept])
+        environment["FREESTONE_WITNESS"] = str(reports)
+        reading = launch(
+            LaunchRequest(
+                command=workload.command,
+                result=folder / "result.json",
+                stdout=stdout,
+                stderr=stderr,
+                environment=environment,
+                directory=workload.directory,
+                timeout_s=timeout_s,
+                census=method,
+            )
+        )
+        said = output.read(stdout, stderr)
+        notes = [f"preloaded behind the allocator, as before: {', '.join(kept)}"] if kept else []
+        if reading.state in _NEVER_STARTED:
+            return _never_started(workload, reading, said, notes)
+        testimonies = witness.read_folder(reports)
+        needed = [soname for file in preloaded for soname in elf.inspect(file).needed if soname != "libc.so.6"]
+        complaint = complaint_about_preload(output.head(stderr), [*preloaded, *needed])
+        verdict = _weigh(configuration.allocator, reading, testimonies, complaint, rehearsal)
+        status, reason = _status(reading, verdict, said, timeout_s)
+        return _Run(reading, verdict, testimonies, said, [*notes, *_survivors(reading)], status, reason)
+
+
+@contextlib.contextmanager
+def _folder(scratch: Path) -> Iterator[Path]:
+    folder = preload.speakable_folder(scratch, "trial-")
+    try:
+        folder.chmod(0o711)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _preload(workload: Workload, configuration: Configuration, folder: Path) -> tuple[list[str], list[str]]:
+    """Our preloads, in order, and the user's, which stay in force behind them."""
+    # The witness comes first: it has to see _exit, and libc is itself one of the allocators that are preloaded.
+    ours = preload.speakable([str(native.path("libfreestone-witness.so")), *configuration.allocator.preload], folder)
+    kept = [file for file in preload.user_preload(workload.environment, configuration.environment) if file not in ours]
+    return ours, kept
+
+
+def _never_started(workload: Workload, reading: LaunchReading, said: Output, notes: list[str]) -> _Run:
+    reason = _NEVER_STARTED[reading.state].format(
+        command=workload.command[0], directory=workload.directory, error=reading.error
+    )
+    proof = Proof(valid=False, reason="the program was never started")
+    verdict = Verdict(proof, Finding(Cause.CENSUS, "the program was never started"), frozenset())
+    return _Run(reading, verdict, [], said, notes, "failed", reason)
+
+
+def _weigh(
+    allocator: Allocator,
+    reading: LaunchReading,
+    testimonies: list[witness.Testimony],
+    complaint: str | None,
+    rehearsal: Rehearsal | None,
+) -> Verdict:
+    images, complaints = census.images(reading.census.events)
+    taken = reading.census.source != "none"
+    gap = None if taken and reading.census.complete else reading.census.reason or "the kernel did not take part"
+    evidence = Evidence(
+        expected=_expected(allocator),
+        testimonies=testimonies,
+        facts_of=functools.cache(_facts),
+        images=images if taken else None,
+        census_gap=gap or (complaints[0] if complaints else None),
+        rehearsed=rehearsal.rehearsed if rehearsal else None,
+        preload_complaint=complaint,
+    )
+    return prove(evidence)
+
+
+def _facts(path: str) -> elf.ElfFacts | None:
+    return elf.inspect(path) if path.startswith("/") and os.path.exists(path) else None
+
+
+def _expected(allocator: Allocator) -> Provider:
+    file = allocator.file or ""
+    provider = Provider(allocator.name, os.path.realpath(file) if file else "", allocator.build_id)
+    try:
+        status = os.stat(file)
+    except OSError:
+        return provider  # nothing will match it, and the reason will name the file
+    return replace(
+        provider,
+        device=(os.major(status.st_dev), os.minor(status.st_dev)),
+        inode=status.st_ino,
+        machine=elf.inspect(file).machine,
+    )
+
+
+def _status(
+    reading: LaunchReading, verdict: Verdict, said: Output, timeout_s: float | None
+) -> tuple[Status, str | None]:
+    """What became of the trial.
+
+    A cause that lies in the program or the preload explains a failure better than its exit status does; otherwise the
+    failure comes first.
+    """
+    failure = _failure(reading, said, timeout_s)
+    if reading.state == "timeout":
+        return "timeout", failure
+    if verdict.finding is not None and (failure is None or verdict.finding.cause.structural):
+        return "invalid", verdict.finding.text if failure is None else f"{verdict.finding.text}; {failure}"
+    return ("ok", None) if failure is None else ("failed", failure)
+
+
+def _failure(reading: LaunchReading, said: Output, timeout_s: float | None) -> str | None:
+    lines = [line.strip() for line in said.stderr_tail.splitlines() if line.strip()]
+    last = f": {lines[-1][:160]}" if lines else ""
+    match reading.state:
+        case "exited" if reading.exit_code == 0:
+            return None
+        case "exited":
+            return f"exit status {reading.exit_code}{last}"
+        case "signaled":
+            return f"killed by {_signal_name(reading.signal or 0)}{last}"
+        case "timeout":
+            return f"still running after {timeout_s:g} s" if timeout_s is not None else "timed out"
+        case _:
+            return "it could not be ended"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _survivors(reading: LaunchReading) -> list[str]:
+    if reading.survivor_count == 0:
+        return []
+    names = ", ".join(f"{one.program} (process {one.pid})" for one in reading.survivors[:4])
+    more = f" and {reading.survivor_count - 4} more" if reading.survivor_count > 4 else ""
+    return [f"left behind by the program and ended: {names}{more}"]

@@ -1,0 +1,203 @@
+"""Reads what the witness wrote from inside the processes of a tree (format: docs/reference/probes.md).
+
+A report may be damaged in any way: the program was killed while it was written, the disk was full, somebody else wrote
+into the folder. Nothing here raises for that; what is not there is not claimed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+ENTRIES = ("malloc", "calloc", "realloc", "free")
+
+_FORMAT = "1"
+_LARGEST_REPORT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where one entry point of the heap leads, as the kernel's map of the process names the file."""
+
+    symbol: str
+    file: str
+    build_id: str | None
+    device: tuple[int, int]
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A loaded object with a reference that is bound to another provider."""
+
+    symbol: str
+    object: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """What a process said as it ended."""
+
+    at_s: float
+    pid: int
+    resident_kib: int | None = None
+    strays: tuple[Stray, ...] = ()
+    stray_objects: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Testimony:
+    """One report: a program image that began, or a fork of one that ended."""
+
+    pid: int
+    parent: int
+    at_s: float
+    exe: str = ""
+    exe_build_id: str | None = None
+    heap_works: bool | None = None
+    entries: tuple[Entry, ...] = ()
+    departure: Departure | None = None
+    fork_of: tuple[int, float] | None = None
+    """For a fork that executed nothing: pid and beginning of the image it runs on."""
+    damage: str | None = None
+    """Why the report cannot be relied upon."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A report as far as it has been read."""
+
+    testimony: Testimony | None = None
+    departure: Departure | None = None
+    strays: list[Stray] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    closed: bool = False
+
+
+def parse(text: str) -> Testimony:
+    """Read one report. Anything that is not as it should be is named in ``damage`` of the result."""
+    draft = _Draft()
+    damage: str | None = None
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line:
+            continue
+        try:
+            _read_line(draft, line.split(" "))
+        except (ValueError, IndexError):
+            damage = damage or f"line {number} makes no sense: {line[:60]!r}"
+    if draft.testimony is None:
+        return Testimony(pid=0, parent=0, at_s=0.0, damage=damage or "the report has no beginning")
+    if not draft.closed:
+        damage = damage or "the report breaks off"
+    found = [entry.symbol for entry in draft.entries]
+    if draft.testimony.fork_of is None and sorted(found) != sorted(ENTRIES):
+        damage = damage or "the report does not name the four entry points once each"
+    return replace(draft.testimony, entries=tuple(draft.entries), departure=draft.departure, damage=damage)
+
+
+def read_folder(folder: Path) -> list[Testimony]:
+    """Every report of a folder, in the order of time. Files that cannot be read come first, as damaged reports."""
+    return sorted(_reports(folder), key=lambda testimony: testimony.at_s)
+
+
+def _reports(folder: Path) -> Iterator[Testimony]:
+    try:
+        paths = sorted(path for path in folder.iterdir() if re.fullmatch(r"\d+-\d+", path.name))
+    except OSError as error:
+        yield Testimony(pid=0, parent=0, at_s=0.0, damage=f"the witness's folder cannot be read: {error.strerror}")
+        return
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                text = file.read(_LARGEST_REPORT).decode("utf-8", "backslashreplace")
+        except OSError as error:
+            yield Testimony(pid=0, parent=0, at_s=0.0, damage=f"a report cannot be read: {error.strerror}")
+            continue
+        yield parse(text)
+
+
+def _read_line(draft: _Draft, words: list[str]) -> None:
+    """Take one line into the draft.
+
+    Raises:
+        ValueError, IndexError: it is not a line of a report, or not in its place.
+    """
+    match words:
+        case ["start", version, at, pid, parent]:
+            _begin(draft, version, Testimony(int(pid), int(parent), _seconds(at)))
+        case ["fork", version, at, pid, parent, image_pid, image_at]:
+            testimony = Testimony(int(pid), int(parent), _seconds(at), fork_of=(int(image_pid), _seconds(image_at)))
+            _begin(draft, version, testimony)
+        case ["program", build_id, exe]:
+            draft.testimony = replace(_begun(draft), exe=_path(exe), exe_build_id=_build_id(build_id))
+        case ["heap", ("works" | "fails") as verdict]:
+            draft.testimony = replace(_begun(draft), heap_works=verdict == "works")
+        case ["entry", symbol, major, minor, inode, build_id, *file]:
+            _begun(draft)
+            where = _path(file[0]) if file else ""  # no file is mapped there: code made at run time
+            draft.entries.append(Entry(symbol, where, _build_id(build_id), (int(major), int(minor)), int(inode)))
+        case ["exit", version, at, pid]:
+            _check_format(version)
+            _begun(draft)
+            draft.closed = False
+            draft.strays = []
+            draft.departure = Departure(_seconds(at), int(pid))
+        case ["resident", kib]:
+            # The kernel would not say is not the same as nothing resident.
+            draft.departure = replace(_left(draft), resident_kib=int(kib) or None)
+        case ["stray", symbol, object_, target]:
+            _left(draft)
+            draft.strays.append(Stray(symbol, _path(object_), _path(target)))
+        case ["objects", _, strays]:
+            draft.departure = replace(_left(draft), strays=tuple(draft.strays), stray_objects=int(strays))
+        case ["end"]:
+            _begun(draft)
+            draft.closed = True
+        case _:
+            raise ValueError
+
+
+def _begin(draft: _Draft, version: str, testimony: Testimony) -> None:
+    _check_format(version)
+    if draft.testimony is not None:
+        raise ValueError
+    draft.testimony = testimony
+
+
+def _begun(draft: _Draft) -> Testimony:
+    if draft.testimony is None:
+        raise ValueError
+    return draft.testimony
+
+
+def _left(draft: _Draft) -> Departure:
+    if draft.departure is None:
+        raise ValueError
+    return draft.departure
+
+
+def _check_format(version: str) -> None:
+    if version != _FORMAT:
+        raise ValueError
+
+
+def _seconds(nanoseconds: str) -> float:
+    if not re.fullmatch(r"\d{1,19}", nanoseconds):
+        raise ValueError
+    return int(nanoseconds) / 1e9
+
+
+def _build_id(word: str) -> str | None:
+    if word == "-":
+        return None
+    if not re.fullmatch(r"(?:[0-9a-f]{2}){1,64}", word):
+        raise ValueError
+    return word
+
+
+def _path(word: str) -> str:
+    raw = re.sub(rb"%([0-9a-f]{2})", lambda match: bytes([int(match[1], 16)]), word.encode("utf-8", "backslashreplace"))
+    return raw.decode("utf-8", "backslashreplace")
