@@ -1,0 +1,69 @@
+"""The hot paths stay within their budget: counted in the disassembly and, executed, by callgrind."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+import hot_path  # noqa: E402
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the budget is counted in x86-64 instructions")
+
+MALLOC = hot_path.Counts(instructions=16, loads=4, stores=1, branches=2, atomics=0)
+FREE = hot_path.Counts(instructions=22, loads=7, stores=2, branches=3, atomics=0)
+LOOP = 49
+"""Instructions for one turn of a loop of malloc and free, both PLT stubs and the loop included."""
+
+LOOP_SOURCE = """
+#include <stdlib.h>
+int main(int count, char **words) {
+    (void)count;
+    long turns = atol(words[1]);
+    for (long i = 0; i < turns; i++) {
+        void *block = malloc(64);
+        __asm__ volatile("" : : "r"(block) : "memory");
+        free(block);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "budget"), [("malloc", MALLOC), ("_Znwm", MALLOC), ("free", FREE), ("_ZdlPv", FREE)]
+)
+def test_hot_path_is_within_its_budget(freestone_library: Path, function: str, budget: hot_path.Counts) -> None:
+    """malloc and free, and the operators that do the same, execute no more than the design allows."""
+    seen = hot_path.count(hot_path.disassemble(str(freestone_library), function))
+    for what in ("instructions", "loads", "stores", "branches", "atomics"):
+        assert getattr(seen, what) <= getattr(budget, what), f"{function}: {seen} exceeds {budget} in {what}"
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind (package valgrind)")
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_a_turn_of_malloc_and_free_is_within_its_budget(freestone_library: Path, tmp_path: Path) -> None:
+    """Executed instructions, by the difference of two lengths, so that start-up does not count."""
+    source = tmp_path / "loop.c"
+    program = tmp_path / "loop"
+    source.write_text(LOOP_SOURCE)
+    subprocess.run(["cc", "-O2", "-fno-builtin", str(source), "-o", str(program)], check=True)
+    short, long = (_instructions(freestone_library, program, turns) for turns in (20_000, 120_000))
+    assert (long - short) / 100_000 <= LOOP
+
+
+def _instructions(library: Path, program: Path, turns: int) -> int:
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(program), str(turns)]
+    environment = {**os.environ, "LD_PRELOAD": str(library)}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    counted = re.search(r"Collected : (\d+)", result.stderr)
+    assert counted is not None, result.stderr
+    return int(counted[1])
