@@ -58,7 +58,7 @@ class Machine(_Row):
     id: str = Field(description="hash of the facts that make results incomparable when they differ")
     facts: dict[str, str | int | float | bool | None] = Field(
         default_factory=dict,
-        description="cpu, cores, caches, governor, turbo, kernel, page size, THP, mTHP, overcommit, cgroup limits, libc",
+        description="cpu, cores, caches, governor, turbo, kernel, page size, THP, mTHP, overcommit, cgroup, libc",
     )
 
 
@@ -84,7 +84,9 @@ class ProcessProof(_Row):
         default_factory=list, description="loaded objects bound to another provider, 'object: file'"
     )
     end_rss_kib: int | None = None
-    images: int = Field(default=1, description="images of the same program with the same verdict that this row stands for")
+    images: int = Field(
+        default=1, description="images of the same program with the same verdict that this row stands for"
+    )
 
 
 class Proof(_Row):

@@ -6,6 +6,7 @@ gets a folder of its own, a record is on the disk before the next trial starts, 
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import re
@@ -219,10 +220,8 @@ class TrialLog:
         self.close()
 
     def _take_back(self, end: int) -> None:
-        try:
+        with contextlib.suppress(OSError):  # else the half line stays; readers leave it out
             os.ftruncate(self._file, end)
-        except OSError:
-            pass  # the half line stays; readers leave it out
 
 
 def _slug(name: str) -> str:

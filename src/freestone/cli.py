@@ -1,0 +1,112 @@
+"""The command line: which verbs there are, and how every error becomes one line and an exit status.
+
+Verbs are imported when they are used, so that ``freestone --help`` does not wait for the libraries of a report.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from cyclopts import App, CycloptsError
+
+import freestone
+from freestone.commands.status import ExitStatus, Stop
+
+VERBS = {
+    "compare": "Run a program under every allocator and say which is best for what.",
+    "run": "Run a program under libfreestone.",
+    "allocators": "Show which allocators are here, whether they work, and how to get the others.",
+    "report": "Write results as one HTML file.",
+}
+
+EPILOGUE = """\
+Examples:
+
+    freestone compare -- python3 program.py
+    freestone run -- redis-server
+    freestone allocators
+
+'freestone VERB --help' has more of each. Documentation: docs/reference/cli.md"""
+
+
+def build_app() -> App:
+    """The parser with every verb, none of them imported yet."""
+    app = App(
+        name="freestone",
+        help="Run any program under any memory allocator, prove which one served it, measure honestly.",
+        help_epilogue=EPILOGUE,
+        help_format="plaintext",
+        version=f"freestone {freestone.__version__}",
+        version_flags=["--version", "-V"],
+        # Reported below, in one line.
+        print_error=False,
+        exit_on_error=False,
+        suppress_keyboard_interrupt=False,
+        result_action="return_value",
+    )
+    for verb, purpose in VERBS.items():
+        app.command(f"freestone.commands.{verb}:{verb}", name=verb, help=purpose)
+    app.register_install_completion_command(
+        name="--install-completion", help="Install completion for bash, zsh or fish."
+    )
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the tool and exit. The statuses are those of :class:`ExitStatus`, and of CMD for ``freestone run``."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character shows a question mark; it is no reason to lose a table.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    tokens = list(sys.argv[1:] if arguments is None else arguments)
+    status = _run(tokens)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read us has seen enough. Python must not try again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        status = complain(
+            f"cannot write to standard output: {(error.strerror or str(error)).lower()}", ExitStatus.STORE
+        )
+    sys.exit(status)
+
+
+def _run(tokens: list[str]) -> int:
+    app = build_app()
+    try:
+        if not tokens:
+            app.help_print([])
+            return ExitStatus.USAGE
+        result = app(tokens)
+        return int(result) if isinstance(result, int) else ExitStatus.FINE
+    except Stop as stop:
+        return complain(stop.message, stop.status)
+    except CycloptsError as error:
+        verb = next((token for token in tokens if token in VERBS), "")
+        return complain(f"{_one_line(error)} (see freestone {verb + ' ' if verb else ''}--help)", ExitStatus.USAGE)
+    except KeyboardInterrupt:
+        return complain("interrupted", ExitStatus.INTERRUPTED)
+    except BrokenPipeError:
+        return ExitStatus.FINE
+    except Exception as error:
+        if os.environ.get("FREESTONE_TRACEBACK"):
+            raise
+        return complain(
+            f"internal error, {type(error).__name__}: {' '.join(str(error).split())[:300]} "
+            "(FREESTONE_TRACEBACK=1 shows where; please report it)",
+            ExitStatus.INTERNAL,
+        )
+
+
+def complain(message: str, status: int) -> int:
+    """One line on standard error; returns the status."""
+    print(f"freestone: {message}", file=sys.stderr)
+    return status
+
+
+def _one_line(error: CycloptsError) -> str:
+    return " ".join(str(error).split()).rstrip(".")

@@ -1,0 +1,95 @@
+"""The CMD a user gives after ``--``: found and executable, or one line that says why not. Shared by the verbs."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from freestone.allocators import elf
+from freestone.commands.status import ExitStatus, Stop
+
+
+def require(command: Sequence[str], environment: Mapping[str, str]) -> Path:
+    """The file that running ``command`` would execute, found as a shell finds it.
+
+    Args:
+        command: program and arguments.
+        environment: where its PATH is looked up.
+
+    Raises:
+        Stop: no command (2), not found (127) or not executable (126), the statuses shells use.
+    """
+    if not command or not command[0]:
+        raise Stop(
+            "no program given; write it after --, as in: freestone compare -- python3 program.py", ExitStatus.USAGE
+        )
+    name = command[0]
+    if "\0" in "".join(command):
+        raise Stop("a command cannot hold a NUL character", ExitStatus.USAGE)
+    unfit: Path | None = None
+    for candidate in _candidates(name, environment.get("PATH") or os.defpath):
+        try:
+            mode = candidate.stat().st_mode
+        except OSError as error:
+            if isinstance(error, PermissionError):
+                unfit = candidate
+            continue
+        if stat.S_ISREG(mode) and os.access(candidate, os.X_OK):
+            return candidate
+        unfit = unfit or candidate
+    if unfit is None:
+        raise Stop(f"program '{name}' not found", ExitStatus.NOT_FOUND)
+    why = "it is a folder" if unfit.is_dir() else "permission denied"
+    raise Stop(f"program '{unfit}' is not executable: {why}", ExitStatus.NOT_EXECUTABLE)
+
+
+def settings(pairs: Sequence[str]) -> dict[str, str]:
+    """``K=V`` words as a mapping.
+
+    Raises:
+        Stop: a word is not of that form (2).
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise Stop(f"--env takes NAME=VALUE, not '{pair}'", ExitStatus.USAGE)
+        found[name] = value
+    return found
+
+
+def _candidates(name: str, path: str) -> list[Path]:
+    if "/" in name:
+        return [Path(name)]
+    return [Path(folder or ".") / name for folder in path.split(os.pathsep)]
+
+
+def doubt(executable: Path) -> str | None:
+    """Why a preloaded allocator will not serve a program, as the end of a sentence; None when it should."""
+    facts = elf.inspect(executable)
+    for _ in range(4):  # a script's interpreter may be a script
+        if facts.script_interpreter is None:
+            break
+        facts = elf.inspect(facts.script_interpreter)
+    if facts.static:
+        return "is static"
+    if facts.setuid and not _is_own(facts.path):
+        return "is set-user-ID"
+    if facts.file_capabilities and os.geteuid() != 0:
+        return "has file capabilities"
+    if facts.libc not in (None, "glibc", "unknown"):
+        return f"is built for {facts.libc}"
+    return f"has a malloc of its own ({facts.own_malloc})" if facts.own_malloc else None
+
+
+def _is_own(path: Path) -> bool:
+    """Whether a set-ID bit changes nothing, because we are that user and group already."""
+    try:
+        status = path.stat()
+    except OSError:
+        return False
+    user = not status.st_mode & stat.S_ISUID or status.st_uid == os.geteuid()
+    group = not status.st_mode & stat.S_ISGID or status.st_gid == os.getegid()
+    return user and group

@@ -1,0 +1,95 @@
+"""The progress of an experiment: one live line on a terminal, a line now and then elsewhere.
+
+Nothing is drawn while a trial runs: a clock that ticks on the screen takes time from what is measured.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+from freestone.commands import terminal
+from freestone.experiments.events import BudgetSpent, Event, GivenUp, RehearsalStarted, TrialEnded, TrialStarted
+
+PLAIN_EVERY_S = 10.0
+
+
+class Progress:
+    """Shows events on a stream, usually standard error.
+
+    Args:
+        stream: where to.
+        clock: seconds, for the pace of plain lines.
+    """
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self.stream = stream
+        self.clock = clock
+        self.live = terminal.has_colour(stream) or (terminal.is_terminal(stream) and not _is_dumb())
+        self.ascii = terminal.is_ascii(stream)
+        self.drawn = False
+        self.last_plain = -float("inf")
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        match event:
+            case RehearsalStarted():
+                self._now(f"rehearsal {event.number + 1}/{event.total}", [event.configuration])
+            case TrialStarted():
+                left = "" if event.remaining_s is None else f"{duration(event.remaining_s)} left"
+                details = [text for text in (left, event.slot.configuration) if text]
+                self._now(f"round {event.slot.round + 1}/{max(event.rounds, event.slot.round + 1)}", details)
+            case TrialEnded():
+                if event.record.status != "ok":
+                    record = event.record
+                    self.line(f"{record.configuration}, round {record.round + 1}: {record.status}: {record.reason}")
+            case GivenUp():
+                self.line(f"{event.configuration} is not tried any more")
+            case BudgetSpent():
+                self.line(f"time budget spent after {event.rounds} round{'' if event.rounds == 1 else 's'}")
+
+    def line(self, text: str) -> None:
+        """A line that stays."""
+        self.clear()
+        self._write(f"freestone: {text}\n")
+
+    def clear(self) -> None:
+        """Take the live line away."""
+        if self.drawn:
+            self._write("\r\x1b[K")
+            self.drawn = False
+
+    def _now(self, what: str, details: list[str]) -> None:
+        separator = " | " if self.ascii else " · "
+        if self.live:
+            text = separator.join([what, *details])
+            # A line that wraps cannot be taken back.
+            self._write("\r\x1b[K" + text[: terminal.width() - 1])
+            self.drawn = True
+        elif self.clock() - self.last_plain >= PLAIN_EVERY_S:
+            self.last_plain = self.clock()
+            self._write("freestone: " + ", ".join([what, *details]) + "\n")
+
+    def _write(self, text: str) -> None:
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except (OSError, ValueError):
+            pass  # the terminal went away; the measurement goes on
+
+
+def duration(seconds: float) -> str:
+    """``9 s``, ``1 min 05 s``, ``2 h 03 min``."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def _is_dumb() -> bool:
+    import os
+
+    return os.environ.get("TERM", "dumb") == "dumb"

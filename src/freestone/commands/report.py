@@ -1,0 +1,82 @@
+"""``freestone report``: results folders as tables and as one HTML file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from freestone.commands import terminal
+from freestone.commands.status import ExitStatus, Stop
+from freestone.experiments import summarise
+from freestone.records import store
+from freestone.records.schema import Summary
+from freestone.records.store import StoreError
+from freestone.reports import html, table
+
+
+def report(
+    *results: Annotated[Path, Parameter(help="Results folders of freestone compare.")],
+    output: Annotated[
+        Path | None,
+        Parameter(
+            name=["--output", "-o"],
+            help="The HTML file. Default: report.html in the folder, freestone-report.html here for several.",
+        ),
+    ] = None,
+    json: Annotated[bool, Parameter(negative="", help="Print the summaries as JSON instead of tables.")] = False,
+) -> int:
+    """Write results as one HTML file that opens without a network, and print their tables.
+
+    Summaries are computed again from the records. Several folders stand one after the other: results of different
+    machines or experiments are never pooled.
+
+    Examples:
+
+        freestone report results/20261120T131500Z-program
+        freestone report results/* -o all.html
+
+    Exit status: 0 fine, 2 wrong use, 5 results could not be read or the report not written.
+    """
+    if not results:
+        raise Stop(
+            "no results folder given, as in: freestone report results/20261120T131500Z-program", ExitStatus.USAGE
+        )
+    try:
+        summaries = [_summarised(folder) for folder in results]
+        destination = html.write(list(results), output or _destination(list(results)))
+    except StoreError as error:
+        raise Stop(str(error), ExitStatus.STORE) from error
+    except OSError as error:
+        where = error.filename or output or "the report"
+        raise Stop(f"cannot write {where}: {(error.strerror or str(error)).lower()}", ExitStatus.STORE) from error
+    if json:
+        print("[" + ",\n".join(summary.model_dump_json(indent=2) for summary in summaries) + "]")
+    else:
+        out = sys.stdout
+        for folder, summary in zip(results, summaries, strict=True):
+            print(
+                table.render(
+                    summary, width=terminal.width(), colour=terminal.has_colour(out), ascii_only=terminal.is_ascii(out)
+                )
+            )
+            print(f"Records: {folder}\n")
+        print(f"Report:  {destination}")
+    return ExitStatus.FINE
+
+
+def _summarised(folder: Path) -> Summary:
+    experiment = store.read_experiment(folder)
+    reading = store.read_trials(folder)
+    damage = store.damage_line(folder, reading.damage)
+    if damage:
+        print(f"freestone: {damage}", file=sys.stderr)
+    summary = summarise(experiment, reading.records)
+    store.write_summary(folder, summary)
+    return summary
+
+
+def _destination(folders: list[Path]) -> Path:
+    return folders[0] / store.REPORT_FILE if len(folders) == 1 else Path("freestone-report.html")

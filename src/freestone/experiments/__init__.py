@@ -1,0 +1,8 @@
+"""From what is to be compared to what the measurements say: rounds, schedule, run, statistics, summary."""
+
+from freestone.experiments.interruption import Interruption
+from freestone.experiments.local import LocalTrials
+from freestone.experiments.run import Measurement, Outcome, mismatch, run
+from freestone.experiments.summary import summarise
+
+__all__ = ["Interruption", "LocalTrials", "Measurement", "Outcome", "mismatch", "run", "summarise"]

@@ -1,0 +1,61 @@
+"""What an experiment tells whoever watches it, as it happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from freestone.experiments.schedule import Slot
+from freestone.records.schema import TrialRecord
+
+
+@dataclass(frozen=True)
+class RehearsalStarted:
+    """An untimed run of one configuration begins."""
+
+    workload: str
+    configuration: str
+    number: int
+    total: int
+
+
+@dataclass(frozen=True)
+class TrialStarted:
+    """A trial begins.
+
+    ``done`` of ``total`` trials are finished; ``total`` counts the rounds that are expected to be run. ``remaining_s``
+    is the estimate of what is left, None while there is nothing to estimate from.
+    """
+
+    slot: Slot
+    rounds: int
+    done: int
+    total: int
+    remaining_s: float | None
+
+
+@dataclass(frozen=True)
+class TrialEnded:
+    """A trial is finished and its record on the disk."""
+
+    record: TrialRecord
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """A configuration that had no good trial in its first rounds is no longer tried."""
+
+    workload: str
+    configuration: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class BudgetSpent:
+    """No further round fits the time budget."""
+
+    rounds: int
+
+
+Event = RehearsalStarted | TrialStarted | TrialEnded | GivenUp | BudgetSpent

@@ -1,0 +1,79 @@
+"""Takes trials on this machine, with the probes of :mod:`freestone.trials`."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from freestone.experiments.schedule import Arm, Slot
+from freestone.records.schema import Configuration, Experiment, TrialRecord, Workload
+from freestone.records.store import StoreError
+from freestone.trials import Identity, Rehearsal, permissions, rehearse, run_trial
+
+
+class LocalTrials:
+    """The trials of one experiment on this machine; a :class:`freestone.experiments.run.Measurement`.
+
+    Captured output goes to a scratch folder that exists while the object is entered.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self._scratch: Path | None = None
+        self._rehearsals: dict[Arm, Rehearsal] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            self._scratch = Path(tempfile.mkdtemp(prefix="freestone-"))
+        except OSError as error:
+            raise StoreError(f"no scratch folder for captured output: {error.strerror or error}") from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch = None
+
+    @property
+    def scratch(self) -> Path:
+        """The scratch folder.
+
+        Raises:
+            RuntimeError: the object is not entered.
+        """
+        if self._scratch is None:
+            raise RuntimeError("LocalTrials is a context manager; enter it first")
+        return self._scratch
+
+    def rehearsals(self, arms: Sequence[Arm]) -> list[Arm]:
+        """Which of the arms to rehearse.
+
+        All of them where the kernel refuses a census inside a timed trial, since a rehearsal's is all there is. Else
+        one for each workload, so that the first trial does not pay for reading its files.
+        """
+        if not permissions().perf:
+            return list(arms)
+        return list(dict(reversed(arms)).items())
+
+    def rehearse(self, workload: Workload, configuration: Configuration) -> None:
+        """Run once without a clock."""
+        self._rehearsals[workload.name, configuration.name] = rehearse(
+            workload, configuration, timeout_s=self.experiment.timeout_s, scratch=self.scratch
+        )
+
+    def trial(self, workload: Workload, configuration: Configuration, slot: Slot) -> TrialRecord:
+        """Run once under the clock."""
+        return run_trial(
+            workload,
+            configuration,
+            identity=Identity(
+                experiment=self.experiment.id, round=slot.round, position=slot.position, repeat=slot.repeat
+            ),
+            timeout_s=self.experiment.timeout_s,
+            scratch=self.scratch,
+            rehearsal=self._rehearsals.get((workload.name, configuration.name)),
+        )

@@ -1,0 +1,233 @@
+"""Runs an experiment: trial by trial in the order of the schedule, each record on the disk before the next begins."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Protocol
+
+from freestone.experiments import schedule
+from freestone.experiments.events import BudgetSpent, Event, GivenUp, RehearsalStarted, TrialEnded, TrialStarted
+from freestone.experiments.interruption import Interruption, TrialBrokenOff
+from freestone.experiments.schedule import Arm, Slot
+from freestone.records.schema import Configuration, Experiment, TrialRecord, Workload
+from freestone.records.store import StoreError, TrialLog, read_trials
+
+TRIAL_OVERHEAD_S = 0.1
+"""What a trial costs beside its wall time until the experiment has measured it: start, proof, syncing the record."""
+
+
+class Measurement(Protocol):
+    """How trials are taken. :class:`freestone.experiments.local.LocalTrials` is the real one; tests have their own."""
+
+    def rehearsals(self, arms: Sequence[Arm]) -> list[Arm]:
+        """Which of these are worth a rehearsal before the first round."""
+
+    def rehearse(self, workload: Workload, configuration: Configuration) -> None:
+        """Run once without a clock before the first round. May raise nothing for what the program does."""
+
+    def trial(self, workload: Workload, configuration: Configuration, slot: Slot) -> TrialRecord:
+        """Run once under the clock and say what it cost. May raise nothing for what the program does."""
+
+
+class Outcome(Enum):
+    """How an experiment ended."""
+
+    COMPLETE = "complete"
+    BUDGET = "time budget spent"
+    HOPELESS = "no configuration had a good trial"
+    INTERRUPTED = "interrupted"
+
+
+class ExperimentMismatch(StoreError):
+    """Records in the folder belong to something else than the experiment."""
+
+
+def run(
+    experiment: Experiment,
+    folder: Path,
+    *,
+    measurement: Measurement,
+    on_event: Callable[[Event], None] = lambda event: None,
+    stop: Interruption | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Outcome:
+    """Run what the folder's trials file does not hold yet, and append each record to it.
+
+    A round is begun only if it is expected to fit the time budget; the first always is. The budget counts what earlier
+    sittings of a resumed experiment have measured.
+
+    Args:
+        experiment: what to run; its head is in the folder already.
+        folder: the results folder.
+        measurement: how trials are taken.
+        on_event: told what happens; called between trials, never while a clock runs.
+        stop: asked between trials whether to stop, and able to break one off.
+        clock: seconds, for budget and estimate only.
+
+    Raises:
+        StoreError: a record could not be written; earlier ones are as they were.
+    """
+    stop = stop or Interruption()
+    records = read_trials(folder).records
+    foreign = {record.experiment for record in records} - {experiment.id}
+    if foreign:
+        raise ExperimentMismatch(f"{folder} holds trials of another experiment ({', '.join(sorted(foreign))})")
+    with TrialLog(folder) as log:
+        return _Sitting(experiment, measurement, log, records, on_event, stop, clock).run()
+
+
+class _Sitting:
+    """One uninterrupted stretch of an experiment."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        measurement: Measurement,
+        log: TrialLog,
+        records: list[TrialRecord],
+        on_event: Callable[[Event], None],
+        stop: Interruption,
+        clock: Callable[[], float],
+    ) -> None:
+        self.experiment = experiment
+        self.measurement = measurement
+        self.log = log
+        self.records = records
+        self.on_event = on_event
+        self.stop = stop
+        self.clock = clock
+        self.workloads = {workload.name: workload for workload in experiment.workloads}
+        self.configurations = {configuration.name: configuration for configuration in experiment.configurations}
+        self.began = clock()
+        self.earlier_s = math.fsum(_wall_s(record) + TRIAL_OVERHEAD_S for record in records)
+        self.taken = 0
+        self.overhead_s = 0.0
+
+    def run(self) -> Outcome:
+        experiment = self.experiment
+        todo = [number for number in range(experiment.rounds) if schedule.missing(experiment, number, self.records)]
+        if not todo:
+            return self._end()
+        try:
+            with self.stop.breakable():
+                self._rehearse(todo[0])
+            for number in todo:
+                if schedule.all_given_up(experiment, self.records):
+                    return Outcome.HOPELESS
+                begun = any(record.round == number for record in self.records)
+                if not begun and not self._fits():
+                    self.on_event(BudgetSpent(number))
+                    return Outcome.BUDGET
+                for slot in schedule.missing(experiment, number, self.records):
+                    if self.stop():
+                        return Outcome.INTERRUPTED
+                    self._take(slot)
+        except KeyboardInterrupt:
+            return Outcome.INTERRUPTED
+        return self._end()
+
+    def _end(self) -> Outcome:
+        if self.stop():
+            return Outcome.INTERRUPTED
+        return Outcome.HOPELESS if schedule.all_given_up(self.experiment, self.records) else Outcome.COMPLETE
+
+    def _rehearse(self, first_round: int) -> None:
+        slots = schedule.missing(self.experiment, first_round, self.records)
+        arms = self.measurement.rehearsals(list(dict.fromkeys((slot.workload, slot.configuration) for slot in slots)))
+        for number, (workload, configuration) in enumerate(arms):
+            self.on_event(RehearsalStarted(workload, configuration, number, len(arms)))
+            self.measurement.rehearse(self.workloads[workload], self.configurations[configuration])
+
+    def _take(self, slot: Slot) -> None:
+        done, total = self._progress()
+        self.on_event(TrialStarted(slot, self._expected_rounds(), done, total, self._remaining_s()))
+        before = self.clock()
+        with self.stop.breakable():
+            record = self.measurement.trial(
+                self.workloads[slot.workload], self.configurations[slot.configuration], slot
+            )
+        if self.stop():
+            # Ctrl-C reaches the program too: what it did then is not what it does.
+            raise TrialBrokenOff
+        hopeless = schedule.given_up(self.records)
+        self.log.append(record)
+        self.records.append(record)
+        self.overhead_s += max(0.0, self.clock() - before - _wall_s(record))
+        self.taken += 1
+        done, total = self._progress()
+        self.on_event(TrialEnded(record, done, total))
+        for workload, configuration in schedule.given_up(self.records) - hopeless:
+            self.on_event(GivenUp(workload, configuration, record.reason or record.status))
+
+    def _overhead_s(self) -> float:
+        return self.overhead_s / self.taken if self.taken else TRIAL_OVERHEAD_S
+
+    def _spent_s(self) -> float:
+        return self.earlier_s + self.clock() - self.began
+
+    def _round_s(self) -> float | None:
+        return schedule.round_cost_s(self.experiment, self.records, self._overhead_s())
+
+    def _fits(self) -> bool:
+        return schedule.fits_budget(self._spent_s(), self._round_s(), self.experiment.time_budget_s)
+
+    def _expected_rounds(self) -> int:
+        """How many rounds there will be, as far as can be told."""
+        budget, cost = self.experiment.time_budget_s, self._round_s()
+        if budget is None or not cost:
+            return self.experiment.rounds
+        begun = 1 + max((record.round for record in self.records), default=0)
+        left = budget - self._spent_s() - cost * self._left(begun) / self._arms()
+        return min(self.experiment.rounds, begun + max(0, math.floor(left / cost)))
+
+    def _arms(self) -> int:
+        """Trials of a full round, without what was given up."""
+        return max(1, len(schedule.plan_round(self.experiment, 0)) - self._arms_given_up())
+
+    def _arms_given_up(self) -> int:
+        return sum(
+            2 if configuration == self.experiment.baseline else 1
+            for _, configuration in schedule.given_up(self.records)
+        )
+
+    def _left(self, rounds: int) -> int:
+        """Trials that are missing from the first ``rounds`` rounds."""
+        hopeless = schedule.given_up(self.records)
+        done = sum((record.workload, record.configuration) not in hopeless for record in self.records)
+        return max(0, rounds * self._arms() - done)
+
+    def _remaining_s(self) -> float | None:
+        cost = self._round_s()
+        return None if cost is None else cost * self._left(self._expected_rounds()) / self._arms()
+
+    def _progress(self) -> tuple[int, int]:
+        return len(self.records), len(self.records) + self._left(self._expected_rounds())
+
+
+def _wall_s(record: TrialRecord) -> float:
+    return record.metrics.wall_s if record.metrics else 0.0
+
+
+def mismatch(experiment: Experiment, machine_id: str, configurations: Sequence[Configuration]) -> str | None:
+    """Why an experiment cannot be resumed here and now, in one line; None when it can.
+
+    Args:
+        experiment: the head of the folder to resume.
+        machine_id: of this machine, now.
+        configurations: the experiment's, with the allocators as they are found now.
+    """
+    if machine_id != experiment.machine.id:
+        return f"it was begun on another machine ({experiment.machine.id}; this one is {machine_id})"
+    now = {configuration.name: configuration.allocator for configuration in configurations}
+    for configuration in experiment.configurations:
+        before, after = configuration.allocator, now.get(configuration.name)
+        if after is None or not after.available:
+            return f"allocator '{before.name}' is no longer here"
+        if (before.file, before.build_id) != (after.file, after.build_id):
+            was, now_is = before.build_id or before.file, after.build_id or after.file
+            return f"allocator '{before.name}' is another one now (build-id {was} then, {now_is} now)"
+    return None

@@ -1,0 +1,197 @@
+"""The machine as part of the result (law 11): the facts that decide what a measurement means.
+
+Everything is read from the kernel's files; a fact this machine does not state is ``None``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+from pathlib import Path
+
+from freestone.records.schema import Machine
+
+Fact = str | int | float | bool | None
+
+IDENTIFYING = (
+    "host",
+    "cpu",
+    "architecture",
+    "cores_online",
+    "cores_allowed",
+    "cache_l1d",
+    "cache_l2",
+    "cache_l3",
+    "governor",
+    "turbo",
+    "memory_kib",
+    "page_size",
+    "kernel",
+    "thp",
+    "thp_defrag",
+    "mthp",
+    "overcommit",
+    "cgroup_cpu_max",
+    "cgroup_memory_max",
+    "libc",
+    "virtualised",
+)
+"""The facts whose difference makes two results incomparable; their hash is the machine's ``id``."""
+
+
+def describe(root: Path = Path("/")) -> Machine:
+    """The machine this process runs on.
+
+    Args:
+        root: where ``proc``, ``sys`` and ``etc`` are looked for.
+    """
+    facts = _facts(root)
+    return Machine(id=identity(facts), facts=facts)
+
+
+def identity(facts: dict[str, Fact]) -> str:
+    """Sixteen hex digits that are equal exactly when all :data:`IDENTIFYING` facts are."""
+    comparable = {name: facts.get(name) for name in IDENTIFYING}
+    return hashlib.sha256(json.dumps(comparable, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _facts(root: Path) -> dict[str, Fact]:
+    cpuinfo = _text(root / "proc/cpuinfo") or ""
+    thp = root / "sys/kernel/mm/transparent_hugepage"
+    cpu0 = root / "sys/devices/system/cpu/cpu0"
+    return {
+        "host": _host(root),
+        "cpu": _cpu_model(cpuinfo),
+        "architecture": platform.machine(),
+        "cores_online": os.cpu_count(),
+        "cores_allowed": len(os.sched_getaffinity(0)),
+        **_caches(cpu0 / "cache"),
+        "governor": _text(cpu0 / "cpufreq/scaling_governor"),
+        "turbo": _turbo(root),
+        "memory_kib": _memory_kib(root),
+        "page_size": os.sysconf("SC_PAGE_SIZE"),
+        "kernel": platform.release(),
+        "thp": _chosen(_text(thp / "enabled")),
+        "thp_defrag": _chosen(_text(thp / "defrag")),
+        "mthp": _mthp(thp),
+        "overcommit": _integer(_text(root / "proc/sys/vm/overcommit_memory")),
+        "max_map_count": _integer(_text(root / "proc/sys/vm/max_map_count")),
+        "aslr": _integer(_text(root / "proc/sys/kernel/randomize_va_space")),
+        "swap": _swap(root),
+        "cgroup_cpu_max": _cgroup(root, "cpu.max"),
+        "cgroup_memory_max": _cgroup(root, "memory.max"),
+        "libc": " ".join(platform.libc_ver()).strip() or None,
+        "distribution": _distribution(root),
+        "virtualised": bool(re.search(r"^flags\b.*\bhypervisor\b", cpuinfo, re.MULTILINE)),
+    }
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip() or None
+    except OSError:
+        return None
+
+
+def _integer(text: str | None) -> int | None:
+    try:
+        return int(text) if text is not None else None
+    except ValueError:
+        return None
+
+
+def _chosen(text: str | None) -> str | None:
+    """The word in brackets of a kernel choice such as ``always [madvise] never``."""
+    found = re.search(r"\[([^\]]+)\]", text or "")
+    return found[1] if found else text
+
+
+def _host(root: Path) -> str | None:
+    """A hash, so that results can be shown around without naming machines."""
+    known = _text(root / "etc/machine-id") or platform.node()
+    return hashlib.sha256(f"freestone host {known}".encode()).hexdigest()[:12] if known else None
+
+
+def _cpu_model(cpuinfo: str) -> str | None:
+    named = re.search(r"^(?:model name|Model|cpu model|Processor)\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    if named:
+        return named[1].strip()
+    # arm64 kernels give numbers only.
+    numbers = [re.search(rf"^CPU {what}\s*:\s*(\S+)", cpuinfo, re.MULTILINE) for what in ("implementer", "part")]
+    if all(numbers):
+        return "implementer {} part {}".format(*(found[1] for found in numbers if found))
+    return platform.processor() or None
+
+
+def _caches(folder: Path) -> dict[str, Fact]:
+    sizes: dict[str, Fact] = {"cache_l1d": None, "cache_l2": None, "cache_l3": None}
+    for index in sorted(folder.glob("index*")):
+        level, kind = _text(index / "level"), _text(index / "type")
+        name = "cache_l1d" if level == "1" and kind == "Data" else f"cache_l{level}"
+        if name in sizes and kind in ("Data", "Unified"):
+            sizes[name] = _text(index / "size")
+    return sizes
+
+
+def _turbo(root: Path) -> bool | None:
+    cpu = root / "sys/devices/system/cpu"
+    no_turbo = _text(cpu / "intel_pstate/no_turbo")
+    if no_turbo is not None:
+        return no_turbo == "0"
+    boost = _text(cpu / "cpufreq/boost")
+    return None if boost is None else boost == "1"
+
+
+def _memory_kib(root: Path) -> int | None:
+    found = re.search(r"^MemTotal:\s*(\d+) kB", _text(root / "proc/meminfo") or "", re.MULTILINE)
+    # Virtual machines are given a few pages more or less from one start to the next.
+    return round(int(found[1]) / 65536) * 65536 if found else None
+
+
+def _mthp(thp: Path) -> str | None:
+    """Sizes of transparent huge pages that are not off: ``64kB=madvise 2048kB=inherit``; ``off`` when all are."""
+    sizes: list[tuple[int, str]] = []
+    for folder in thp.glob("hugepages-*kB"):
+        size = folder.name.removeprefix("hugepages-").removesuffix("kB")
+        choice = _chosen(_text(folder / "enabled"))
+        if size.isdigit() and choice not in (None, "never"):
+            sizes.append((int(size), f"{size}kB={choice}"))
+    return " ".join(text for _, text in sorted(sizes)) or ("off" if (thp / "enabled").exists() else None)
+
+
+def _swap(root: Path) -> bool | None:
+    text = _text(root / "proc/swaps")
+    return None if text is None else len(text.splitlines()) > 1
+
+
+def _cgroup(root: Path, name: str) -> str | None:
+    """The tightest limit from this process's group up to the root of the second hierarchy."""
+    entry = re.search(r"^0::(.*)$", _text(root / "proc/self/cgroup") or "", re.MULTILINE)
+    if entry is None:
+        return None
+    mount = root / "sys/fs/cgroup"
+    group = mount / entry[1].lstrip("/")
+    limits: list[tuple[float, str]] = []
+    for folder in (group, *group.parents):
+        text = _text(folder / name)
+        if text is not None and not text.startswith("max"):
+            limits.append((_limit_value(text), text))
+        if folder == mount:
+            break
+    return min(limits)[1] if limits else "max"
+
+
+def _limit_value(text: str) -> float:
+    """Bytes for ``memory.max``; cores for ``cpu.max``, which reads ``quota period``."""
+    numbers = [float(word) for word in text.split() if word.isdigit()]
+    if not numbers:
+        return float("inf")
+    return numbers[0] / numbers[1] if len(numbers) > 1 and numbers[1] else numbers[0]
+
+
+def _distribution(root: Path) -> str | None:
+    found = re.search(r'^PRETTY_NAME="?([^"\n]+)"?$', _text(root / "etc/os-release") or "", re.MULTILINE)
+    return found[1] if found else None
