@@ -37,7 +37,7 @@ help:
 	@echo 'make lint            check style, types and the C'
 	@echo 'make format          put Python and C into the house style'
 	@echo 'make soak            random traces against the model for SOAK_SECONDS ($(SOAK_SECONDS))'
-	@echo 'make readme-figure   redraw the picture of the README: RESULTS=folder'
+	@echo 'make readme-figure   put a measurement into the README: RESULTS=folder'
 	@echo 'make lock            renew $(LOCK)'
 	@echo 'make clean           remove what was built and set up; results stay'
 
@@ -131,7 +131,7 @@ format: $(VENV)/.lint
 
 readme-figure: build
 	@test -n '$(RESULTS)' || { echo 'freestone: say which measurement: make readme-figure RESULTS=results/FOLDER' >&2; exit 2; }
-	@$(BIN)/python tools/readme_figure.py '$(RESULTS)' docs/images
+	@$(BIN)/python tools/readme_figure.py '$(RESULTS)'
 
 # Into an environment of its own, so that only what is declared is locked.
 lock:

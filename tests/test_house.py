@@ -180,6 +180,15 @@ def test_every_make_target_of_the_help_exists() -> None:
     assert told <= made
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/reference/cli.md"])
+def test_every_verb_is_documented(page: str) -> None:
+    from freestone.cli import VERBS
+
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    assert VERBS
+    assert not [verb for verb in VERBS if f"freestone {verb}" not in text]
+
+
 def markdown() -> list[Path]:
     return sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
 

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Puts a measurement into the README: its picture, its table, and where it was taken.
+
+Usage: ``python tools/readme_figure.py RESULTS_FOLDER`` (``make readme-figure RESULTS=...``)
+
+Everything shown comes from the results folder: nothing in the README between the two markers is written by hand.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from freestone.records import store
+from freestone.records.schema import Cell, Configuration, Experiment, Ratio, Summary, TrialRecord
+from freestone.reports import figures, quantities
+from freestone.reports.quantities import BY_KEY, Scale
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+BEGIN, END = "<!-- measurement: made by tools/readme_figure.py -->", "<!-- end of measurement -->"
+COLUMNS = ("peak_rss_kib", "end_rss_kib", "minor_faults")
+
+
+def table(experiment: Experiment, summary: Summary, workload: str) -> list[str]:
+    """Markdown rows: configurations by wall time, medians, the ratio to the baseline with its interval."""
+    titles = [BY_KEY[key].title for key in COLUMNS]
+    baseline = next(c for c in experiment.configurations if c.name == summary.baseline).allocator.title
+    lines = [
+        f"| allocator | wall time | against {baseline} [95 %] | {' | '.join(titles)} |",
+        f"| --- | ---: | ---: | {' | '.join('---:' for _ in titles)} |",
+    ]
+    cells = {cell.configuration: cell for cell in summary.cells if cell.workload == workload}
+    scales = {
+        key: Scale.over(BY_KEY[key].kind, [cell.median[key] for cell in cells.values() if key in cell.median])
+        for key in ("wall_s", *COLUMNS)
+    }
+    for name in figures.order_of(experiment, summary, workload):
+        configuration = next(each for each in experiment.configurations if each.name == name)
+        lines.append(_row(configuration, cells[name], summary.baseline, scales))
+    return lines
+
+
+def _row(configuration: Configuration, cell: Cell, baseline: str, scales: dict[str, Scale]) -> str:
+    title = f"{configuration.allocator.title} {configuration.allocator.version or ''}".strip()
+    if cell.status != "ok":
+        return f"| {title} | {cell.status.upper()}: {cell.reason} | | {' | '.join('' for _ in COLUMNS)} |"
+    shown = [scales[key].text(cell.median[key]) if key in cell.median else "" for key in COLUMNS]
+    against = "1" if configuration.name == baseline else _against(cell.ratio.get("wall_s"))
+    return f"| {title} | {scales['wall_s'].text(cell.median['wall_s'])} | {against} | {' | '.join(shown)} |"
+
+
+def _against(ratio: Ratio | None) -> str:
+    if ratio is None:
+        return ""
+    if not ratio.different:
+        return f"no difference seen {quantities.interval(ratio)}"
+    return f"{quantities.ratio_number(ratio)} {quantities.interval(ratio)}"
+
+
+def circumstances(experiment: Experiment, summary: Summary, workload: str) -> str:
+    """One paragraph: how often, how noisy, on which machine, when."""
+    facts = experiment.machine.facts
+    noise = summary.noise.get(workload, {}).get("wall_s")
+    floor = f" (noise, glibc against itself: {quantities.interval(noise)})" if noise else ""
+    return (
+        f"Medians of {summary.rounds_complete} rounds in random order, each process of every trial proved to be served "
+        f"by the allocator named{floor}. {facts.get('cpu')}, {facts.get('cores_allowed')} cores, "
+        f"Linux {facts.get('kernel')}, {facts.get('libc')}, {experiment.created_at[:10]}."
+    )
+
+
+def pictures(
+    experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str, folder: Path
+) -> None:
+    """The overview for light and for dark pages."""
+    folder.mkdir(parents=True, exist_ok=True)
+    chart = figures.overview(experiment, summary, records, workload)
+    figures.save_png(chart, folder / "overview-light.png", theme=figures.LIGHT)
+    figures.save_png(chart, folder / "overview-dark.png", theme=figures.DARK)
+
+
+def section(experiment: Experiment, summary: Summary, workload: str) -> str:
+    """What stands between the markers."""
+    picture = [
+        "<picture>",
+        '  <source media="(prefers-color-scheme: dark)" srcset="docs/images/overview-dark.png">',
+        '  <img alt="Left: wall time of every trial, by allocator. Right: time against memory, by allocator."'
+        ' src="docs/images/overview-light.png">',
+        "</picture>",
+    ]
+    rows = table(experiment, summary, workload)
+    closing = circumstances(experiment, summary, workload)
+    return "\n".join([BEGIN, "", f"**{summary.headline}**", "", *rows, "", *picture, "", closing, "", END])
+
+
+def main(arguments: list[str]) -> int:
+    """Reads the folder, draws, rewrites the README; one line and status 1 when the folder cannot be read."""
+    if len(arguments) != 1:
+        print("usage: readme_figure.py RESULTS_FOLDER", file=sys.stderr)
+        return 2
+    folder = Path(arguments[0])
+    try:
+        experiment, summary = store.read_experiment(folder), store.read_summary(folder)
+        records = store.read_trials(folder).records
+    except store.StoreError as error:
+        print(f"freestone: {error}", file=sys.stderr)
+        return 1
+    workload = experiment.workloads[0].name
+    readme = REPOSITORY / "README.md"
+    before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    if not after:
+        print(f"freestone: {readme} has no place for a measurement: '{BEGIN}' up to '{END}'", file=sys.stderr)
+        return 1
+    pictures(experiment, summary, records, workload, REPOSITORY / "docs" / "images")
+    readme.write_text(before + section(experiment, summary, workload) + after, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
