@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* What the child needs and what it reports. In memory both sides see. */
@@ -68,6 +69,8 @@ static int become_the_program(void *argument) {
     struct launch *launch = argument;
     /* A session of its own: a group to signal, and no terminal that could stop it for reading in the background. */
     setsid();
+    /* A launcher that was killed cannot end the program any more: then the kernel does. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     for (int i = 0; i < 3; i++) {
         if (launch->files[i] >= 0 && dup2(launch->files[i], i) < 0) {
             launch->failure = START_FILES;

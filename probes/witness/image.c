@@ -14,18 +14,13 @@ uint64_t image_now(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-int image_pid(void) {
-    return (int)syscall(SYS_getpid);
-}
+int image_pid(void) { return (int)syscall(SYS_getpid); }
 
-int image_parent(void) {
-    return (int)syscall(SYS_getppid);
-}
+int image_parent(void) { return (int)syscall(SYS_getppid); }
 
 uint64_t image_resident_kib(void) {
     char text[128];
-    const long descriptor =
-        syscall(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC, 0);
+    const long descriptor = syscall(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC, 0);
     if (descriptor < 0)
         return 0;
     const long got = syscall(SYS_read, descriptor, text, sizeof text - 1);
@@ -43,8 +38,7 @@ uint64_t image_resident_kib(void) {
 }
 
 void image_program(char path[IMAGE_PATH]) {
-    const long length =
-        syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, (size_t)IMAGE_PATH - 1);
+    const long length = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, (size_t)IMAGE_PATH - 1);
     path[length > 0 ? length : 0] = '\0';
 }
 
@@ -80,8 +74,7 @@ static void match_line(const char *line, struct image_mapping *mappings, size_t 
         if (mapping->address < low || mapping->address >= high)
             continue;
         const char *rest = s;
-        for (int field = 0; field < 2;
-             field++) { /* behind the permissions, then behind the offset */
+        for (int field = 0; field < 2; field++) { /* behind the permissions, then behind the offset */
             rest += *rest == ' ';
             while (*rest != ' ' && *rest != '\0')
                 rest++;
@@ -106,8 +99,7 @@ void image_mappings(struct image_mapping *mappings, size_t count) {
     size_t held = 0;
     for (size_t i = 0; i < count; i++)
         mappings[i].path[0] = '\0';
-    const long descriptor =
-        syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+    const long descriptor = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
     if (descriptor < 0)
         return;
     for (;;) {

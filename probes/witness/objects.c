@@ -7,17 +7,9 @@
 #include <string.h>
 
 #if defined(__x86_64__)
-enum {
-    RELOC_ADDRESS = R_X86_64_64,
-    RELOC_SLOT = R_X86_64_JUMP_SLOT,
-    RELOC_DATA = R_X86_64_GLOB_DAT
-};
+enum { RELOC_ADDRESS = R_X86_64_64, RELOC_SLOT = R_X86_64_JUMP_SLOT, RELOC_DATA = R_X86_64_GLOB_DAT };
 #elif defined(__aarch64__)
-enum {
-    RELOC_ADDRESS = R_AARCH64_ABS64,
-    RELOC_SLOT = R_AARCH64_JUMP_SLOT,
-    RELOC_DATA = R_AARCH64_GLOB_DAT
-};
+enum { RELOC_ADDRESS = R_AARCH64_ABS64, RELOC_SLOT = R_AARCH64_JUMP_SLOT, RELOC_DATA = R_AARCH64_GLOB_DAT };
 #elif defined(__riscv) && __riscv_xlen == 64
 enum { RELOC_ADDRESS = R_RISCV_64, RELOC_SLOT = R_RISCV_JUMP_SLOT, RELOC_DATA = R_RISCV_64 };
 #else
@@ -46,10 +38,8 @@ static uintptr_t pointer(const struct object *object, ElfW(Addr) value) {
 }
 
 static void read_object(struct object *object, const struct dl_phdr_info *info) {
-    *object = (struct object){.name = info->dlpi_name,
-                              .base = info->dlpi_addr,
-                              .headers = info->dlpi_phdr,
-                              .header_count = info->dlpi_phnum};
+    *object = (struct object){
+        .name = info->dlpi_name, .base = info->dlpi_addr, .headers = info->dlpi_phdr, .header_count = info->dlpi_phnum};
     const ElfW(Dyn) *entry = NULL;
     for (size_t i = 0; i < object->header_count; i++) {
         if (object->headers[i].p_type == PT_DYNAMIC)
@@ -108,8 +98,7 @@ static void read_object(struct object *object, const struct dl_phdr_info *info) 
 static bool holds(const struct object *object, uintptr_t address) {
     for (size_t i = 0; i < object->header_count; i++) {
         const ElfW(Phdr) *header = &object->headers[i];
-        if (header->p_type == PT_LOAD &&
-            address - (object->base + header->p_vaddr) < header->p_memsz)
+        if (header->p_type == PT_LOAD && address - (object->base + header->p_vaddr) < header->p_memsz)
             return true;
     }
     return false;
@@ -138,8 +127,7 @@ static uintptr_t defined_by_gnu_hash(const struct object *object, const char *na
     uint32_t hash = 5381;
     for (const unsigned char *s = (const unsigned char *)name; *s != '\0'; s++)
         hash = hash * 33 + *s;
-    const uint32_t buckets = object->gnu_hash[0], first = object->gnu_hash[1],
-                   filter_words = object->gnu_hash[2];
+    const uint32_t buckets = object->gnu_hash[0], first = object->gnu_hash[1], filter_words = object->gnu_hash[2];
     const uint32_t *bucket = object->gnu_hash + 4 + filter_words * (sizeof(ElfW(Addr)) / 4);
     const uint32_t *chain = bucket + buckets;
     if (buckets == 0)
@@ -192,8 +180,7 @@ struct search {
 static int match_object(struct dl_phdr_info *info, size_t size, void *argument) {
     (void)size;
     struct search *search = argument;
-    const struct object bare = {
-        .base = info->dlpi_addr, .headers = info->dlpi_phdr, .header_count = info->dlpi_phnum};
+    const struct object bare = {.base = info->dlpi_addr, .headers = info->dlpi_phdr, .header_count = info->dlpi_phnum};
     if (search->address != 0 && !holds(&bare, search->address))
         return 0;
     read_object(&search->found, info);
@@ -221,13 +208,11 @@ void objects_build_id(uintptr_t address, struct build_id *id) {
         const unsigned char *end = at + header->p_memsz;
         while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
             const ElfW(Nhdr) *note = (const void *)at;
-            const size_t name = (note->n_namesz + 3u) & ~(size_t)3,
-                         body = (note->n_descsz + 3u) & ~(size_t)3;
+            const size_t name = (note->n_namesz + 3u) & ~(size_t)3, body = (note->n_descsz + 3u) & ~(size_t)3;
             if (name + body > (size_t)(end - at) - sizeof *note)
                 break;
             const unsigned char *text = at + sizeof *note;
-            if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-                memcmp(text, "GNU", 4) == 0) {
+            if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(text, "GNU", 4) == 0) {
                 id->count = note->n_descsz < BUILD_ID ? note->n_descsz : BUILD_ID;
                 memcpy(id->bytes, text + name, id->count);
                 return;
@@ -261,9 +246,8 @@ enum interest { NONE, ENTRY, OPERATOR };
 
 /* The calls through which memory is had. reallocarray is not among them: it is a wrapper that calls realloc. */
 static enum interest interest_of(const char *symbol) {
-    static const char *const entries[] = {"malloc",   "calloc",         "realloc",
-                                          "free",     "posix_memalign", "aligned_alloc",
-                                          "memalign", "valloc",         "pvalloc"};
+    static const char *const entries[] = {"malloc",        "calloc",   "realloc", "free",   "posix_memalign",
+                                          "aligned_alloc", "memalign", "valloc",  "pvalloc"};
     /* Nearly every symbol of a program is turned away here. */
     if (strchr("mcrfpav_", symbol[0]) == NULL)
         return NONE;
@@ -297,17 +281,15 @@ enum { STRAYS_NAMED = 16 };
  * A target that is not the definition of the symbol is a stub: of the slot's own object, not bound yet because nothing
  * has called through it, or of a program at a fixed address, which leads on through that program's own slot. An
  * operator may be anyone's (the C++ library's, the program's own, on top of malloc) but another allocator's. */
-static bool strays(const struct survey *survey, const char *symbol, enum interest interest,
-                   uintptr_t target, struct object *holder) {
+static bool strays(const struct survey *survey, const char *symbol, enum interest interest, uintptr_t target,
+                   struct object *holder) {
     if (holds(&survey->provider, target) || !object_at(target, holder))
         return false;
-    return definition_of(holder, symbol) == target &&
-           (interest == ENTRY || definition_of(holder, "malloc") != 0);
+    return definition_of(holder, symbol) == target && (interest == ENTRY || definition_of(holder, "malloc") != 0);
 }
 
 /* True when a stray was found and reported: one per object is enough to condemn it. */
-static bool survey_table(struct survey *survey, const struct object *object,
-                         const ElfW(Rela) * table, size_t count) {
+static bool survey_table(struct survey *survey, const struct object *object, const ElfW(Rela) * table, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const char *symbol = symbol_of(object, &table[i]);
         const enum interest interest = symbol == NULL ? NONE : interest_of(symbol);

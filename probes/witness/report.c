@@ -64,8 +64,7 @@ void report_line(struct report *report) {
 
 /* Plain system calls: open and write may be wrapped by the program or by another preload. */
 void report_send(struct report *report, const char *path, bool create) {
-    const int flags =
-        O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT | O_EXCL : 0);
+    const int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT | O_EXCL : 0);
     const long descriptor = syscall(SYS_openat, AT_FDCWD, path, flags, 0644);
     if (descriptor < 0)
         return; /* the image then counts as unseen, which is the truth about it */

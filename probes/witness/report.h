@@ -17,10 +17,9 @@ struct report {
 
 void report_word(struct report *report, const char *word);  /* as it is, followed by a space */
 void report_number(struct report *report, uint64_t number); /* decimal, followed by a space */
-void report_hex(struct report *report, const unsigned char *bytes,
-                size_t count);                             /* or "-" for none; and a space */
+void report_hex(struct report *report, const unsigned char *bytes, size_t count); /* or "-" for none; and a space */
 void report_path(struct report *report, const char *path); /* escaped; followed by a space */
-void report_line(struct report *report);                   /* ends the line */
+void report_line(struct report *report); /* ends the line */
 
 /* Appends the text to `path`, which is created when `create` says so and must not exist then. */
 void report_send(struct report *report, const char *path, bool create);

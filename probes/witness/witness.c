@@ -130,9 +130,7 @@ static void take_leave(void) {
     errno = saved;
 }
 
-static void note_fork(void) {
-    living_pid = image_pid();
-}
+static void note_fork(void) { living_pid = image_pid(); }
 
 __attribute__((constructor)) static void witness_start(void) {
     const int saved = errno;
@@ -149,9 +147,7 @@ __attribute__((constructor)) static void witness_start(void) {
     errno = saved;
 }
 
-__attribute__((destructor)) static void witness_end(void) {
-    take_leave();
-}
+__attribute__((destructor)) static void witness_end(void) { take_leave(); }
 
 /* Some programs (dash among them) leave without running any destructor. The C library's own exit does not come this
  * way. */
@@ -161,10 +157,6 @@ static _Noreturn void leave(int status) {
         syscall(SYS_exit_group, status);
 }
 
-__attribute__((visibility("default"))) _Noreturn void _exit(int status) {
-    leave(status);
-}
+__attribute__((visibility("default"))) _Noreturn void _exit(int status) { leave(status); }
 
-__attribute__((visibility("default"))) _Noreturn void _Exit(int status) {
-    leave(status);
-}
+__attribute__((visibility("default"))) _Noreturn void _Exit(int status) { leave(status); }

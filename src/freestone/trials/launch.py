@@ -25,6 +25,10 @@ class LauncherBroken(RuntimeError):
     """The launcher itself could not do its work; nothing is known of the program. The message is one line."""
 
 
+class LauncherKilled(LauncherBroken):
+    """Something ended the launcher, and with it the program, before there was a result: often the program itself."""
+
+
 class _Reading(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -46,17 +50,22 @@ class CensusReading(_Reading):
 
 
 class LaunchReading(_Reading):
-    """The launcher's result. Fields that the launcher leaves out could not be measured and are None."""
+    """The launcher's result. Fields that it leaves out could not be measured and are None.
+
+    ``lost`` is never written: it stands in for a result when the launcher was killed.
+    """
 
     version: Literal[1]
     state: Literal[
         "exited", "signaled", "timeout", "interrupted", "abandoned",
         "not-found", "no-interpreter", "not-executable", "bad-format", "files", "directory", "not-started",
+        "lost",
     ]  # fmt: skip
     error: str | None = None
     pid: int | None = None
     started_monotonic_s: float = 0.0
     floor_kib: int = 0
+    interrupted_by: int | None = None
     exit_code: int | None = None
     signal: int | None = None
     wall_s: float = 0.0
@@ -130,9 +139,9 @@ def launch(request: LaunchRequest) -> LaunchReading:
     Whatever interrupts the waiting (``KeyboardInterrupt``) first ends the whole tree, then goes on its way.
 
     Raises:
-        LauncherBroken: the launcher could not be started, was killed, or could not write its result.
+        LauncherKilled: the launcher was ended before it had a result.
+        LauncherBroken: it could not be started, or could not write its result.
         NativePartMissing: it is not installed.
-        KeyboardInterrupt: the launcher was told to stop by somebody else, e.g. the terminal.
     """
     words = command_line(request, native.path("freestone-launch"))
     try:
@@ -153,13 +162,10 @@ def launch(request: LaunchRequest) -> LaunchReading:
         _stop(process)
         raise
     if process.returncode < 0:
-        raise LauncherBroken(f"the launcher was ended by {_signal_name(-process.returncode)} while the program ran")
+        raise LauncherKilled(f"the launcher was ended by {_signal_name(-process.returncode)} while the program ran")
     if process.returncode != 0:
         raise LauncherBroken(_last_line(complaint) or f"the launcher failed with status {process.returncode}")
-    reading = read_result(request.result)
-    if reading.state == "interrupted":
-        raise KeyboardInterrupt
-    return reading
+    return read_result(request.result)
 
 
 def read_result(path: Path) -> LaunchReading:

@@ -32,8 +32,8 @@ def _peak_rss_kib(reading: LaunchReading, testimonies: Iterable[Testimony]) -> i
     """The largest single process.
 
     ``ru_maxrss`` comes from counters that lag by some pages per CPU, so a process may have said on its way out that it
-    was larger; the larger is the truth. At or below the launcher's own high-water mark the figure may be the launcher's:
-    then nothing is known.
+    was larger; the larger is the truth. At or below the launcher's own high-water mark the figure may be the
+    launcher's: then nothing is known.
     """
     said = [one.departure.resident_kib or 0 for one in testimonies if one.departure is not None]
     if reading.peak_rss_kib is None:

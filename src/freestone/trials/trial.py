@@ -16,7 +16,15 @@ from freestone import native
 from freestone.allocators import elf
 from freestone.records.schema import Allocator, Configuration, Output, Proof, Status, TrialRecord, Workload
 from freestone.trials import census, meters, output, preload, witness
-from freestone.trials.launch import CensusMethod, LaunchReading, LaunchRequest, launch, permissions
+from freestone.trials.launch import (
+    CensusMethod,
+    LauncherBroken,
+    LauncherKilled,
+    LaunchReading,
+    LaunchRequest,
+    launch,
+    permissions,
+)
 from freestone.trials.proof import (
     Cause,
     Evidence,
@@ -115,7 +123,7 @@ def run_trial(
         reason=run.reason,
         exit_code=run.reading.exit_code,
         signal=run.reading.signal,
-        metrics=meters.read(run.reading, run.testimonies) if run.reading.state not in _NEVER_STARTED else None,
+        metrics=meters.read(run.reading, run.testimonies) if run.reading.pid is not None else None,
         output=run.output,
         notes=run.notes,
         proof=run.verdict.proof,
@@ -145,28 +153,29 @@ def _run(
     with _folder(scratch) as folder:
         stdout, stderr = folder / "stdout", folder / "stderr"
         reports = folder / "witness"
-        reports.mkdir()
-        reports.chmod(0o1733)  # programs that change their user report too
         preloaded, kept = _preload(workload, configuration, folder)
         environment: dict[str, str | None] = {**workload.environment, **configuration.environment}
         environment["LD_PRELOAD"] = ":".join([*preloaded, *kept])
         environment["FREESTONE_WITNESS"] = str(reports)
-        reading = launch(
-            LaunchRequest(
-                command=workload.command,
-                result=folder / "result.json",
-                stdout=stdout,
-                stderr=stderr,
-                environment=environment,
-                directory=workload.directory,
-                timeout_s=timeout_s,
-                census=method,
-            )
+        request = LaunchRequest(
+            command=workload.command,
+            result=folder / "result.json",
+            stdout=stdout,
+            stderr=stderr,
+            environment=environment,
+            directory=workload.directory,
+            timeout_s=timeout_s,
+            census=method,
         )
-        said = output.read(stdout, stderr)
         notes = [f"preloaded behind the allocator, as before: {', '.join(kept)}"] if kept else []
+        try:
+            reading = launch(request)
+        except LauncherKilled as error:
+            return _unmeasured(LaunchReading(version=1, state="lost"), str(error), output.read(stdout, stderr), notes)
+        said = output.read(stdout, stderr)
         if reading.state in _NEVER_STARTED:
-            return _never_started(workload, reading, said, notes)
+            words = {"command": workload.command[0], "directory": workload.directory, "error": reading.error}
+            return _unmeasured(reading, _NEVER_STARTED[reading.state].format(**words), said, notes)
         testimonies = witness.read_folder(reports)
         needed = [soname for file in preloaded for soname in elf.inspect(file).needed if soname != "libc.so.6"]
         complaint = complaint_about_preload(output.head(stderr), [*preloaded, *needed])
@@ -177,9 +186,16 @@ def _run(
 
 @contextlib.contextmanager
 def _folder(scratch: Path) -> Iterator[Path]:
-    folder = preload.speakable_folder(scratch, "trial-")
+    """A folder for one run, with a subfolder ``witness``; gone afterwards."""
     try:
+        folder = preload.speakable_folder(scratch, "trial-")
+        # Programs that change their user report too, so everybody may enter here and write (not list) there.
         folder.chmod(0o711)
+        (folder / "witness").mkdir()
+        (folder / "witness").chmod(0o1733)
+    except OSError as error:
+        raise LauncherBroken(f"cannot work in the folder {scratch}: {error.strerror}") from error
+    try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -193,12 +209,10 @@ def _preload(workload: Workload, configuration: Configuration, folder: Path) -> 
     return ours, kept
 
 
-def _never_started(workload: Workload, reading: LaunchReading, said: Output, notes: list[str]) -> _Run:
-    reason = _NEVER_STARTED[reading.state].format(
-        command=workload.command[0], directory=workload.directory, error=reading.error
-    )
-    proof = Proof(valid=False, reason="the program was never started")
-    verdict = Verdict(proof, Finding(Cause.CENSUS, "the program was never started"), frozenset())
+def _unmeasured(reading: LaunchReading, reason: str, said: Output, notes: list[str]) -> _Run:
+    """A run without a figure: the program did not start, or nobody was left to see it end."""
+    finding = Finding(Cause.CENSUS, "the program was not seen from its start to its end")
+    verdict = Verdict(Proof(valid=False, reason=finding.text), finding, frozenset())
     return _Run(reading, verdict, [], said, notes, "failed", reason)
 
 
@@ -271,8 +285,10 @@ def _failure(reading: LaunchReading, said: Output, timeout_s: float | None) -> s
             return f"killed by {_signal_name(reading.signal or 0)}{last}"
         case "timeout":
             return f"still running after {timeout_s:g} s" if timeout_s is not None else "timed out"
+        case "interrupted":
+            return f"the launcher was told to stop by {_signal_name(reading.interrupted_by or 0)}"
         case _:
-            return "it could not be ended"
+            return "the program could not be ended"
 
 
 def _signal_name(number: int) -> str:
