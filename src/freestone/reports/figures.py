@@ -1,0 +1,592 @@
+"""The figures people look for, each a pure function from records and summary to a chart.
+
+Design rules, the same for every figure: every raw point is shown; configurations keep their order and their colour
+from figure to figure and are named where they are drawn, so no legend has to be matched and no colour has to be told
+apart; a configuration without a valid trial keeps its row, with its status in words instead of a mark.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from freestone.records.schema import Cell, Experiment, Ratio, Sample, Summary, TrialRecord
+from freestone.reports import quantities
+from freestone.reports.quantities import BY_KEY, Quantity, Scale
+
+Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart
+Rows = list[dict[str, Any]]
+
+# Paul Tol's "bright" scheme, made to stay distinct under the common colour-vision deficiencies, led by a grey for the
+# baseline. The dark ones are lifted in lightness only.
+PALETTE_LIGHT = ("#6B7280", "#4477AA", "#EE6677", "#228833", "#AA3377", "#B39B13", "#2BA5C9")
+PALETTE_DARK = ("#9CA3AF", "#6FA8DC", "#F58A97", "#4DB868", "#D46BA4", "#CCBB44", "#66CCEE")
+FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', sans-serif"
+
+ROW = 36
+"""Height of a configuration's row, pixels."""
+SERIES_POINTS = 240
+"""Points of a memory series that are drawn; between them the peaks are kept."""
+
+_STATUS_WORDS = {"invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of a figure; any CSS colour, so that a page can give variables and change them without drawing anew."""
+
+    ink: str
+    faint: str
+    line: str
+    paper: str
+    palette: tuple[str, ...]
+
+    def config(self) -> dict[str, Any]:
+        """As a Vega-Lite config."""
+        return {
+            "background": self.paper,
+            "font": FONT,
+            "view": {"stroke": None},
+            "range": {"category": list(self.palette)},
+            "axis": {
+                "labelColor": self.ink,
+                "titleColor": self.faint,
+                "gridColor": self.line,
+                "domainColor": self.line,
+                "tickColor": self.line,
+                "labelFontSize": 12,
+                "titleFontSize": 12,
+                "titleFontWeight": "normal",
+                "labelLimit": 130,
+                "tickCount": 5,
+            },
+            "axisX": {"domain": False, "ticks": False, "labelColor": self.faint, "labelPadding": 6, "titlePadding": 8},
+            "axisY": {"domain": False, "ticks": False, "grid": False, "labelPadding": 8},
+            "axisYQuantitative": {"labelColor": self.faint},
+            "title": {"color": self.ink, "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 10},
+            "text": {"color": self.ink, "fontSize": 12},
+            "rule": {"color": self.faint},
+            "style": {
+                "label": {"fill": self.ink, "fontSize": 12},
+                "faint": {"fill": self.faint, "fontSize": 11},
+                "noise": {"fill": self.faint, "fillOpacity": 0.16},
+            },
+        }
+
+
+LIGHT = Theme("#1F2933", "#5F6B7A", "#E3E7EC", "#FFFFFF", PALETTE_LIGHT)
+DARK = Theme("#E6EAF0", "#9AA5B4", "#2E3640", "#14181D", PALETTE_DARK)
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+
+
+def points(
+    experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str, key: str
+) -> alt.LayerChart:
+    """Every trial's value as a dot, later rounds lower within a row; the median as a bar with its value beside it.
+
+    Args:
+        key: a field of :class:`freestone.records.schema.Metrics`, in the schema's unit.
+    """
+    quantity = BY_KEY[key]
+    order = order_of(experiment, summary, workload)
+    cells = _cells(summary, workload)
+    values = {name: values_of(records, workload, name, key) for name in order if cells[name].status == "ok"}
+    scale = Scale.over(quantity.kind, [v for mine in values.values() for _, v in mine])
+    rounds = 1 + max((number for mine in values.values() for number, _ in mine), default=0)
+    dots: Rows = [
+        {
+            "configuration": name,
+            "round": number + 1,
+            "row": (number + 0.5) / rounds,
+            "value": value / scale.divisor,
+            "text": scale.text(value),
+        }
+        for name, mine in values.items()
+        for number, value in mine
+    ]
+    bars: Rows = [
+        {
+            "configuration": name,
+            "value": cells[name].median[key] / scale.divisor,
+            "text": scale.number(cells[name].median[key]),
+        }
+        for name, mine in values.items()
+        if mine and key in cells[name].median
+    ]
+    x = _Axis(_domain([row["value"] for row in dots]), _axis_title(quantity, scale))
+    medians = {row["configuration"]: row["text"] for row in bars}
+    colour = _colour(experiment)
+    dot = (
+        alt.Chart(_data(dots))
+        .mark_circle(size=34, opacity=0.55)
+        .encode(
+            x=x.of("value"),
+            y=_y(order, named=True),
+            yOffset=alt.YOffset("row:Q", scale=alt.Scale(domain=[-0.5, 1.5], nice=False)),
+            color=colour,
+            tooltip=[
+                alt.Tooltip("configuration:N"),
+                alt.Tooltip("round:Q"),
+                alt.Tooltip("text:N", title=quantity.title),
+            ],
+        )
+    )
+    bar = (
+        alt.Chart(_data(bars))
+        .mark_tick(thickness=2.5, size=ROW * 0.72)
+        .encode(x=x.of("value"), y=_y(order, right=medians), color=colour)
+    )
+    return _rows_chart([dot, bar, _absent(cells, order)], order)
+
+
+def ratios(experiment: Experiment, summary: Summary, workload: str, key: str) -> alt.LayerChart:
+    """The ratio of each configuration to the baseline with its 95 % interval; the A/A interval shaded behind."""
+    quantity = BY_KEY[key]
+    order = order_of(experiment, summary, workload)
+    cells = _cells(summary, workload)
+    noise = summary.noise.get(workload, {}).get(key)
+    rows: Rows = []
+    for name in order:
+        ratio = cells[name].ratio.get(key)
+        if cells[name].status == "ok" and ratio is not None and name != summary.baseline:
+            rows.append({"configuration": name, **_ratio_row(quantity, ratio)})
+    ends = [row[end] for row in rows for end in ("low", "high")] + ([noise.low, noise.high] if noise else [])
+    x = _Axis(_domain([1.0, *ends]), f"{_in_sentence(quantity)}, ratio to {summary.baseline}")
+    verdicts = {row["configuration"]: row["label"] for row in rows} | {summary.baseline: "baseline"}
+    colour = _colour(experiment)
+    marks: list[alt.Chart] = [
+        alt.Chart(_data([{"at": 1.0}])).mark_rule().encode(x=x.of("at")),
+        alt.Chart(_data(rows))
+        .mark_rule(strokeWidth=7, opacity=0.35)
+        .encode(x=x.of("low"), x2="high:Q", y=_y(order, right=verdicts), color=colour),
+        alt.Chart(_data(rows))
+        .mark_point(size=60, filled=True, opacity=1)
+        .encode(
+            x=x.of("value"),
+            y=_y(order, named=True),
+            color=colour,
+            tooltip=[
+                alt.Tooltip("configuration:N"),
+                alt.Tooltip("value:Q", title="ratio", format=".4f"),
+                alt.Tooltip("interval:N", title="95 % interval"),
+                alt.Tooltip("label:N", title="verdict"),
+            ],
+        ),
+        _absent(cells, order),
+    ]
+    if noise is not None:
+        band = alt.Chart(_data([{"low": noise.low, "high": noise.high}])).mark_rect(style="noise")
+        marks.insert(0, band.encode(x=x.of("low"), x2="high:Q"))
+    return _rows_chart(marks, order)
+
+
+def trade(experiment: Experiment, summary: Summary, workload: str, memory: str = "peak_rss_kib") -> alt.LayerChart:
+    """Time against memory, both as ratios to the baseline with their intervals: lower left is better in both.
+
+    The dotted stairs join the configurations that no other one beats in both.
+    """
+    cells = _cells(summary, workload)
+    rows: Rows = [{"configuration": summary.baseline, **_trade_row(None, None)}]
+    for name in order_of(experiment, summary, workload):
+        cell = cells[name]
+        if cell.status == "ok" and name != summary.baseline and "wall_s" in cell.ratio and memory in cell.ratio:
+            rows.append({"configuration": name, **_trade_row(cell.ratio["wall_s"], cell.ratio[memory])})
+    xs = [row[end] for row in rows for end in ("x_low", "x_high")]
+    ys = [row[end] for row in rows for end in ("y_low", "y_high")]
+    quantity = BY_KEY[memory]
+    x = _Axis(_domain(xs, left=0.14, right=0.14), f"wall time, ratio to {summary.baseline}")
+    y = _Axis(_domain(ys, left=0.18, right=0.18), f"{quantity.title}, ratio to {summary.baseline}")
+    colour = _colour(experiment)
+    front = [{**row, "configuration": summary.baseline} for row in _front(rows)]
+    return _layered(
+        alt.Chart(_data([{"at": 1.0}])).mark_rule().encode(x=x.of("at")),
+        alt.Chart(_data([{"at": 1.0}])).mark_rule().encode(y=y.vertical("at")),
+        alt.Chart(_data(front))
+        .mark_line(strokeWidth=1.2, strokeDash=[2, 3], interpolate="step-after")
+        .encode(x=x.of("x"), y=y.vertical("y"), order="step:Q", color=colour),
+        alt.Chart(_data(rows))
+        .mark_rule(strokeWidth=5, opacity=0.35)
+        .encode(x=x.of("x_low"), x2="x_high:Q", y=y.vertical("y"), color=colour),
+        alt.Chart(_data(rows))
+        .mark_rule(strokeWidth=5, opacity=0.35)
+        .encode(x=x.of("x"), y=y.vertical("y_low"), y2="y_high:Q", color=colour),
+        alt.Chart(_data(rows))
+        .mark_point(size=70, filled=True, opacity=1)
+        .encode(
+            x=x.of("x"),
+            y=y.vertical("y"),
+            color=colour,
+            tooltip=[
+                alt.Tooltip("configuration:N"),
+                alt.Tooltip("x:Q", title="wall time", format=".3f"),
+                alt.Tooltip("y:Q", title=quantity.title, format=".3f"),
+            ],
+        ),
+        *(
+            alt.Chart(_data(group))
+            .mark_text(style="label", align="left" if dx > 0 else "right", dx=dx, dy=dy)
+            .encode(x=x.of("x"), y=y.vertical("y"), text="configuration:N")
+            for (dx, dy), group in _placed(rows, x.domain, y.domain).items()
+        ),
+        height=300,
+    )
+
+
+def series(
+    experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str, configuration: str
+) -> alt.LayerChart | None:
+    """Memory over time of one configuration: its trial of median wall time, the baseline's behind it as a thin line.
+
+    Axes are the same for all configurations of a workload, so the panels can be compared at a glance. None when the
+    configuration has no valid trial with a series.
+    """
+    shown = {name: _median_trial(records, workload, name) for name in order_of(experiment, summary, workload)}
+    tracks = {name: trial.metrics.series for name, trial in shown.items() if trial is not None and trial.metrics}
+    tracks = {name: track for name, track in tracks.items() if len(track) > 1}
+    if configuration not in tracks:
+        return None
+    top = max(sample.rss_kib for track in tracks.values() for sample in track)
+    end = max(track[-1].at_s for track in tracks.values())
+    memory, time = Scale.over("memory", [top]), Scale.over("time", [end])
+    x = alt.X(
+        "at:Q",
+        title=time.unit,
+        scale=alt.Scale(domain=[0, end / time.divisor], nice=False),
+        axis=alt.Axis(grid=False, tickCount=4),
+    )
+    y = alt.Y(
+        "rss:Q",
+        title=None,
+        scale=alt.Scale(domain=[0, top * 1.05 / memory.divisor], nice=False),
+        axis=alt.Axis(grid=True, tickCount=3, labelExpr=f"datum.value + ' {memory.unit}'"),
+    )
+
+    def rows(name: str) -> Rows:
+        return [
+            {"configuration": name, "at": round(s.at_s / time.divisor, 4), "rss": round(s.rss_kib / memory.divisor, 2)}
+            for s in thinned(tracks[name], SERIES_POINTS)
+        ]
+
+    mine = alt.Chart(_data(rows(configuration)))
+    layers = [
+        mine.mark_area(opacity=0.16, interpolate="step-after").encode(x=x, y=y, color=_colour(experiment)),
+        mine.mark_line(strokeWidth=1.8, interpolate="step-after").encode(
+            x=x,
+            y=y,
+            color=_colour(experiment),
+            tooltip=[alt.Tooltip("at:Q", title=time.unit), alt.Tooltip("rss:Q", title=memory.unit)],
+        ),
+    ]
+    if configuration != summary.baseline and summary.baseline in tracks:
+        behind = alt.Chart(_data(rows(summary.baseline))).mark_line(strokeWidth=1, interpolate="step-after")
+        layers.insert(0, behind.encode(x=x, y=y, color=_colour(experiment)))
+    return _layered(*layers, height=110)
+
+
+def noise(summary: Summary, workload: str) -> alt.LayerChart | None:
+    """The A/A comparison: the baseline's second run over its first, per quantity. None when it was not made.
+
+    Context switches are left to the table: a handful of them varies so widely that nothing else could be read.
+    """
+    found = summary.noise.get(workload, {})
+    rows: Rows = [
+        {"quantity": q.title, **_ratio_row(q, found[q.key]), "label": quantities.interval(found[q.key])}
+        for q in quantities.QUANTITIES
+        if q.key in found and math.isfinite(found[q.key].value) and not q.key.endswith("_switches")
+    ]
+    if not rows:
+        return None
+    order = [row["quantity"] for row in rows]
+    ends = [row[end] for row in rows for end in ("low", "high")]
+    x = _Axis(_domain([1.0, *ends]), f"{summary.baseline}, second run / first run")
+    intervals = {row["quantity"]: row["label"] for row in rows}
+    return _layered(
+        alt.Chart(_data([{"at": 1.0}])).mark_rule().encode(x=x.of("at")),
+        alt.Chart(_data(rows))
+        .mark_rule(strokeWidth=7, opacity=0.4)
+        .encode(x=x.of("low"), x2="high:Q", y=_y(order, "quantity", right=intervals)),
+        alt.Chart(_data(rows))
+        .mark_text(text="\u2022", style="label", fontSize=18)
+        .encode(x=x.of("value"), y=_y(order, "quantity", named=True)),
+        height=28 * len(rows),
+        twice=True,
+    )
+
+
+def overview(
+    experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str
+) -> alt.HConcatChart:
+    """One picture of fixed size for a README: every trial's time, and time against memory."""
+    left = points(experiment, summary, records, workload, "wall_s").properties(
+        width=400, height=300, title=f"Wall time of every trial: {workload}"
+    )
+    right = trade(experiment, summary, workload).properties(
+        width=360, height=300, title="Time against memory: lower left is better"
+    )
+    return alt.hconcat(left, right, spacing=48)
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def specification(chart: Chart, theme: Theme) -> dict[str, Any]:
+    """The chart as a Vega-Lite document with the theme in it."""
+    document: dict[str, Any] = chart.to_dict()
+    document["config"] = theme.config()
+    return document
+
+
+def save_svg(chart: Chart, destination: Path, *, theme: Theme = LIGHT, width: int = 560) -> Path:
+    """Draw the chart into an SVG file, without a browser; ``width`` pixels where the chart fits its container."""
+    import vl_convert
+
+    svg = vl_convert.vegalite_to_svg(_sized(specification(chart, theme), width))
+    destination.write_text(svg, encoding="utf-8")
+    return destination
+
+
+def save_png(chart: Chart, destination: Path, *, theme: Theme = LIGHT, width: int = 560, scale: float = 2) -> Path:
+    """Draw the chart into a PNG file, without a browser, at ``scale`` pixels per pixel."""
+    import vl_convert
+
+    destination.write_bytes(vl_convert.vegalite_to_png(_sized(specification(chart, theme), width), scale=scale))
+    return destination
+
+
+def _sized(document: dict[str, Any], width: int) -> dict[str, Any]:
+    # Nothing contains the figure here, so its width has to be said.
+    sized = {**document, "padding": 16}
+    return {**sized, "width": width} if document.get("width") == "container" else sized
+
+
+# --- data ------------------------------------------------------------------------------------------------------------
+
+
+def order_of(experiment: Experiment, summary: Summary, workload: str) -> list[str]:
+    """The configurations of a workload from the least wall time to the most, those without a valid trial last."""
+    cells = _cells(summary, workload)
+    names = [c.name for c in experiment.configurations if c.name in cells]
+
+    def rank(name: str) -> tuple[int, float]:
+        cell = cells[name]
+        return (0, cell.median.get("wall_s", math.inf)) if cell.status == "ok" else (1, 0.0)
+
+    return sorted(names, key=rank)
+
+
+def colour_order(experiment: Experiment) -> list[str]:
+    """The configurations in the order in which they get colours; the baseline gets the first, a grey."""
+    return [experiment.baseline, *(c.name for c in experiment.configurations if c.name != experiment.baseline)]
+
+
+def values_of(records: Iterable[TrialRecord], workload: str, configuration: str, key: str) -> list[tuple[int, float]]:
+    """(round, value) of every ok trial; the baseline's second runs are the noise, not part of it."""
+    found = []
+    for record in records:
+        mine = (record.workload, record.configuration, record.repeat) == (workload, configuration, 0)
+        if mine and record.status == "ok" and record.metrics is not None:
+            value = quantities.value_of(record.metrics, key)
+            if value is not None and math.isfinite(value):
+                found.append((record.round, value))
+    return sorted(found)
+
+
+def thinned(track: Sequence[Sample], points: int) -> list[Sample]:
+    """At most ``points`` samples in time order: the largest of each stretch, and always the first and the last."""
+    if len(track) <= points:
+        return list(track)
+    inner = track[1:-1]
+    stretches = max(1, points - 2)
+    edges = [round(i * len(inner) / stretches) for i in range(stretches + 1)]
+    peaks = [
+        max(inner[start:end], key=lambda sample: sample.rss_kib)
+        for start, end in itertools.pairwise(edges)
+        if end > start
+    ]
+    return [track[0], *peaks, track[-1]]
+
+
+def _median_trial(records: Iterable[TrialRecord], workload: str, configuration: str) -> TrialRecord | None:
+    mine = [
+        record
+        for record in records
+        if (record.workload, record.configuration, record.repeat) == (workload, configuration, 0)
+        and record.status == "ok"
+        and record.metrics is not None
+        and record.metrics.series
+    ]
+    if not mine:
+        return None
+    times = {id(record): record.metrics.wall_s for record in mine if record.metrics}
+    middle = statistics.median_low(list(times.values()))
+    return next(record for record in mine if times[id(record)] == middle)
+
+
+def _cells(summary: Summary, workload: str) -> dict[str, Cell]:
+    return {cell.configuration: cell for cell in summary.cells if cell.workload == workload}
+
+
+def _ratio_row(quantity: Quantity, ratio: Ratio) -> dict[str, Any]:
+    return {
+        "value": ratio.value,
+        "low": ratio.low,
+        "high": ratio.high,
+        "interval": quantities.interval(ratio),
+        "label": quantities.verdict(quantity, ratio),
+    }
+
+
+def _trade_row(time: Ratio | None, memory: Ratio | None) -> dict[str, float]:
+    one = Ratio(value=1, low=1, high=1, pairs=0, different=False)
+    time, memory = time or one, memory or one
+    return {
+        "x": time.value,
+        "x_low": time.low,
+        "x_high": time.high,
+        "y": memory.value,
+        "y_low": memory.low,
+        "y_high": memory.high,
+    }
+
+
+def _front(rows: Rows) -> Rows:
+    """The rows that no other row beats in both ratios, left to right."""
+    best: Rows = []
+    for row in sorted(rows, key=lambda row: (row["x"], row["y"])):
+        if not best or row["y"] < best[-1]["y"]:
+            best.append(row)
+    return [{"x": row["x"], "y": row["y"], "step": step} for step, row in enumerate(best)]
+
+
+# --- pieces of charts ------------------------------------------------------------------------------------------------
+
+
+def _data(rows: Rows) -> alt.InlineData:
+    return alt.InlineData(values=rows)
+
+
+def _colour(experiment: Experiment) -> alt.Color:
+    return alt.Color("configuration:N", scale=alt.Scale(domain=colour_order(experiment)), legend=None)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """A quantitative axis of a layered figure. Every layer is given its domain: one that is not brings zero in."""
+
+    domain: list[float]
+    title: str
+
+    def of(self, field: str) -> alt.X:
+        return alt.X(f"{field}:Q", title=self.title, scale=self._scale(), axis=alt.Axis(grid=True))
+
+    def vertical(self, field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", title=self.title, scale=self._scale(), axis=alt.Axis(grid=True, labelPadding=6))
+
+    def _scale(self) -> alt.Scale:
+        return alt.Scale(domain=self.domain, nice=False, zero=False)
+
+
+def _y(
+    order: Sequence[str],
+    field: str = "configuration",
+    *,
+    named: bool = False,
+    right: Mapping[str, str] | None = None,
+) -> alt.Y:
+    """The rows of a figure. One layer names them on the left; ``right`` writes something about each on the other side.
+
+    What is written is an axis and not a mark, so the layout keeps room for it at every width.
+    """
+    axis = alt.Axis() if named else None
+    if right is not None:
+        words = {name: right.get(name, "") for name in order}
+        axis = alt.Axis(orient="right", labelExpr=f"({json.dumps(words)})[datum.value]", labelFontWeight=600)
+    return alt.Y(f"{field}:N", sort=list(order), title=None, scale=alt.Scale(domain=list(order)), axis=axis)
+
+
+def _axis_title(quantity: Quantity, scale: Scale) -> str:
+    return f"{_in_sentence(quantity)}, {scale.unit}".rstrip(", ")
+
+
+def _in_sentence(quantity: Quantity) -> str:
+    return quantity.title if quantity.title.startswith("RSS") else quantity.title[0].lower() + quantity.title[1:]
+
+
+def _domain(values: Iterable[float], *, left: float = 0.06, right: float = 0.06) -> list[float]:
+    """The values' range, widened at both ends by shares of itself. Never empty."""
+    finite = [value for value in values if math.isfinite(value)]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
+    span = (high - low) or abs(high) * 0.1 or 1.0
+    return [low - left * span, high + right * span]
+
+
+def _placed(rows: Rows, x: list[float], y: list[float]) -> dict[tuple[int, int], Rows]:
+    """Where each point's name goes, as (dx, dy) -> rows: the first of a few places that cover nothing.
+
+    Reckoned on a plot of the narrowest width in use, since a wider one only pulls names apart.
+    """
+    width, height, letter, line = 300, 300, 7, 14
+    spots = {
+        row["configuration"]: (
+            (row["x"] - x[0]) / (x[1] - x[0]) * width,
+            (y[1] - row["y"]) / (y[1] - y[0]) * height,
+        )
+        for row in rows
+    }
+    taken = [(px - 6, py - 6, px + 6, py + 6) for px, py in spots.values()]
+    placed: dict[tuple[int, int], Rows] = {}
+    for row in rows:
+        px, py = spots[row["configuration"]]
+        length = letter * len(row["configuration"])
+        best: tuple[float, tuple[int, int], tuple[float, float, float, float]] | None = None
+        for dx, dy in ((10, -10), (10, 12), (-10, -10), (-10, 12), (10, -26), (10, 28), (-10, -26), (-10, 28)):
+            left = px + dx if dx > 0 else px + dx - length
+            box = (left, py + dy - line / 2, left + length, py + dy + line / 2)
+            cost = sum(_overlap(box, other) for other in taken) + max(0.0, -left) * line
+            cost += max(0.0, box[2] - width) * line
+            if best is None or cost < best[0]:
+                best = (cost, (dx, dy), box)
+        assert best is not None
+        taken.append(best[2])
+        placed.setdefault(best[1], []).append(row)
+    return placed
+
+
+def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> float:
+    across = min(one[2], other[2]) - max(one[0], other[0])
+    down = min(one[3], other[3]) - max(one[1], other[1])
+    return max(0.0, across) * max(0.0, down)
+
+
+def _absent(cells: Mapping[str, Cell], order: Sequence[str]) -> alt.Chart:
+    rows: Rows = [
+        {"configuration": name, "label": _STATUS_WORDS[cells[name].status]}
+        for name in order
+        if cells[name].status != "ok"
+    ]
+    marks = alt.Chart(_data(rows)).mark_text(style="faint", align="left", dx=4, fontStyle="italic")
+    labels: alt.Chart = marks.encode(x=alt.value(0), y=_y(order), text="label:N")
+    return labels
+
+
+def _rows_chart(marks: Sequence[alt.Chart], order: Sequence[str]) -> alt.LayerChart:
+    return _layered(*marks, height=ROW * max(1, len(order)), twice=True)
+
+
+def _layered(*marks: alt.Chart, height: int, twice: bool = False) -> alt.LayerChart:
+    """The marks over each other, as wide as the page lets them be; ``twice`` where the y axis has two sides."""
+    chart = alt.LayerChart(layer=list(marks))
+    chart.width, chart.height = "container", height
+    if twice:
+        chart.resolve = alt.Resolve(axis=alt.AxisResolveMap(y="independent"))
+    return chart

@@ -1,0 +1,104 @@
+"""Results folders in, one HTML file out: it opens anywhere, without a network, and asks for nothing."""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import jinja2
+import markupsafe
+
+import freestone
+from freestone.records import store
+from freestone.reports import figures
+from freestone.reports.page import ExperimentPart, experiment_part
+
+
+class ReportError(Exception):
+    """The page could not be written; the message is one line that names the file."""
+
+
+def write(folders: Sequence[Path], destination: Path) -> Path:
+    """Write the report of one or several results folders; each experiment stands for itself, machines are never pooled.
+
+    Args:
+        folders: results folders that hold a summary.
+        destination: the file to write, or a folder to write ``report.html`` into.
+
+    Returns:
+        The file written.
+
+    Raises:
+        freestone.records.store.StoreError: a folder cannot be read.
+        ReportError: no folders, or the page cannot be written.
+    """
+    if not folders:
+        raise ReportError("no results folder given; give at least one")
+    parts = [_part(folder, f"experiment-{number}") for number, folder in enumerate(folders, start=1)]
+    target = destination / store.REPORT_FILE if destination.is_dir() else destination
+    _write_whole(target, render(parts))
+    return target
+
+
+def render(parts: Sequence[ExperimentPart]) -> str:
+    """The page as text. Scripts, styles and data are inside; its content policy forbids it to load anything."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("freestone.reports"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("report.html.jinja").render(
+        parts=parts,
+        title=parts[0].headline if len(parts) == 1 else f"{len(parts)} experiments",
+        machines=len({part.machine_id for part in parts}),
+        written_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        version=freestone.__version__,
+        font=markupsafe.Markup(figures.FONT),  # quotes and all, into the style sheet
+        light=figures.LIGHT,
+        dark=figures.DARK,
+        vega=_vega(),
+    )
+
+
+def _part(folder: Path, anchor: str) -> ExperimentPart:
+    experiment, summary = store.read_experiment(folder), store.read_summary(folder)
+    reading = store.read_trials(folder)
+    damage = store.damage_line(folder, reading.damage)
+    return experiment_part(experiment, summary, reading.records, anchor=anchor, notes=[damage] if damage else [])
+
+
+@functools.cache
+def _vega() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script that sets ``vegaEmbed`` on the window."""
+    import vl_convert
+
+    bundle: str = vl_convert.javascript_bundle(None)
+    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _write_whole(target: Path, text: str) -> None:
+    """Whole or not at all: a full disk leaves an earlier report as it was."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise ReportError(f"cannot write {target}: {_why(error)}") from error
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise ReportError(f"cannot write {target}: {_why(error)}") from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _why(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -1,0 +1,526 @@
+"""What the page says, in the order it says it: records and summary turned into words, tables and figures.
+
+The template only lays out what stands here.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord
+from freestone.reports import figures, quantities
+from freestone.reports.figures import Theme
+from freestone.reports.quantities import BY_KEY, QUANTITIES, Quantity, Scale
+
+# The page's own variables: light, dark and print change them, and the figures follow without being drawn again.
+PAGE_THEME = Theme(
+    "var(--ink)",
+    "var(--faint)",
+    "var(--line)",
+    "transparent",
+    tuple(f"var(--c{index})" for index in range(len(figures.PALETTE_LIGHT))),
+)
+
+NOTHING = "–"
+_STATUS_WORDS = {"ok": "ok", "invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
+_TABLE = ("wall_s", "user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
+_TRIALS = tuple(quantity.key for quantity in QUANTITIES)
+_BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+@dataclass(frozen=True)
+class Name:
+    """A configuration's name with its colour, an index into the palette."""
+
+    text: str
+    colour: int
+    baseline: bool = False
+
+
+@dataclass(frozen=True)
+class Value:
+    """One entry of the results table: a median, what it is to the baseline, and how to mark it."""
+
+    median: str
+    ratio: str = ""
+    interval: str = ""
+    verdict: str = ""
+    mark: str = ""
+    """``better``, ``worse``, ``same`` or nothing."""
+
+
+@dataclass(frozen=True)
+class ResultRow:
+    name: Name
+    values: list[Value]
+    status: str = ""
+    """In words when there is no result; then there are no values."""
+
+
+@dataclass(frozen=True)
+class Table:
+    columns: list[str]
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawn figure with everything it takes to do without seeing it."""
+
+    title: str
+    caption: str
+    alternative: str
+    document: str
+    """Vega-Lite as JSON that is safe inside a script element."""
+    numbers: Table
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One small multiple of memory over time."""
+
+    name: Name
+    alternative: str
+    document: str
+
+
+@dataclass(frozen=True)
+class WorkloadPart:
+    name: str
+    command: str
+    directory: str | None
+    environment: str
+    headers: list[tuple[str, str]]
+    """Title and unit of each column of the results table."""
+    rows: list[ResultRow]
+    absent: list[tuple[Name, str, str]]
+    """Configuration, status in words, reason: what was not measured."""
+    notes: list[str]
+    figures: list[Figure]
+    panels: list[Panel]
+    trials: Table
+
+
+@dataclass(frozen=True)
+class ConfigurationRow:
+    name: Name
+    title: str
+    version: str
+    file: str
+    build_id: str
+    origin: str
+    settings: str
+    proof: str
+    proved: bool
+
+
+@dataclass(frozen=True)
+class ExperimentPart:
+    anchor: str
+    id: str
+    headline: str
+    created_at: str
+    strip: list[tuple[str, str]]
+    workloads: list[WorkloadPart]
+    configurations: list[ConfigurationRow]
+    machine_id: str
+    machine: list[tuple[str, str]]
+    command_line: str
+    seed: int
+    notes: list[str] = field(default_factory=list)
+
+
+def experiment_part(
+    experiment: Experiment,
+    summary: Summary,
+    records: Sequence[TrialRecord],
+    *,
+    anchor: str,
+    notes: Sequence[str] = (),
+) -> ExperimentPart:
+    """Everything the page says of one experiment.
+
+    Args:
+        anchor: identifier of the part within the page.
+        notes: lines about the data itself, such as damaged records.
+    """
+    names = _names(experiment)
+    parts = [
+        _workload_part(experiment, summary, records, workload.name, names)
+        for workload in experiment.workloads
+        if any(cell.workload == workload.name for cell in summary.cells)
+    ]
+    warnings = list(notes)
+    if summary.rounds_complete < experiment.rounds:
+        warnings.append(f"{summary.rounds_complete} of {experiment.rounds} rounds are complete")
+    return ExperimentPart(
+        anchor=anchor,
+        id=experiment.id,
+        headline=summary.headline,
+        created_at=experiment.created_at,
+        strip=_strip(experiment, summary),
+        workloads=parts,
+        configurations=[_configuration_row(experiment, records, name) for name in names.values()],
+        machine_id=experiment.machine.id,
+        machine=[(_words(key), _fact(key, value)) for key, value in experiment.machine.facts.items()],
+        command_line=shlex.join(experiment.command_line),
+        seed=experiment.seed,
+        notes=warnings,
+    )
+
+
+def _names(experiment: Experiment) -> dict[str, Name]:
+    order = figures.colour_order(experiment)
+    return {
+        c.name: Name(c.name, order.index(c.name) % len(figures.PALETTE_LIGHT), c.name == experiment.baseline)
+        for c in experiment.configurations
+    }
+
+
+def _strip(experiment: Experiment, summary: Summary) -> list[tuple[str, str]]:
+    """The few facts that belong next to the headline."""
+    facts = experiment.machine.facts
+    cpu = next((facts[key] for key in ("cpu", "cpu_model", "model") if facts.get(key)), None)
+    strip = [("rounds", f"{summary.rounds_complete} of {experiment.rounds}"), ("baseline", summary.baseline)]
+    if cpu:
+        cores = next((facts[key] for key in ("cores", "cpus", "cpu_count") if facts.get(key)), None)
+        strip.insert(0, ("processor", f"{cpu}, {cores} cores" if cores else str(cpu)))
+    strip += [(key, str(facts[key])) for key in ("kernel", "libc", "thp") if facts.get(key)]
+    return [*strip, ("freestone", experiment.freestone_version)]
+
+
+def _workload_part(
+    experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str, names: dict[str, Name]
+) -> WorkloadPart:
+    declared = next(w for w in experiment.workloads if w.name == workload)
+    cells = {cell.configuration: cell for cell in summary.cells if cell.workload == workload}
+    order = figures.order_of(experiment, summary, workload)
+    shown = [key for key in _TABLE if any(key in cells[name].median for name in order if cells[name].status == "ok")]
+    if "peak_rss_kib" in shown and _same_medians(cells.values(), "peak_rss_kib", "tree_peak_rss_kib"):
+        shown = [key for key in shown if key != "tree_peak_rss_kib"]
+    scales = {key: Scale.over(BY_KEY[key].kind, _medians(cells.values(), key)) for key in shown}
+    bad = [name for name in order if cells[name].status != "ok"]
+    return WorkloadPart(
+        name=workload,
+        command=shlex.join(declared.command),
+        directory=declared.directory,
+        environment=_settings(declared.environment),
+        headers=[(BY_KEY[key].title, scales[key].unit) for key in shown],
+        rows=[_result_row(names[name], cells[name], shown, scales) for name in order],
+        absent=[
+            (names[name], _STATUS_WORDS[cells[name].status], cells[name].reason or "no reason recorded") for name in bad
+        ],
+        notes=_notes(cells, order, summary, workload),
+        figures=list(_figures(experiment, summary, records, workload, order, cells)),
+        panels=list(_panels(experiment, summary, records, workload, order, names)),
+        trials=_trials(records, workload),
+    )
+
+
+def _result_row(name: Name, cell: Cell, shown: Sequence[str], scales: dict[str, Scale]) -> ResultRow:
+    if cell.status != "ok":
+        return ResultRow(name, [], _STATUS_WORDS[cell.status])
+    return ResultRow(name, [_value(name, cell, BY_KEY[key], scales[key]) for key in shown])
+
+
+def _value(name: Name, cell: Cell, quantity: Quantity, scale: Scale) -> Value:
+    if quantity.key not in cell.median:
+        return Value(NOTHING)
+    median = scale.number(cell.median[quantity.key])
+    ratio = cell.ratio.get(quantity.key)
+    if name.baseline or ratio is None:
+        return Value(median)
+    return Value(
+        median,
+        ratio=f"×{quantities.ratio_number(ratio)}",
+        interval=quantities.interval(ratio),
+        verdict=quantities.verdict(quantity, ratio),
+        mark=_mark(ratio),
+    )
+
+
+def _mark(ratio: Ratio) -> str:
+    if not ratio.different:
+        return "same"
+    return "better" if ratio.value < 1 else "worse"
+
+
+def _notes(cells: dict[str, Cell], order: Sequence[str], summary: Summary, workload: str) -> list[str]:
+    notes = []
+    for name in order:
+        cell = cells[name]
+        if cell.status == "ok" and cell.trials_ok < cell.trials_total:
+            notes.append(f"{name}: {cell.trials_ok} of {cell.trials_total} trials count")
+        if cell.note:
+            notes.append(f"{name}: {cell.note}")
+    found = summary.noise.get(workload, {}).get("wall_s")
+    if found is not None:
+        said = f"{quantities.ratio_number(found)} {quantities.interval(found)}"
+        notes.append(f"Noise: {summary.baseline} against itself, wall time {said}")
+    return notes
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+
+
+def _figures(
+    experiment: Experiment,
+    summary: Summary,
+    records: Sequence[TrialRecord],
+    workload: str,
+    order: Sequence[str],
+    cells: dict[str, Cell],
+) -> Iterable[Figure]:
+    baseline = summary.baseline
+
+    def ratios(key: str, title: str) -> Figure:
+        numbers = _ratio_table(order, cells, key)
+        return Figure(
+            title,
+            f"Ratio to {baseline}, paired within rounds, with its 95 % interval. The grey band is the noise: "
+            f"{baseline} against itself.",
+            _say(title, order, cells, [row[-1] for row in numbers.rows]),
+            _document(figures.ratios(experiment, summary, workload, key)),
+            numbers,
+        )
+
+    def points(key: str, title: str) -> Figure:
+        numbers = _points_table(records, workload, order, cells, key)
+        return Figure(
+            title,
+            "Every trial is a dot, later rounds lower; the bar and the number are the median.",
+            _say(f"{title}, medians", order, cells, [row[1] for row in numbers.rows]),
+            _document(figures.points(experiment, summary, records, workload, key)),
+            numbers,
+        )
+
+    def measured(key: str) -> bool:
+        return any(figures.values_of(records, workload, name, key) for name in order)
+
+    if any(cells[name].ratio for name in order):
+        yield ratios("wall_s", "Time against the baseline")
+    yield points("wall_s", "Time of every trial")
+    if any("peak_rss_kib" in cells[name].ratio for name in order):
+        numbers = _trade_table(order, cells, baseline)
+        yield Figure(
+            "Time against memory",
+            "Lower left is better in both. Bars are 95 % intervals; the dotted stairs join what nothing else beats "
+            "in both.",
+            _say("Wall time and peak RSS as ratios", order, cells, [f"{row[1]} and {row[2]}" for row in numbers.rows]),
+            _document(figures.trade(experiment, summary, workload)),
+            numbers,
+        )
+    for key, title in (
+        ("peak_rss_kib", "Peak memory"),
+        ("end_rss_kib", "Memory at the end"),
+        ("minor_faults", "Minor page faults"),
+        ("sys_s", "System time"),
+    ):
+        if measured(key):
+            yield points(key, title)
+    chart = figures.noise(summary, workload)
+    if chart is not None:
+        numbers = _noise_table(summary, workload)
+        said = "; ".join(f"{row[0]} {row[2]}" for row in numbers.rows)
+        yield Figure(
+            "Noise floor",
+            f"{baseline} run twice in every round: the second run over the first. Less than this is not seen.",
+            f"A/A intervals: {said}",
+            _document(chart),
+            numbers,
+        )
+
+
+def _panels(
+    experiment: Experiment,
+    summary: Summary,
+    records: Sequence[TrialRecord],
+    workload: str,
+    order: Sequence[str],
+    names: dict[str, Name],
+) -> Iterable[Panel]:
+    for name in order:
+        chart = figures.series(experiment, summary, records, workload, name)
+        if chart is not None:
+            peak = Scale.over("memory", values := _tree_peaks(records, workload, name))
+            said = f"Resident memory over time under {name}; sampled peak {peak.text(max(values))}"
+            yield Panel(names[name], said, _document(chart))
+
+
+def _tree_peaks(records: Iterable[TrialRecord], workload: str, name: str) -> list[float]:
+    return [
+        float(max(sample.rss_kib for sample in record.metrics.series))
+        for record in records
+        if (record.workload, record.configuration, record.status) == (workload, name, "ok")
+        and record.metrics is not None
+        and record.metrics.series
+    ]
+
+
+def _document(chart: figures.Chart) -> str:
+    text = json.dumps(figures.specification(chart, PAGE_THEME), ensure_ascii=True, allow_nan=False)
+    return text.replace("<", "\\u003c")  # nothing inside may end the script element
+
+
+def _say(what: str, order: Sequence[str], cells: dict[str, Cell], values: Sequence[str]) -> str:
+    said = [
+        f"{name} {value}" if cells[name].status == "ok" else f"{name} {_STATUS_WORDS[cells[name].status]}"
+        for name, value in zip(order, values, strict=True)
+    ]
+    return f"{what}: {'; '.join(said)}."
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _ratio_table(order: Sequence[str], cells: dict[str, Cell], key: str) -> Table:
+    rows = []
+    for name in order:
+        ratio = cells[name].ratio.get(key)
+        if cells[name].status != "ok":
+            rows.append([name, _STATUS_WORDS[cells[name].status], NOTHING, NOTHING])
+        elif ratio is None:
+            rows.append([name, "1", NOTHING, "baseline"])
+        else:
+            said = quantities.verdict(BY_KEY[key], ratio)
+            rows.append([name, quantities.ratio_number(ratio), quantities.interval(ratio), said])
+    return Table(["", "ratio", "95 % interval", "verdict"], rows)
+
+
+def _points_table(
+    records: Sequence[TrialRecord], workload: str, order: Sequence[str], cells: dict[str, Cell], key: str
+) -> Table:
+    rows = []
+    for name in order:
+        values = [value for _, value in figures.values_of(records, workload, name, key)]
+        if cells[name].status != "ok" or not values:
+            word = _STATUS_WORDS[cells[name].status] if cells[name].status != "ok" else NOTHING
+            rows.append([name, word, NOTHING, NOTHING, NOTHING])
+            continue
+        scale = Scale.over(BY_KEY[key].kind, values)
+        median = cells[name].median.get(key, statistics.median(values))
+        rows.append([name, scale.text(median), scale.text(min(values)), scale.text(max(values)), str(len(values))])
+    return Table(["", "median", "smallest", "largest", "trials"], rows)
+
+
+def _trade_table(order: Sequence[str], cells: dict[str, Cell], baseline: str) -> Table:
+    rows = []
+    for name in order:
+        time, memory = (cells[name].ratio.get(key) for key in ("wall_s", "peak_rss_kib"))
+        if cells[name].status != "ok":
+            rows.append([name, _STATUS_WORDS[cells[name].status], NOTHING])
+        elif name == baseline:
+            rows.append([name, "1", "1"])
+        else:
+            shown = [f"{quantities.ratio_number(r)} {quantities.interval(r)}" if r else NOTHING for r in (time, memory)]
+            rows.append([name, *shown])
+    return Table(["", "wall time, ratio", "peak RSS, ratio"], rows)
+
+
+def _noise_table(summary: Summary, workload: str) -> Table:
+    found = summary.noise[workload]
+    return Table(
+        ["", "ratio", "95 % interval"],
+        [
+            [q.title, quantities.ratio_number(found[q.key]), quantities.interval(found[q.key])]
+            for q in QUANTITIES
+            if q.key in found
+        ],
+    )
+
+
+def _trials(records: Sequence[TrialRecord], workload: str) -> Table:
+    mine = [record for record in records if record.workload == workload]
+    good = [record.metrics for record in mine if record.status == "ok" and record.metrics is not None]
+    keys = [key for key in _TRIALS if any(quantities.value_of(metrics, key) is not None for metrics in good)]
+    scales = {
+        key: Scale.over(BY_KEY[key].kind, [v for m in good if (v := quantities.value_of(m, key)) is not None])
+        for key in keys
+    }
+    columns = ["round", "place", "configuration", "status"]
+    columns += [f"{BY_KEY[key].short} {scales[key].unit}".strip() for key in keys]
+    rows = []
+    for record in sorted(mine, key=lambda r: (r.round, r.position)):
+        row = [str(record.round + 1), str(record.position + 1)]
+        row.append(f"{record.configuration}, again" if record.repeat else record.configuration)
+        if record.status == "ok" and record.metrics is not None:
+            values = [quantities.value_of(record.metrics, key) for key in keys]
+            row.append("ok")
+            row += [
+                NOTHING if value is None else scales[key].number(value) for key, value in zip(keys, values, strict=True)
+            ]
+        else:
+            reason = f": {record.reason}" if record.reason else ""
+            row += [f"{_STATUS_WORDS[record.status]}{reason}", *([NOTHING] * len(keys))]
+        rows.append(row)
+    return Table(columns, rows)
+
+
+def _configuration_row(experiment: Experiment, records: Sequence[TrialRecord], name: Name) -> ConfigurationRow:
+    configuration = next(c for c in experiment.configurations if c.name == name.text)
+    allocator = configuration.allocator
+    mine = [record for record in records if record.configuration == name.text]
+    proved = sum(record.proof.valid for record in mine)
+    reason = next((record.proof.reason for record in mine if not record.proof.valid and record.proof.reason), None)
+    census = sorted({record.proof.census for record in mine if record.proof.valid})
+    if not mine:
+        proof = "no trial"
+    elif proved == len(mine):
+        processes = max(len(record.proof.processes) for record in mine)
+        what = f"{processes} process{'' if processes == 1 else 'es'}"
+        proof = f"proved in all {len(mine)} trials, {what} each (census: {', '.join(census)})"
+        if processes == 0:
+            proof = f"proved in all {len(mine)} trials (census: {', '.join(census)})"
+    else:
+        proof = f"proved in {proved} of {len(mine)} trials" + (f": {reason}" if reason else "")
+    return ConfigurationRow(
+        name=name,
+        title=allocator.title,
+        version=allocator.version or "not known",
+        file=allocator.file or NOTHING,
+        build_id=allocator.build_id or "none",
+        origin=allocator.origin or NOTHING,
+        settings=_settings(configuration.environment),
+        proof=proof,
+        proved=bool(mine) and proved == len(mine),
+    )
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def _settings(environment: dict[str, str]) -> str:
+    return " ".join(f"{key}={shlex.quote(value)}" for key, value in environment.items())
+
+
+def _words(key: str) -> str:
+    for suffix in ("_bytes", "_kib", "_s"):
+        key = key.removesuffix(suffix)
+    return key.replace("_", " ")
+
+
+def _fact(key: str, value: str | int | float | bool | None) -> str:
+    if value is None or value == "":
+        return "not known"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float) and key.endswith(("_bytes", "_kib")):
+        size = value * (1024 if key.endswith("_kib") else 1)
+        divisor, unit = next(((step, name) for step, name in _BYTES if size >= step), (1, "bytes"))
+        return f"{size / divisor:.4g} {unit}"
+    return str(value)
+
+
+def _medians(cells: Iterable[Cell], key: str) -> list[float]:
+    return [cell.median[key] for cell in cells if cell.status == "ok" and key in cell.median]
+
+
+def _same_medians(cells: Iterable[Cell], one: str, other: str) -> bool:
+    """Whether two quantities tell the same story: within 5 % everywhere, as for a program of one process."""
+    pairs = [(cell.median[one], cell.median[other]) for cell in cells if one in cell.median and other in cell.median]
+    return all(abs(a - b) <= 0.05 * max(a, b) for a, b in pairs)
