@@ -10,7 +10,7 @@
 
 PYTHON  ?= python3
 ROUNDS  ?=
-BUDGET  ?= 150
+BUDGET  ?= 130
 RESULTS ?=
 SOAK_SECONDS ?= 600
 

@@ -66,7 +66,7 @@ def circumstances(experiment: Experiment, summary: Summary, workload: str) -> st
     return (
         f"Medians of {summary.rounds_complete} rounds in random order, each process of every trial proved to be served "
         f"by the allocator named{floor}. {facts.get('cpu')}, {facts.get('cores_allowed')} cores, "
-        f"Linux {facts.get('kernel')}, {facts.get('libc')}, {experiment.created_at[:10]}."
+        f"Linux {str(facts.get('kernel')).split('-')[0]}, {facts.get('libc')}, {experiment.created_at[:10]}."
     )
 
 
