@@ -12,8 +12,8 @@
  * then from the frontier, which has never been touched. A freed span stays dirty for reuse; the oldest are purged
  * when dirty memory exceeds its budget or has aged (arena_age).
  *
- * Every function takes the arena's lock; callers may hold any other lock of the library but `large`'s (order in
- * lifecycle.c). */
+ * Every function takes the arena's lock; callers may hold any other lock of the library but the table's of
+ * large.c. */
 #ifndef FREESTONE_ARENA_H
 #define FREESTONE_ARENA_H
 

@@ -493,9 +493,11 @@ void heap_before_fork(void) {
         lock_take(&heaps[i]->lock);
     }
     lock_take(&bookkeeping.lock);
+    arena_before_fork();
 }
 
 void heap_after_fork(bool child) {
+    arena_after_fork(child);
     void (*open_lock)(struct lock *) = child ? lock_reset : lock_free;
     open_lock(&bookkeeping.lock);
     unsigned count = atomic_load_explicit(&heap_count, memory_order_relaxed);

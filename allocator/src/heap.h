@@ -73,6 +73,8 @@ void heap_figures(struct heap_figures *figures, size_t *of_class);
  * memory is out. */
 void *heap_bookkeeping(size_t bytes);
 
+/* Fork: takes the locks of this room and the arena's (order: choice of heaps, heaps by number, bookkeeping, arena);
+ * afterwards frees them, in the child as those of threads that no longer exist. */
 void heap_before_fork(void);
 void heap_after_fork(bool child);
 

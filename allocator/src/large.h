@@ -1,7 +1,7 @@
 /* Large blocks: above the size classes. Up to LARGE_SPAN_MOST they are whole spans of the arena, kept for reuse when
  * freed; beyond that, or when the arena is out of street, each is a mapping of its own, moved by mremap.
  *
- * A mapping is found by its address in a table of mappings; there are few. The table's lock is taken last of all. */
+ * A mapping is found by its address in a table of mappings; there are few. No other lock is taken under the table's. */
 #ifndef FREESTONE_LARGE_H
 #define FREESTONE_LARGE_H
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "large.h"
 #include "lock.h"
 
 enum {
@@ -38,6 +39,7 @@ static struct {
     struct thread_cache *alive;
     struct thread_cache *unused;
     pthread_key_t key;
+    bool has_key;
     _Atomic bool started; /* release when set, acquire when read: the arena is open to whoever sees it */
 } registry;
 
@@ -50,7 +52,9 @@ bool thread_cache_start(void) {
     lock_take(&registry.lock);
     bool started = atomic_load_explicit(&registry.started, memory_order_relaxed);
     if (!started) {
-        started = heap_start() && pthread_key_create(&registry.key, end_thread) == 0;
+        started = heap_start();
+        /* Without a key (a program may have used them all up) caches outlive their threads: a leak, no more. */
+        registry.has_key = started && pthread_key_create(&registry.key, end_thread) == 0;
         atomic_store_explicit(&registry.started, started, memory_order_release);
     }
     lock_free(&registry.lock);
@@ -114,8 +118,11 @@ static bool be_born(void) {
     view->cache = cache;
     view->tag = heap_tag(cache->heap);
     view->state = THREAD_ALIVE;
-    /* Last, since it may allocate. If it fails the cache outlives the thread, unused: a leak, no more. */
-    (void)pthread_setspecific(registry.key, (void *)1);
+    /* Last, since these may allocate. */
+    if (registry.has_key) {
+        (void)pthread_setspecific(registry.key, (void *)1);
+    }
+    thread_cache_watch_forks();
     return true;
 }
 
@@ -316,16 +323,23 @@ __attribute__((noinline)) void thread_cache_give(void *block, uint32_t tag) {
 
 /* -- fork ---------------------------------------------------------------------------------------------------- */
 
-void thread_cache_before_fork(void) { lock_take(&registry.lock); }
+/* Order of the locks, first taken first: registry, then heap_before_fork's, then the table of mappings. A fork holds
+ * all of them, so that the child finds everything whole. */
+static void before_fork(void) {
+    lock_take(&registry.lock);
+    heap_before_fork();
+    large_before_fork();
+}
+
+static void after_fork_in_parent(void) {
+    large_after_fork(false);
+    heap_after_fork(false);
+    lock_free(&registry.lock);
+}
 
 /* The child's one thread takes over what the others had cached. A cache whose owner was in the middle of an exchange
  * is left alone: its blocks are lost to the child, never handed out twice. */
-void thread_cache_after_fork(bool child) {
-    if (!child) {
-        lock_free(&registry.lock);
-        return;
-    }
-    lock_reset(&registry.lock);
+static void adopt_caches(void) {
     struct thread_cache *next;
     for (struct thread_cache *cache = registry.alive; cache != NULL; cache = next) {
         next = cache->next;
@@ -342,5 +356,19 @@ void thread_cache_after_fork(bool child) {
         if (whole) {
             retire(cache);
         }
+    }
+}
+
+static void after_fork_in_child(void) {
+    large_after_fork(true);
+    heap_after_fork(true);
+    lock_reset(&registry.lock);
+    adopt_caches();
+}
+
+void thread_cache_watch_forks(void) {
+    static _Atomic bool watching; /* relaxed: only who sets it first registers */
+    if (!atomic_exchange_explicit(&watching, true, memory_order_relaxed)) {
+        (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     }
 }
