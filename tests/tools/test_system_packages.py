@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
+import os
 import re
+import shutil
 import subprocess
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-
-@pytest.fixture(scope="module")
-def script(repository: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("system_packages", repository / "tools" / "system_packages.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+import system_packages
 
 
 class Archive:
@@ -46,12 +36,12 @@ class Archive:
         return True
 
 
-def package(script: ModuleType, apt: str, **fields: Any) -> Any:
-    return script.Package(group="test", apt=apt, without="less is tested", **fields)
+def package(apt: str, **fields: Any) -> Any:
+    return system_packages.Package(group="test", apt=apt, without="less is tested", **fields)
 
 
-def test_the_catalogue_can_be_read_and_every_entry_can_be_seen(script: ModuleType) -> None:
-    packages = script.read_catalogue()
+def test_the_catalogue_can_be_read_and_every_entry_can_be_seen() -> None:
+    packages = system_packages.read_catalogue()
     assert {each.group for each in packages} == {"compare", "test", "lint"}
     assert all(each.command or each.library or each.module for each in packages)
     assert all(each.pattern() for each in packages)
@@ -67,55 +57,51 @@ def test_the_catalogue_can_be_read_and_every_entry_can_be_seen(script: ModuleTyp
         (["clang-14", "clang-format"], r"clang", None),
     ],
 )
-def test_the_newest_matching_name_is_taken(
-    script: ModuleType, names: list[str], pattern: str, chosen: str | None
-) -> None:
-    assert script.newest_name(names, re.compile(pattern)) == chosen
+def test_the_newest_matching_name_is_taken(names: list[str], pattern: str, chosen: str | None) -> None:
+    assert system_packages.newest_name(names, re.compile(pattern)) == chosen
 
 
-def test_presence_is_seen_by_command_library_or_module(script: ModuleType) -> None:
-    assert script.is_present(package(script, "sh", command=("no-such-command", "sh")), [])
-    assert script.is_present(package(script, "j", library="libj.so"), ["libj.so.2"])
-    assert script.is_present(package(script, "m", module="json.decoder"), [])
-    assert not script.is_present(package(script, "n", command=("no-such-command",)), ["libj.so.2"])
-    assert not script.is_present(package(script, "n", module="no_such_package.module"), [])
+def test_presence_is_seen_by_command_library_or_module() -> None:
+    assert system_packages.is_present(package("sh", command=("no-such-command", "sh")), [])
+    assert system_packages.is_present(package("j", library="libj.so"), ["libj.so.2"])
+    assert system_packages.is_present(package("m", module="json.decoder"), [])
+    assert not system_packages.is_present(package("n", command=("no-such-command",)), ["libj.so.2"])
+    assert not system_packages.is_present(package("n", module="no_such_package.module"), [])
 
 
-def test_all_are_installed_in_one_go(script: ModuleType) -> None:
+def test_all_are_installed_in_one_go() -> None:
     archive = Archive(["one1", "two"])
-    script.install_missing([package(script, "one[0-9]"), package(script, "two")], archive)
+    system_packages.install_missing([package("one[0-9]"), package("two")], archive)
     assert archive.installed == [["one1", "two"]]
     assert archive.updates == 0
 
 
-def test_lists_are_fetched_only_when_a_name_is_not_known(script: ModuleType) -> None:
+def test_lists_are_fetched_only_when_a_name_is_not_known() -> None:
     archive = Archive([], after_update=["one"])
-    script.install_missing([package(script, "one")], archive)
+    system_packages.install_missing([package("one")], archive)
     assert archive.updates == 1
     assert archive.installed == [["one"]]
 
 
-def test_a_package_that_fails_does_not_stop_the_others(script: ModuleType) -> None:
+def test_a_package_that_fails_does_not_stop_the_others() -> None:
     archive = Archive(["bad", "good", "better"], refuses="bad")
-    script.install_missing([package(script, name) for name in ("good", "bad", "better", "unknown")], archive)
+    system_packages.install_missing([package(name) for name in ("good", "bad", "better", "unknown")], archive)
     assert archive.installed == [["good"], ["better"]]
 
 
 @pytest.mark.parametrize(("root", "apt"), [(True, True), (False, True), (True, False), (False, False)])
-def test_one_line_names_what_is_missing_and_what_is_left_out(script: ModuleType, root: bool, apt: bool) -> None:
-    absent = [package(script, "libmimalloc[0-9.]+(t64)?"), package(script, r"g\+\+")]
-    line = script.one_line(absent, root=root, apt=apt)
+def test_one_line_names_what_is_missing_and_what_is_left_out(root: bool, apt: bool) -> None:
+    absent = [package("libmimalloc[0-9.]+(t64)?"), package(r"g\+\+")]
+    line = system_packages.one_line(absent, root=root, apt=apt)
     assert "\n" not in line
     assert "libmimalloc* (less is tested)" in line
     assert "g++ (less is tested)" in line
 
 
-def test_a_missing_package_is_not_an_error(
-    script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(script, "read_catalogue", lambda: [package(script, "absent", command=("no-such-command",))])
-    monkeypatch.setattr(script.os, "geteuid", lambda: 1000)
-    assert script.main(["test"]) == 0
+def test_a_missing_package_is_not_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(system_packages, "read_catalogue", lambda: [package("absent", command=("no-such-command",))])
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert system_packages.main(["test"]) == 0
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.count("\n") == 1
@@ -123,27 +109,29 @@ def test_a_missing_package_is_not_an_error(
 
 
 def test_what_this_machine_cannot_provide_is_not_looked_for_again(
-    script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: list[list[Any]] = []
-    monkeypatch.setattr(script, "read_catalogue", lambda: [package(script, "absent", command=("no-such-command",))])
-    monkeypatch.setattr(script.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(script.shutil, "which", lambda name, **_: "/usr/bin/apt-get" if name == "apt-get" else None)
-    monkeypatch.setattr(script, "cached_libraries", list)
-    monkeypatch.setattr(script, "install_missing", lambda absent, apt: asked.append(absent))
+    monkeypatch.setattr(system_packages, "read_catalogue", lambda: [package("absent", command=("no-such-command",))])
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(
+        system_packages.shutil, "which", lambda name, **_: "/usr/bin/apt-get" if name == "apt-get" else None
+    )
+    monkeypatch.setattr(system_packages, "cached_libraries", list)
+    monkeypatch.setattr(system_packages, "install_missing", lambda absent, apt: asked.append(absent))
     for _ in range(3):
-        assert script.main(["test", "--tried", str(tmp_path / "tried")]) == 0
+        assert system_packages.main(["test", "--tried", str(tmp_path / "tried")]) == 0
     assert len(asked) == 1
 
 
-def test_apt_is_never_asked_a_question(script: ModuleType) -> None:
+def test_apt_is_never_asked_a_question() -> None:
     calls: list[tuple[list[str], dict[str, Any]]] = []
 
     def record(command: list[str], **settings: Any) -> subprocess.CompletedProcess[str]:
         calls.append((command, settings))
         return subprocess.CompletedProcess(command, 0, "", "")
 
-    assert script.Apt(record).install(["one"])
+    assert system_packages.Apt(record).install(["one"])
     command, settings = calls[0]
     assert "-y" in command
     assert "--no-install-recommends" in command
