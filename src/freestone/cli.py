@@ -5,6 +5,8 @@ Verbs are imported when they are used, so that ``freestone --help`` does not wai
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
 import sys
 from collections.abc import Sequence
@@ -22,6 +24,13 @@ VERBS = {
     "report": "Write results as one HTML file.",
 }
 
+USAGE = {
+    "compare": "Usage: freestone compare [OPTIONS] -- CMD [ARGUMENTS]",
+    "run": "Usage: freestone run -- CMD [ARGUMENTS]",
+    "allocators": "Usage: freestone allocators [OPTIONS] [NAMES]",
+    "report": "Usage: freestone report [OPTIONS] RESULTS...",
+}
+
 EPILOGUE = """\
 Examples:
 
@@ -32,12 +41,18 @@ Examples:
 'freestone VERB --help' has more of each. Documentation: docs/reference/cli.md"""
 
 
-def build_app() -> App:
-    """The parser with every verb, none of them imported yet."""
+def build_app(verb: str | None = None) -> App:
+    """The parser with every verb, none of them imported yet.
+
+    Args:
+        verb: the one that is going to be used. Its help is its own docstring; the others have a line each, because
+            reading a docstring means importing.
+    """
+    description, examples = _manual(verb) if verb else ("", EPILOGUE)
     app = App(
         name="freestone",
         help="Run any program under any memory allocator, prove which one served it, measure honestly.",
-        help_epilogue=EPILOGUE,
+        help_epilogue=examples,
         help_format="plaintext",
         version=f"freestone {freestone.__version__}",
         version_flags=["--version", "-V"],
@@ -47,8 +62,12 @@ def build_app() -> App:
         suppress_keyboard_interrupt=False,
         result_action="return_value",
     )
-    for verb, purpose in VERBS.items():
-        app.command(f"freestone.commands.{verb}:{verb}", name=verb, help=purpose)
+    for name, purpose in VERBS.items():
+        place = f"freestone.commands.{name}:{name}"
+        if name == verb:
+            app.command(place, name=name, help=description, usage=USAGE[name])
+        else:
+            app.command(place, name=name, help=purpose)
     app.register_install_completion_command(
         name="--install-completion", help="Install completion for bash, zsh or fish."
     )
@@ -76,7 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(tokens: list[str]) -> int:
-    app = build_app()
+    verb = tokens[0] if tokens and tokens[0] in VERBS else None
+    app = build_app(verb)
     try:
         if not tokens:
             app.help_print([])
@@ -86,7 +106,6 @@ def _run(tokens: list[str]) -> int:
     except Stop as stop:
         return complain(stop.message, stop.status)
     except CycloptsError as error:
-        verb = next((token for token in tokens if token in VERBS), "")
         return complain(f"{_one_line(error)} (see freestone {verb + ' ' if verb else ''}--help)", ExitStatus.USAGE)
     except KeyboardInterrupt:
         return complain("interrupted", ExitStatus.INTERRUPTED)
@@ -106,6 +125,18 @@ def complain(message: str, status: int) -> int:
     """One line on standard error; returns the status."""
     print(f"freestone: {message}", file=sys.stderr)
     return status
+
+
+def _manual(verb: str) -> tuple[str, str]:
+    """A verb's docstring as help: what stands before the options, and the examples after them.
+
+    Paragraphs become long lines, which the terminal's width breaks; examples stay as they are.
+    """
+    function = getattr(importlib.import_module(f"freestone.commands.{verb}"), verb)
+    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
+    lines = [part if part.startswith(" ") else " ".join(part.split()) for part in paragraphs]
+    split = lines.index("Examples:")
+    return "\n\n".join(lines[:split]), "\n\n".join(lines[split:])
 
 
 def _one_line(error: CycloptsError) -> str:

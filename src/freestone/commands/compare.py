@@ -75,7 +75,7 @@ def compare(
 
         freestone compare -- python3 program.py
         freestone compare -a freestone,jemalloc -n 20 -- ./server --selftest
-        freestone compare --time-budget 120 --env PYTHONMALLOC=malloc -- python3 program.py
+        freestone compare --time-budget 60 --env PYTHONMALLOC=malloc -- python3 a.py
         freestone compare -a ./libmymalloc.so,glibc -- ls -lR /usr
         freestone compare --resume results/20261120T131500Z-program
 

@@ -11,6 +11,7 @@ uncertainty along. `tests/experiments/test_statistics.py` measures the coverage.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -132,6 +133,7 @@ def _half_width(logs: NDArray[np.float64], seed: int) -> float:
     return reach * deviation / math.sqrt(count)
 
 
+@functools.lru_cache(maxsize=8)  # a summary asks for the same draws once for each metric and configuration
 def _indices(count: int, seed: int) -> NDArray[np.int64]:
     """Draws and their mirror images, so that exchanging the two sides of a comparison mirrors the interval exactly."""
     drawn = np.random.default_rng([seed & 0xFFFFFFFF, count]).integers(0, count, size=(RESAMPLES // 2, count))
