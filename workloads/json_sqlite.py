@@ -133,7 +133,7 @@ def run(batches: int) -> dict[str, int | str]:
 def main(arguments: list[str] | None = None) -> int:
     """Runs the job and prints its one line."""
     parser = argparse.ArgumentParser(description="Parse and serialise JSON, aggregate it in an in-memory SQLite.")
-    parser.add_argument("--batches", type=int, default=80, help=f"batches of {BATCH} orders (default 80)")
+    parser.add_argument("--batches", type=int, default=50, help=f"batches of {BATCH} orders (default 50)")
     options = parser.parse_args(arguments)
     if options.batches < 1:
         parser.error("--batches must be at least 1")
