@@ -114,9 +114,7 @@ def test_what_this_machine_cannot_provide_is_not_looked_for_again(
     asked: list[list[Any]] = []
     monkeypatch.setattr(system_packages, "read_catalogue", lambda: [package("absent", command=("no-such-command",))])
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(
-        system_packages.shutil, "which", lambda name, **_: "/usr/bin/apt-get" if name == "apt-get" else None
-    )
+    monkeypatch.setattr(shutil, "which", lambda name, **_: "/usr/bin/apt-get" if name == "apt-get" else None)
     monkeypatch.setattr(system_packages, "cached_libraries", list)
     monkeypatch.setattr(system_packages, "install_missing", lambda absent, apt: asked.append(absent))
     for _ in range(3):
