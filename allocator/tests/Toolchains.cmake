@@ -1,0 +1,96 @@
+# The same library and the same programs by other compilers and libcs than the build's own: each is built by plain
+# commands, since CMake knows one compiler per language.
+#
+#   other_compiler_flavour   clang where the build uses gcc, gcc where it uses clang; empty where there is only one
+#   musl_flavours            musl-preload, musl-shared, musl-static; empty without musl-gcc
+
+get_target_property(library_sources freestone_objects SOURCES)
+get_target_property(library_folder freestone_objects SOURCE_DIR)
+list(TRANSFORM library_sources PREPEND "${library_folder}/" REGEX "^[^/]")
+get_target_property(library_options freestone_objects COMPILE_OPTIONS)
+file(GLOB_RECURSE library_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/allocator/*.h")
+set(toolchain_flavours)
+
+# Compiles libfreestone by `compiler` into a folder of its own: libfreestone.so and libfreestone.a.
+function(toolchain_library name compiler)
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/${name}")
+  file(MAKE_DIRECTORY "${folder}/objects")
+  add_custom_command(
+    OUTPUT "${folder}/libfreestone.so" "${folder}/libfreestone.a"
+    COMMAND ${compiler} ${ARGN} -std=gnu17 -O2 -g -Wall -Wextra -Werror
+            -Wconversion -fPIC -fvisibility=hidden ${library_options} -D_GNU_SOURCE
+            "-DFREESTONE_BUILD_VERSION=\"${PROJECT_VERSION}\"" "-I${PROJECT_SOURCE_DIR}/allocator/include"
+            -c ${library_sources}
+    COMMAND ${CMAKE_COMMAND} -E rm -f "${folder}/libfreestone.a"
+    COMMAND sh -c "ar rcs '${folder}/libfreestone.a' '${folder}'/objects/*.o"
+    COMMAND sh -c "${compiler} -shared -pthread -Wl,-z,now -Wl,-z,relro -o '${folder}/libfreestone.so' '${folder}'/objects/*.o"
+    DEPENDS ${library_sources} ${library_headers}
+    WORKING_DIRECTORY "${folder}/objects"
+    COMMENT "Building libfreestone by ${compiler}"
+    VERBATIM)
+  add_custom_target(test-library-${name} ALL DEPENDS "${folder}/libfreestone.so" "${folder}/libfreestone.a")
+endfunction()
+
+# Builds one program in a flavour of the form toolchain or toolchain-way.
+function(toolchain_program name flavour)
+  string(REGEX MATCH "^[^-]+" toolchain ${flavour})
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/${toolchain}")
+  set(output "${CMAKE_CURRENT_BINARY_DIR}/${flavour}/${name}")
+  file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/${flavour}")
+  set(proof serving.c)
+  set(definitions)
+  if(flavour MATCHES "-preload$")
+    set(libraries)
+    set(definitions -DFREESTONE_TESTS_PRELOAD)
+  elseif(flavour MATCHES "-shared$")
+    set(libraries -Wl,--no-as-needed "${folder}/libfreestone.so" "-Wl,-rpath,${folder}")
+  elseif(flavour MATCHES "-static$")
+    set(libraries "${folder}/libfreestone.a" -static)
+    set(proof serving_static.c)
+  else()
+    set(libraries "${folder}/libfreestone.a")
+  endif()
+  list(TRANSFORM ARGN PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  add_custom_command(
+    OUTPUT "${output}"
+    COMMAND ${${toolchain}_compiler} ${${toolchain}_options} -std=gnu17 -O2 -g ${behaviour_options} ${definitions}
+            -D_GNU_SOURCE "-I${CMAKE_CURRENT_SOURCE_DIR}" "-I${PROJECT_SOURCE_DIR}/allocator/include" -pthread
+            ${ARGN} "${CMAKE_CURRENT_SOURCE_DIR}/${proof}" ${libraries} -o "${output}"
+    DEPENDS ${ARGN} "${CMAKE_CURRENT_SOURCE_DIR}/${proof}" ${library_headers} test-library-${toolchain}
+            "${folder}/libfreestone.so" "${folder}/libfreestone.a"
+    VERBATIM)
+  add_custom_target(test-${name}-${flavour} ALL DEPENDS "${output}")
+  set_property(GLOBAL PROPERTY behaviour_file_${name}_${flavour} "${output}")
+endfunction()
+
+# --- the other compiler ---------------------------------------------------------------------------------------------
+
+if(CMAKE_C_COMPILER_ID STREQUAL "Clang")
+  set(other gcc)
+else()
+  set(other clang)
+endif()
+find_program(${other}_compiler NAMES ${other})
+if(${other}_compiler)
+  set(other_compiler_flavour ${other})
+  list(APPEND toolchain_flavours ${other})
+  toolchain_library(${other} "${${other}_compiler}")
+else()
+  set(other_compiler_flavour)
+  message(STATUS "allocator/tests: the second compiler's flavour is left out, there is no ${other}")
+endif()
+
+# --- musl -----------------------------------------------------------------------------------------------------------
+
+find_program(musl_compiler NAMES musl-gcc)
+if(musl_compiler)
+  # The wrapper hides every header but musl's own, the kernel's among them.
+  set(musl_options -idirafter /usr/include -idirafter "/usr/include/${CMAKE_C_LIBRARY_ARCHITECTURE}")
+  set(musl_flavours musl-preload musl-shared musl-static)
+  set(musl_library "${CMAKE_CURRENT_BINARY_DIR}/musl/libfreestone.so")
+  list(APPEND toolchain_flavours ${musl_flavours})
+  toolchain_library(musl "${musl_compiler}" ${musl_options})
+else()
+  set(musl_flavours)
+  message(STATUS "allocator/tests: the musl flavours are left out, there is no musl-gcc (Debian: musl-tools)")
+endif()

@@ -1,0 +1,129 @@
+/* The shared library as a file: what the dynamic linker demands of a process that loads it.
+ *
+ * It links nothing but libc; it exports the documented surface and nothing else, since every further name may
+ * collide with a program's own; its thread-local block is small enough for the static TLS surplus of a late dlopen
+ * (glibc keeps 512 bytes for libraries that want it); no executable stack, no text relocations. */
+#include <elf.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "expect.h"
+
+static const char *const exported[] = {
+    "malloc", "calloc", "realloc", "reallocarray", "free", "free_sized", "free_aligned_sized", "cfree", "aligned_alloc",
+    "memalign", "posix_memalign", "valloc", "pvalloc", "malloc_usable_size", "malloc_trim", "mallopt", "mallinfo",
+    "mallinfo2", "malloc_info", "malloc_stats",
+};
+
+/* Families of names: ours, C++ operators, and libc's own names for the heap entries. */
+static const char *const exported_prefixes[] = {"freestone_", "_Znw", "_Zna", "_Zdl", "_Zda", "__libc_", "__posix_memalign"};
+
+static const char *const needed_prefixes[] = {"libc.so", "ld-linux", "ld-musl", "libc.musl"};
+
+enum { STATIC_TLS_SURPLUS = 512 };
+
+struct image {
+    const unsigned char *bytes;
+    size_t size;
+    const Elf64_Ehdr *head;
+};
+
+static const void *at(const struct image *image, uint64_t offset, uint64_t length) {
+    EXPECT(offset <= image->size && length <= image->size - offset, "the file is cut short at %zu bytes", image->size);
+    return image->bytes + offset;
+}
+
+static const Elf64_Shdr *section(const struct image *image, uint32_t type) {
+    const Elf64_Shdr *sections =
+        at(image, image->head->e_shoff, (uint64_t)image->head->e_shnum * sizeof(Elf64_Shdr));
+    for (size_t i = 0; i < image->head->e_shnum; i++) {
+        if (sections[i].sh_type == type) {
+            return &sections[i];
+        }
+    }
+    return NULL;
+}
+
+static const char *text_of(const struct image *image, const Elf64_Shdr *from, uint64_t index) {
+    const Elf64_Shdr *sections = at(image, image->head->e_shoff, (uint64_t)image->head->e_shnum * sizeof(Elf64_Shdr));
+    const Elf64_Shdr *strings = &sections[from->sh_link];
+    EXPECT(index < strings->sh_size, "a name lies outside its table");
+    return at(image, strings->sh_offset + index, 1);
+}
+
+static bool is_among(const char *name, const char *const *names, size_t count, bool as_prefix) {
+    for (size_t i = 0; i < count; i++) {
+        if (as_prefix ? strncmp(name, names[i], strlen(names[i])) == 0 : strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_segments(const struct image *image) {
+    const Elf64_Phdr *segments = at(image, image->head->e_phoff, (uint64_t)image->head->e_phnum * sizeof(Elf64_Phdr));
+    for (size_t i = 0; i < image->head->e_phnum; i++) {
+        if (segments[i].p_type == PT_TLS) {
+            EXPECT(segments[i].p_memsz <= STATIC_TLS_SURPLUS, "the thread-local block takes %zu bytes, more than %d",
+                   (size_t)segments[i].p_memsz, STATIC_TLS_SURPLUS);
+        }
+        if (segments[i].p_type == PT_GNU_STACK) {
+            EXPECT((segments[i].p_flags & PF_X) == 0, "it asks for an executable stack");
+        }
+        EXPECT(segments[i].p_type != PT_LOAD || (segments[i].p_flags & (PF_W | PF_X)) != (PF_W | PF_X),
+               "segment %zu is writable and executable", i);
+    }
+}
+
+static void check_dynamic(const struct image *image) {
+    const Elf64_Shdr *dynamic = section(image, SHT_DYNAMIC);
+    EXPECT(dynamic != NULL, "it has no dynamic section");
+    const Elf64_Dyn *entries = at(image, dynamic->sh_offset, dynamic->sh_size);
+    for (size_t i = 0; i < dynamic->sh_size / sizeof *entries; i++) {
+        if (entries[i].d_tag == DT_NEEDED) {
+            const char *name = text_of(image, dynamic, entries[i].d_un.d_val);
+            EXPECT(is_among(name, needed_prefixes, sizeof needed_prefixes / sizeof *needed_prefixes, true),
+                   "it links %s besides libc", name);
+        }
+        EXPECT(entries[i].d_tag != DT_TEXTREL, "it has text relocations");
+    }
+}
+
+static void check_exports(const struct image *image) {
+    const Elf64_Shdr *symbols = section(image, SHT_DYNSYM);
+    EXPECT(symbols != NULL, "it exports nothing");
+    const Elf64_Sym *entries = at(image, symbols->sh_offset, symbols->sh_size);
+    bool identity = false;
+    for (size_t i = 1; i < symbols->sh_size / sizeof *entries; i++) {
+        if (entries[i].st_shndx == SHN_UNDEF) {
+            continue;
+        }
+        const char *name = text_of(image, symbols, entries[i].st_name);
+        identity = identity || strcmp(name, "freestone_identity") == 0;
+        EXPECT(is_among(name, exported, sizeof exported / sizeof *exported, false) ||
+                   is_among(name, exported_prefixes, sizeof exported_prefixes / sizeof *exported_prefixes, true),
+               "it exports %s, which is not part of its surface", name);
+    }
+    EXPECT(identity, "it does not export freestone_identity");
+}
+
+int main(int count, char **arguments) {
+    EXPECT(count == 2, "usage: library_shape LIBRARY");
+    int file = open(arguments[1], O_RDONLY | O_CLOEXEC);
+    EXPECT(file >= 0, "%s cannot be opened", arguments[1]);
+    struct stat facts;
+    EXPECT(fstat(file, &facts) == 0, "%s cannot be examined", arguments[1]);
+    struct image image = {.size = (size_t)facts.st_size};
+    void *bytes = mmap(NULL, image.size, PROT_READ, MAP_PRIVATE, file, 0);
+    EXPECT(bytes != MAP_FAILED, "%s cannot be mapped", arguments[1]);
+    image.bytes = bytes;
+    image.head = at(&image, 0, sizeof *image.head);
+    EXPECT(memcmp(image.head->e_ident, ELFMAG, SELFMAG) == 0 && image.head->e_ident[EI_CLASS] == ELFCLASS64,
+           "%s is not a 64-bit ELF file", arguments[1]);
+    check_segments(&image);
+    check_dynamic(&image);
+    check_exports(&image);
+    return 0;
+}

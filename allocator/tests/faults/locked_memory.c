@@ -1,0 +1,69 @@
+/* mlockall: every page of the process is pinned, present and to come. The heap's reservation must not be brought into
+ * memory by it, pages it wants to drop stay as they are (so calloc has to clear them), and allocation goes on. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "entry.h"
+#include "expect.h"
+#include "pattern.h"
+#include "resident.h"
+#include "serving.h"
+
+enum { BLOCKS = 3000, ROUNDS = 6, WRITABLE_MOST_KIB = 1 << 20, ROOM_KIB = 256 * 1024 };
+
+/* KiB of private writable mappings. Locking brings in all of them: if the heap kept its reservation writable, the
+ * test would take the machine's memory instead of failing, so it looks first. */
+static size_t writable_kib(void) {
+    FILE *maps = fopen("/proc/self/maps", "r");
+    EXPECT(maps != NULL, "/proc/self/maps cannot be opened");
+    char line[512];
+    size_t total = 0;
+    while (fgets(line, sizeof line, maps) != NULL) {
+        unsigned long start = 0;
+        unsigned long end = 0;
+        char rights[5] = "";
+        if (sscanf(line, "%lx-%lx %4s", &start, &end, rights) == 3 && rights[1] == 'w') {
+            total += (end - start) / 1024;
+        }
+    }
+    fclose(maps);
+    return total;
+}
+
+static size_t size_of(size_t b) { return b % 50 == 0 ? 500000 : 1 + b * 13 % 20000; }
+
+static void fill_and_free(void) {
+    static void *blocks[BLOCKS];
+    for (size_t b = 0; b < BLOCKS; b++) {
+        blocks[b] = calloc(1, size_of(b));
+        EXPECT(blocks[b] != NULL, "calloc(%zu) failed with errno %d", size_of(b), errno);
+        size_t dirty = pattern_not_zero(blocks[b], size_of(b));
+        EXPECT(dirty == SIZE_MAX, "calloc(%zu): byte %zu is not zero", size_of(b), dirty);
+        memset(blocks[b], 0xff, malloc_usable_size(blocks[b]));
+    }
+    for (size_t b = 0; b < BLOCKS; b++) {
+        free(blocks[b]);
+    }
+    malloc_trim(0);
+}
+
+int main(void) {
+    require_serving();
+    fill_and_free();
+    EXPECT(writable_kib() < WRITABLE_MOST_KIB, "%zu KiB of the process are writable: locking would bring them in",
+           writable_kib());
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
+        expect_skip("mlockall is not allowed here (errno %d); it takes CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK", errno);
+    }
+    size_t before = resident_kib();
+    for (size_t round = 0; round < ROUNDS; round++) {
+        fill_and_free();
+    }
+    size_t now = resident_kib();
+    EXPECT(now < before + ROOM_KIB, "resident memory grew from %zu to %zu KiB under mlockall", before, now);
+    free(malloc(40 << 20));
+    munlockall();
+    fill_and_free();
+    return 0;
+}

@@ -1,0 +1,13 @@
+/* A large block is freed again after its memory went back to the system. */
+#include "misuse.h"
+
+int main(void) {
+    void *block = unseen(malloc(1 << 20));
+    void *neighbour = unseen(malloc(1 << 20)); /* keeps the span from being joined with what follows */
+    announce("double free: pointer %p, span 1048576 bytes", block);
+    free(block);
+    flush();
+    free(unseen(block));
+    free(neighbour);
+    return unnoticed();
+}

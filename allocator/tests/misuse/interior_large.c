@@ -1,0 +1,10 @@
+/* A pointer into the first slice of a large block. */
+#include "misuse.h"
+
+int main(void) {
+    char *block = unseen(malloc(300000));
+    char *inside = block + 16;
+    announce("interior pointer: pointer %p, span 327680 bytes", (void *)inside);
+    free(unseen(inside));
+    return unnoticed();
+}

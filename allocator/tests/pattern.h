@@ -1,0 +1,63 @@
+/* Bytes that only one block can hold: a stream derived from a block's number, written into it when it is handed out
+ * and checked when it comes back. Two blocks that overlap cannot both keep theirs. */
+#ifndef FREESTONE_TESTS_PATTERN_H
+#define FREESTONE_TESTS_PATTERN_H
+
+#include <stdint.h>
+#include <stddef.h>
+#include <string.h>
+
+/* The next of a sequence of 64-bit values with good low and high bits (Steele, Lea, Flood 2014: splitmix). */
+static inline uint64_t pattern_random(uint64_t *state) {
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* Uniform enough in [0, bound) for tests; `bound` is not 0. */
+static inline size_t pattern_below(uint64_t *state, size_t bound) { return (size_t)(pattern_random(state) % bound); }
+
+/* The eight bytes of block `id` at word `index`. Depends on the place, so that shifted contents are found too. */
+static inline uint64_t pattern_word(uint64_t id, size_t index) {
+    return (id * UINT64_C(0xd6e8feb86659fd93)) ^ ((uint64_t)index * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* Writes the stream of `id` from byte `from` (a multiple of 8) to byte `to`. */
+static inline void pattern_fill(void *block, size_t from, size_t to, uint64_t id) {
+    unsigned char *bytes = (unsigned char *)block;
+    for (size_t at = from; at < to; at += 8) {
+        uint64_t word = pattern_word(id, at / 8);
+        memcpy(bytes + at, &word, to - at < 8 ? to - at : 8);
+    }
+}
+
+/* Offset of the word that differs from the stream of `id` within the first `size` bytes; SIZE_MAX when none does. */
+static inline size_t pattern_mismatch(const void *block, size_t size, uint64_t id) {
+    const unsigned char *bytes = (const unsigned char *)block;
+    for (size_t at = 0; at < size; at += 8) {
+        uint64_t word = pattern_word(id, at / 8);
+        if (memcmp(bytes + at, &word, size - at < 8 ? size - at : 8) != 0) {
+            return at;
+        }
+    }
+    return SIZE_MAX;
+}
+
+/* Offset of the first byte that is not zero; SIZE_MAX when all are. */
+static inline size_t pattern_not_zero(const void *block, size_t size) {
+    const unsigned char *bytes = (const unsigned char *)block;
+    static const unsigned char zeros[4096] = {0};
+    for (size_t at = 0; at < size; at += sizeof zeros) {
+        size_t piece = size - at < sizeof zeros ? size - at : sizeof zeros;
+        if (memcmp(bytes + at, zeros, piece) != 0) {
+            while (bytes[at] == 0) {
+                at++;
+            }
+            return at;
+        }
+    }
+    return SIZE_MAX;
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* What the process holds of real memory, asked of the kernel without touching the heap. */
+#ifndef FREESTONE_TESTS_RESIDENT_H
+#define FREESTONE_TESTS_RESIDENT_H
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "expect.h"
+
+/* Resident set in KiB. */
+static inline size_t resident_kib(void) {
+    char text[128];
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    EXPECT(file >= 0, "/proc/self/statm cannot be opened");
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    EXPECT(length > 0, "/proc/self/statm cannot be read");
+    text[length] = '\0';
+    char *second = strchr(text, ' ');
+    EXPECT(second != NULL, "/proc/self/statm reads '%s'", text);
+    return (size_t)strtoul(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* For every program with a dynamic linker: ask it where the entry points lead. */
+#include "serving.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "entry.h"
+#include "expect.h"
+
+static Dl_info home_of(const char *symbol, const void *address) {
+    Dl_info home;
+    EXPECT(address != NULL, "%s is nowhere to be found: libfreestone is not serving", symbol);
+    EXPECT(dladdr(address, &home) != 0 && home.dli_fname != NULL, "%s lies in no loaded object", symbol);
+    return home;
+}
+
+void require_serving(void) {
+    /* The identity's own address will not do: an executable linked to the library may hold a copy of it. */
+    EXPECT(dlsym(RTLD_DEFAULT, "freestone_identity") != NULL, "no freestone_identity: libfreestone is not serving");
+    Dl_info ours = home_of("freestone_version", (const void *)(uintptr_t)freestone_version);
+    static const char *const served[] = {"malloc", "calloc", "realloc", "free"};
+    for (size_t i = 0; i < sizeof served / sizeof *served; i++) {
+        /* What a library loaded by this program would be bound to; in an executable that holds the archive, the
+         * linker exports these because libc refers to them. */
+        Dl_info home = home_of(served[i], dlsym(RTLD_DEFAULT, served[i]));
+        EXPECT(home.dli_fbase == ours.dli_fbase, "%s is served by %s, not by libfreestone in %s", served[i],
+               home.dli_fname, ours.dli_fname);
+    }
+}
