@@ -121,7 +121,7 @@ def _drifting(random: np.random.Generator, rounds: int) -> NDArray[np.float64]:
 
 NOISES = [_lognormal, _heavy_tailed, _spiked]
 TRUTH = 0.9
-EXPERIMENTS = 1000
+EXPERIMENTS = 600
 
 
 @pytest.mark.parametrize("rounds", [4, 5, 10, 20])
