@@ -72,12 +72,11 @@ class Theme:
             "axisY": {"domain": False, "ticks": False, "grid": False, "labelPadding": 8},
             "axisYQuantitative": {"labelColor": self.faint},
             "title": {"color": self.ink, "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 10},
-            "text": {"color": self.ink, "fontSize": 12},
             "rule": {"color": self.faint},
             "style": {
-                "label": {"fill": self.ink, "fontSize": 12},
-                "faint": {"fill": self.faint, "fontSize": 11},
-                "noise": {"fill": self.faint, "fillOpacity": 0.16},
+                "label": {"color": self.ink, "fontSize": 12},
+                "faint": {"color": self.faint, "fontSize": 12},
+                "noise": {"color": self.faint, "opacity": 0.16},
             },
         }
 
@@ -260,9 +259,9 @@ def series(
     memory, time = Scale.over("memory", [top]), Scale.over("time", [end])
     x = alt.X(
         "at:Q",
-        title=time.unit,
+        title=None,
         scale=alt.Scale(domain=[0, end / time.divisor], nice=False),
-        axis=alt.Axis(grid=False, tickCount=4),
+        axis=alt.Axis(grid=False, tickCount=4, labelExpr=f"datum.value + ' {time.unit}'"),
     )
     y = alt.Y(
         "rss:Q",

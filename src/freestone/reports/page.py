@@ -315,14 +315,6 @@ def _figures(
             _document(figures.trade(experiment, summary, workload)),
             numbers,
         )
-    for key, title in (
-        ("peak_rss_kib", "Peak memory"),
-        ("end_rss_kib", "Memory at the end"),
-        ("minor_faults", "Minor page faults"),
-        ("sys_s", "System time"),
-    ):
-        if measured(key):
-            yield points(key, title)
     chart = figures.noise(summary, workload)
     if chart is not None:
         numbers = _noise_table(summary, workload)
@@ -334,6 +326,14 @@ def _figures(
             _document(chart),
             numbers,
         )
+    for key, title in (
+        ("peak_rss_kib", "Peak memory"),
+        ("end_rss_kib", "Memory at the end"),
+        ("minor_faults", "Minor page faults"),
+        ("sys_s", "System time"),
+    ):
+        if measured(key):
+            yield points(key, title)
 
 
 def _panels(

@@ -8,3 +8,11 @@ for (const drawing of document.querySelectorAll(".drawing")) {
     console.error(error);
   });
 }
+
+// A figure measures its container when the window is resized. The column can change without that, for instance when a
+// scroll bar comes or a print preview goes.
+let width = 0;
+new ResizeObserver(([column]) => {
+  if (width !== 0 && column.contentRect.width !== width) window.dispatchEvent(new Event("resize"));
+  width = column.contentRect.width;
+}).observe(document.querySelector("main"));
