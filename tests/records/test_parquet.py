@@ -1,0 +1,58 @@
+"""The Parquet file holds the same rows under the same names as the lines of JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from freestone.records.parquet import column_types, write_parquet
+from freestone.records.schema import TrialRecord
+from freestone.records.store import PARQUET_FILE, StoreError
+
+
+def test_every_field_of_every_record_is_there(tmp_path: Path, records: list[TrialRecord]) -> None:
+    path = write_parquet(tmp_path, records)
+    table = duckdb.sql(f"SELECT * FROM '{path}'")
+    assert table.columns == list(TrialRecord.model_fields)
+    read = [TrialRecord.model_validate(dict(zip(table.columns, row, strict=True))) for row in table.fetchall()]
+    assert read == records
+
+
+def test_no_records_still_give_the_columns(tmp_path: Path) -> None:
+    table = duckdb.sql(f"SELECT * FROM '{write_parquet(tmp_path, [])}'")
+    assert table.columns == list(TrialRecord.model_fields)
+    assert table.fetchall() == []
+
+
+def test_a_second_writing_replaces_the_first(tmp_path: Path, records: list[TrialRecord]) -> None:
+    write_parquet(tmp_path, records[:1])
+    path = write_parquet(tmp_path, records)
+    assert duckdb.sql(f"SELECT count(*) FROM '{path}'").fetchall() == [(3,)]
+    assert [entry.name for entry in tmp_path.iterdir()] == [PARQUET_FILE]
+
+
+def test_folders_of_different_programs_can_be_queried_together(tmp_path: Path, records: list[TrialRecord]) -> None:
+    """Types come from the schema: a folder without a single counter or series has the same columns."""
+    bare = records[0].model_copy(update={"metrics": None, "output": None})
+    for name, rows in (("one", records), ("it's", [bare])):
+        (tmp_path / name).mkdir()
+        write_parquet(tmp_path / name, rows)
+    paths = ", ".join("'" + str(tmp_path / name / PARQUET_FILE).replace("'", "''") + "'" for name in ("one", "it's"))
+    rows = duckdb.sql(f"SELECT metrics.wall_s, metrics.series[1].rss_kib FROM read_parquet([{paths}])").fetchall()
+    assert sorted(rows, key=str)[0] == (1.5, 900)
+    assert (None, None) in rows
+
+
+def test_every_field_of_the_schema_has_a_type() -> None:
+    types = column_types()
+    assert types["round"] == "BIGINT"
+    assert types["reason"] == "VARCHAR"
+    assert '"counters" MAP(VARCHAR, BIGINT)' in types["metrics"]
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path, records: list[TrialRecord]) -> None:
+    with pytest.raises(StoreError, match=r"cannot write .*trials\.parquet") as caught:
+        write_parquet(tmp_path / "nowhere", records)
+    assert "\n" not in str(caught.value)
