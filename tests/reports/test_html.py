@@ -1,0 +1,272 @@
+"""The page: one file, opened in a browser that has no network."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from freestone.records import store
+from freestone.reports import html
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ARGUMENTS = ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"]
+
+
+@pytest.fixture(scope="module")
+def folder(results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return results.write(tmp_path_factory.mktemp("results") / "one")
+
+
+@pytest.fixture(scope="module")
+def page_file(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return html.write([folder], tmp_path_factory.mktemp("page") / "report.html")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium here: install Debian's package 'chromium' to see the report drawn")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: pip install playwright"
+    )
+    with playwright.sync_playwright() as engine:
+        program = engine.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield program
+        program.close()
+
+
+class Opened:
+    """A page in the browser, with whatever it complained of and whatever it tried to load."""
+
+    def __init__(self, browser, file: Path, *, width: int = 1280, scheme: str = "light") -> None:
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.page = context.new_page()
+        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.route("**/*", self.answer)
+        self.page.goto(file.as_uri())
+        self.page.wait_for_function(
+            "[...document.querySelectorAll('.drawing')].every(d => d.querySelector('svg'))", timeout=60_000
+        )
+
+    def answer(self, route) -> None:
+        if route.request.url.startswith("file:"):
+            route.continue_()
+        else:
+            self.requests.append(route.request.url)
+            route.abort()
+
+
+MARKS = """[...document.querySelectorAll('.drawing')].map(drawing => {
+  const kinds = ['symbol > path', 'rule > line', 'line > path', 'area > path', 'rect > path', 'text > text'];
+  const marks = [...drawing.querySelectorAll(kinds.map(kind => '.mark-' + kind).join(', '))];
+  const box = drawing.querySelector('svg').getBoundingClientRect();
+  const seen = marks.filter(mark => { const b = mark.getBoundingClientRect(); return b.width > 0 || b.height > 0; });
+  const label = drawing.parentElement.getAttribute('aria-label');
+  return {label, width: box.width, height: box.height, marks: seen.length};
+})"""
+
+
+@pytest.fixture(scope="module")
+def opened(browser, page_file: Path) -> Opened:
+    """The page as most people see it; for tests that only look."""
+    return Opened(browser, page_file)
+
+
+def test_every_figure_is_drawn_without_a_network(opened: Opened) -> None:
+    drawn = opened.page.evaluate(MARKS)
+    assert len(drawn) >= 10
+    for figure in drawn:
+        assert figure["label"]
+        assert figure["width"] > 100, figure
+        assert figure["height"] > 50, figure
+        assert figure["marks"] > 0, figure
+    assert opened.complaints == []
+    assert opened.requests == []
+
+
+def test_every_raw_point_is_on_the_page(opened: Opened) -> None:
+    figure = opened.page.locator("figure", has=opened.page.get_by_role("heading", name="Time of every trial"))
+    assert figure.locator("[class*='layer_0_marks'] > path").count() == 4 * 10
+
+
+def test_dark_and_light_differ_and_both_can_be_read(browser, page_file: Path) -> None:
+    look = """() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,
+                     getComputedStyle(document.querySelector('.drawing svg .role-axis-label text')).fill]"""
+    seen = {}
+    for scheme in ("light", "dark"):
+        background, ink, label = Opened(browser, page_file, scheme=scheme).page.evaluate(look)
+        assert contrast(background, ink) > 7
+        assert contrast(background, label) > 4.5
+        seen[scheme] = background
+    assert luminance(seen["light"]) > 0.8
+    assert luminance(seen["dark"]) < 0.05
+
+
+def test_figures_follow_a_change_of_scheme_and_paper_is_light(browser, page_file: Path) -> None:
+    opened = Opened(browser, page_file, scheme="dark")
+    look = "getComputedStyle(document.querySelector('.drawing svg .role-axis-label text')).fill"
+    dark = opened.page.evaluate(look)
+    opened.page.emulate_media(color_scheme="light")
+    light = opened.page.evaluate(look)
+    assert dark != light
+    opened.page.emulate_media(media="print", color_scheme="dark")
+    assert opened.page.evaluate(look) == light
+
+
+@pytest.mark.parametrize("width", [400, 800, 1600])
+def test_the_page_never_scrolls_sideways(browser, page_file: Path, width: int) -> None:
+    opened = Opened(browser, page_file, width=width)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    boxes = opened.page.evaluate(
+        "[...document.querySelectorAll('.drawing svg')].map(s => s.getBoundingClientRect().right)"
+    )
+    assert max(boxes) <= width
+
+
+def test_every_figure_has_words_and_a_table_instead(opened: Opened) -> None:
+    for figure in opened.page.locator("figure").all():
+        assert len(figure.locator("[role=img]").get_attribute("aria-label") or "") > 20
+        assert figure.locator("details table tbody tr").count() >= 4
+
+
+def test_the_page_says_what_it_must(page_file: Path, results) -> None:
+    text = page_file.read_text()
+    experiment = results.experiment
+    assert results.summary.headline in text
+    for configuration in experiment.configurations:
+        assert configuration.allocator.build_id in text
+        assert configuration.allocator.file in text
+    assert "jemalloc INVALID" in text
+    assert "served by /usr/lib/x86_64-linux-gnu/libc.so.6" in text
+    assert "killed by SIGSEGV" in text
+    assert "AMD EPYC 7B13" in text
+    assert "python3 workloads/json_sqlite.py &#39;a b&#39;" in text
+    assert "proved in all 10 trials" in text
+    assert "proved in 0 of 10 trials" in text
+    assert "no difference seen" in text.lower()
+
+
+def test_what_was_not_measured_is_never_a_number(page_file: Path) -> None:
+    text = page_file.read_text()
+    for name in ("jemalloc", "tbb"):
+        rows = re.findall(rf"<tr><t[hd][^>]*>(?:<span[^>]*></span>)?{name}(?:</t[hd]>|, ).*?</tr>", text, re.S)
+        results = [row for row in rows if 'class="absent"' in row]
+        assert len(results) == 1
+        assert not re.search(r">[^<]*\d", results[0])
+    trials = re.findall(r"<tr><td>\d+</td><td>\d+</td><td>(?:jemalloc|tbb)</td>(.*?)</tr>", text)
+    assert len(trials) == 20
+    for row in trials:
+        cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
+        assert set(cells[1:]) == {"–"}
+
+
+def test_the_page_names_no_address_to_load(page_file: Path) -> None:
+    text = page_file.read_text()
+    page_itself = re.sub(r"<script.*?</script>", "", text, flags=re.S)
+    assert not re.search(r"(src|href)\s*=\s*[\"']?(?!#)", page_itself)
+    assert "@import" not in page_itself
+    assert "default-src 'none'" in text
+
+
+def test_machines_are_never_pooled(browser, results, results_maker, tmp_path: Path) -> None:
+    one = results.write(tmp_path / "one")
+    other = results_maker(("json-sqlite", "redis"), seed=3, machine="Neoverse N1").write(tmp_path / "other")
+    opened = Opened(browser, html.write([one, other], tmp_path / "both.html"))
+    assert opened.page.locator("h1").first.inner_text() == "2 experiments on 2 machines"
+    articles = opened.page.locator("article")
+    assert articles.count() == 2
+    assert "Neoverse N1" not in articles.nth(0).inner_text()
+    assert "AMD EPYC" not in articles.nth(1).inner_text()
+    assert articles.nth(1).locator("table.results").count() == 2
+    assert opened.complaints == []
+
+
+def test_text_from_outside_stays_text(browser, results, tmp_path: Path) -> None:
+    evil = "</script><script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
+    cells = [c.model_copy(update={"reason": evil, "note": evil}) for c in results.summary.cells]
+    summary = results.summary.model_copy(update={"headline": evil, "cells": cells})
+    first = results.experiment.workloads[0].model_copy(update={"command": ["sh", "-c", evil]})
+    experiment = results.experiment.model_copy(update={"workloads": [first], "command_line": [evil]})
+    folder = type(results)(experiment, results.records, summary).write(tmp_path / "evil")
+    opened = Opened(browser, html.write([folder], tmp_path / "evil.html"))
+    assert "taken" not in opened.page.title().split("·")[1]
+    assert opened.page.locator("h1").inner_text() == evil
+    assert opened.complaints == []
+
+
+def test_a_workload_named_like_markup_does_not_leave_its_figure(browser, results_maker, tmp_path: Path) -> None:
+    name = "</script><b>json"
+    opened = Opened(browser, html.write([results_maker((name,)).write(tmp_path / "odd")], tmp_path / "odd.html"))
+    assert opened.page.locator("h2").first.inner_text() == name
+    assert opened.complaints == []
+
+
+def test_an_experiment_in_which_nothing_counts_has_a_page(browser, results, tmp_path: Path) -> None:
+    records = [
+        r.model_copy(update={"status": "failed", "reason": "exit status 1", "metrics": None}) for r in results.records
+    ]
+    cells = [
+        c.model_copy(update={"status": "failed", "reason": "exit status 1", "median": {}, "ratio": {}, "trials_ok": 0})
+        for c in results.summary.cells
+    ]
+    summary = results.summary.model_copy(update={"cells": cells, "noise": {}, "headline": "Nothing was measured."})
+    folder = type(results)(results.experiment, records, summary).write(tmp_path / "none")
+    opened = Opened(browser, html.write([folder], tmp_path / "none.html"))
+    assert opened.page.locator(".absent").count() == 6
+    assert opened.complaints == []
+
+
+def test_damaged_records_are_named_and_left_out(results, tmp_path: Path) -> None:
+    folder = results.write(tmp_path / "damaged")
+    with (folder / store.TRIALS_FILE).open("a") as file:
+        file.write('{"half": ')
+    assert "1 damaged, left out" in html.write([folder], tmp_path / "damaged.html").read_text()
+
+
+def test_an_interrupted_experiment_says_how_far_it_came(results, tmp_path: Path) -> None:
+    summary = results.summary.model_copy(update={"rounds_complete": 7})
+    folder = type(results)(results.experiment, results.records, summary).write(tmp_path / "part")
+    assert "7 of 10 rounds are complete" in html.write([folder], tmp_path / "part.html").read_text()
+
+
+def test_a_folder_as_destination_gets_the_usual_name(folder: Path, tmp_path: Path) -> None:
+    assert html.write([folder], tmp_path) == tmp_path / "report.html"
+
+
+def test_what_cannot_be_read_or_written_is_one_line(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(html.ReportError, match="at least one"):
+        html.write([], tmp_path / "x.html")
+    with pytest.raises(store.StoreError, match="does not exist"):
+        html.write([tmp_path / "absent"], tmp_path / "x.html")
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(html.ReportError, match="cannot write") as caught:
+        html.write([folder], blocked / "x.html")
+    assert "\n" not in str(caught.value)
+
+
+def test_figure_data_is_json(page_file: Path) -> None:
+    documents = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page_file.read_text(), re.S)
+    assert len(documents) >= 10
+    for document in documents:
+        assert json.loads(document)["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG contrast ratio of two computed colours, 1 to 21."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: str) -> float:
+    channels = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

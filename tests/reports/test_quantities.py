@@ -1,0 +1,83 @@
+"""Units, digits and words."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freestone.records.schema import Metrics, Ratio
+from freestone.reports import quantities
+from freestone.reports.quantities import BY_KEY, QUANTITIES, Scale
+
+
+def ratio(value: float, *, different: bool = True, width: float = 0.02) -> Ratio:
+    return Ratio(value=value, low=value - width / 2, high=value + width / 2, pairs=10, different=different)
+
+
+def test_every_quantity_is_a_field_of_the_schema() -> None:
+    assert {quantity.key for quantity in QUANTITIES} <= set(Metrics.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "shown"),
+    [
+        ("time", [2.4123, 2.8], ["2.41 s", "2.80 s"]),
+        ("time", [0.412, 0.0123], ["412 ms", "12 ms"]),
+        ("time", [0.00042], ["420 µs"]),
+        ("time", [120.4, 95.0], ["120 s", "95 s"]),
+        ("memory", [182_000, 74_000], ["178 MiB", "72 MiB"]),
+        ("memory", [900], ["900 KiB"]),
+        ("memory", [3 * 1024 * 1024], ["3.00 GiB"]),
+        ("count", [31_200, 48_970], ["31,200", "48,970"]),
+        ("count", [25e6], ["25.0 million"]),
+        ("count", [0], ["0"]),
+        ("time", [0.0], ["0 s"]),
+    ],
+)
+def test_a_column_shares_one_unit_with_three_digits(
+    kind: quantities.Kind, values: list[float], shown: list[str]
+) -> None:
+    scale = Scale.over(kind, values)
+    assert [scale.text(value) for value in values] == shown
+
+
+@given(
+    st.sampled_from(["time", "memory", "count"]),
+    st.lists(st.floats(0, 1e12, allow_nan=False), max_size=8),
+)
+def test_any_values_have_a_scale(kind: quantities.Kind, values: list[float]) -> None:
+    scale = Scale.over(kind, values)
+    for value in values:
+        assert scale.text(value)
+    assert scale.divisor > 0
+
+
+@pytest.mark.parametrize(
+    ("key", "given_ratio", "words"),
+    [
+        ("wall_s", ratio(0.912), "8.8 % faster"),
+        ("wall_s", ratio(1.125), "12 % slower"),
+        ("wall_s", ratio(3.12), "3.1 times as slow"),
+        ("peak_rss_kib", ratio(0.5), "50 % less"),
+        ("peak_rss_kib", ratio(2.5), "2.5 times as much"),
+        ("wall_s", ratio(0.912, different=False), "no difference seen"),
+        ("wall_s", ratio(math.nan), "no difference seen"),
+    ],
+)
+def test_a_ratio_is_said_in_words(key: str, given_ratio: Ratio, words: str) -> None:
+    assert quantities.verdict(BY_KEY[key], given_ratio) == words
+
+
+def test_an_interval_has_the_decimals_its_width_deserves() -> None:
+    assert quantities.interval(Ratio(value=0.91, low=0.9051, high=0.9203, pairs=9, different=True)) == "[0.905, 0.920]"
+    assert quantities.interval(Ratio(value=0.9, low=0.63, high=1.13, pairs=9, different=False)) == "[0.63, 1.13]"
+
+
+def test_a_counter_is_a_quantity_too() -> None:
+    metrics = Metrics(wall_s=1, user_s=1, sys_s=0, counters={"instructions": 5})
+    assert quantities.value_of(metrics, "instructions") == 5
+    assert quantities.value_of(metrics, "peak_rss_kib") is None
+    assert quantities.value_of(metrics, "unheard_of") is None
