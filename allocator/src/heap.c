@@ -202,13 +202,14 @@ static void release_slab(struct heap *heap, uint32_t slab) {
     slab_unmake(slab);
 }
 
-/* Frees a block of this heap into its bitmap. */
-static void give_block(struct heap *heap, void *block) {
-    uint32_t slab = slab_of(block);
+/* Frees blocks of one slab of this heap into its bitmap: top[0], top[-1], ... down to a NULL or another slab's block.
+ * Returns how many. */
+static unsigned give_run(struct heap *heap, void **top) {
+    uint32_t slab = slab_of(*top);
     struct span *span = arena_span(slab);
     struct shelf *shelf = &heap->shelf[span->size_class];
-    slab_give(slab, block);
-    if (span->free_blocks == 1) {
+    unsigned given = slab_give(slab, top);
+    if (span->free_blocks == given) {
         list_slab(shelf, slab);
     }
     if (unlikely(span->free_blocks == span->blocks)) {
@@ -218,6 +219,7 @@ static void give_block(struct heap *heap, void *block) {
             release_slab(heap, slab);
         }
     }
+    return given;
 }
 
 /* -- magazines and depots ------------------------------------------------------------------------------------ */
@@ -246,13 +248,13 @@ static union magazine *take_spare(struct heap *heap) {
 /* Frees all blocks of a magazine of the class into bitmaps. */
 static void flush_blocks(struct heap *heap, unsigned class, void **top) {
     uint32_t expected = heap_tag(heap) | class;
-    for (; *top != NULL; top--) {
+    while (*top != NULL) {
         uint32_t tag;
         if (unlikely(!tag_of(*top, &tag) || tag != expected)) {
             /* It was this slab's when it was freed; since then the slab, with all blocks free, has gone. */
             message_double_free(*top, "size class", class_bytes[class]);
         }
-        give_block(heap, *top);
+        top -= give_run(heap, top);
     }
 }
 
@@ -414,7 +416,8 @@ void heap_give(void **blocks, unsigned count) {
         for (unsigned i = 0; i < count; i++) {
             void *block = blocks[i];
             if (owner_or_die(block) == owner) { /* asked under the lock: its slab cannot go meanwhile */
-                give_block(owner, block);
+                void *one[2] = {NULL, block};
+                (void)give_run(owner, &one[1]);
             } else {
                 blocks[others++] = block;
             }

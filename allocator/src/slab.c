@@ -55,20 +55,33 @@ unsigned slab_take(uint32_t slab, void **blocks, unsigned want) {
     return taken;
 }
 
-void slab_give(uint32_t slab, void *block) {
+unsigned slab_give(uint32_t slab, void **top) {
     struct span *span = arena_span(slab);
+    uint64_t *bitmap = arena_bitmap(slab);
+    uintptr_t start = (uintptr_t)arena_address(slab);
+    size_t bytes = (size_t)span->slices << SLICE_BITS;
     size_t size = class_bytes[span->size_class];
-    size_t offset = (size_t)((char *)block - (char *)arena_address(slab));
-    size_t number = offset * span->reciprocal >> 32;
-    if (unlikely(number * size != offset || number >= span->blocks)) {
-        message_interior_pointer(block, "size class", size);
+    uint64_t reciprocal = span->reciprocal;
+    uint64_t summary = span->summary;
+    unsigned given = 0;
+    for (; *top != NULL; top--, given++) {
+        size_t offset = (uintptr_t)*top - start;
+        if (offset >= bytes) {
+            break; /* the next is another slab's */
+        }
+        size_t number = offset * reciprocal >> 32;
+        if (unlikely(number * size != offset || number >= span->blocks)) {
+            message_interior_pointer(*top, "size class", size);
+        }
+        uint64_t *word = &bitmap[number / 64];
+        uint64_t bit = UINT64_C(1) << (number % 64);
+        if (unlikely((*word & bit) != 0)) {
+            message_double_free(*top, "size class", size);
+        }
+        *word |= bit;
+        summary |= UINT64_C(1) << (number / 64);
     }
-    uint64_t *word = &arena_bitmap(slab)[number / 64];
-    uint64_t bit = UINT64_C(1) << (number % 64);
-    if (unlikely((*word & bit) != 0)) {
-        message_double_free(block, "size class", size);
-    }
-    *word |= bit;
-    span->summary |= UINT64_C(1) << (number / 64);
-    span->free_blocks++;
+    span->summary = summary;
+    span->free_blocks += given;
+    return given;
 }

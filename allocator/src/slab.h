@@ -22,8 +22,9 @@ void slab_unmake(uint32_t slab);
  * Stored so, a stack whose top is the lowest slot hands out ascending addresses. Returns how many. */
 unsigned slab_take(uint32_t slab, void **blocks, unsigned want);
 
-/* Makes a block free. `slab` is slab_of(block). */
-void slab_give(uint32_t slab, void *block);
+/* Makes free the blocks at top[0], top[-1], ... as far as they lie in this slab, at most down to a NULL. Returns how
+ * many: at least 1 when slab_of(top[0]) is the slab. */
+unsigned slab_give(uint32_t slab, void **top);
 
 /* The first slice of the slab that holds the block. The block's tag has been seen to be a slab's. */
 static inline uint32_t slab_of(const void *block) { return arena_span(arena_slice(block))->first; }
