@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
+from hypothesis import settings
 
 from freestone.experiments.schedule import Arm, Slot
 from freestone.records.schema import (
@@ -20,6 +21,11 @@ from freestone.records.schema import (
     TrialRecord,
     Workload,
 )
+
+# Machines that run tests are busy: how long an example takes says nothing.
+settings.register_profile("busy", deadline=None)
+settings.load_profile("busy")
+
 
 MakeExperiment = Callable[..., Experiment]
 MakeRecord = Callable[..., TrialRecord]

@@ -199,23 +199,24 @@ def _measure(folder: Path, experiment: Experiment, *, as_json: bool, with_report
             progress.clear()
     records = store.read_trials(folder).records
     summary = summarise(experiment, records)
-    report_file: Path | None = None
+    _show(summary, folder, as_json=as_json)
     try:
         store.write_summary(folder, summary)
         write_parquet(folder, records)
         if with_report:
-            report_file = _report(folder)
+            report = _report(folder)
+            if not as_json:
+                print(f"Report:  {report}")
     except StoreError as error:
         trouble = trouble or [str(error)]
         status = status or ExitStatus.STORE
-    _show(summary, folder, report_file, as_json=as_json)
     if outcome is Outcome.INTERRUPTED:
         kept = f"{len(records)} finished trial{'' if len(records) == 1 else 's'} kept"
         why = trouble[0] if trouble else "interrupted"
         progress.line(f"{why}; {kept}, go on with: freestone compare --resume {folder}")
         return status or (128 + stop.signal if stop.signal else ExitStatus.INTERRUPTED)
     for line in trouble:
-        progress.line(line)
+        progress.line(f"{line}; every record is kept")
     return status or _verdict(summary)
 
 
@@ -224,26 +225,18 @@ def _report(folder: Path) -> Path:
 
     try:
         return html.write([folder], folder / store.REPORT_FILE)
-    except OSError as error:
-        raise StoreError(
-            f"cannot write {folder / store.REPORT_FILE}: {(error.strerror or str(error)).lower()}"
-        ) from error
+    except html.ReportError as error:
+        raise StoreError(str(error)) from error
 
 
-def _show(summary: Summary, folder: Path, report: Path | None, *, as_json: bool) -> None:
+def _show(summary: Summary, folder: Path, *, as_json: bool) -> None:
     if as_json:
         print(summary.model_dump_json(indent=2))
-        return
-    out = sys.stdout
-    print(
-        table.render(
-            summary, width=terminal.width(), colour=terminal.has_colour(out), ascii_only=terminal.is_ascii(out)
-        ),
-        end="",
-    )
-    print(f"\nRecords: {folder}")
-    if report is not None:
-        print(f"Report:  {report}")
+    else:
+        width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
+        print(table.render(summary, width=width, colour=colour, ascii_only=plain))
+        print(f"Records: {folder}")
+    sys.stdout.flush()
 
 
 def _verdict(summary: Summary) -> ExitStatus:

@@ -29,6 +29,7 @@ class Progress:
         self.live = terminal.has_colour(stream) or (terminal.is_terminal(stream) and not _is_dumb())
         self.ascii = terminal.is_ascii(stream)
         self.drawn = False
+        self.said: set[tuple[str, str | None]] = set()
         self.last_plain = -float("inf")
 
     def __call__(self, event: Event) -> None:
@@ -41,11 +42,13 @@ class Progress:
                 details = [text for text in (left, event.slot.configuration) if text]
                 self._now(f"round {event.slot.round + 1}/{max(event.rounds, event.slot.round + 1)}", details)
             case TrialEnded():
-                if event.record.status != "ok":
-                    record = event.record
+                record = event.record
+                said = (record.status, record.reason)
+                if record.status != "ok" and said not in self.said:
+                    self.said.add(said)
                     self.line(f"{record.configuration}, round {record.round + 1}: {record.status}: {record.reason}")
             case GivenUp():
-                self.line(f"{event.configuration} is not tried any more")
+                pass  # its failures have been named, and the table names them again
             case BudgetSpent():
                 self.line(f"time budget spent after {event.rounds} round{'' if event.rounds == 1 else 's'}")
 

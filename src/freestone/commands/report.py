@@ -49,19 +49,14 @@ def report(
         destination = html.write(list(results), output or _destination(list(results)))
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
-    except OSError as error:
-        where = error.filename or output or "the report"
-        raise Stop(f"cannot write {where}: {(error.strerror or str(error)).lower()}", ExitStatus.STORE) from error
+    except html.ReportError as error:
+        raise Stop(str(error), ExitStatus.STORE) from error
     if json:
         print("[" + ",\n".join(summary.model_dump_json(indent=2) for summary in summaries) + "]")
     else:
-        out = sys.stdout
+        width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
         for folder, summary in zip(results, summaries, strict=True):
-            print(
-                table.render(
-                    summary, width=terminal.width(), colour=terminal.has_colour(out), ascii_only=terminal.is_ascii(out)
-                )
-            )
+            print(table.render(summary, width=width, colour=colour, ascii_only=plain))
             print(f"Records: {folder}\n")
         print(f"Report:  {destination}")
     return ExitStatus.FINE

@@ -125,7 +125,8 @@ class _Sitting:
                 for slot in schedule.missing(experiment, number, self.records):
                     if self.stop():
                         return Outcome.INTERRUPTED
-                    self._take(slot)
+                    if (slot.workload, slot.configuration) not in schedule.given_up(self.records):
+                        self._take(slot)
         except KeyboardInterrupt:
             return Outcome.INTERRUPTED
         return self._end()

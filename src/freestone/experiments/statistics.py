@@ -25,6 +25,10 @@ RESAMPLES: Final = 4000
 FEWEST_PAIRS: Final = 4
 """Below this the bootstrap-t has no finite interval: with three pairs one draw in nine holds a single value thrice."""
 
+WIDEST: Final = 2.0
+"""The interval is at most this many times Student's. One disturbed round among many equal ones (a count of faults, say)
+gives draws without it, which have next to no spread and would make the interval as good as endless."""
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -129,8 +133,22 @@ def _half_width(logs: NDArray[np.float64], seed: int) -> float:
     spreads = draws.std(axis=1, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         sizes = np.where(spreads > 1e-9 * deviation, np.abs(means) / (spreads / math.sqrt(count)), math.inf)
-    reach = float(np.quantile(sizes, CONFIDENCE, method="higher"))
+    reach = min(float(np.quantile(sizes, CONFIDENCE, method="higher")), WIDEST * _student(count - 1))
     return reach * deviation / math.sqrt(count)
+
+
+def _student(freedom: int) -> float:
+    """The size that Student's t stays below 95 times in 100: Cornish and Fisher's expansion, 2 % off at three degrees.
+
+    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5.
+    """
+    z, n = 1.959964, float(freedom)
+    return (
+        z
+        + (z**3 + z) / (4 * n)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * n**3)
+    )
 
 
 @functools.lru_cache(maxsize=8)  # a summary asks for the same draws once for each metric and configuration
