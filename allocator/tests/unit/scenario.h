@@ -1,0 +1,107 @@
+/* The scenarios of a unit program, each in a process of its own: the layers keep their state in static variables, and
+ * a scenario starts from theirs untouched. */
+#ifndef FREESTONE_UNIT_SCENARIO_H
+#define FREESTONE_UNIT_SCENARIO_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "expect.h"
+
+/* Whether a sanitizer is built in: its shadow memory needs more address space than a limit would leave. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SCENARIO_SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SCENARIO_SANITIZED true
+#endif
+#endif
+#ifndef SCENARIO_SANITIZED
+#define SCENARIO_SANITIZED false
+#endif
+
+struct scenario {
+    const char *name;
+    void (*run)(void);
+};
+
+/* Runs `deed` in a child and returns its wait status. What it writes to standard error goes to `output`. */
+static inline int scenario_child(void (*deed)(const void *), const void *argument, char *output, size_t size) {
+    int ends[2];
+    EXPECT(pipe(ends) == 0, "no pipe");
+    pid_t child = fork();
+    EXPECT(child >= 0, "no child");
+    if (child == 0) {
+        const struct rlimit no_core = {0, 0};
+        (void)setrlimit(RLIMIT_CORE, &no_core);
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        deed(argument);
+        _exit(0);
+    }
+    close(ends[1]);
+    size_t length = 0;
+    for (;;) {
+        char scrap[256];
+        char *at = length < size - 1 ? output + length : scrap;
+        ssize_t got = read(ends[0], at, length < size - 1 ? size - 1 - length : sizeof scrap);
+        if (got <= 0) {
+            break;
+        }
+        length += at == scrap ? 0 : (size_t)got;
+    }
+    output[length] = '\0';
+    close(ends[0]);
+    int status = 0;
+    EXPECT(waitpid(child, &status, 0) == child, "the child is gone");
+    return status;
+}
+
+/* Expects `deed` to stop the program by abort(), after exactly the line "freestone: `line`". */
+static inline void scenario_stops(void (*deed)(const void *), const void *argument, const char *line) {
+    char output[1024];
+    char wanted[512];
+    int status = scenario_child(deed, argument, output, sizeof output);
+    snprintf(wanted, sizeof wanted, "freestone: %s\n", line);
+    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "ended with wait status %#x instead of abort: %s",
+           (unsigned)status, output);
+    EXPECT(strcmp(output, wanted) == 0, "said '%s' instead of '%s'", output, wanted);
+}
+
+/* Runs those scenarios whose names are given, all when none is; the first that fails ends the program. */
+static inline int scenario_main(const struct scenario *scenarios, size_t count, int arguments, char **argument) {
+    for (size_t i = 0; i < count; i++) {
+        bool wanted = arguments < 2;
+        for (int a = 1; a < arguments; a++) {
+            wanted = wanted || strcmp(argument[a], scenarios[i].name) == 0;
+        }
+        if (!wanted) {
+            continue;
+        }
+        pid_t child = fork();
+        EXPECT(child >= 0, "no child");
+        if (child == 0) {
+            scenarios[i].run();
+            exit(0); /* and not _exit: a sanitizer reports what it found at exit */
+        }
+        int status = 0;
+        EXPECT(waitpid(child, &status, 0) == child, "the child is gone");
+        EXPECT(status == 0, "scenario %s ended with wait status %#x", scenarios[i].name, (unsigned)status);
+        printf("%s\n", scenarios[i].name);
+        fflush(stdout);
+    }
+    return 0;
+}
+
+#define SCENARIO_MAIN(list) \
+    int main(int arguments, char **argument) { \
+        return scenario_main((list), sizeof(list) / sizeof *(list), arguments, argument); \
+    }
+
+#endif

@@ -1,0 +1,548 @@
+/* The arena against a model: which slices are whose, what they hold, what the figures must say. */
+#include "arena.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "options.h"
+#include "os.h"
+#include "pattern.h"
+#include "resident.h"
+#include "scenario.h"
+#include "street.h"
+
+enum { HELD_MOST = 200, SLICES_MOST = 6000 };
+
+/* The model: spans held, and the content of one word in every slice of each. */
+struct span_held {
+    uint32_t slice, slices;
+    uint64_t id;
+};
+
+struct model {
+    struct span_held held[HELD_MOST];
+    size_t count;
+    uint32_t slices;
+    uint64_t random;
+    uint64_t next_id;
+};
+
+static struct model model;
+
+static uint64_t *word_of(uint32_t slice) {
+    size_t place = (slice * UINT32_C(2654435761)) >> 8 & (SLICE_BYTES - 8);
+    return (uint64_t *)(void *)((char *)arena_address(slice) + place);
+}
+
+static void write_words(const struct span_held *span, uint32_t from) {
+    for (uint32_t i = from; i < span->slices; i++) {
+        *word_of(span->slice + i) = pattern_word(span->id, span->slice + i);
+    }
+}
+
+static void check_words(const struct span_held *span) {
+    for (uint32_t i = 0; i < span->slices; i++) {
+        uint64_t word = *word_of(span->slice + i);
+        EXPECT(word == pattern_word(span->id, span->slice + i), "slice %u of span %u has changed to %#llx",
+               span->slice + i, span->slice, (unsigned long long)word);
+    }
+}
+
+/* Held spans are used, lie apart, and make up all that is used. */
+static void check_model(bool inside) {
+    struct arena_figures figures;
+    arena_figures(&figures);
+    EXPECT(figures.used == (size_t)model.slices << SLICE_BITS, "%zu bytes are used instead of %u slices", figures.used,
+           model.slices);
+    for (size_t i = 0; i < model.count; i++) {
+        const struct span *span = arena_span(model.held[i].slice);
+        EXPECT(span->state == SPAN_USED && span->slices == model.held[i].slices, "span %u is in state %u, %u slices",
+               model.held[i].slice, span->state, span->slices);
+    }
+    street_check(inside);
+}
+
+/* Mostly short, now and then as long as 3000 slices. */
+static uint32_t some_length(uint64_t *random) {
+    switch (pattern_below(random, 8)) {
+    case 0:
+        return 1 + (uint32_t)pattern_below(random, 3000);
+    case 1:
+        return 1 + (uint32_t)pattern_below(random, 200);
+    default:
+        return 1 + (uint32_t)pattern_below(random, 12);
+    }
+}
+
+/* Returns false when the arena had none. */
+static bool take(uint32_t slices, uint32_t alignment) {
+    bool zero = false;
+    uint32_t slice = arena_take(slices, alignment, &zero);
+    if (slice == 0) {
+        return false;
+    }
+    EXPECT(slice % alignment == 0, "slice %u is not aligned to %u", slice, alignment);
+    EXPECT(slice >= street_start() && slice + slices <= street_end(), "span %u lies outside the street", slice);
+    for (uint32_t i = 0; i < slices; i++) {
+        EXPECT(street_tag(slice + i) == TAG_NONE, "slice %u is handed out with tag %#x", slice + i,
+               street_tag(slice + i));
+        EXPECT(!zero || *word_of(slice + i) == 0, "slice %u is said to be zero", slice + i);
+    }
+    struct span_held *held = &model.held[model.count++];
+    *held = (struct span_held){.slice = slice, .slices = slices, .id = ++model.next_id};
+    model.slices += slices;
+    arena_tag(slice, 1, TAG_LARGE);
+    arena_tag(slice + 1, slices - 1, TAG_INSIDE);
+    write_words(held, 0);
+    return true;
+}
+
+static void give(size_t index) {
+    struct span_held held = model.held[index];
+    check_words(&held);
+    arena_give(held.slice);
+    model.slices -= held.slices;
+    model.held[index] = model.held[--model.count];
+}
+
+static void give_all(void) {
+    while (model.count > 0) {
+        give(pattern_below(&model.random, model.count));
+    }
+}
+
+static void extend(size_t index, uint32_t more) {
+    struct span_held *held = &model.held[index];
+    uint32_t next = held->slice + held->slices;
+    bool at_front = next == street_end();
+    bool fits = at_front || (street_is_free(next) && arena_span(next)->slices >= more);
+    bool extended = arena_extend(held->slice, held->slices + more);
+    /* At the front the reservation decides, which the model does not know. */
+    EXPECT(at_front || extended == fits, "span %u by %u slices: %d, what follows fits: %d", held->slice, more, extended,
+           fits);
+    if (extended) {
+        uint32_t from = held->slices;
+        held->slices += more;
+        model.slices += more;
+        for (uint32_t i = from; i < held->slices; i++) {
+            EXPECT(street_tag(held->slice + i) == TAG_NONE, "slice %u is added with tag %#x", held->slice + i,
+                   street_tag(held->slice + i));
+        }
+        arena_tag(next, more, TAG_INSIDE);
+        write_words(held, from);
+    }
+    check_words(held);
+}
+
+static void shorten(size_t index, uint32_t less) {
+    struct span_held *held = &model.held[index];
+    arena_shorten(held->slice, held->slices - less);
+    held->slices -= less;
+    model.slices -= less;
+    check_words(held);
+}
+
+static void step(uint32_t slices_most) {
+    uint64_t *random = &model.random;
+    size_t one = model.count > 0 ? pattern_below(random, model.count) : 0;
+    switch (pattern_below(random, 16)) {
+    case 0 ... 6: {
+        uint32_t slices = some_length(random);
+        if (model.count < HELD_MOST && model.slices + slices <= slices_most) {
+            uint32_t alignment = pattern_below(random, 4) == 0 ? 1u << pattern_below(random, 7) : 1;
+            (void)take(slices, alignment);
+        }
+        break;
+    }
+    case 7 ... 12:
+        if (model.count > 0) {
+            give(one);
+        }
+        break;
+    case 13:
+        if (model.count > 0 && model.slices < slices_most) {
+            extend(one, 1 + (uint32_t)pattern_below(random, 20));
+        }
+        break;
+    case 14:
+        if (model.count > 0 && model.held[one].slices > 1) {
+            shorten(one, 1 + (uint32_t)pattern_below(random, model.held[one].slices - 1));
+        }
+        break;
+    default:
+        if (pattern_below(random, 4) == 0) {
+            (void)arena_purge_all();
+        }
+        break;
+    }
+}
+
+/* With everything given and purged, all that was ever handed out is one clean span. */
+static void check_all_joined(void) {
+    struct arena_figures figures;
+    give_all();
+    check_model(true);
+    (void)arena_purge_all();
+    check_model(true);
+    arena_figures(&figures);
+    EXPECT(figures.used == 0 && figures.dirty == 0, "%zu used, %zu dirty", figures.used, figures.dirty);
+    uint32_t start = street_start();
+    EXPECT(street_end() == start || (arena_span(start)->state == SPAN_CLEAN &&
+                                     arena_span(start)->slices == street_end() - start),
+           "%u slices of %u are joined, in state %u", arena_span(start)->slices, street_end() - start,
+           arena_span(start)->state);
+}
+
+static void run_seeds(uint64_t first, uint64_t seeds, uint32_t slices_most) {
+    for (uint64_t seed = first; seed < first + seeds; seed++) {
+        model.random = seed;
+        option_set(OPTION_RETAIN_MIB, (uint32_t)pattern_below(&model.random, 128));
+        option_set(OPTION_RETAIN_PERCENT, (uint32_t)pattern_below(&model.random, 50));
+        for (int i = 0; i < 100; i++) {
+            step(slices_most);
+            check_model(i % 32 == 0);
+        }
+        if (seed % 8 == 0) {
+            check_all_joined();
+        }
+    }
+    check_all_joined();
+}
+
+/* Ages are up to the clock; the other scenarios decide what is due. */
+static void keep_for_ever(void) { option_set(OPTION_RETAIN_MS, 86400 * 1000); }
+
+static void open_arena(void) {
+    EXPECT(arena_open(), "no reservation");
+    keep_for_ever();
+}
+
+static void against_the_model(void) {
+    open_arena();
+    run_seeds(1, SCENARIO_SANITIZED ? 20 : 200, SLICES_MOST);
+}
+
+static void against_the_model_short_spans(void) {
+    open_arena();
+    run_seeds(5000, SCENARIO_SANITIZED ? 100 : 5000, 150);
+}
+
+static void with_ages_of_a_millisecond(void) {
+    open_arena();
+    option_set(OPTION_RETAIN_MS, 1);
+    run_seeds(9000, SCENARIO_SANITIZED ? 50 : 300, 600);
+}
+
+/* -- memory given back ----------------------------------------------------------------------------------------- */
+
+static size_t dirty_bytes(void) {
+    struct arena_figures figures;
+    arena_figures(&figures);
+    return figures.dirty;
+}
+
+/* Spans of `slices` slices with a used one of a slice behind each, so that they do not join. */
+static void take_apart(uint32_t *slice, size_t count, uint32_t slices) {
+    bool zero;
+    for (size_t i = 0; i < count; i++) {
+        slice[i] = arena_take(slices, 1, &zero);
+        EXPECT(slice[i] != 0 && arena_take(1, 1, &zero) != 0, "no memory");
+        memset(arena_address(slice[i]), 1, (size_t)slices << SLICE_BITS);
+    }
+}
+
+static void budget_is_kept(void) {
+    enum { COUNT = 64, SLICES = 16 };
+    uint32_t slice[COUNT];
+    open_arena();
+    option_set(OPTION_RETAIN_MIB, 8);
+    option_set(OPTION_RETAIN_PERCENT, 10);
+    take_apart(slice, COUNT, SLICES);
+    for (size_t i = 0; i < COUNT; i++) {
+        arena_give(slice[i]);
+        struct arena_figures figures;
+        arena_figures(&figures);
+        size_t budget = ((size_t)8 << 20) + figures.used / 10;
+        EXPECT(figures.dirty <= budget, "%zu dirty of a budget of %zu", figures.dirty, budget);
+        /* ... and not purged further than needed: one span more would have been too much */
+        EXPECT(figures.dirty == (i + 1) * SLICES * SLICE_BYTES || figures.dirty + SLICES * SLICE_BYTES > budget,
+               "%zu dirty, the budget of %zu had room", figures.dirty, budget);
+        EXPECT(figures.dirty + figures.purged == (i + 1) * SLICES * SLICE_BYTES, "%zu dirty, %llu purged", figures.dirty,
+               (unsigned long long)figures.purged);
+    }
+    /* The oldest went first. */
+    bool dirty = false;
+    for (size_t i = 0; i < COUNT; i++) {
+        dirty = dirty || arena_span(slice[i])->state == SPAN_DIRTY;
+        EXPECT(!dirty || arena_span(slice[i])->state == SPAN_DIRTY, "span %zu went before an older one", i);
+        EXPECT(dirty || *(char *)arena_address(slice[i]) == 0, "span %zu is clean and holds data", i);
+    }
+    street_check(true);
+}
+
+static void age_is_kept(void) {
+    uint32_t slice[8];
+    open_arena();
+    take_apart(slice, 8, 4);
+    for (size_t i = 0; i < 8; i++) {
+        arena_give(slice[i]);
+    }
+    arena_age();
+    EXPECT(dirty_bytes() == 32 * SLICE_BYTES, "%zu dirty bytes are left of those kept for a day", dirty_bytes());
+    option_set(OPTION_RETAIN_MS, 20);
+    usleep(60 * 1000); /* at least: the clock's grain is some milliseconds */
+    arena_age();
+    EXPECT(dirty_bytes() == 0, "%zu bytes are dirty after three times their age", dirty_bytes());
+    street_check(true);
+}
+
+static void purged_memory_leaves(void) {
+    enum { SLICES = 1024 }; /* 64 MiB */
+    bool zero;
+    open_arena();
+    option_set(OPTION_RETAIN_MIB, 4096);
+    uint32_t slice = arena_take(SLICES, 1, &zero);
+    EXPECT(slice != 0 && zero, "no fresh memory");
+    size_t before = resident_kib();
+    memset(arena_address(slice), 1, (size_t)SLICES << SLICE_BITS);
+    size_t full = resident_kib();
+    arena_give(slice);
+    EXPECT(full > before + 60 * 1024 && resident_kib() > before + 60 * 1024, "%zu, %zu, %zu KiB", before, full,
+           resident_kib());
+    EXPECT(arena_purge_all() == (size_t)SLICES << SLICE_BITS, "not all was given back");
+    EXPECT(resident_kib() < before + 4 * 1024, "%zu KiB before, %zu after", before, resident_kib());
+    uint32_t again = arena_take(SLICES, 1, &zero);
+    EXPECT(again == slice && zero, "span %u instead of %u, zero: %d", again, slice, zero);
+    EXPECT(pattern_not_zero(arena_address(again), (size_t)SLICES << SLICE_BITS) == SIZE_MAX, "it is not zero");
+}
+
+/* Dirty memory is used again before anything else, the best fit of it. */
+static void best_fit_of_the_dirty(void) {
+    uint32_t slice[4];
+    bool zero;
+    open_arena();
+    take_apart(&slice[0], 1, 9);
+    take_apart(&slice[1], 1, 5);
+    take_apart(&slice[2], 1, 7);
+    take_apart(&slice[3], 1, 5);
+    arena_give(slice[0]);
+    arena_give(slice[2]);
+    arena_give(slice[1]);
+    EXPECT(arena_take(6, 1, &zero) == slice[2] && !zero, "6 slices are not taken from 7");
+    EXPECT(arena_take(5, 1, &zero) == slice[1] && !zero, "5 slices are not taken from 5");
+    EXPECT(arena_take(8, 1, &zero) == slice[0] && !zero, "8 slices are not taken from 9");
+    arena_give(slice[3]);
+    EXPECT(arena_purge_all() == (5 + 1 + 1) * SLICE_BYTES, "not the rests, but something else was purged");
+    EXPECT(arena_take(5, 1, &zero) == slice[3] && zero, "5 clean slices are not taken before fresh ones");
+    street_check(true);
+}
+
+/* What the kernel will not take back (locked memory) stays dirty, keeps nobody in a loop, and is used again. */
+static void locked_memory_stays(void) {
+    uint32_t slice[3];
+    bool zero;
+    open_arena();
+    take_apart(slice, 3, 2);
+    if (mlock(arena_address(slice[0]), 2 * SLICE_BYTES) != 0) {
+        return; /* an ordinary user without the right to */
+    }
+    for (size_t i = 0; i < 3; i++) {
+        arena_give(slice[i]);
+    }
+    option_set(OPTION_RETAIN_MIB, 0);
+    option_set(OPTION_RETAIN_PERCENT, 0);
+    for (int i = 0; i < 8; i++) {
+        (void)arena_purge_all();
+    }
+    EXPECT(arena_span(slice[0])->state == SPAN_DIRTY, "locked memory is in state %u", arena_span(slice[0])->state);
+    EXPECT(arena_span(slice[1])->state == SPAN_CLEAN && arena_span(slice[2])->state == SPAN_CLEAN,
+           "one locked span keeps the others dirty: states %u and %u", arena_span(slice[1])->state,
+           arena_span(slice[2])->state);
+    EXPECT(arena_take(2, 1, &zero) == slice[0] && !zero, "the locked span is not used again");
+    EXPECT(*(char *)arena_address(slice[0]) == 1, "the locked span has lost its content");
+    street_check(true);
+}
+
+/* -- little room ----------------------------------------------------------------------------------------------- */
+
+static size_t address_space_in_use(void) {
+    char text[128];
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    EXPECT(length > 0, "/proc/self/statm cannot be read");
+    close(file);
+    text[length] = '\0';
+    return (size_t)strtoul(text, NULL, 10) * os_page_bytes();
+}
+
+static void leave_room(size_t bytes) {
+    struct rlimit limit = {address_space_in_use() + bytes, RLIM_INFINITY};
+    EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "no limit can be set");
+}
+
+/* Takes until there is no more; gives it all back; finds as much again. */
+static void exhaust_and_recover(void) {
+    struct arena_figures figures;
+    arena_figures(&figures);
+    size_t all = 0;
+    for (int round = 0; round < 4; round++) {
+        static const uint32_t lengths[] = {64, 16, 4, 1};
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            while (model.count < HELD_MOST && take(lengths[i], 1)) {
+            }
+        }
+        EXPECT(model.count < HELD_MOST, "the model is too small for %zu bytes", figures.reserved);
+        check_model(true);
+        all = round == 0 ? model.slices : all;
+        EXPECT(model.slices == all, "%u slices in round %d, %zu before", model.slices, round, all);
+        EXPECT((size_t)model.slices << SLICE_BITS <= figures.reserved, "more than was reserved");
+        /* Every second one back: nothing joins, so only what fits a gap can be had. */
+        for (size_t i = 0; i < model.count; i += 2) {
+            give(i);
+        }
+        check_model(true);
+        check_all_joined();
+    }
+    EXPECT(all > 0, "nothing at all");
+}
+
+static void in_little_room(const void *room) {
+    leave_room(*(const size_t *)room);
+    EXPECT(arena_open(), "no reservation in %zu bytes", *(const size_t *)room);
+    keep_for_ever();
+    struct arena_figures figures;
+    arena_figures(&figures);
+    EXPECT(figures.reserved <= *(const size_t *)room && figures.reserved >= *(const size_t *)room / 4,
+           "%zu reserved of %zu", figures.reserved, *(const size_t *)room);
+    exhaust_and_recover();
+    run_seeds(20000, 100, (uint32_t)(figures.reserved >> SLICE_BITS));
+}
+
+static void steps_down_where_room_is_little(void) {
+    if (SCENARIO_SANITIZED) {
+        return;
+    }
+    for (size_t room = (size_t)2 << 20; room <= (size_t)256 << 20; room = room * 3 / 2) {
+        char output[1024];
+        int status = scenario_child(in_little_room, &room, output, sizeof output);
+        EXPECT(status == 0, "in %zu bytes: wait status %#x: %s", room, (unsigned)status, output);
+    }
+}
+
+/* A limit that falls later: commits fail, and nothing else does. */
+static void survives_refused_commits(void) {
+    if (SCENARIO_SANITIZED) {
+        return;
+    }
+    open_arena();
+    EXPECT(take(10, 1), "no memory");
+    struct rlimit limit = {(size_t)16 << 20, RLIM_INFINITY};
+    EXPECT(setrlimit(RLIMIT_DATA, &limit) == 0, "no limit can be set");
+    static const uint32_t lengths[] = {64, 16, 4, 1}; /* what was committed before the limit fell is usable still */
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        while (model.count < HELD_MOST && take(lengths[i], 1)) {
+        }
+    }
+    EXPECT(model.count < HELD_MOST, "the limit does not bite");
+    check_model(true);
+    EXPECT(!take(5000, 1), "5000 slices more within the limit");
+    run_seeds(30000, 50, model.slices);
+    limit.rlim_cur = RLIM_INFINITY;
+    EXPECT(setrlimit(RLIMIT_DATA, &limit) == 0, "no limit can be lifted");
+    EXPECT(take(5000, 1), "the arena has not recovered");
+    check_all_joined();
+}
+
+/* -- asked about misuse ---------------------------------------------------------------------------------------- */
+
+static void knows_what_was_freed(void) {
+    uint32_t slice[2];
+    size_t bytes;
+    open_arena();
+    take_apart(slice, 2, 3);
+    char *start = arena_address(slice[0]);
+    EXPECT(!arena_was_freed(start, &bytes), "a used span was freed");
+    arena_give(slice[0]);
+    for (size_t at = 0; at < 3 * SLICE_BYTES; at += 4097) {
+        EXPECT(arena_was_freed(start + at, &bytes) && bytes == 3 * SLICE_BYTES, "byte %zu: %zu bytes", at, bytes);
+    }
+    EXPECT(!arena_was_freed(start + 3 * SLICE_BYTES, &bytes), "what follows was freed");
+    (void)arena_purge_all();
+    EXPECT(arena_was_freed(start + 5, &bytes) && bytes == 3 * SLICE_BYTES, "purged: %zu bytes", bytes);
+    EXPECT(!arena_was_freed((char *)window.base + 100, &bytes), "the bookkeeping was freed");
+}
+
+/* -- many threads ---------------------------------------------------------------------------------------------- */
+
+static void *run_thread(void *argument) {
+    enum { HELD = 12 };
+    struct span_held held[HELD] = {{0}};
+    uint64_t random = (uint64_t)(uintptr_t)argument;
+    for (uint64_t round = 0; round < (SCENARIO_SANITIZED ? 3000 : 20000); round++) {
+        struct span_held *one = &held[pattern_below(&random, HELD)];
+        bool zero = false;
+        if (one->slices != 0) {
+            check_words(one);
+            if (pattern_below(&random, 4) == 0 && one->slices > 1) {
+                arena_shorten(one->slice, --one->slices);
+            } else if (pattern_below(&random, 4) == 0 && arena_extend(one->slice, one->slices + 1)) {
+                write_words(one, one->slices++);
+            } else {
+                arena_give(one->slice);
+                one->slices = 0;
+            }
+        } else {
+            one->slices = 1 + (uint32_t)pattern_below(&random, 20);
+            one->slice = arena_take(one->slices, 1u << pattern_below(&random, 3), &zero);
+            EXPECT(one->slice != 0, "no memory");
+            one->id = (uint64_t)(uintptr_t)argument << 32 | round;
+            for (uint32_t i = 0; i < one->slices; i++) {
+                EXPECT(!zero || *word_of(one->slice + i) == 0, "slice %u is said to be zero", one->slice + i);
+            }
+            write_words(one, 0);
+        }
+        if (pattern_below(&random, 64) == 0) {
+            (void)arena_purge_all();
+        }
+        arena_age();
+    }
+    for (size_t i = 0; i < HELD; i++) {
+        if (held[i].slices != 0) {
+            check_words(&held[i]);
+            arena_give(held[i].slice);
+        }
+    }
+    return NULL;
+}
+
+static void with_many_threads(void) {
+    enum { THREADS = 8 };
+    pthread_t thread[THREADS];
+    open_arena();
+    option_set(OPTION_RETAIN_MIB, 4);
+    option_set(OPTION_RETAIN_MS, 5);
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        EXPECT(pthread_create(&thread[i], NULL, run_thread, (void *)(i + 1)) == 0, "no thread");
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    check_all_joined();
+}
+
+static const struct scenario scenarios[] = {
+    {"against_the_model", against_the_model},
+    {"against_the_model_short_spans", against_the_model_short_spans},
+    {"with_ages_of_a_millisecond", with_ages_of_a_millisecond},
+    {"budget_is_kept", budget_is_kept},
+    {"age_is_kept", age_is_kept},
+    {"purged_memory_leaves", purged_memory_leaves},
+    {"best_fit_of_the_dirty", best_fit_of_the_dirty},
+    {"locked_memory_stays", locked_memory_stays},
+    {"steps_down_where_room_is_little", steps_down_where_room_is_little},
+    {"survives_refused_commits", survives_refused_commits},
+    {"knows_what_was_freed", knows_what_was_freed},
+    {"with_many_threads", with_many_threads},
+};
+
+SCENARIO_MAIN(scenarios)

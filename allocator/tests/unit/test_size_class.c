@@ -1,0 +1,112 @@
+/* The size classes: every table derived again from its rule, every size and every offset tried. */
+#include "size_class.h"
+
+#include "expect.h"
+
+static void check_sizes(void) {
+    unsigned class = 0;
+    uint32_t size = 0;
+    while (size < 128) {
+        size += 16;
+        EXPECT(class < CLASS_COUNT && class_bytes[class] == size, "class %u is not %u bytes", class, size);
+        class++;
+    }
+    for (uint32_t doubling = 128; doubling < CLASS_LARGEST; doubling *= 2) {
+        for (unsigned quarter = 1; quarter <= 4; quarter++) {
+            size = doubling + doubling / 4 * quarter;
+            EXPECT(class < CLASS_COUNT && class_bytes[class] == size, "class %u is not %u bytes", class, size);
+            class++;
+        }
+    }
+    EXPECT(class == CLASS_COUNT && size == CLASS_LARGEST, "%u classes to %u bytes", class, size);
+}
+
+/* Every size has the smallest class that holds it; so classes rise with sizes. */
+static void check_class_of(void) {
+    unsigned wanted = 0;
+    for (size_t size = 1; size <= CLASS_LARGEST; size++) {
+        while (class_bytes[wanted] < size) {
+            wanted++;
+        }
+        EXPECT(class_of(size) == wanted, "%zu bytes: class %u instead of %u", size, class_of(size), wanted);
+    }
+}
+
+/* The rounding the header claims: worst and mean. */
+static void check_waste(void) {
+    double sum = 0;
+    for (size_t size = 1; size <= CLASS_LARGEST; size++) {
+        double bytes = class_bytes[class_of(size)];
+        double waste = (bytes - (double)size) / (double)size;
+        EXPECT(size <= 128 || waste < 0.25, "%zu bytes get %.0f", size, bytes);
+        sum += (bytes - (double)size) / bytes;
+    }
+    EXPECT(sum / CLASS_LARGEST < 0.08, "on average %.3f of a block is unused", sum / CLASS_LARGEST);
+}
+
+static void check_slices(void) {
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        uint32_t slices = 0;
+        uint32_t blocks, waste;
+        do {
+            slices++;
+            blocks = slices * SLICE_BYTES / class_bytes[class];
+            waste = slices * SLICE_BYTES - blocks * class_bytes[class];
+        } while (blocks < 4 || waste * 16 > slices * SLICE_BYTES);
+        EXPECT(class_slices[class] == slices, "class %u: %u slices instead of %u", class, class_slices[class], slices);
+        EXPECT(class_blocks(class) == blocks, "class %u: %u blocks instead of %u", class, class_blocks(class), blocks);
+        EXPECT(blocks >= 4 && blocks <= 4096, "class %u: %u blocks, the summary has 64 words of 64", class, blocks);
+    }
+}
+
+/* Of every byte of every slab: the product names a block, and that block starts there exactly when the offset is a
+ * multiple of the size. */
+static void check_reciprocals(void) {
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        uint64_t size = class_bytes[class];
+        uint64_t reciprocal = class_reciprocal(class);
+        EXPECT(reciprocal <= UINT32_MAX, "class %u: %#llx does not fit a slab's descriptor", class,
+               (unsigned long long)reciprocal);
+        uint64_t number = 0, within = 0;
+        for (uint64_t offset = 0; offset < (uint64_t)class_slices[class] * SLICE_BYTES; offset++) {
+            uint64_t named = offset * reciprocal >> 32;
+            if (within == 0) {
+                EXPECT(named == number, "class %u, offset %llu: block %llu instead of %llu", class,
+                       (unsigned long long)offset, (unsigned long long)named, (unsigned long long)number);
+            } else {
+                EXPECT(named * size != offset, "class %u, offset %llu passes for a block's start", class,
+                       (unsigned long long)offset);
+            }
+            if (++within == size) {
+                within = 0;
+                number++;
+            }
+        }
+    }
+}
+
+/* An aligned block comes from the first class from its size on whose blocks are multiples of the alignment. */
+static void check_aligned_classes(void) {
+    for (size_t alignment = 1; alignment <= SLICE_BYTES; alignment *= 2) {
+        for (size_t size = 1; size <= CLASS_LARGEST; size += size < 4096 ? 1 : 509) {
+            unsigned class = class_of(size > alignment ? size : alignment);
+            unsigned steps = 0;
+            while (class < CLASS_COUNT && class_bytes[class] % alignment != 0) {
+                class++;
+                steps++;
+            }
+            EXPECT(class < CLASS_COUNT && steps <= 3, "%zu bytes at %zu: no class within %u steps", size, alignment,
+                   steps);
+        }
+    }
+}
+
+int main(void) {
+    check_sizes();
+    check_class_of();
+    check_waste();
+    check_slices();
+    check_reciprocals();
+    check_aligned_classes();
+    return 0;
+}
