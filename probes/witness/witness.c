@@ -31,6 +31,7 @@ static uintptr_t provider; /* the address malloc is bound to */
 static int first_pid;      /* of the process that ran the constructor; 0: not active */
 static uint64_t first_ns;
 static int living_pid; /* of this process: a fork's differs from first_pid */
+static bool orphaned;  /* a fork of a process with several threads: a lock may have been held by one that is gone */
 
 /* "FOLDER/PID-NANOSECONDS" */
 static void name_file(char *path, size_t size, int pid, uint64_t now) {
@@ -113,7 +114,9 @@ static void report_exit(int pid) {
     report_word(&report, "resident");
     report_number(&report, image_resident_kib());
     report_line(&report);
-    objects_report_strays(&report, provider);
+    /* The dynamic linker's list of objects has a lock of its own, which fork does not reset. */
+    if (!orphaned)
+        objects_report_strays(&report, provider);
     report_word(&report, "end");
     report_line(&report);
     report_send(&report, forked ? path : start_file, forked);
@@ -130,7 +133,17 @@ static void take_leave(void) {
     errno = saved;
 }
 
-static void note_fork(void) { living_pid = image_pid(); }
+/* glibc's word on whether there was ever a second thread; absent elsewhere, which counts as yes. */
+extern __attribute__((weak)) char __libc_single_threaded;
+
+static void before_fork(void) {
+    if (&__libc_single_threaded == NULL || !__libc_single_threaded)
+        orphaned = true;
+}
+
+static void after_fork_in_parent(void) { orphaned = living_pid != first_pid && orphaned; }
+
+static void after_fork_in_child(void) { living_pid = image_pid(); }
 
 __attribute__((constructor)) static void witness_start(void) {
     const int saved = errno;
@@ -142,7 +155,7 @@ __attribute__((constructor)) static void witness_start(void) {
     first_ns = image_now();
     name_file(start_file, sizeof start_file, first_pid, first_ns);
     report_start();
-    pthread_atfork(NULL, NULL, note_fork);
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     at_quick_exit(take_leave);
     errno = saved;
 }

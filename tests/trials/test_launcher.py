@@ -252,7 +252,7 @@ def test_traps_are_counted_apart_from_populated_pages(run, compile_c):
 
 
 def test_counters_the_machine_lacks_are_absent(run):
-    counted = {name for name in run("true").counters}
+    counted = set(run("true").counters)
     assert counted <= set(permissions().counters)
 
 
@@ -383,19 +383,19 @@ def test_a_wrong_command_line_is_named(words, complaint):
     assert done.stderr.splitlines()[0] == f"freestone-launch: {complaint}"
 
 
-def test_a_result_that_cannot_be_written_is_one_line(run, tmp_path):
-    with pytest.raises(LauncherBroken, match="cannot write the result .*No such file or directory"):
-        request = LaunchRequest(["true"], tmp_path / "no" / "result", tmp_path / "out", tmp_path / "err")
+def test_a_result_that_cannot_be_written_is_one_line(tmp_path):
+    request = LaunchRequest(["true"], tmp_path / "no" / "result", tmp_path / "out", tmp_path / "err")
+    with pytest.raises(LauncherBroken, match=r"cannot write the result .*No such file or directory"):
         launch(request)
 
 
 def test_names_that_are_not_text_survive(run, tmp_path, compile_c):
-    name = os.fsdecode(b"caf\xe9 \"quoted\"\\\n\xc3\xa9")
+    name = os.fsdecode(b'caf\xe9 "quoted"\\\n\xc3\xa9')
     program = compile_c("#include <unistd.h>\nint main(void) { if (fork() == 0) for (;;) pause(); return 0; }")
     strange = tmp_path / name
     program.rename(strange)
     reading = run(strange)
-    assert reading.survivors[0].program == f"{tmp_path}/caf\\xe9 \"quoted\"\\\n\xe9"
+    assert reading.survivors[0].program == f'{tmp_path}/caf\\xe9 "quoted"\\\n\xe9'
     json.dumps(reading.model_dump()).encode("utf-8")
 
 
