@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr std::size_t sizes[] = {0, 1, 16, 24, 128, 129, 1000, 4096, 65536, 262144, 262145, 1 << 20, 40 << 20};
+constexpr std::size_t sizes[] = {0, 1, 16, 24, 128, 129, 1000, 4096, 65536, 262144, 262145, 1 << 20};
 constexpr std::size_t alignments[] = {32, 64, 4096, 65536, 1 << 20};
 
 using Allocate = void *(*)(std::size_t);

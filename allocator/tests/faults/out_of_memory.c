@@ -50,15 +50,13 @@ static void release(struct block **all, size_t count) {
     EXPECT(count == 0, "%zu blocks are missing", count);
 }
 
-static void failing_realloc(size_t limit) {
-    unsigned char *block = malloc(100000);
-    EXPECT(block != NULL, "malloc(100000) failed");
+/* `block` is of 100000 bytes, taken while there was memory. */
+static void failing_realloc(unsigned char *block, size_t limit) {
     pattern_fill(block, 0, 100000, 1);
     errno = 0;
     EXPECT(unseen(realloc(block, limit)) == NULL, "realloc to the whole limit gave a block");
     EXPECT(errno == ENOMEM, "realloc failed with errno %d", errno);
     EXPECT(pattern_mismatch(block, 100000, 1) == SIZE_MAX, "realloc failed and changed the block");
-    free(block);
 }
 
 static void *in_thread(void *unused) {
@@ -88,6 +86,8 @@ int main(int count, char **arguments) {
     EXPECT(count == 2, "usage: out_of_memory LIMIT-BYTES");
     size_t limit = strtoul(arguments[1], NULL, 10);
     room_for_others();
+    void *early = malloc(100000);
+    EXPECT(early != NULL, "malloc(100000) failed");
     static const size_t sizes[] = {100, 5000, 100000, 1 << 20, 3 << 20, 32};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct block *all = NULL;
@@ -100,7 +100,7 @@ int main(int count, char **arguments) {
         if (none != NULL) {
             free(none);
         }
-        failing_realloc(limit);
+        failing_realloc(early, limit);
         release(&all, first);
         size_t second = exhaust(sizes[i], limit, &all);
         EXPECT(second >= first - first / 10, "%zu blocks of %zu bytes were served at first, %zu after they were freed",
@@ -108,6 +108,6 @@ int main(int count, char **arguments) {
         release(&all, second);
         malloc_trim(0);
     }
-    room_for_others();
+    free(early);
     return 0;
 }

@@ -17,7 +17,8 @@ static void *next(const char *name) {
 }
 
 void *malloc(size_t size) {
-    static __thread int searching;
+    /* volatile: dlsym is declared never to call back into this file, which is just what it does here. */
+    static __thread volatile int searching;
     static void *(*real)(size_t);
     if (real == NULL) {
         if (searching != 0) {

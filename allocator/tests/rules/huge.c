@@ -8,9 +8,12 @@
 
 static const size_t mebibyte = 1 << 20;
 
-/* One word per mebibyte and the last one: enough to see that pages moved to where they belong. */
+/* One word per mebibyte, of those that end beyond `from`: enough to see that pages moved to where they belong. */
 static void mark(unsigned char *block, size_t from, size_t to) {
-    for (size_t at = (from + mebibyte - 1) / mebibyte * mebibyte; at + 8 <= to; at += mebibyte) {
+    for (size_t at = 0; at + 8 <= to; at += mebibyte) {
+        if (at + 8 <= from) {
+            continue;
+        }
         uint64_t word = pattern_word(3, at);
         memcpy(block + at, &word, 8);
     }
