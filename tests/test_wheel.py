@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -25,11 +26,16 @@ def installed(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder / "site"
 
 
-def run_python(installed: Path, directory: Path, code: str) -> str:
+def run(installed: Path, directory: Path, *arguments: str) -> str:
+    """What Python prints that sees the installed wheel and its dependencies, and nothing of this working tree.
+
+    ``-S`` keeps the .pth files unread by which a development environment finds the tree first.
+    """
+    search = os.pathsep.join([str(installed), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
     finished = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-S", *arguments],
         cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(installed)},
+        env={**os.environ, "PYTHONPATH": search},
         capture_output=True,
         text=True,
         check=True,
@@ -39,7 +45,7 @@ def run_python(installed: Path, directory: Path, code: str) -> str:
 
 @pytest.mark.parametrize("part", NATIVE_PARTS)
 def test_native_parts_are_in_the_wheel(installed: Path, tmp_path: Path, part: str) -> None:
-    found = run_python(installed, tmp_path, f"from freestone import native; print(native.path({part!r}))")
+    found = run(installed, tmp_path, "-c", f"from freestone import native; print(native.path({part!r}))")
     assert Path(found).is_relative_to(installed)
 
 
@@ -48,18 +54,10 @@ def test_the_launcher_keeps_its_executable_bit(installed: Path) -> None:
 
 
 def test_the_command_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
-    finished = subprocess.run(
-        [sys.executable, str(installed / "bin" / "freestone"), "--version"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(installed)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    version = run_python(installed, tmp_path, "import freestone; print(freestone.__version__)")
-    assert version in finished.stdout
+    version = run(installed, tmp_path, "-c", "import freestone; print(freestone.__version__)")
+    assert version in run(installed, tmp_path, str(installed / "bin" / "freestone"), "--version")
 
 
 def test_the_catalogue_travels_with_the_package(installed: Path, tmp_path: Path) -> None:
     code = "from freestone import allocators; print(*[each.name for each in allocators.discover()])"
-    assert "freestone" in run_python(installed, tmp_path, code).split()
+    assert "freestone" in run(installed, tmp_path, "-c", code).split()
