@@ -159,6 +159,7 @@ def _trial(
         major_faults=0,
         voluntary_switches=source.randint(2, 6),
         involuntary_switches=source.randint(20, 60),
+        counters={"page-faults": int(faults * 0.97)},
         series=list(_series(wall, peak, end, source)),
     )
     status, reason = "ok", None

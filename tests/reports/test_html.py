@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from collections.abc import Iterator
@@ -221,6 +222,23 @@ def test_an_experiment_in_which_nothing_counts_has_a_page(browser, results, tmp_
     folder = type(results)(results.experiment, records, summary).write(tmp_path / "none")
     opened = Opened(browser, html.write([folder], tmp_path / "none.html"))
     assert opened.page.locator(".absent").count() == 6
+    assert opened.complaints == []
+
+
+def test_an_experiment_with_too_few_rounds_has_a_page(browser, results, tmp_path: Path) -> None:
+    unknown = {"low": 0.0, "high": math.inf, "different": False}
+    cells = [
+        c.model_copy(update={"ratio": {key: r.model_copy(update=unknown) for key, r in c.ratio.items()}})
+        for c in results.summary.cells
+    ]
+    noise = {w: {key: r.model_copy(update=unknown) for key, r in n.items()} for w, n in results.summary.noise.items()}
+    summary = results.summary.model_copy(update={"cells": cells, "noise": noise, "headline": "Too few rounds."})
+    folder = type(results)(results.experiment, results.records, summary).write(tmp_path / "few")
+    opened = Opened(browser, html.write([folder], tmp_path / "few.html"))
+    text = opened.page.locator("article").inner_text()
+    assert "too few rounds" in text
+    assert "Infinity" not in text
+    assert "no difference seen" not in text
     assert opened.complaints == []
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from freestone.records.schema import Metrics, Ratio
 from freestone.reports import quantities
-from freestone.reports.quantities import BY_KEY, QUANTITIES, Scale
+from freestone.reports.quantities import QUANTITIES, Scale, quantity_of
 
 
 def ratio(value: float, *, different: bool = True, width: float = 0.02) -> Ratio:
@@ -64,11 +64,12 @@ def test_any_values_have_a_scale(kind: quantities.Kind, values: list[float]) -> 
         ("peak_rss_kib", ratio(0.5), "50 % less"),
         ("peak_rss_kib", ratio(2.5), "2.5 times as much"),
         ("wall_s", ratio(0.912, different=False), "no difference seen"),
-        ("wall_s", ratio(math.nan), "no difference seen"),
+        ("wall_s", ratio(math.nan), "too few rounds"),
+        ("wall_s", Ratio(value=1.1, low=0, high=math.inf, pairs=3, different=False), "too few rounds"),
     ],
 )
 def test_a_ratio_is_said_in_words(key: str, given_ratio: Ratio, words: str) -> None:
-    assert quantities.verdict(BY_KEY[key], given_ratio) == words
+    assert quantities.verdict(quantity_of(key), given_ratio) == words
 
 
 def test_an_interval_has_the_decimals_its_width_deserves() -> None:
@@ -76,7 +77,14 @@ def test_an_interval_has_the_decimals_its_width_deserves() -> None:
     assert quantities.interval(Ratio(value=0.9, low=0.63, high=1.13, pairs=9, different=False)) == "[0.63, 1.13]"
 
 
+def test_an_interval_that_knows_nothing_says_so() -> None:
+    assert quantities.interval(Ratio(value=1.1, low=0, high=math.inf, pairs=3, different=False)) == "[?]"
+
+
 def test_a_counter_is_a_quantity_too() -> None:
+    assert quantity_of("page-faults").title == "Page-fault traps"
+    assert quantity_of("cycles:u").title == "Cycles, user mode"
+    assert quantity_of("dTLB-misses").title == "dTLB-misses"
     metrics = Metrics(wall_s=1, user_s=1, sys_s=0, counters={"instructions": 5})
     assert quantities.value_of(metrics, "instructions") == 5
     assert quantities.value_of(metrics, "peak_rss_kib") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
@@ -23,6 +24,8 @@ positive = st.floats(1e-3, 1e3)
 @st.composite
 def ratios(draw: st.DrawFn) -> Ratio:
     low, value, high = sorted(draw(st.tuples(positive, positive, positive)))
+    if draw(st.booleans()):
+        low, high = 0.0, math.inf
     return Ratio(value=value, low=low, high=high, pairs=draw(st.integers(0, 50)), different=draw(st.booleans()))
 
 
@@ -143,6 +146,30 @@ def test_a_difference_that_is_not_real_is_not_given_as_one() -> None:
     assert "≈" in text
     assert "×0.98" not in text
     assert "faster" not in text
+
+
+def test_too_few_rounds_are_not_taken_for_no_difference() -> None:
+    unknown = Ratio(value=1.4, low=0, high=math.inf, pairs=2, different=False)
+    cells = [
+        Cell(
+            workload="w",
+            configuration=name,
+            status="ok",
+            trials_ok=2,
+            trials_total=2,
+            median={"wall_s": 1, "sys_s": 1},
+            ratio={} if name == "a" else {"wall_s": unknown, "sys_s": unknown},
+        )
+        for name in "ab"
+    ]
+    noise = {"w": {"wall_s": unknown}}
+    summary = Summary(experiment="e", baseline="a", rounds_complete=2, cells=cells, headline="too few", noise=noise)
+    for width in (30, 120):
+        text = table.render(summary, width=width, colour=False)
+        assert "too few rounds" in text
+        assert "no difference seen" not in text
+        assert "inf" not in text.replace("information", "")
+        assert "noise, a against" not in text
 
 
 def test_the_noise_is_told(results) -> None:

@@ -20,7 +20,7 @@ import altair as alt
 
 from freestone.records.schema import Cell, Experiment, Ratio, Sample, Summary, TrialRecord
 from freestone.reports import quantities
-from freestone.reports.quantities import BY_KEY, Quantity, Scale
+from freestone.reports.quantities import Quantity, Scale, quantity_of
 
 Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart
 Rows = list[dict[str, Any]]
@@ -96,7 +96,7 @@ def points(
     Args:
         key: a field of :class:`freestone.records.schema.Metrics`, in the schema's unit.
     """
-    quantity = BY_KEY[key]
+    quantity = quantity_of(key)
     order = order_of(experiment, summary, workload)
     cells = _cells(summary, workload)
     values = {name: values_of(records, workload, name, key) for name in order if cells[name].status == "ok"}
@@ -150,10 +150,12 @@ def points(
 
 def ratios(experiment: Experiment, summary: Summary, workload: str, key: str) -> alt.LayerChart:
     """The ratio of each configuration to the baseline with its 95 % interval; the A/A interval shaded behind."""
-    quantity = BY_KEY[key]
+    quantity = quantity_of(key)
     order = order_of(experiment, summary, workload)
     cells = _cells(summary, workload)
     noise = summary.noise.get(workload, {}).get(key)
+    if noise is not None and not quantities.is_known(noise):
+        noise = None
     rows: Rows = []
     for name in order:
         ratio = cells[name].ratio.get(key)
@@ -202,7 +204,7 @@ def trade(experiment: Experiment, summary: Summary, workload: str, memory: str =
             rows.append({"configuration": name, **_trade_row(cell.ratio["wall_s"], cell.ratio[memory])})
     xs = [row[end] for row in rows for end in ("x_low", "x_high")]
     ys = [row[end] for row in rows for end in ("y_low", "y_high")]
-    quantity = BY_KEY[memory]
+    quantity = quantity_of(memory)
     x = _Axis(_domain(xs, left=0.14, right=0.14), f"wall time, ratio to {summary.baseline}")
     y = _Axis(_domain(ys, left=0.18, right=0.18), f"{quantity.title}, ratio to {summary.baseline}")
     colour = _colour(experiment)
@@ -301,7 +303,7 @@ def noise(summary: Summary, workload: str) -> alt.LayerChart | None:
     rows: Rows = [
         {"quantity": q.title, **_ratio_row(q, found[q.key]), "label": quantities.interval(found[q.key])}
         for q in quantities.QUANTITIES
-        if q.key in found and math.isfinite(found[q.key].value) and not q.key.endswith("_switches")
+        if q.key in found and quantities.is_known(found[q.key]) and not q.key.endswith("_switches")
     ]
     if not rows:
         return None
@@ -435,11 +437,17 @@ def _cells(summary: Summary, workload: str) -> dict[str, Cell]:
     return {cell.configuration: cell for cell in summary.cells if cell.workload == workload}
 
 
+def _ends(ratio: Ratio) -> tuple[float, float]:
+    """The ends of an interval as far as they can be drawn: with too few rounds there is nothing to draw but a point."""
+    return (ratio.low, ratio.high) if quantities.is_known(ratio) else (ratio.value, ratio.value)
+
+
 def _ratio_row(quantity: Quantity, ratio: Ratio) -> dict[str, Any]:
+    low, high = _ends(ratio)
     return {
         "value": ratio.value,
-        "low": ratio.low,
-        "high": ratio.high,
+        "low": low,
+        "high": high,
         "interval": quantities.interval(ratio),
         "label": quantities.verdict(quantity, ratio),
     }
@@ -448,14 +456,9 @@ def _ratio_row(quantity: Quantity, ratio: Ratio) -> dict[str, Any]:
 def _trade_row(time: Ratio | None, memory: Ratio | None) -> dict[str, float]:
     one = Ratio(value=1, low=1, high=1, pairs=0, different=False)
     time, memory = time or one, memory or one
-    return {
-        "x": time.value,
-        "x_low": time.low,
-        "x_high": time.high,
-        "y": memory.value,
-        "y_low": memory.low,
-        "y_high": memory.high,
-    }
+    x_low, x_high = _ends(time)
+    y_low, y_high = _ends(memory)
+    return {"x": time.value, "x_low": x_low, "x_high": x_high, "y": memory.value, "y_low": y_low, "y_high": y_high}
 
 
 def _front(rows: Rows) -> Rows:

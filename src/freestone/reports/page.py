@@ -10,11 +10,12 @@ import shlex
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord
 from freestone.reports import figures, quantities
 from freestone.reports.figures import Theme
-from freestone.reports.quantities import BY_KEY, QUANTITIES, Quantity, Scale
+from freestone.reports.quantities import QUANTITIES, Quantity, Scale, quantity_of
 
 # The page's own variables: light, dark and print change them, and the figures follow without being drawn again.
 PAGE_THEME = Theme(
@@ -28,7 +29,6 @@ PAGE_THEME = Theme(
 NOTHING = "–"
 _STATUS_WORDS = {"ok": "ok", "invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
 _TABLE = ("wall_s", "user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
-_TRIALS = tuple(quantity.key for quantity in QUANTITIES)
 _BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
@@ -50,7 +50,7 @@ class Value:
     interval: str = ""
     verdict: str = ""
     mark: str = ""
-    """``better``, ``worse``, ``same`` or nothing."""
+    """``better``, ``worse``, ``same``, ``unknown`` or nothing."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,8 @@ class WorkloadPart:
     notes: list[str]
     figures: list[Figure]
     panels: list[Panel]
+    also: Table | None
+    """Medians and ratios of what the results table leaves out; None when there is nothing more."""
     trials: Table
 
 
@@ -203,14 +205,14 @@ def _workload_part(
     shown = [key for key in _TABLE if any(key in cells[name].median for name in order if cells[name].status == "ok")]
     if "peak_rss_kib" in shown and _same_medians(cells.values(), "peak_rss_kib", "tree_peak_rss_kib"):
         shown = [key for key in shown if key != "tree_peak_rss_kib"]
-    scales = {key: Scale.over(BY_KEY[key].kind, _medians(cells.values(), key)) for key in shown}
+    scales = {key: Scale.over(quantity_of(key).kind, _medians(cells.values(), key)) for key in shown}
     bad = [name for name in order if cells[name].status != "ok"]
     return WorkloadPart(
         name=workload,
         command=shlex.join(declared.command),
         directory=declared.directory,
         environment=_settings(declared.environment),
-        headers=[(BY_KEY[key].title, scales[key].unit) for key in shown],
+        headers=[(quantity_of(key).title, scales[key].unit) for key in shown],
         rows=[_result_row(names[name], cells[name], shown, scales) for name in order],
         absent=[
             (names[name], _STATUS_WORDS[cells[name].status], cells[name].reason or "no reason recorded") for name in bad
@@ -218,6 +220,7 @@ def _workload_part(
         notes=_notes(cells, order, summary, workload),
         figures=list(_figures(experiment, summary, records, workload, order, cells)),
         panels=list(_panels(experiment, summary, records, workload, order, names)),
+        also=_also(order, cells, shown),
         trials=_trials(records, workload),
     )
 
@@ -225,7 +228,7 @@ def _workload_part(
 def _result_row(name: Name, cell: Cell, shown: Sequence[str], scales: dict[str, Scale]) -> ResultRow:
     if cell.status != "ok":
         return ResultRow(name, [], _STATUS_WORDS[cell.status])
-    return ResultRow(name, [_value(name, cell, BY_KEY[key], scales[key]) for key in shown])
+    return ResultRow(name, [_value(name, cell, quantity_of(key), scales[key]) for key in shown])
 
 
 def _value(name: Name, cell: Cell, quantity: Quantity, scale: Scale) -> Value:
@@ -246,7 +249,7 @@ def _value(name: Name, cell: Cell, quantity: Quantity, scale: Scale) -> Value:
 
 def _mark(ratio: Ratio) -> str:
     if not ratio.different:
-        return "same"
+        return "same" if quantities.is_known(ratio) else "unknown"
     return "better" if ratio.value < 1 else "worse"
 
 
@@ -259,7 +262,7 @@ def _notes(cells: dict[str, Cell], order: Sequence[str], summary: Summary, workl
         if cell.note:
             notes.append(f"{name}: {cell.note}")
     found = summary.noise.get(workload, {}).get("wall_s")
-    if found is not None:
+    if found is not None and quantities.is_known(found):
         said = f"{quantities.ratio_number(found)} {quantities.interval(found)}"
         notes.append(f"Noise: {summary.baseline} against itself, wall time {said}")
     return notes
@@ -387,7 +390,7 @@ def _ratio_table(order: Sequence[str], cells: dict[str, Cell], key: str) -> Tabl
         elif ratio is None:
             rows.append([name, "1", NOTHING, "baseline"])
         else:
-            said = quantities.verdict(BY_KEY[key], ratio)
+            said = quantities.verdict(quantity_of(key), ratio)
             rows.append([name, quantities.ratio_number(ratio), quantities.interval(ratio), said])
     return Table(["", "ratio", "95 % interval", "verdict"], rows)
 
@@ -402,7 +405,7 @@ def _points_table(
             word = _STATUS_WORDS[cells[name].status] if cells[name].status != "ok" else NOTHING
             rows.append([name, word, NOTHING, NOTHING, NOTHING])
             continue
-        scale = Scale.over(BY_KEY[key].kind, values)
+        scale = Scale.over(quantity_of(key).kind, values)
         median = cells[name].median.get(key, statistics.median(values))
         rows.append([name, scale.text(median), scale.text(min(values)), scale.text(max(values)), str(len(values))])
     return Table(["", "median", "smallest", "largest", "trials"], rows)
@@ -434,16 +437,37 @@ def _noise_table(summary: Summary, workload: str) -> Table:
     )
 
 
+def _also(order: Sequence[str], cells: dict[str, Cell], shown: Sequence[str]) -> Table | None:
+    good = [name for name in order if cells[name].status == "ok"]
+    measured = {key for name in good for key in cells[name].median} - set(shown)
+    known = [quantity.key for quantity in QUANTITIES]
+    keys = sorted(measured, key=lambda key: (known.index(key) if key in known else len(known), key))
+    if not keys:
+        return None
+    scales = {key: Scale.over(quantity_of(key).kind, _medians(cells.values(), key)) for key in keys}
+    rows = []
+    for name in good:
+        row = [name]
+        for key in keys:
+            ratio = cells[name].ratio.get(key)
+            against = f" ×{quantities.ratio_number(ratio)} {quantities.interval(ratio)}" if ratio else ""
+            value = scales[key].number(cells[name].median[key]) if key in cells[name].median else NOTHING
+            row.append(f"{value}{against}")
+        rows.append(row)
+    return Table(["", *(f"{quantity_of(key).title} {scales[key].unit}".strip() for key in keys)], rows)
+
+
 def _trials(records: Sequence[TrialRecord], workload: str) -> Table:
     mine = [record for record in records if record.workload == workload]
     good = [record.metrics for record in mine if record.status == "ok" and record.metrics is not None]
-    keys = [key for key in _TRIALS if any(quantities.value_of(metrics, key) is not None for metrics in good)]
+    names = [*(q.key for q in QUANTITIES), *sorted({name for metrics in good for name in metrics.counters})]
+    keys = [key for key in names if any(quantities.value_of(metrics, key) is not None for metrics in good)]
     scales = {
-        key: Scale.over(BY_KEY[key].kind, [v for m in good if (v := quantities.value_of(m, key)) is not None])
+        key: Scale.over(quantity_of(key).kind, [v for m in good if (v := quantities.value_of(m, key)) is not None])
         for key in keys
     }
     columns = ["round", "place", "configuration", "status"]
-    columns += [f"{BY_KEY[key].short} {scales[key].unit}".strip() for key in keys]
+    columns += [f"{quantity_of(key).short} {scales[key].unit}".strip() for key in keys]
     rows = []
     for record in sorted(mine, key=lambda r: (r.round, r.position)):
         row = [str(record.round + 1), str(record.position + 1)]
@@ -471,11 +495,10 @@ def _configuration_row(experiment: Experiment, records: Sequence[TrialRecord], n
     if not mine:
         proof = "no trial"
     elif proved == len(mine):
-        processes = max(len(record.proof.processes) for record in mine)
-        what = f"{processes} process{'' if processes == 1 else 'es'}"
-        proof = f"proved in all {len(mine)} trials, {what} each (census: {', '.join(census)})"
-        if processes == 0:
-            proof = f"proved in all {len(mine)} trials (census: {', '.join(census)})"
+        programs = list(dict.fromkeys(Path(row.exe).name for record in mine for row in record.proof.processes))
+        shown = ", ".join(programs[:6]) + (f" and {len(programs) - 6} more" if len(programs) > 6 else "")
+        proof = f"proved in all {len(mine)} trials" + (f", in every process of {shown}" if programs else "")
+        proof += f" (census: {', '.join(census)})"
     else:
         proof = f"proved in {proved} of {len(mine)} trials" + (f": {reason}" if reason else "")
     return ConfigurationRow(

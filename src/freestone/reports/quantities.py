@@ -49,7 +49,24 @@ QUANTITIES = (
         "context switches when preempted",
     ),
 )
-BY_KEY = {quantity.key: quantity for quantity in QUANTITIES}
+_EVENTS = {
+    "page-faults": ("Page-fault traps", "perf's page-faults event: traps alone, populated pages left out"),
+    "cycles": ("Cycles", "processor cycles"),
+    "instructions": ("Instructions", "instructions retired"),
+    "cache-misses": ("Cache misses", "last-level cache misses"),
+}
+
+
+def quantity_of(key: str) -> Quantity:
+    """The quantity of a metric's name; for a perf counter, whose names are open-ended, one made up from its name."""
+    for quantity in QUANTITIES:
+        if quantity.key == key:
+            return quantity
+    event, _, modifier = key.partition(":")
+    title, meaning = _EVENTS.get(event, (event, "perf counter"))
+    if modifier == "u":
+        title, meaning = f"{title}, user mode", f"{meaning}, counted in user mode only"
+    return Quantity(key, title, title[0].lower() + title[1:], "count", meaning)
 
 
 def value_of(metrics: Metrics, key: str) -> float | None:
@@ -94,8 +111,15 @@ class Scale:
         return f"{self.number(value)} {self.unit}".rstrip()
 
 
+def is_known(ratio: Ratio) -> bool:
+    """Whether its interval says anything: with too few rounds it reaches from nothing to infinity."""
+    return ratio.low > 0 and all(math.isfinite(end) for end in (ratio.low, ratio.value, ratio.high))
+
+
 def interval(ratio: Ratio) -> str:
-    """``[0.905, 0.920]`` with as many decimals as its width deserves."""
+    """``[0.905, 0.920]`` with as many decimals as its width deserves; ``[?]`` when the rounds were too few to tell."""
+    if not is_known(ratio):
+        return "[?]"
     decimals = _decimals(ratio)
     return f"[{ratio.low:.{decimals}f}, {ratio.high:.{decimals}f}]"
 
@@ -106,7 +130,9 @@ def ratio_number(ratio: Ratio) -> str:
 
 
 def verdict(quantity: Quantity, ratio: Ratio) -> str:
-    """A ratio in words: ``8.8 % faster``, ``3.1 times more`` or ``no difference seen``."""
+    """A ratio in words: ``8.8 % faster``, ``3.1 times as much``, ``no difference seen`` or ``too few rounds``."""
+    if not is_known(ratio):
+        return "too few rounds"
     if not ratio.different or not math.isfinite(ratio.value) or ratio.value <= 0:
         return "no difference seen"
     word = quantity.less if ratio.value < 1 else quantity.more

@@ -23,7 +23,7 @@ from rich.text import Text
 
 from freestone.records.schema import Cell, Ratio, Summary
 from freestone.reports import quantities
-from freestone.reports.quantities import BY_KEY, Scale
+from freestone.reports.quantities import Scale, quantity_of
 
 _COLUMNS = ("user_s", "sys_s", "peak_rss_kib", "end_rss_kib", "minor_faults")
 _SWITCHES = ("voluntary_switches", "involuntary_switches")
@@ -163,10 +163,10 @@ class _Workload:
 
     def scale(self, key: str) -> Scale:
         values = (cell.median[key] for cell in self.cells if cell.status == "ok" and key in cell.median)
-        return Scale.over(BY_KEY[key].kind, values)
+        return Scale.over(quantity_of(key).kind, values)
 
     def header(self, key: str) -> str:
-        return f"{BY_KEY[key].short}\n{self.scale(key).unit}"
+        return f"{quantity_of(key).short}\n{self.scale(key).unit}"
 
     def name(self, cell: Cell) -> Text:
         style = "bold" if cell.configuration == self.summary.baseline else ""
@@ -197,12 +197,14 @@ class _Workload:
 
     def verdict(self, cell: Cell, key: str) -> Text:
         ratio = self.ratio(cell, key)
-        return Text("") if ratio is None else Text(quantities.verdict(BY_KEY[key], ratio), style=_style(ratio))
+        return Text("") if ratio is None else Text(quantities.verdict(quantity_of(key), ratio), style=_style(ratio))
 
     def factor(self, cell: Cell, key: str) -> Text:
         ratio = self.ratio(cell, key)
         if ratio is None:
             return Text("")
+        if not quantities.is_known(ratio):
+            return Text("?", style="dim")
         return Text(f"×{ratio.value:.2f}" if ratio.different else _SAME, style=_style(ratio))
 
     def switches(self, cell: Cell) -> Text:
@@ -224,7 +226,9 @@ class _Workload:
             if cell.note:
                 yield self.line(f"{cell.configuration}: {cell.note}", "yellow")
         shown = [self.ratio(cell, key) for cell in self.cells for key in ("wall_s", *_COLUMNS)]
-        if any(ratio and not ratio.different for ratio in shown):
+        if any(ratio and not quantities.is_known(ratio) for ratio in shown):
+            yield self.line("?: too few rounds to tell", "dim")
+        if any(ratio and not ratio.different and quantities.is_known(ratio) for ratio in shown):
             yield self.line(f"{_SAME} no difference seen: the interval holds 1 or lies within the noise", "dim")
         if any(ratio and ratio.different for ratio in shown):
             yield self.line(f"×: ratio to {self.summary.baseline}", "dim")
@@ -232,9 +236,9 @@ class _Workload:
             yield self.line("switches: voluntary + involuntary context switches", "dim")
         noise = self.summary.noise.get(self.workload, {})
         said = [
-            f"{BY_KEY[key].short} {quantities.ratio_number(noise[key])} {quantities.interval(noise[key])}"
+            f"{quantity_of(key).short} {quantities.ratio_number(noise[key])} {quantities.interval(noise[key])}"
             for key in ("wall_s", *_COLUMNS)
-            if key in noise
+            if key in noise and quantities.is_known(noise[key])
         ]
         trials = f"{self.summary.rounds_complete} round{'' if self.summary.rounds_complete == 1 else 's'}, medians"
         if said:
