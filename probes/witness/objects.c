@@ -276,16 +276,26 @@ struct survey {
 
 enum { STRAYS_NAMED = 16 };
 
+/* The C++ library itself: it comes with a libjemalloc that a C program is linked with, and has its references to the
+ * operators bound to that one even though nobody in the process uses an operator. */
+static bool is_cxx_library(const struct object *object) {
+    const char *slash = strrchr(object->name, '/');
+    const char *file = slash == NULL ? object->name : slash + 1;
+    return strncmp(file, "libstdc++.so", 12) == 0 || strncmp(file, "libc++", 6) == 0;
+}
+
 /* Is this slot bound to somebody who hands out memory and is not the provider?
  *
  * A target that is not the definition of the symbol is a stub: of the slot's own object, not bound yet because nothing
  * has called through it, or of a program at a fixed address, which leads on through that program's own slot. An
  * operator may be anyone's (the C++ library's, the program's own, on top of malloc) but another allocator's. */
-static bool strays(const struct survey *survey, const char *symbol, enum interest interest, uintptr_t target,
-                   struct object *holder) {
-    if (holds(&survey->provider, target) || !object_at(target, holder))
+static bool strays(const struct survey *survey, const struct object *object, const char *symbol, enum interest interest,
+                   uintptr_t target, struct object *holder) {
+    if (holds(&survey->provider, target) || !object_at(target, holder) || definition_of(holder, symbol) != target)
         return false;
-    return definition_of(holder, symbol) == target && (interest == ENTRY || definition_of(holder, "malloc") != 0);
+    if (interest == ENTRY)
+        return true;
+    return definition_of(holder, "malloc") != 0 && !is_cxx_library(object) && !holds(object, target);
 }
 
 /* True when a stray was found and reported: one per object is enough to condemn it. */
@@ -297,7 +307,7 @@ static bool survey_table(struct survey *survey, const struct object *object, con
             continue;
         const uintptr_t target = *(const uintptr_t *)(object->base + table[i].r_offset);
         struct object holder;
-        if (target == 0 || !strays(survey, symbol, interest, target, &holder))
+        if (target == 0 || !strays(survey, object, symbol, interest, target, &holder))
             continue;
         if (survey->strays++ < STRAYS_NAMED) {
             report_word(survey->report, "stray");
