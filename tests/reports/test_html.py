@@ -242,6 +242,16 @@ def test_an_experiment_with_too_few_rounds_has_a_page(browser, results, tmp_path
     assert opened.complaints == []
 
 
+def test_notes_of_trials_are_told_once_with_their_number(results, tmp_path: Path) -> None:
+    records = [
+        r.model_copy(update={"notes": ["a daemon was left behind"]}) if r.configuration == "mimalloc" else r
+        for r in results.records
+    ]
+    folder = type(results)(results.experiment, records, results.summary).write(tmp_path / "notes")
+    text = html.write([folder], tmp_path / "notes.html").read_text()
+    assert text.count("mimalloc: a daemon was left behind (10 of 10 trials)") == 1
+
+
 def test_damaged_records_are_named_and_left_out(results, tmp_path: Path) -> None:
     folder = results.write(tmp_path / "damaged")
     with (folder / store.TRIALS_FILE).open("a") as file:

@@ -10,6 +10,7 @@ import shlex
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord
@@ -164,7 +165,7 @@ def experiment_part(
         anchor=anchor,
         id=experiment.id,
         headline=summary.headline,
-        created_at=experiment.created_at,
+        created_at=_moment(experiment.created_at),
         strip=_strip(experiment, summary),
         workloads=parts,
         configurations=[_configuration_row(experiment, records, name) for name in names.values()],
@@ -190,7 +191,7 @@ def _strip(experiment: Experiment, summary: Summary) -> list[tuple[str, str]]:
     cpu = next((facts[key] for key in ("cpu", "cpu_model", "model") if facts.get(key)), None)
     strip = [("rounds", f"{summary.rounds_complete} of {experiment.rounds}"), ("baseline", summary.baseline)]
     if cpu:
-        cores = next((facts[key] for key in ("cores", "cpus", "cpu_count") if facts.get(key)), None)
+        cores = next((facts[key] for key in ("cores_allowed", "cores_online", "cores") if facts.get(key)), None)
         strip.insert(0, ("processor", f"{cpu}, {cores} cores" if cores else str(cpu)))
     strip += [(key, str(facts[key])) for key in ("kernel", "libc", "thp") if facts.get(key)]
     return [*strip, ("freestone", experiment.freestone_version)]
@@ -217,7 +218,7 @@ def _workload_part(
         absent=[
             (names[name], _STATUS_WORDS[cells[name].status], cells[name].reason or "no reason recorded") for name in bad
         ],
-        notes=_notes(cells, order, summary, workload),
+        notes=[*_notes(cells, order, summary, workload), *_trial_notes(order, records, workload)],
         figures=list(_figures(experiment, summary, records, workload, order, cells)),
         panels=list(_panels(experiment, summary, records, workload, order, names)),
         also=_also(order, cells, shown),
@@ -266,6 +267,14 @@ def _notes(cells: dict[str, Cell], order: Sequence[str], summary: Summary, workl
         said = f"{quantities.ratio_number(found)} {quantities.interval(found)}"
         notes.append(f"Noise: {summary.baseline} against itself, wall time {said}")
     return notes
+
+
+def _trial_notes(order: Sequence[str], records: Sequence[TrialRecord], workload: str) -> Iterable[str]:
+    for name in order:
+        mine = [record for record in records if (record.workload, record.configuration) == (workload, name)]
+        for note in dict.fromkeys(note for record in mine for note in record.notes):
+            count = sum(note in record.notes for record in mine)
+            yield f"{name}: {note} ({count} of {len(mine)} trials)"
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------
@@ -519,6 +528,13 @@ def _configuration_row(experiment: Experiment, records: Sequence[TrialRecord], n
 
 def _settings(environment: dict[str, str]) -> str:
     return " ".join(f"{key}={shlex.quote(value)}" for key, value in environment.items())
+
+
+def _moment(text: str) -> str:
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except ValueError:
+        return text
 
 
 def _words(key: str) -> str:
