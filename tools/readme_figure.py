@@ -15,7 +15,7 @@ from pathlib import Path
 from freestone.records import store
 from freestone.records.schema import Cell, Configuration, Experiment, Ratio, Summary, TrialRecord
 from freestone.reports import figures, quantities
-from freestone.reports.quantities import BY_KEY, Scale
+from freestone.reports.quantities import Scale, quantity_of
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- measurement: made by tools/readme_figure.py -->", "<!-- end of measurement -->"
@@ -24,7 +24,7 @@ COLUMNS = ("peak_rss_kib", "end_rss_kib", "minor_faults")
 
 def table(experiment: Experiment, summary: Summary, workload: str) -> list[str]:
     """Markdown rows: configurations by wall time, medians, the ratio to the baseline with its interval."""
-    titles = [BY_KEY[key].title for key in COLUMNS]
+    titles = [quantity_of(key).title for key in COLUMNS]
     baseline = next(c for c in experiment.configurations if c.name == summary.baseline).allocator.title
     lines = [
         f"| allocator | wall time | against {baseline} [95 %] | {' | '.join(titles)} |",
@@ -32,7 +32,7 @@ def table(experiment: Experiment, summary: Summary, workload: str) -> list[str]:
     ]
     cells = {cell.configuration: cell for cell in summary.cells if cell.workload == workload}
     scales = {
-        key: Scale.over(BY_KEY[key].kind, [cell.median[key] for cell in cells.values() if key in cell.median])
+        key: Scale.over(quantity_of(key).kind, [cell.median[key] for cell in cells.values() if key in cell.median])
         for key in ("wall_s", *COLUMNS)
     }
     for name in figures.order_of(experiment, summary, workload):
@@ -54,7 +54,7 @@ def _against(ratio: Ratio | None) -> str:
     if ratio is None:
         return ""
     if not ratio.different:
-        return f"no difference seen {quantities.interval(ratio)}"
+        return f"{quantities.verdict(quantity_of('wall_s'), ratio)} {quantities.interval(ratio)}"
     return f"{quantities.ratio_number(ratio)} {quantities.interval(ratio)}"
 
 
