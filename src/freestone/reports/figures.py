@@ -33,6 +33,8 @@ FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', sans-serif
 
 ROW = 36
 """Height of a configuration's row, pixels."""
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
+"""The Vega-Lite that the figures are written for, as vl-convert names it."""
 SERIES_POINTS = 240
 """Points of a memory series that are drawn; between them the peaks are kept."""
 
@@ -351,7 +353,7 @@ def save_svg(chart: Chart, destination: Path, *, theme: Theme = LIGHT, width: in
     """Draw the chart into an SVG file, without a browser; ``width`` pixels where the chart fits its container."""
     import vl_convert
 
-    svg = vl_convert.vegalite_to_svg(_sized(specification(chart, theme), width))
+    svg = vl_convert.vegalite_to_svg(_sized(specification(chart, theme), width), vl_version=VEGA_LITE)
     destination.write_text(svg, encoding="utf-8")
     return destination
 
@@ -360,7 +362,8 @@ def save_png(chart: Chart, destination: Path, *, theme: Theme = LIGHT, width: in
     """Draw the chart into a PNG file, without a browser, at ``scale`` pixels per pixel."""
     import vl_convert
 
-    destination.write_bytes(vl_convert.vegalite_to_png(_sized(specification(chart, theme), width), scale=scale))
+    document = _sized(specification(chart, theme), width)
+    destination.write_bytes(vl_convert.vegalite_to_png(document, scale=scale, vl_version=VEGA_LITE))
     return destination
 
 

@@ -78,7 +78,7 @@ def _vega() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script that sets ``vegaEmbed`` on the window."""
     import vl_convert
 
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=figures.VEGA_LITE)
     return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
