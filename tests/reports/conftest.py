@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import strategies as st
 
 from freestone.records import store
 from freestone.records.schema import (
@@ -275,6 +276,54 @@ def ratio(one: list[TrialRecord], other: list[TrialRecord], key: str) -> Ratio:
     middle, spread = statistics.mean(logs), 2.3 * statistics.stdev(logs) / math.sqrt(len(logs))
     low, high = math.exp(middle - spread), math.exp(middle + spread)
     return Ratio(value=math.exp(middle), low=low, high=high, pairs=len(logs), different=not low <= 1 <= high)
+
+
+texts = st.text(max_size=60)
+numbers = st.floats(0, 1e9, allow_nan=False)
+positive = st.floats(1e-3, 1e3)
+
+
+@st.composite
+def any_ratio(draw: st.DrawFn) -> Ratio:
+    low, value, high = sorted(draw(st.tuples(positive, positive, positive)))
+    if draw(st.booleans()):
+        low, high = 0.0, math.inf
+    return Ratio(value=value, low=low, high=high, pairs=draw(st.integers(0, 50)), different=draw(st.booleans()))
+
+
+@st.composite
+def any_summary(draw: st.DrawFn) -> Summary:
+    names = draw(st.lists(st.text(min_size=1, max_size=24), min_size=1, max_size=6, unique=True))
+    workloads = draw(st.lists(st.text(min_size=1, max_size=24), min_size=1, max_size=2, unique=True))
+    cells = [
+        Cell(
+            workload=workload,
+            configuration=name,
+            status=draw(st.sampled_from(["ok", "ok", "ok", "failed", "timeout", "invalid"])),
+            reason=draw(st.none() | texts),
+            trials_ok=draw(st.integers(0, 10)),
+            trials_total=10,
+            median=draw(st.dictionaries(st.sampled_from(RATIOS), numbers)),
+            ratio=draw(st.dictionaries(st.sampled_from(RATIOS), any_ratio())),
+            note=draw(st.none() | texts),
+        )
+        for workload in workloads
+        for name in names
+    ]
+    return Summary(
+        experiment="e",
+        baseline=draw(st.sampled_from(names)),
+        rounds_complete=draw(st.integers(0, 99)),
+        cells=cells,
+        noise={workloads[0]: draw(st.dictionaries(st.sampled_from(RATIOS), any_ratio(), max_size=3))},
+        headline=draw(texts),
+    )
+
+
+@pytest.fixture(scope="session")
+def summaries() -> st.SearchStrategy[Summary]:
+    """Any summary at all: names and reasons from anywhere, cells that lack what they like."""
+    return any_summary()
 
 
 @pytest.fixture(scope="session")

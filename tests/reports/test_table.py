@@ -16,51 +16,13 @@ from freestone.reports import table
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 KEYS = ("wall_s", "user_s", "sys_s", "peak_rss_kib", "end_rss_kib", "minor_faults", "voluntary_switches")
 
-texts = st.text(max_size=60)
-numbers = st.floats(0, 1e9, allow_nan=False)
-positive = st.floats(1e-3, 1e3)
-
-
-@st.composite
-def ratios(draw: st.DrawFn) -> Ratio:
-    low, value, high = sorted(draw(st.tuples(positive, positive, positive)))
-    if draw(st.booleans()):
-        low, high = 0.0, math.inf
-    return Ratio(value=value, low=low, high=high, pairs=draw(st.integers(0, 50)), different=draw(st.booleans()))
-
-
-@st.composite
-def summaries(draw: st.DrawFn) -> Summary:
-    names = draw(st.lists(st.text(min_size=1, max_size=24), min_size=1, max_size=6, unique=True))
-    workloads = draw(st.lists(st.text(min_size=1, max_size=24), min_size=1, max_size=2, unique=True))
-    cells = [
-        Cell(
-            workload=workload,
-            configuration=name,
-            status=draw(st.sampled_from(["ok", "ok", "ok", "failed", "timeout", "invalid"])),
-            reason=draw(st.none() | texts),
-            trials_ok=draw(st.integers(0, 10)),
-            trials_total=10,
-            median=draw(st.dictionaries(st.sampled_from(KEYS), numbers)),
-            ratio=draw(st.dictionaries(st.sampled_from(KEYS), ratios())),
-            note=draw(st.none() | texts),
-        )
-        for workload in workloads
-        for name in names
-    ]
-    return Summary(
-        experiment="e",
-        baseline=draw(st.sampled_from(names)),
-        rounds_complete=draw(st.integers(0, 99)),
-        cells=cells,
-        noise={workloads[0]: draw(st.dictionaries(st.sampled_from(KEYS), ratios(), max_size=3))},
-        headline=draw(texts),
-    )
-
 
 @settings(max_examples=60, deadline=None)
-@given(summaries(), st.integers(20, 200), st.booleans(), st.booleans())
-def test_no_summary_is_wider_than_the_terminal(summary: Summary, width: int, colour: bool, ascii_only: bool) -> None:
+@given(st.data(), st.integers(20, 200), st.booleans(), st.booleans())
+def test_no_summary_is_wider_than_the_terminal(
+    summaries: st.SearchStrategy[Summary], data: st.DataObject, width: int, colour: bool, ascii_only: bool
+) -> None:
+    summary = data.draw(summaries)
     text = table.render(summary, width=width, colour=colour, ascii_only=ascii_only)
     plain = ESCAPE.sub("", text)
     assert all(cell_len(line) <= width for line in plain.split("\n"))
