@@ -84,13 +84,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     status = _run(tokens)
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read us has seen enough. Python must not try again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        status = complain(
-            f"cannot write to standard output: {(error.strerror or str(error)).lower()}", ExitStatus.STORE
-        )
+        # Python must not try again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # A reader that has seen enough is no error.
+        if not isinstance(error, BrokenPipeError) and status == ExitStatus.FINE:
+            status = complain(_of_system(error), ExitStatus.STORE)
     sys.exit(status)
 
 
@@ -111,6 +110,8 @@ def _run(tokens: list[str]) -> int:
         return complain("interrupted", ExitStatus.INTERRUPTED)
     except BrokenPipeError:
         return ExitStatus.FINE
+    except OSError as error:
+        return complain(_of_system(error), ExitStatus.STORE)
     except Exception as error:
         if os.environ.get("FREESTONE_TRACEBACK"):
             raise
@@ -137,6 +138,12 @@ def _manual(verb: str) -> tuple[str, str]:
     lines = [part if part.startswith(" ") else " ".join(part.split()) for part in paragraphs]
     split = lines.index("Examples:")
     return "\n\n".join(lines[:split]), "\n\n".join(lines[split:])
+
+
+def _of_system(error: OSError) -> str:
+    """What the system refused, where nobody closer to it had more to say."""
+    why = (error.strerror or str(error)).lower()
+    return f"{error.filename}: {why}" if error.filename else f"cannot write to standard output: {why}"
 
 
 def _one_line(error: CycloptsError) -> str:

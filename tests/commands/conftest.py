@@ -1,0 +1,91 @@
+"""The command line tool as its users have it: a process with arguments, streams and an exit status."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from freestone import native
+
+Tool = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def native_parts() -> None:
+    """The verbs run real programs under real allocators."""
+    for part in ("libfreestone.so", "freestone-launch", "libfreestone-witness.so"):
+        try:
+            native.path(part)
+        except native.NativePartMissing as error:
+            pytest.fail(str(error))
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """An environment in which nothing of the person who runs the tests is left."""
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH", "LANG", "TMPDIR")}
+    return {**kept, "HOME": str(tmp_path / "home"), "COLUMNS": "100", "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+
+
+@pytest.fixture
+def command() -> list[str]:
+    """What starts the tool."""
+    return [sys.executable, "-m", "freestone"]
+
+
+@pytest.fixture
+def freestone(tmp_path: Path, environment: dict[str, str], command: list[str]) -> Tool:
+    """``freestone("compare", ...)`` runs the tool to its end in an empty folder."""
+
+    def run(
+        *arguments: str, env: Mapping[str, str] | None = None, timeout: float = 120, **more: object
+    ) -> subprocess.CompletedProcess[str]:
+        done: subprocess.CompletedProcess[str] = subprocess.run(  # type: ignore[call-overload]
+            [*command, *arguments],
+            cwd=tmp_path,
+            env={**environment, **(env or {})},
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=timeout,
+            **more,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture
+def compile_c(tmp_path: Path) -> Callable[..., Path]:
+    """``compile_c(source, "-static", ...)`` gives the path of the program; skips where there is no compiler."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler here")
+
+    def build(source: str, *flags: str, name: str = "program") -> Path:
+        target = tmp_path / name
+        words: Sequence[str] = [compiler, "-x", "c", "-", "-O1", "-o", str(target), *flags]
+        done = subprocess.run(words, input=source, capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"cannot compile {' '.join(flags)} here: {done.stderr.strip().splitlines()[-1]}")
+        return target
+
+    return build
+
+
+@pytest.fixture
+def only_folder(tmp_path: Path) -> Callable[[], Path]:
+    """The one results folder that a run has made."""
+
+    def find() -> Path:
+        (folder,) = (tmp_path / "results").iterdir()
+        return folder
+
+    return find

@@ -1,0 +1,231 @@
+"""Whatever is wrong: one clear line, the right exit status, and no finished measurement lost."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from freestone.records import store
+
+Tool = Callable[..., subprocess.CompletedProcess[str]]
+
+PROGRAM = [sys.executable, "-I", "-S", "-c", "print(1)"]
+
+
+def _one_line(done: subprocess.CompletedProcess[str], status: int, pattern: str) -> None:
+    assert done.returncode == status, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert re.match(f"freestone: .*{pattern}", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("verb", ["compare", "run"])
+@pytest.mark.parametrize(
+    ("program", "status", "pattern"),
+    [
+        ("no-such-program", 127, "program 'no-such-program' not found"),
+        ("./no/such/program", 127, "program './no/such/program' not found"),
+        ("./text", 126, "program 'text' is not executable: permission denied"),
+        ("./folder", 126, "program 'folder' is not executable: it is a folder"),
+        ("", 2, "no program given"),
+    ],
+)
+def test_a_program_that_cannot_be_run(
+    freestone: Tool, tmp_path: Path, verb: str, program: str, status: int, pattern: str
+) -> None:
+    (tmp_path / "text").write_text("not a program")
+    (tmp_path / "folder").mkdir()
+    _one_line(freestone(verb, "--", program), status, pattern)
+    assert not (tmp_path / "results").exists(), "nothing is begun"
+
+
+@pytest.mark.parametrize("verb", ["compare", "run"])
+def test_no_program(freestone: Tool, verb: str) -> None:
+    _one_line(freestone(verb), 2, "no program given; write it after --")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pattern"),
+    [
+        (["-n", "0"], "0 rounds measure nothing"),
+        (["-n", "-3"], "-3 rounds measure nothing"),
+        (["-n", "many"], "-n"),
+        (["--time-budget", "0"], "--time-budget takes seconds, more than 0"),
+        (["--time-budget", "inf"], "--time-budget takes seconds"),
+        (["--timeout", "-1"], "--timeout takes seconds, more than 0"),
+        (["--timeout", "nan"], "--timeout takes seconds"),
+        (["--env", "NOVALUE"], "--env takes NAME=VALUE, not 'NOVALUE'"),
+        (["--seed", "-1"], "--seed takes a number from 0 up"),
+        (["-a", "jemaloc"], "unknown allocator 'jemaloc'; did you mean jemalloc"),
+        (["--baseline", "glib"], "unknown allocator 'glib'; did you mean glibc"),
+        (["-a", "./text.so"], r"text\.so is not a shared library"),
+        (["-a", "./missing.so"], r"missing\.so does not exist"),
+        (["--colour"], "[Uu]nknown option.*--colour.*see freestone compare --help"),
+    ],
+)
+def test_wrong_use(freestone: Tool, tmp_path: Path, arguments: list[str], pattern: str) -> None:
+    (tmp_path / "text.so").write_text("not a library")
+    _one_line(freestone("compare", *arguments, "--", *PROGRAM), 2, pattern)
+    assert not (tmp_path / "results").exists(), "nothing is begun"
+
+
+def test_an_allocator_that_is_not_here_says_how_to_get_it(freestone: Tool, tmp_path: Path) -> None:
+    catalogue = tmp_path / "home" / ".config" / "freestone" / "allocators.toml"
+    catalogue.parent.mkdir(parents=True)
+    catalogue.write_text('[absentmalloc]\ntitle = "Absent"\nsonames = ["libabsentmalloc.so.1"]\n')
+    done = freestone("compare", "-a", "absentmalloc", "--", *PROGRAM)
+    _one_line(done, 2, r"'absentmalloc' is not available: .*put libabsentmalloc\.so\.1 into")
+
+
+def test_a_catalogue_that_is_none(freestone: Tool, tmp_path: Path) -> None:
+    catalogue = tmp_path / "home" / ".config" / "freestone" / "allocators.toml"
+    catalogue.parent.mkdir(parents=True)
+    catalogue.write_text("[")
+    _one_line(freestone("compare", "--", *PROGRAM), 2, "allocators.toml")
+    _one_line(freestone("allocators"), 2, "allocators.toml")
+
+
+def test_an_unknown_verb_suggests_the_nearest(freestone: Tool) -> None:
+    _one_line(freestone("compar", "--", *PROGRAM), 2, "compare")
+
+
+def test_no_verb_is_help_and_wrong_use(freestone: Tool) -> None:
+    done = freestone()
+    assert done.returncode == 2
+    assert "compare" in done.stdout
+
+
+@pytest.mark.parametrize("results", ["file/results", "/proc/results", "/dev/null"])
+def test_results_that_cannot_be_written(freestone: Tool, tmp_path: Path, results: str) -> None:
+    (tmp_path / "file").touch()
+    _one_line(freestone("compare", "--results", results, "--", *PROGRAM), 5, f"cannot write results into {results}: ")
+
+
+def test_results_without_permission(freestone: Tool, tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write anywhere")
+    (tmp_path / "results").mkdir(mode=0o555)
+    _one_line(freestone("compare", "--", *PROGRAM), 5, "cannot write results into results: permission denied")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("mounting a small tmpfs needs root")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def _kept(done: subprocess.CompletedProcess[str], folder: Path, why: str) -> None:
+    """The measurement stopped at a full disk: status, one line, records whole, table shown."""
+    assert done.returncode == 5, done.stderr
+    last = done.stderr.splitlines()[-1]
+    reading = store.read_trials(folder)
+    assert reading.damage == []
+    assert reading.records
+    path = re.escape(f"{folder.name}/{store.TRIALS_FILE}")
+    kept = f"{len(reading.records)} finished trials? kept, go on with: freestone compare --resume"
+    expected = rf"freestone: cannot write .*{path}: {why}; {kept}"
+    assert re.fullmatch(f"{expected} .*", last), last
+    assert "glibc" in done.stdout
+
+
+def test_a_disk_that_fills_up_keeps_what_was_measured(freestone: Tool, small_disk: Path) -> None:
+    done = freestone("compare", "-a", "glibc", "-n", "100", "--no-report", "--results", str(small_disk), "--", *PROGRAM)
+    (folder,) = small_disk.iterdir()
+    _kept(done, folder, "no space left on device")
+    subprocess.run(["mount", "-o", "remount,size=10m", str(small_disk)], check=True)
+    kept = len(store.read_trials(folder).records)
+    resumed = freestone("compare", "--resume", str(folder), "--no-report", timeout=240)
+    assert resumed.returncode == 0, resumed.stderr
+    assert len(store.read_trials(folder).records) == 200 > kept
+
+
+def test_a_file_that_may_not_grow_keeps_what_was_measured(freestone: Tool, tmp_path: Path) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, 16_384))
+
+    done = freestone("compare", "-a", "glibc", "-n", "100", "--no-report", "--", *PROGRAM, preexec_fn=limit)
+    (folder,) = (tmp_path / "results").iterdir()
+    _kept(done, folder, "file too large")
+
+
+@pytest.fixture
+def finished(freestone: Tool, only_folder: Callable[[], Path]) -> Path:
+    done = freestone("compare", "-a", "freestone", "-n", "2", "--no-report", "--", *PROGRAM)
+    assert done.returncode == 0, done.stderr
+    return only_folder()
+
+
+def test_a_corrupted_record_is_named_and_left_out(freestone: Tool, finished: Path) -> None:
+    path = finished / store.TRIALS_FILE
+    lines = path.read_bytes().splitlines(keepends=True)
+    damaged = b"".join([lines[0], lines[1][:100] + b"\n", b"\x00\xff\n", *lines[2:5], lines[5][:-20]])
+    path.write_bytes(damaged)
+    done = freestone("report", str(finished))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "3 damaged, left out (line 2: " in done.stderr
+    assert path.read_bytes() == damaged, "nothing is taken away"
+    assert sum(cell.trials_total for cell in store.read_summary(finished).cells) == 4
+    resumed = freestone("compare", "--resume", str(finished), "--no-report")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "3 damaged, left out" in resumed.stderr
+    assert len(store.read_trials(finished).records) == 6
+    assert path.read_bytes().startswith(damaged)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "pattern"),
+    [
+        ([], 2, "no results folder given"),
+        (["nowhere"], 5, "nowhere does not exist; give a results folder"),
+        (["."], 5, "holds no experiment.json"),
+        (["damaged"], 5, "damaged/experiment.json is damaged: "),
+    ],
+)
+def test_a_report_of_what_is_no_results_folder(
+    freestone: Tool, tmp_path: Path, arguments: list[str], status: int, pattern: str
+) -> None:
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "experiment.json").write_text("{]")
+    _one_line(freestone("report", *arguments), status, pattern)
+
+
+def test_a_report_that_cannot_be_written(freestone: Tool, finished: Path) -> None:
+    _one_line(freestone("report", str(finished), "-o", "/proc/report.html"), 5, "cannot write /proc/report.html: ")
+
+
+def test_a_reader_that_goes_away_is_no_error(command: list[str], environment: dict[str, str], tmp_path: Path) -> None:
+    tool = subprocess.Popen(
+        [*command, "allocators", "--json", "--no-verify"],
+        cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert tool.stdout is not None
+    tool.stdout.close()
+    assert tool.stderr is not None
+    assert tool.stderr.read() == ""
+    assert tool.wait(60) == 0
+
+
+def test_standard_output_that_is_full_is_one_line(
+    freestone: Tool, tmp_path: Path, command: list[str], environment: dict[str, str]
+) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*command, "--help"], cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 5
+    assert done.stderr == "freestone: cannot write to standard output: no space left on device\n"
