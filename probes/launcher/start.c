@@ -35,9 +35,9 @@ static enum start_failure classify(int error, bool exists) {
         return exists ? START_NO_INTERPRETER : START_NOT_FOUND;
     case ENOTDIR:
         return START_NOT_FOUND;
-    case EACCES:
+    case EACCES: /* the file may not be executed, or a folder on the way to it not be entered */
     case EPERM:
-        return START_NOT_EXECUTABLE;
+        return exists ? START_NOT_EXECUTABLE : START_NOT_FOUND;
     case ENOEXEC:
         return START_BAD_FORMAT;
     default:

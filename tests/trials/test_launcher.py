@@ -117,6 +117,20 @@ def test_a_forbidden_file_on_the_path_does_not_hide_a_later_one(run, tmp_path):
     assert run("tool", environment={"PATH": f"{tmp_path}/first"}).state == "not-executable"
 
 
+def test_a_folder_of_the_path_that_may_not_be_entered_holds_nothing(run, scratch, needs_root):
+    closed = scratch / "closed"
+    closed.mkdir(mode=0o700)
+    try:
+        path = f"{closed}:/usr/bin:/bin"
+        script = f"PATH={path} exec {native.path('freestone-launch')} --result {scratch}/result -- no-such-command"
+        scratch.chmod(0o777)
+        subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "sh", "-c", script], check=True)
+        assert read_result(scratch / "result").state == "not-found"
+    finally:
+        (scratch / "result").unlink(missing_ok=True)
+        closed.rmdir()
+
+
 def test_a_missing_directory_is_named(run):
     reading = run("true", directory="/no/such/directory")
     assert (reading.state, reading.error) == ("directory", "No such file or directory")

@@ -7,6 +7,7 @@ import functools
 import os
 import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -45,6 +46,9 @@ _NEVER_STARTED = {
     "directory": "cannot enter the directory {directory}: {error}",
     "not-started": "{command} cannot be started: {error}",
 }
+
+_MEMORY_FOLDER = Path("/dev/shm")
+_ROOM_FOR_REPORTS = 256 << 20  # a report takes a page; ten thousand processes are not unheard of
 
 
 @dataclass(frozen=True)
@@ -150,16 +154,15 @@ def _run(
     method: CensusMethod,
     rehearsal: Rehearsal | None,
 ) -> _Run:
-    with _folder(scratch) as folder:
-        stdout, stderr = folder / "stdout", folder / "stderr"
-        reports = folder / "witness"
-        preloaded, kept = _preload(workload, configuration, folder)
+    with _folders(scratch) as folders:
+        stdout, stderr = folders.results / "stdout", folders.results / "stderr"
+        preloaded, kept = _preload(workload, configuration, folders.results)
         environment: dict[str, str | None] = {**workload.environment, **configuration.environment}
         environment["LD_PRELOAD"] = ":".join([*preloaded, *kept])
-        environment["FREESTONE_WITNESS"] = str(reports)
+        environment["FREESTONE_WITNESS"] = str(folders.reports)
         request = LaunchRequest(
             command=workload.command,
-            result=folder / "result.json",
+            result=folders.results / "result.json",
             stdout=stdout,
             stderr=stderr,
             environment=environment,
@@ -176,7 +179,7 @@ def _run(
         if reading.state in _NEVER_STARTED:
             words = {"command": workload.command[0], "directory": workload.directory, "error": reading.error}
             return _unmeasured(reading, _NEVER_STARTED[reading.state].format(**words), said, notes)
-        testimonies = witness.read_folder(reports)
+        testimonies = witness.read_folder(folders.reports)
         needed = [soname for file in preloaded for soname in elf.inspect(file).needed if soname != "libc.so.6"]
         complaint = complaint_about_preload(output.head(stderr), [*preloaded, *needed])
         verdict = _weigh(configuration.allocator, reading, testimonies, complaint, rehearsal)
@@ -184,21 +187,38 @@ def _run(
         return _Run(reading, verdict, testimonies, said, [*notes, *_survivors(reading)], status, reason)
 
 
+@dataclass(frozen=True)
+class _Folders:
+    """Where one run keeps its files: its results and output, and the witness's reports."""
+
+    results: Path
+    reports: Path
+
+
 @contextlib.contextmanager
-def _folder(scratch: Path) -> Iterator[Path]:
-    """A folder for one run, with a subfolder ``witness``; gone afterwards."""
-    try:
-        folder = preload.speakable_folder(scratch, "trial-")
-        # Programs that change their user report too, so everybody may enter here and write (not list) there.
-        folder.chmod(0o711)
-        (folder / "witness").mkdir()
-        (folder / "witness").chmod(0o1733)
-    except OSError as error:
-        raise LauncherBroken(f"cannot work in the folder {scratch}: {error.strerror}") from error
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def _folders(scratch: Path) -> Iterator[_Folders]:
+    """Folders for one run, gone afterwards."""
+    with contextlib.ExitStack() as stack:
+        try:
+            results = preload.speakable_folder(scratch, "trial-")
+            stack.callback(shutil.rmtree, results, ignore_errors=True)
+            reports = Path(tempfile.mkdtemp(prefix="freestone-", dir=_reports_home(results)))
+            stack.callback(shutil.rmtree, reports, ignore_errors=True)
+            # Programs that change their user report too, so everybody may enter here and write (not list) there.
+            results.chmod(0o711)
+            reports.chmod(0o1733)
+        except OSError as error:
+            raise LauncherBroken(f"cannot work in the folder {scratch}: {error.strerror}") from error
+        yield _Folders(results, reports)
+
+
+def _reports_home(otherwise: Path) -> Path:
+    """In memory where there is room for many reports: on a disk, making the file is most of what a witness costs."""
+    with contextlib.suppress(OSError):
+        room = os.statvfs(_MEMORY_FOLDER)
+        if os.access(_MEMORY_FOLDER, os.W_OK) and room.f_bavail * room.f_frsize >= _ROOM_FOR_REPORTS:
+            return _MEMORY_FOLDER
+    return otherwise
 
 
 def _preload(workload: Workload, configuration: Configuration, folder: Path) -> tuple[list[str], list[str]]:
