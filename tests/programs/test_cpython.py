@@ -1,0 +1,34 @@
+"""CPython's own tests come out the same under libfreestone, test by test, with every object on the heap under test."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VERDICT = re.compile(r"^(test\w+) \((\S+)\).*?\.\.\. .*?(ok|skipped .*|FAIL|ERROR|expected failure)$", re.MULTILINE)
+
+
+def verdicts(stderr: bytes) -> dict[str, str]:
+    """Test -> what unittest said of it. A test with a docstring has its verdict on the next line."""
+    text = stderr.decode(errors="replace")
+    text = re.sub(r"\n(?=[^\n]*\.\.\. )(?!test\w+ \()", " ", text)
+    return {f"{owner}.{name}": verdict for name, owner, verdict in VERDICT.findall(text)}
+
+
+@pytest.mark.parametrize("suite", ["test_json", "test_dict", "test_threading", "test_subprocess"])
+def test_its_own_tests_come_out_the_same(suite: str, bench: Any, python_with_tests: str) -> None:
+    def work(folder: Path, served: bool) -> Any:
+        # Without pymalloc, so that every object is a block of the allocator's.
+        extra = {"PYTHONMALLOC": "malloc", "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
+        command = [python_with_tests, "-m", "unittest", "-v", f"test.{suite}"]
+        # 1: some test failed. Where one does on this machine whatever the allocator, it has to fail here as well.
+        return bench.one(command, folder, served=served, extra=extra, statuses=(0, 1))
+
+    system, served = bench.both(work, [Path(python_with_tests).name])
+    expected = verdicts(system.stderr)
+    assert len(expected) > 50, "unittest's report was not understood"
+    assert verdicts(served.stderr) == expected
+    assert served.status == system.status
