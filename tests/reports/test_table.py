@@ -190,6 +190,14 @@ def test_the_caller_decides_and_not_the_environment(
     assert "\x1b" in expected[0]
 
 
+def test_the_trees_peak_is_shown_where_it_tells_more() -> None:
+    for tree, shown in ((100_000, False), (300_000, True)):
+        median = {"wall_s": 1.0, "peak_rss_kib": 99_000, "tree_peak_rss_kib": tree}
+        cell = Cell(workload="w", configuration="a", status="ok", trials_ok=1, trials_total=1, median=median)
+        summary = Summary(experiment="e", baseline="a", rounds_complete=1, cells=[cell], headline="h")
+        assert ("tree peak" in table.render(summary, width=120, colour=False)) == shown
+
+
 def test_several_workloads_are_named(results_maker) -> None:
     text = table.render(results_maker(("json-sqlite", "redis")).summary, width=100, colour=False)
     assert "\njson-sqlite\n" in text

@@ -204,7 +204,7 @@ def _workload_part(
     cells = {cell.configuration: cell for cell in summary.cells if cell.workload == workload}
     order = figures.order_of(experiment, summary, workload)
     shown = [key for key in _TABLE if any(key in cells[name].median for name in order if cells[name].status == "ok")]
-    if "peak_rss_kib" in shown and _same_medians(cells.values(), "peak_rss_kib", "tree_peak_rss_kib"):
+    if "peak_rss_kib" in shown and not quantities.is_a_tree(cells.values()):
         shown = [key for key in shown if key != "tree_peak_rss_kib"]
     scales = {key: Scale.over(quantity_of(key).kind, _medians(cells.values(), key)) for key in shown}
     bad = [name for name in order if cells[name].status != "ok"]
@@ -557,9 +557,3 @@ def _fact(key: str, value: str | int | float | bool | None) -> str:
 
 def _medians(cells: Iterable[Cell], key: str) -> list[float]:
     return [cell.median[key] for cell in cells if cell.status == "ok" and key in cell.median]
-
-
-def _same_medians(cells: Iterable[Cell], one: str, other: str) -> bool:
-    """Whether two quantities tell the same story: within 5 % everywhere, as for a program of one process."""
-    pairs = [(cell.median[one], cell.median[other]) for cell in cells if one in cell.median and other in cell.median]
-    return all(abs(a - b) <= 0.05 * max(a, b) for a, b in pairs)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from freestone.records.schema import Metrics, Ratio
+from freestone.records.schema import Cell, Metrics, Ratio
 
 Kind = Literal["time", "memory", "count"]
 
@@ -140,6 +140,19 @@ def verdict(quantity: Quantity, ratio: Ratio) -> str:
         return f"{ratio.value:.1f} times {'as slow' if word == 'slower' else 'as much'}"
     percent = abs(1 - ratio.value) * 100
     return f"{percent:.{1 if percent < 9.95 else 0}f} % {word}"
+
+
+def is_a_tree(cells: Iterable[Cell]) -> bool:
+    """Whether the process tree as a whole held more than its largest process, by over 5 % in any cell.
+
+    Where it did not, the two peaks are one figure and the table needs one column for them.
+    """
+    medians = [cell.median for cell in cells if cell.status == "ok"]
+    return any(
+        median["tree_peak_rss_kib"] > 1.05 * median["peak_rss_kib"]
+        for median in medians
+        if "tree_peak_rss_kib" in median and "peak_rss_kib" in median
+    )
 
 
 def _decimals(ratio: Ratio) -> int:

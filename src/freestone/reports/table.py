@@ -25,7 +25,7 @@ from freestone.records.schema import Cell, Ratio, Summary
 from freestone.reports import quantities
 from freestone.reports.quantities import Scale, quantity_of
 
-_COLUMNS = ("user_s", "sys_s", "peak_rss_kib", "end_rss_kib", "minor_faults")
+_COLUMNS = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
 _SWITCHES = ("voluntary_switches", "involuntary_switches")
 _STATUS_WORDS = {"invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
 
@@ -156,6 +156,8 @@ class _Workload:
     def shown(self) -> list[str]:
         """The quantities that at least one configuration has."""
         measured = {key for cell in self.cells if cell.status == "ok" for key in cell.median}
+        if "peak_rss_kib" in measured and not quantities.is_a_tree(self.cells):
+            measured.discard("tree_peak_rss_kib")
         return [key for key in _COLUMNS if key in measured]
 
     def has_switches(self) -> bool:
@@ -225,7 +227,7 @@ class _Workload:
                 yield self.line(f"{cell.configuration}: {cell.trials_ok} of {cell.trials_total} trials count", "yellow")
             if cell.note:
                 yield self.line(f"{cell.configuration}: {cell.note}", "yellow")
-        shown = [self.ratio(cell, key) for cell in self.cells for key in ("wall_s", *_COLUMNS)]
+        shown = [self.ratio(cell, key) for cell in self.cells for key in ("wall_s", *self.shown())]
         if any(ratio and not quantities.is_known(ratio) for ratio in shown):
             yield self.line("?: too few rounds to tell", "dim")
         if any(ratio and not ratio.different and quantities.is_known(ratio) for ratio in shown):
@@ -237,7 +239,7 @@ class _Workload:
         noise = self.summary.noise.get(self.workload, {})
         said = [
             f"{quantity_of(key).short} {quantities.ratio_number(noise[key])} {quantities.interval(noise[key])}"
-            for key in ("wall_s", *_COLUMNS)
+            for key in ("wall_s", *self.shown())
             if key in noise and quantities.is_known(noise[key])
         ]
         trials = f"{self.summary.rounds_complete} round{'' if self.summary.rounds_complete == 1 else 's'}, medians"
