@@ -55,7 +55,7 @@ static void check_taking(uint32_t slab, unsigned class, unsigned want) {
                next, i, taken);
         is_free[next] = false;
     }
-    EXPECT(end[-1 - (int)taken] == NULL || taken == BLOCKS_MOST, "class %u: stored more than it says", class);
+    EXPECT(taken == BLOCKS_MOST || end[-1 - (int)taken] == NULL, "class %u: stored more than it says", class);
     for (uint32_t i = 0; taken < want && i < class_blocks(class); i++) {
         EXPECT(!is_free[i], "class %u: %u of %u taken, block %u was left", class, taken, want, i);
     }
