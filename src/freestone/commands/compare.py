@@ -16,7 +16,7 @@ from freestone.allocators import SYSTEM, AllocatorError, configuration_for, disc
 from freestone.commands import program, terminal
 from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus, Stop
-from freestone.experiments import Interruption, LocalTrials, Outcome, mismatch, run, summarise
+from freestone.experiments import Interruption, Outcome, mismatch, run, summarise
 from freestone.experiments.plan import Extent, PlanError, new_experiment
 from freestone.native import NativePartMissing
 from freestone.records import store
@@ -187,8 +187,7 @@ def _measure(folder: Path, experiment: Experiment, *, as_json: bool, with_report
     trouble: list[str] = []
     with Interruption() as stop:
         try:
-            with LocalTrials(experiment) as measurement:
-                outcome = run(experiment, folder, measurement=measurement, on_event=progress, stop=stop)
+            outcome = run(experiment, folder, on_event=progress, stop=stop)
         except StoreError as error:
             outcome, status = Outcome.INTERRUPTED, ExitStatus.STORE
             trouble.append(str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from typing import Protocol
 from freestone.experiments import schedule
 from freestone.experiments.events import BudgetSpent, Event, GivenUp, RehearsalStarted, TrialEnded, TrialStarted
 from freestone.experiments.interruption import Interruption, TrialBrokenOff
+from freestone.experiments.local import LocalTrials
 from freestone.experiments.schedule import Arm, Slot
 from freestone.records.schema import Configuration, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError, TrialLog, read_trials
@@ -50,9 +52,9 @@ def run(
     experiment: Experiment,
     folder: Path,
     *,
-    measurement: Measurement,
     on_event: Callable[[Event], None] = lambda event: None,
     stop: Interruption | None = None,
+    measurement: Measurement | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Run what the folder's trials file does not hold yet, and append each record to it.
@@ -63,21 +65,23 @@ def run(
     Args:
         experiment: what to run; its head is in the folder already.
         folder: the results folder.
-        measurement: how trials are taken.
         on_event: told what happens; called between trials, never while a clock runs.
         stop: asked between trials whether to stop, and able to break one off.
+        measurement: how trials are taken; by default on this machine.
         clock: seconds, for budget and estimate only.
 
     Raises:
         StoreError: a record could not be written; earlier ones are as they were.
+        LauncherBroken, NativePartMissing: the lab's own parts do not work.
     """
     stop = stop or Interruption()
     records = read_trials(folder).records
     foreign = {record.experiment for record in records} - {experiment.id}
     if foreign:
         raise ExperimentMismatch(f"{folder} holds trials of another experiment ({', '.join(sorted(foreign))})")
-    with TrialLog(folder) as log:
-        return _Sitting(experiment, measurement, log, records, on_event, stop, clock).run()
+    with TrialLog(folder) as log, contextlib.ExitStack() as stack:
+        taking = measurement or stack.enter_context(LocalTrials(experiment))
+        return _Sitting(experiment, taking, log, records, on_event, stop, clock).run()
 
 
 class _Sitting:

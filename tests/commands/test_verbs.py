@@ -1,0 +1,229 @@
+"""The smaller verbs, their help, and what a shell completes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import freestone as package
+from freestone import native
+from freestone.cli import VERBS
+from freestone.records import store
+
+Tool = Callable[..., subprocess.CompletedProcess[str]]
+
+PROGRAM = [sys.executable, "-I", "-S", "-c", "print(1)"]
+
+
+def test_the_version(freestone: Tool) -> None:
+    assert freestone("--version").stdout == f"freestone {package.__version__}\n"
+
+
+def test_help_names_every_verb(freestone: Tool) -> None:
+    done = freestone("--help")
+    assert done.returncode == 0
+    for verb in VERBS:
+        assert re.search(rf"^\W*{verb}\b", done.stdout, re.MULTILINE)
+
+
+def test_help_imports_no_verb(command: list[str], environment: dict[str, str]) -> None:
+    script = (
+        "import sys; sys.argv = ['freestone', '--help']\n"
+        "from freestone.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "slow = {'numpy', 'duckdb', 'altair', 'pydantic', 'freestone.commands.compare'} & sys.modules.keys()\n"
+        "sys.exit(' '.join(slow) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_a_verb_has_examples_and_statuses(freestone: Tool, verb: str) -> None:
+    done = freestone(verb, "--help")
+    assert done.returncode == 0
+    assert f"Usage: freestone {verb}" in done.stdout
+    assert re.search(rf"Examples:\n\n    .*freestone {verb}", done.stdout)
+    assert "Exit status:" in done.stdout
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_reference_documents_every_option(freestone: Tool, repository: Path, verb: str) -> None:
+    reference = (repository / "docs" / "reference" / "cli.md").read_text()
+    section = reference.partition(f"## freestone {verb}")[2].partition("\n## ")[0]
+    for option in re.findall(r"--[a-z][a-z-]+", freestone(verb, "--help").stdout.partition("Examples:")[0]):
+        assert option in section, f"docs/reference/cli.md, freestone {verb}: {option} is missing"
+
+
+def test_run_gives_the_program_libfreestone_and_its_own_exit_status(freestone: Tool) -> None:
+    done = freestone(
+        "run", "--", "sh", "-c", 'echo "$LD_PRELOAD $$ $1"; exit 7', "sh", "--help", env={"LD_PRELOAD": ""}
+    )
+    assert done.returncode == 7
+    assert done.stderr == ""
+    preload, _, argument = done.stdout.split()
+    assert preload == str(native.path("libfreestone.so"))
+    assert argument == "--help"
+
+
+def test_run_takes_the_place_of_the_tool(command: list[str], environment: dict[str, str]) -> None:
+    tool = subprocess.Popen(
+        [*command, "run", "--", "sh", "-c", "echo $$"], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    stdout, _ = tool.communicate(timeout=60)
+    assert int(stdout) == tool.pid
+
+
+def test_run_keeps_what_else_is_preloaded(freestone: Tool) -> None:
+    other = str(native.path("libfreestone-witness.so"))
+    done = freestone("run", "--", "sh", "-c", 'echo "$LD_PRELOAD"', env={"LD_PRELOAD": other})
+    assert done.stdout.strip() == f"{native.path('libfreestone.so')}:{other}"
+
+
+@pytest.mark.parametrize(
+    ("source", "flags", "why"),
+    [
+        ("int main(void) { return 5; }", ["-static"], "is static"),
+        (
+            "#include <stddef.h>\nvoid *malloc(size_t n) { (void)n; return NULL; }\nint main(void) { return 5; }",
+            ["-fno-builtin", "-rdynamic"],
+            "has a malloc of its own",
+        ),
+    ],
+)
+def test_run_says_in_one_line_what_it_cannot_serve(
+    freestone: Tool, compile_c: Callable[..., Path], source: str, flags: list[str], why: str
+) -> None:
+    done = freestone("run", "--", str(compile_c(source, *flags)))
+    assert done.returncode == 5, "and runs it"
+    assert done.stderr.count("\n") == 1
+    assert why in done.stderr
+    assert "libfreestone will not serve it" in done.stderr
+
+
+def test_run_warns_of_a_set_user_id_program_of_somebody_else(freestone: Tool, compile_c: Callable[..., Path]) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("giving a program to somebody else needs root")
+    program = compile_c("int main(void) { return 5; }")
+    program.chmod(0o4755)
+    assert freestone("run", "--", str(program)).stderr == "", "root's own: nothing changes hands"
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    assert "is set-user-ID; libfreestone will not serve it" in freestone("run", "--", str(program)).stderr
+
+
+def test_run_of_what_the_kernel_refuses(freestone: Tool, tmp_path: Path) -> None:
+    program = tmp_path / "broken"
+    program.write_bytes(b"\x7fELF" + bytes(60))
+    program.chmod(0o755)
+    done = freestone("run", "--", str(program))
+    assert done.returncode == 126
+    assert done.stderr.splitlines()[-1].endswith("cannot be executed: exec format error")
+
+
+def test_allocators_says_what_is_here_and_that_it_works(freestone: Tool) -> None:
+    done = freestone("allocators", "--json")
+    rows = {row["name"]: row for row in json.loads(done.stdout)}
+    assert {"glibc", "freestone", "mimalloc", "jemalloc", "tcmalloc", "tbb"} <= rows.keys()
+    for name in ("glibc", "freestone"):
+        assert rows[name]["working"] == {"verified": True, "reason": None}
+        assert rows[name]["build_id"]
+        assert Path(rows[name]["file"]).is_file()
+    for row in rows.values():
+        assert row["available"] or row["reason"], "what is missing says how to get it"
+    assert done.returncode == (0 if all(r["working"]["verified"] for r in rows.values() if r["available"]) else 4)
+    table = freestone("allocators", env={"COLUMNS": "200"})
+    for name in rows:
+        assert re.search(rf"^{name}\b", table.stdout, re.MULTILINE)
+    assert rows["freestone"]["build_id"] in table.stdout
+
+
+def test_allocators_says_which_does_not_work(freestone: Tool, compile_c: Callable[..., Path]) -> None:
+    source = "".join(f"void {name}(void) {{ __builtin_trap(); }}\n" for name in ("malloc", "calloc", "realloc", "free"))
+    library = compile_c(source, "-shared", "-fPIC", "-fno-builtin", name="libtrap.so")
+    done = freestone("allocators", str(library), env={"COLUMNS": "200"})
+    assert done.returncode == 4
+    assert "killed by SIG" in done.stdout
+
+
+def test_allocators_unverified_starts_no_process(freestone: Tool) -> None:
+    done = freestone("allocators", "--no-verify", "--json", "glibc")
+    assert done.returncode == 0
+    assert [row["working"] for row in json.loads(done.stdout)] == [None]
+
+
+def test_an_unknown_allocator_suggests_the_nearest(freestone: Tool) -> None:
+    done = freestone("allocators", "mimaloc")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "did you mean mimalloc" in done.stderr
+
+
+def test_a_report_of_several_experiments(freestone: Tool, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        arguments = ["-a", "glibc", "-n", "1", "--no-report", "--name", name, "--", *PROGRAM]
+        assert freestone("compare", *arguments).returncode == 0
+    folders = sorted(str(folder) for folder in (tmp_path / "results").iterdir())
+    done = freestone("report", *folders, "-o", "both.html")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Records: ") == 2
+    page = (tmp_path / "both.html").read_text()
+    for folder in folders:
+        assert store.read_experiment(Path(folder)).id in page or store.read_summary(Path(folder)).headline in page
+    summaries = json.loads(freestone("report", *folders, "--json").stdout)
+    assert [summary["experiment"].split("-")[1] for summary in summaries] == ["one", "two"]
+    assert (tmp_path / "freestone-report.html").exists()
+
+
+def test_a_summary_is_computed_again_from_the_records(freestone: Tool, only_folder: Callable[[], Path]) -> None:
+    assert freestone("compare", "-a", "glibc", "-n", "2", "--no-report", "--", *PROGRAM).returncode == 0
+    before = store.read_summary(only_folder())
+    (only_folder() / store.SUMMARY_FILE).write_text("{}")
+    assert freestone("report", str(only_folder())).returncode == 0
+    assert store.read_summary(only_folder()) == before
+    assert (only_folder() / store.REPORT_FILE).exists()
+
+
+@pytest.mark.parametrize(
+    ("shell", "place", "check"),
+    [
+        ("bash", ".local/share/bash-completion/completions/freestone", ["bash", "-n"]),
+        ("zsh", ".zsh/completions/_cyclopts_freestone", ["zsh", "-n"]),
+        ("fish", ".config/fish/completions/freestone.fish", ["fish", "--no-execute"]),
+    ],
+)
+def test_completion_is_installed(freestone: Tool, tmp_path: Path, shell: str, place: str, check: list[str]) -> None:
+    done = freestone("--install-completion", "--shell", shell, env={"SHELL": f"/bin/{shell}"})
+    assert done.returncode == 0, done.stderr
+    script = tmp_path / "home" / place
+    text = script.read_text()
+    for word in (*VERBS, "--time-budget" if shell != "fish" else "time-budget"):
+        assert word in text
+    if shutil.which(check[0]) is None:
+        pytest.skip(f"{shell} is not here to check the script's syntax; its words were checked")
+    subprocess.run([*check, str(script)], check=True)
+
+
+def test_bash_completes_verbs_and_options(freestone: Tool, tmp_path: Path) -> None:
+    if shutil.which("bash") is None:
+        pytest.skip("no bash here")
+    freestone("--install-completion", "--shell", "bash")
+    script = tmp_path / "home" / ".local/share/bash-completion/completions/freestone"
+
+    def complete(*words: str) -> list[str]:
+        line = f"source {script}; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; "
+        line += '_freestone; printf "%s\\n" "${COMPREPLY[@]}"'
+        if words[-1] == "":
+            line = line.replace(f"({' '.join(words)})", f'({" ".join(words[:-1])} "")')
+        return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True).stdout.split()
+
+    assert set(VERBS) <= set(complete("freestone", ""))
+    assert complete("freestone", "comp") == ["compare"]
+    assert "--time-budget" in complete("freestone", "compare", "--ti")
