@@ -24,6 +24,8 @@ static size_t ring_count;
  * was read may have lost one without a later record to say so. */
 static const size_t largest_record = 8192;
 
+static const size_t kib = 1024;
+
 static int open_dummy(int cpu) {
     struct perf_event_attr attr;
     memset(&attr, 0, sizeof attr);
@@ -53,7 +55,7 @@ static int open_dummy(int cpu) {
  * of the same name uses some of it, so the size steps down. */
 static bool map_ring(struct ring *ring) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (size_t size = 512 * 1024; size >= 64 * 1024 && size >= page; size /= 2) {
+    for (size_t size = 512 * kib; size >= 64 * kib && size >= page; size /= 2) {
         void *mapped = mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_SHARED, ring->descriptor, 0);
         if (mapped != MAP_FAILED) {
             ring->head = mapped;

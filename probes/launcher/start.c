@@ -27,8 +27,6 @@ struct launch {
 
 static _Alignas(16) char child_stack[64 * 1024];
 
-extern char **environ;
-
 static enum start_failure classify(int error, bool exists) {
     switch (error) {
     case ENOENT:
@@ -115,7 +113,9 @@ static char **candidates_for(const char *name) {
         const size_t length = strcspn(path, ":");
         /* An empty element of PATH means the current directory. */
         if (asprintf(&list[i], "%.*s%s%s", (int)length, path, length == 0 ? "./" : "/", name) < 0) {
-            list[i] = NULL;
+            while (i > 0)
+                free(list[--i]);
+            free(list);
             return NULL;
         }
         path += length + (path[length] == ':');

@@ -5,18 +5,18 @@
 const char *const heap_entry_names[ENTRIES] = {"malloc", "calloc", "realloc", "free"};
 
 int heap_call(void) {
-    char *volatile grown = malloc(24);
+    unsigned char *volatile grown = malloc(24);
     if (grown == NULL)
         return 0;
     grown[0] = 1;
-    char *volatile moved = realloc(grown, 48);
+    unsigned char *volatile moved = realloc(grown, 48);
     if (moved == NULL) {
         free(grown);
         return 0;
     }
     const int kept = moved[0];
     free(moved);
-    char *volatile zeroed = calloc(3, 8);
+    unsigned char *volatile zeroed = calloc(3, 8);
     if (zeroed == NULL)
         return 0;
     const int clear = zeroed[23] == 0;

@@ -17,8 +17,10 @@ from freestone import native
 
 CensusMethod = Literal["none", "perf", "ptrace"]
 
-# The launcher waits this long after SIGTERM and again after SIGKILL before it gives up on something unkillable.
+# Told to stop, the launcher needs its grace and then up to 5 s for what cannot be killed.
 _LAUNCHER_PATIENCE_S = 15.0
+# So long after the time limit there must have been a result; a launcher that hangs must not hang the lab.
+_LAUNCHER_SLACK_S = 60.0
 
 
 class LauncherBroken(RuntimeError):
@@ -157,7 +159,10 @@ def launch(request: LaunchRequest) -> LaunchReading:
     except (OSError, ValueError) as error:
         raise LauncherBroken(f"cannot start {words[0]}: {error}") from error
     try:
-        _, complaint = process.communicate()
+        _, complaint = process.communicate(timeout=_limit_s(request))
+    except subprocess.TimeoutExpired as error:
+        _stop(process)
+        raise LauncherKilled("the launcher did not end with the program's time limit and was killed") from error
     except BaseException:
         _stop(process)
         raise
@@ -210,6 +215,10 @@ def _plain(text: bytes) -> bytes:
 def _without_preload() -> dict[str, str]:
     """The launcher's own environment. The user's preload is for the program, which gets it through ``--env``."""
     return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+
+
+def _limit_s(request: LaunchRequest) -> float | None:
+    return None if request.timeout_s is None else request.timeout_s + _LAUNCHER_SLACK_S
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -41,7 +41,8 @@ class ProgramFacts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """The allocator under test, as a file. ``machine`` is its ELF machine, e.g. ``x86_64 64-bit``."""
+    """The allocator under test, as a file. ``machine`` is its ELF machine, e.g. ``x86_64 64-bit``; ``libc`` whose C
+    library it was built for."""
 
     name: str
     file: str
@@ -49,6 +50,7 @@ class Provider:
     device: tuple[int, int] | None = None
     inode: int | None = None
     machine: str | None = None
+    libc: str | None = None
 
 
 class Cause(IntEnum):
@@ -274,9 +276,9 @@ def _unwitnessed(evidence: Evidence, image: Image | None) -> Finding:
         if facts.setuid or facts.file_capabilities:
             what = "setuid" if facts.setuid else "file capabilities"
             return Finding(Cause.SETUID, f"{what}: the loader ignores preloads for {name}")
-        if facts.libc == "musl":
-            return Finding(Cause.OTHER_LIBC, f"musl program: {name} cannot load an allocator built for glibc")
         expected = evidence.expected
+        if facts.libc == "musl" and expected.libc != "musl":
+            return Finding(Cause.OTHER_LIBC, f"musl program: {name} cannot load an allocator built for glibc")
         if facts.machine is not None and expected.machine is not None and facts.machine != expected.machine:
             return Finding(
                 Cause.OTHER_MACHINE, f"other machine: {name} is {facts.machine}, the allocator {expected.machine}"

@@ -269,11 +269,13 @@ def _expected(allocator: Allocator) -> Provider:
         status = os.stat(file)
     except OSError:
         return provider  # nothing will match it, and the reason will name the file
+    facts = elf.inspect(file)
     return replace(
         provider,
         device=(os.major(status.st_dev), os.minor(status.st_dev)),
         inode=status.st_ino,
-        machine=elf.inspect(file).machine,
+        machine=facts.machine,
+        libc=facts.libc,
     )
 
 
@@ -302,13 +304,18 @@ def _failure(reading: LaunchReading, said: Output, timeout_s: float | None) -> s
         case "exited":
             return f"exit status {reading.exit_code}{last}"
         case "signaled":
-            return f"killed by {_signal_name(reading.signal or 0)}{last}"
+            return f"killed by {_signal_name(reading.signal or 0)}{_sandbox_hint(reading)}{last}"
         case "timeout":
             return f"still running after {timeout_s:g} s" if timeout_s is not None else "timed out"
         case "interrupted":
             return f"the launcher was told to stop by {_signal_name(reading.interrupted_by or 0)}"
         case _:
             return "the program could not be ended"
+
+
+def _sandbox_hint(reading: LaunchReading) -> str:
+    """A program that forbids itself to open files dies of the witness's last words."""
+    return " (its own sandbox may forbid the witness's report)" if reading.signal == signal.SIGSYS else ""
 
 
 def _signal_name(number: int) -> str:
