@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,17 @@ def test_an_allocator_that_serves_is_verified(bump_library: Path) -> None:
 def test_every_available_allocator_of_this_machine_is_verified() -> None:
     results = {a.name: allocators.verify(a) for a in allocators.discover() if a.available}
     assert {name: result.reason for name, result in results.items() if not result.verified} == {}
+
+
+def test_it_is_seen_under_a_python_linked_to_fixed_addresses(
+    bump_library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = "/usr/bin/python3"  # on Debian it is
+    if not Path(python).is_file():
+        pytest.skip(f"no {python} here")
+    monkeypatch.setattr(sys, "executable", python)
+    assert str(allocators.verify(of(bump_library))) == "verified"
+    assert "malloc is served by" in str(allocators.verify(of(bump_library, preload=[])))
 
 
 def test_an_allocator_that_was_never_loaded_is_not_verified(bump_library: Path) -> None:

@@ -10,13 +10,22 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+from freestone.allocators import elf
 from freestone.allocators.elf import HEAP_ENTRIES
 from freestone.records.schema import Allocator
 
-# The process asks the loader which file each entry point came from, and uses them: a library that loads and then
-# crashes on the first call is not working.
+# The process asks which file each entry point comes from, and uses them: a library that loads and then crashes on the
+# first call is not working. It walks the loader's list of objects, since asking for `malloc` by name is not enough: a
+# program linked to fixed addresses (Debian's python3 is one) answers with an entry of its own jump table.
 _PROBE = """
 import ctypes, json, sys
+
+class Object(ctypes.Structure):
+    pass
+
+Object._fields_ = [
+    ("base", ctypes.c_void_p), ("file", ctypes.c_char_p), ("dynamic", ctypes.c_void_p), ("next", ctypes.POINTER(Object))
+]
 
 class Place(ctypes.Structure):
     _fields_ = [
@@ -25,11 +34,24 @@ class Place(ctypes.Structure):
 
 process = ctypes.CDLL(None)
 process.dladdr.argtypes = [ctypes.c_void_p, ctypes.POINTER(Place)]
-places = {}
-for name in sys.argv[1:]:
-    place = Place()
-    known = process.dladdr(ctypes.cast(process[name], ctypes.c_void_p), ctypes.byref(place))
-    places[name] = place.file.decode("utf-8", "surrogateescape") if known and place.file else ""
+process.dlopen.restype, process.dlopen.argtypes = ctypes.c_void_p, [ctypes.c_char_p, ctypes.c_int]
+process.dlsym.restype, process.dlsym.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p]
+LAZY, NO_LOAD = 1, 4
+
+def provider(name):
+    each = ctypes.cast(process._handle, ctypes.POINTER(Object)).contents.next
+    while each:
+        file = each.contents.file
+        handle = process.dlopen(file, LAZY | NO_LOAD) if file else None
+        address = process.dlsym(handle, name.encode()) if handle else None
+        place = Place()
+        # The handle answers for what the object needs as well; only its own symbol counts.
+        if address and process.dladdr(address, ctypes.byref(place)) and place.file == file:
+            return file.decode("utf-8", "surrogateescape")
+        each = each.contents.next
+    return ""
+
+places = {name: provider(name) for name in sys.argv[1:]}
 for name, arguments in (("malloc", "z"), ("calloc", "zz"), ("realloc", "pz")):
     function = getattr(process, name)
     function.restype = ctypes.c_void_p
@@ -63,6 +85,8 @@ def verify(allocator: Allocator, *, timeout_s: float = 10.0) -> Verification:
     """Start a tiny process under the allocator and see that malloc, calloc, realloc and free come from its file."""
     if not allocator.available or allocator.file is None:
         return Verification(False, allocator.reason or "not available")
+    if "malloc" in elf.inspect(sys.executable).exports:
+        return Verification(False, f"cannot be checked with {sys.executable}, which has a malloc of its own")
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("LD_", "PYTHON"))}
     if "LD_LIBRARY_PATH" in os.environ:
         environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
