@@ -73,7 +73,7 @@ def test_a_witnessed_image_is_proved():
     verdict = prove(evidence(report()))
     assert verdict.finding is None
     assert (verdict.proof.valid, verdict.proof.reason, verdict.proof.census) == (True, None, "perf")
-    assert (verdict.proof.images, verdict.programs) == (1, {"/bin/app"})
+    assert (verdict.proof.images, verdict.programs) == (1, frozenset({"/bin/app"}))
     (row,) = verdict.proof.processes
     assert (row.pid, row.exe, row.proved, row.end_rss_kib) == (10, "/bin/app", True, 4000)
     assert [entry.symbol for entry in row.entries] == list(ENTRIES)
@@ -330,7 +330,7 @@ def test_a_valid_proof_has_no_gap_anywhere(testimonies, images, facts, gap):
 @given(st.integers(1, 8), st.data())
 def test_losing_any_report_makes_a_valid_proof_invalid(count, data):
     images = [image(pid, f"/bin/{pid % 3}", begin_s=float(pid)) for pid in range(count)]
-    reports = [report(one.pid, one.begin_s + 0.1, one.exe) for one in images]
+    reports = [report(one.pid, one.begin_s + 0.1, one.exe or "") for one in images]
     assert prove(evidence(*data.draw(st.permutations(reports)), images=images)).proof.valid
     lost = data.draw(st.integers(0, count - 1))
     assert not prove(evidence(*reports[:lost], *reports[lost + 1 :], images=images)).proof.valid
