@@ -102,7 +102,7 @@ def test_nothing_imports_commands_but_the_entrance() -> None:
 
 # --- the allocator: api -> thread cache -> heap -> slab -> arena -> os ------------------------------------------------
 
-LAYERS = ("os", "arena", "large", "slab", "heap", "thread_cache", "allocate", "lifecycle", "api")
+LAYERS = ("os", "arena", "large", "slab", "heap", "thread_cache", "allocate", "api")
 """From the ground up. ``large`` stands beside the slabs, on the arena; ``allocate`` is what all entry points share."""
 LEAVES = {"bits", "size_class", "tag", "magazine", "options", "lock", "message"}
 """Known to every layer; they know each other and ``os``, nothing else."""

@@ -37,7 +37,8 @@ struct freestone_stats {
     size_t retained;      /* free spans kept for reuse, not yet given back */
     size_t purged;        /* given back since the start */
     size_t bookkeeping;   /* tags, descriptors, bitmaps, magazines */
-    size_t mappings;      /* number of mappings of their own */
+    size_t mappings;      /* number of mappings of their own: blocks above 128 MiB */
+    size_t mapped;        /* their bytes; part of `large` */
     size_t heaps;         /* number of heaps in use */
 };
 

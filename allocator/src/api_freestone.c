@@ -34,7 +34,9 @@ PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
     heap_figures(&heap, NULL);
     arena_figures(&arena);
     large_figures(&mappings, &mapped);
-    size_t large = arena.used - heap.slabs - heap.bookkeeping + mapped;
+    /* The parts are read one after the other: slabs may have come or gone in between. */
+    size_t spans = arena.used - bits_min(arena.used, heap.slabs + heap.bookkeeping);
+    size_t large = spans + mapped;
     *stats = (struct freestone_stats){
         .reserved = arena.reserved,
         .extent = arena.extent,
@@ -46,6 +48,7 @@ PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
         .purged = (size_t)arena.purged,
         .bookkeeping = arena.bookkeeping + heap.bookkeeping,
         .mappings = mappings,
+        .mapped = mapped,
         .heaps = heap.heaps,
     };
 }
@@ -56,7 +59,7 @@ PUBLIC int freestone_stats_json(char *buffer, size_t size) {
     return snprintf(buffer, size,
                     "{\"version\": \"%s\", \"reserved\": %zu, \"extent\": %zu, \"in_use\": %zu, \"large\": %zu, "
                     "\"slabs\": %zu, \"free_blocks\": %zu, \"retained\": %zu, \"purged\": %zu, \"bookkeeping\": %zu, "
-                    "\"mappings\": %zu, \"heaps\": %zu}",
+                    "\"mappings\": %zu, \"mapped\": %zu, \"heaps\": %zu}",
                     FREESTONE_BUILD_VERSION, s.reserved, s.extent, s.in_use, s.large, s.slabs, s.free_blocks, s.retained,
-                    s.purged, s.bookkeeping, s.mappings, s.heaps);
+                    s.purged, s.bookkeeping, s.mappings, s.mapped, s.heaps);
 }

@@ -42,10 +42,10 @@ PUBLIC struct mallinfo2 mallinfo2(void) {
     struct freestone_stats stats;
     freestone_stats_read(&stats);
     return (struct mallinfo2){
-        .arena = stats.slabs + stats.large + stats.retained,
+        .arena = stats.slabs + stats.large - stats.mapped + stats.retained,
         .hblks = stats.mappings,
-        .hblkhd = stats.large,
-        .uordblks = stats.in_use,
+        .hblkhd = stats.mapped,
+        .uordblks = stats.in_use - stats.mapped,
         .fordblks = stats.free_blocks + stats.retained,
         .keepcost = stats.retained,
     };
@@ -82,7 +82,7 @@ PUBLIC int malloc_info(int kind, FILE *out) {
                           "<retained size=\"%zu\"/>\n"
                           "<heaps count=\"%zu\"/>\n"
                           "</malloc>\n",
-                          freestone_version(), s.free_blocks + s.retained, s.mappings, s.large,
+                          freestone_version(), s.free_blocks + s.retained, s.mappings, s.mapped,
                           s.slabs + s.large + s.retained + s.bookkeeping, s.extent, s.in_use, s.retained, s.heaps);
     return written < 0 ? -1 : 0;
 }

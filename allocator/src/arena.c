@@ -26,8 +26,8 @@ struct window window;
 struct span *arena_spans;
 char *arena_bitmaps;
 
-/* Everything below is protected by arena.lock, except `dirty` and `oldest`, which are written under it and read
- * without it by arena_age to see whether there is anything to do: a stale answer only delays a purge. */
+/* Everything below is protected by arena.lock. `used`, `dirty` and `oldest` are atomics because arena_age reads them
+ * without it to see whether there is anything to do: a stale answer only delays a purge. */
 static struct {
     struct lock lock;
     uint32_t first;       /* first slice that can be handed out */
@@ -37,7 +37,9 @@ static struct {
     uint32_t limit;       /* slices reserved */
     uint32_t dirty_old;   /* oldest and youngest dirty span */
     uint32_t dirty_young;
-    uint32_t used;        /* slices in used spans */
+    _Atomic uint32_t used; /* slices in used spans */
+    uint32_t awaiting;    /* threads asleep on `purging` */
+    _Atomic uint32_t purging; /* spans that some thread is purging at the moment; changed under the lock */
     _Atomic uint32_t dirty;
     _Atomic uint32_t oldest; /* stamp of dirty_old */
     uint64_t purged;
@@ -295,7 +297,8 @@ static bool commit(uint32_t to) {
     if (to > arena.limit || !bookkeep(to)) {
         return false;
     }
-    size_t step = bits_min(bits_max(arena.committed / 2, COMMIT_LEAST), COMMIT_MOST);
+    size_t had = arena.committed - arena.first; /* the bookkeeping's own slices do not count */
+    size_t step = bits_min(bits_max(had / 2, COMMIT_LEAST), COMMIT_MOST);
     uint32_t generous = (uint32_t)bits_min(bits_max(arena.committed + step, to), arena.limit);
     if (bookkeep(generous) &&
         os_commit(arena_address(arena.committed), (size_t)(generous - arena.committed) << SLICE_BITS)) {
@@ -315,9 +318,15 @@ static void move_front(uint32_t front) {
     __atomic_store_n(&window.extent, (size_t)front << SLICE_BITS, __ATOMIC_RELAXED);
 }
 
+/* The first slice from `slice` on whose address is a multiple of `alignment` slices: the base is one of a slice only. */
+static uint32_t align(uint32_t slice, uint32_t alignment) {
+    uintptr_t base = window.base >> SLICE_BITS;
+    return (uint32_t)(bits_round_up(base + slice, alignment) - base);
+}
+
 /* A used span from what was never touched, or 0. */
 static uint32_t take_fresh(uint32_t slices, uint32_t alignment) {
-    uint32_t slice = (uint32_t)bits_round_up(arena.front, alignment);
+    uint32_t slice = align(arena.front, alignment);
     if (slice < arena.front || slices > arena.limit || slice > arena.limit - slices || !commit(slice + slices)) {
         return 0;
     }
@@ -338,7 +347,7 @@ static uint32_t take_free(enum span_state state, uint32_t slices, uint32_t align
     if (slice == 0) {
         return 0;
     }
-    uint32_t fit = (uint32_t)bits_round_up(slice, alignment);
+    uint32_t fit = align(slice, alignment);
     if (fit != slice) { /* only for alignments above a slice: use all, then give the head back */
         uint32_t whole = arena_span(slice)->slices;
         use_front(slice, whole);
@@ -360,8 +369,9 @@ static uint32_t take_free(enum span_state state, uint32_t slices, uint32_t align
 /* -- purging ------------------------------------------------------------------------------------------------- */
 
 static uint64_t budget_slices(void) {
+    uint64_t used = atomic_load_explicit(&arena.used, memory_order_relaxed);
     return ((uint64_t)option_value(OPTION_RETAIN_MIB) << (20 - SLICE_BITS)) +
-           (uint64_t)arena.used * option_value(OPTION_RETAIN_PERCENT) / 100;
+           used * option_value(OPTION_RETAIN_PERCENT) / 100;
 }
 
 static bool oldest_has_aged(void) {
@@ -377,11 +387,16 @@ static size_t purge_oldest(void) {
     bin_remove(slice);
     age_remove(slice);
     arena_span(slice)->state = SPAN_PURGING;
+    atomic_fetch_add_explicit(&arena.purging, 1, memory_order_relaxed);
     lock_free(&arena.lock);
     size_t bytes = (size_t)slices << SLICE_BITS;
     bool purged = os_purge(arena_address(slice), bytes);
     lock_take(&arena.lock);
+    atomic_fetch_sub_explicit(&arena.purging, 1, memory_order_relaxed);
     make_free(slice, slices, purged ? SPAN_CLEAN : SPAN_DIRTY);
+    if (unlikely(arena.awaiting > 0)) {
+        os_wake(&arena.purging);
+    }
     if (!purged) {
         return 0;
     }
@@ -398,7 +413,8 @@ static void purge_what_is_due(void) {
 }
 
 void arena_age(void) {
-    if (atomic_load_explicit(&arena.dirty, memory_order_relaxed) == 0 || !oldest_has_aged()) {
+    uint32_t dirty = atomic_load_explicit(&arena.dirty, memory_order_relaxed);
+    if (dirty == 0 || (dirty <= budget_slices() && !oldest_has_aged())) {
         return;
     }
     lock_take(&arena.lock);
@@ -425,6 +441,23 @@ size_t arena_purge_all(void) {
     return total;
 }
 
+/* The last resort: everything free is made clean, and so joined, also what other threads are purging just now. */
+static uint32_t take_joined(uint32_t slices, uint32_t alignment) {
+    for (;;) {
+        purge_all();
+        uint32_t slice = take_free(SPAN_CLEAN, slices, alignment);
+        uint32_t purging = atomic_load_explicit(&arena.purging, memory_order_relaxed);
+        if (slice != 0 || purging == 0) {
+            return slice;
+        }
+        arena.awaiting++;
+        lock_free(&arena.lock);
+        os_wait(&arena.purging, purging); /* returns at once when it has changed since */
+        lock_take(&arena.lock);
+        arena.awaiting--;
+    }
+}
+
 /* -- the interface ------------------------------------------------------------------------------------------- */
 
 bool arena_open(void) {
@@ -446,8 +479,12 @@ bool arena_open(void) {
         arena.front = arena.first;
         arena.committed = arena.first; /* never handed out, so it need not be */
         arena.bookkept = arena.first;
-        return bookkeep(arena.first);
+        if (bookkeep(arena.first)) {
+            return true;
+        }
+        os_unmap(at, bytes); /* a shorter street has fewer tags to commit */
     }
+    window.base = 0;
     return false;
 }
 
@@ -463,22 +500,23 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, bool *zero) {
         slice = take_fresh(slices, alignment);
     }
     if (slice == 0) { /* out of street: dirty and clean neighbours may be long enough together */
-        purge_all();
-        slice = take_free(SPAN_CLEAN, slices, alignment);
+        slice = take_joined(slices, alignment);
     }
-    purge_what_is_due();
     lock_free(&arena.lock);
     return slice;
 }
 
-void arena_give(uint32_t slice) {
-    arena_tag(slice, arena_span(slice)->slices, TAG_NONE); /* the caller's still */
+bool arena_give(uint32_t slice) {
     lock_take(&arena.lock);
-    uint32_t slices = arena_span(slice)->slices;
-    arena.used -= slices;
-    make_free(slice, slices, SPAN_DIRTY);
-    purge_what_is_due();
+    bool used = arena_span(slice)->state == SPAN_USED;
+    if (likely(used)) {
+        uint32_t slices = arena_span(slice)->slices;
+        arena_tag(slice, slices, TAG_NONE);
+        arena.used -= slices;
+        make_free(slice, slices, SPAN_DIRTY);
+    }
     lock_free(&arena.lock);
+    return used;
 }
 
 bool arena_extend(uint32_t slice, uint32_t slices) {
@@ -513,7 +551,6 @@ void arena_shorten(uint32_t slice, uint32_t slices) {
     describe(slice, slices, SPAN_USED);
     arena.used -= rest;
     make_free(slice + slices, rest, SPAN_DIRTY);
-    purge_what_is_due();
     lock_free(&arena.lock);
 }
 
@@ -552,8 +589,23 @@ void arena_figures(struct arena_figures *figures) {
 
 void arena_before_fork(void) { lock_take(&arena.lock); }
 
+/* A span that another thread was purging belongs to nobody in the child: how far that got is unknown. */
+static void adopt_purging(void) {
+    uint32_t slice = arena.first;
+    while (arena.purging > 0 && slice < arena.front) {
+        uint32_t slices = arena_span(slice)->slices;
+        if (arena_span(slice)->state == SPAN_PURGING) {
+            make_free(slice, slices, SPAN_DIRTY);
+            atomic_fetch_sub_explicit(&arena.purging, 1, memory_order_relaxed);
+        }
+        slice += slices;
+    }
+}
+
 void arena_after_fork(bool child) {
     if (child) {
+        arena.awaiting = 0;
+        adopt_purging();
         lock_reset(&arena.lock);
     } else {
         lock_free(&arena.lock);

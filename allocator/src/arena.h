@@ -67,12 +67,13 @@ static inline uint64_t *arena_bitmap(uint32_t slice) {
 /* Reserves the street. Tries 1 TiB, then half, and so on down to a megabyte; false when even that is refused. */
 bool arena_open(void);
 
-/* A span of `slices` slices whose first slice's number is a multiple of `alignment` (in slices, a power of two),
- * every slice tagged TAG_NONE. *zero tells whether it is known to read as zero. 0 when memory is out. */
+/* A span of `slices` slices whose address is a multiple of `alignment` (in slices, a power of two), every slice tagged
+ * TAG_NONE. *zero tells whether it is known to read as zero. 0 when memory is out. */
 uint32_t arena_take(uint32_t slices, uint32_t alignment, bool *zero);
 
-/* Gives a used span back. Its tags become TAG_NONE. */
-void arena_give(uint32_t slice);
+/* Gives a used span back; its tags become TAG_NONE. False when no used span starts there: somebody gave it back
+ * before. */
+bool arena_give(uint32_t slice);
 
 /* Lengthens a used span in place; false when what follows is not free. New slices have TAG_NONE. */
 bool arena_extend(uint32_t slice, uint32_t slices);
@@ -83,7 +84,8 @@ void arena_shorten(uint32_t slice, uint32_t slices);
 /* Tags `slices` slices from `slice` on. No lock: the span is the caller's and not yet published. */
 void arena_tag(uint32_t slice, uint32_t slices, uint32_t tag);
 
-/* Purges what is over budget or has aged; cheap when there is nothing to do. */
+/* Purges what is over budget or has aged; cheap when there is nothing to do. To be called after spans were given back,
+ * once no other lock is held: a purge takes long. */
 void arena_age(void);
 
 /* Purges every dirty span; returns the bytes given back. */

@@ -33,6 +33,7 @@ struct heap {
     uint32_t number;
     uint32_t threads; /* protected by `choice` */
     uint32_t events;
+    bool gave_slab; /* to the arena, since arena_age was last called */
     uint64_t settled; /* milliseconds */
     size_t slab_bytes;
     size_t depot_bytes;
@@ -84,18 +85,18 @@ bool heap_start(void) { return arena_open(); }
 /* -- which heap ---------------------------------------------------------------------------------------------- */
 
 static unsigned most_heaps(void) {
-    static unsigned most; /* under `choice` */
-    if (most == 0) {
-        unsigned wanted = option_value(OPTION_HEAPS);
-        if (wanted == 0) {
-            wanted = HEAPS_LEAST;
-            while (wanted < 2 * os_cpus()) {
-                wanted *= 2;
-            }
-        }
-        most = (unsigned)bits_min(wanted, HEAPS_MOST);
+    static unsigned by_cpus; /* under `choice` */
+    unsigned wanted = option_value(OPTION_HEAPS);
+    if (wanted != 0) {
+        return (unsigned)bits_min(wanted, HEAPS_MOST);
     }
-    return most;
+    if (by_cpus == 0) {
+        by_cpus = HEAPS_LEAST;
+        while (by_cpus < 2 * os_cpus() && by_cpus < HEAPS_MOST) {
+            by_cpus *= 2;
+        }
+    }
+    return by_cpus;
 }
 
 struct heap *heap_choose(void) {
@@ -199,6 +200,7 @@ static void release_slab(struct heap *heap, uint32_t slab) {
     unlist_slab(shelf, slab);
     shelf->blocks -= span->blocks;
     heap->slab_bytes -= (size_t)span->slices << SLICE_BITS;
+    heap->gave_slab = true;
     slab_unmake(slab);
 }
 
@@ -316,10 +318,13 @@ static bool settle(struct heap *heap) {
     return true;
 }
 
+/* Frees the heap's lock, and then lets the arena purge if that may be due. */
 static void leave_heap(struct heap *heap, bool settled) {
+    bool due = settled || heap->gave_slab;
+    heap->gave_slab = false;
     lock_free(&heap->lock);
-    if (settled) {
-        arena_age(); /* outside the lock: a purge takes long */
+    if (due) {
+        arena_age();
     }
 }
 
@@ -376,7 +381,7 @@ void heap_flush(struct heap *heap, unsigned class, void **top) {
     lock_take(&heap->lock);
     flush_blocks(heap, class, top);
     keep_spare(heap, magazine_of(top));
-    lock_free(&heap->lock);
+    leave_heap(heap, false);
 }
 
 /* -- without a cache ----------------------------------------------------------------------------------------- */
@@ -422,7 +427,7 @@ void heap_give(void **blocks, unsigned count) {
                 blocks[others++] = block;
             }
         }
-        lock_free(&owner->lock);
+        leave_heap(owner, false);
         count = others;
     }
 }

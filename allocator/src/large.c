@@ -133,7 +133,11 @@ void large_give_span(void *block) {
     if (unlikely(block != arena_address(slice))) {
         message_interior_pointer(block, "span", (size_t)arena_span(slice)->slices << SLICE_BITS);
     }
-    arena_give(slice);
+    size_t bytes = (size_t)arena_span(slice)->slices << SLICE_BITS;
+    if (unlikely(!arena_give(slice))) { /* two threads freed it at once; both had seen its tag */
+        message_double_free(block, "span", bytes);
+    }
+    arena_age();
 }
 
 bool large_give_mapping(void *block) {
@@ -181,6 +185,7 @@ static void *resize_span(void *block, size_t bytes) {
         arena_tag(slice + had, slices - had, TAG_INSIDE);
     } else if (bytes < span->used_bytes && slices < had) {
         arena_shorten(slice, slices);
+        arena_age();
     }
     span->used_bytes = bits_round_up(bytes, os_page_bytes());
     return block;

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "message.h"
@@ -17,7 +18,7 @@ static const struct {
     uint32_t most;
 } known[OPTION_COUNT] = {
     [OPTION_RETAIN_MIB] = {"retain_mib", 1u << 24},    [OPTION_RETAIN_PERCENT] = {"retain_percent", 1000},
-    [OPTION_RETAIN_MS] = {"retain_ms", 1000u * 86400}, [OPTION_HEAPS] = {"heaps", 4096},
+    [OPTION_RETAIN_MS] = {"retain_ms", 1000u * 86400}, [OPTION_HEAPS] = {"heaps", 1024},
     [OPTION_IDENTIFY] = {"identify", 1},
 };
 
@@ -25,7 +26,8 @@ static void warn(const char *part, size_t length, const char *why) {
     struct message message = {0};
     message_text(&message, "FREESTONE_OPTIONS: '");
     for (size_t i = 0; i < bits_min(length, 60); i++) {
-        char one[2] = {part[i], '\0'};
+        /* whatever it holds, it stays one line */
+        char one[2] = {part[i] < ' ' || part[i] > '~' ? '?' : part[i], '\0'};
         message_text(&message, one);
     }
     message_text(&message, "' ");
@@ -68,6 +70,19 @@ static void read_part(const char *part, size_t length) {
         }
     }
     warn(part, length, "is not an option; ignored (docs/reference/options.md lists them)");
+}
+
+/* Early among constructors; allocations may have been served before, under the defaults. */
+__attribute__((constructor(101))) static void read_environment(void) {
+    const char *text = secure_getenv("FREESTONE_OPTIONS");
+    if (text != NULL) {
+        options_read(text);
+    }
+    if (option_value(OPTION_IDENTIFY) != 0) {
+        struct message message = {0};
+        message_text(&message, FREESTONE_BUILD_VERSION " serves malloc");
+        message_print(&message);
+    }
 }
 
 void options_read(const char *text) {

@@ -15,7 +15,7 @@
 /* A slab of the class for heap number `heap`, all blocks free. 0 when memory is out. */
 uint32_t slab_make(unsigned class, unsigned heap);
 
-/* Gives an entirely free slab's memory back to the arena. */
+/* Gives an entirely free slab's memory back to the arena. arena_age is the caller's to call. */
 void slab_unmake(uint32_t slab);
 
 /* Takes up to `want` free blocks, lowest addresses first, and stores them downwards: blocks[-1], blocks[-2], ...

@@ -44,6 +44,7 @@ static struct {
 } registry;
 
 static void end_thread(void *pass);
+static void watch_forks(void);
 
 bool thread_cache_start(void) {
     if (likely(atomic_load_explicit(&registry.started, memory_order_acquire))) {
@@ -122,7 +123,7 @@ static bool be_born(void) {
     if (registry.has_key) {
         (void)pthread_setspecific(registry.key, (void *)1);
     }
-    thread_cache_watch_forks();
+    watch_forks();
     return true;
 }
 
@@ -183,15 +184,15 @@ static void retire(struct thread_cache *cache) {
 
 static void end_thread(void *pass) {
     uintptr_t passes = (uintptr_t)pass;
-    if (passes < LAST_PASS && pthread_setspecific(registry.key, (void *)(passes + 1)) == 0) {
-        return;
-    }
     struct thread_view *view = &thread_view;
     struct thread_cache *cache = view->cache;
     if (view->state != THREAD_ALIVE) {
         return;
     }
-    flush_cache(cache);
+    flush_cache(cache); /* in each pass: a thread born in a destructor may not see the last one */
+    if (passes < LAST_PASS && pthread_setspecific(registry.key, (void *)(passes + 1)) == 0) {
+        return;
+    }
     for (unsigned step = 0; step < STEP_COUNT; step++) {
         view->by_step[step] = &thread_cache_none.classes[0];
     }
@@ -352,6 +353,7 @@ static void adopt_caches(void) {
                 flush_cache(cache);
             }
             heap_leave(cache->heap);
+            cache->heap = NULL; /* a child of this child must not leave once more */
         }
         if (whole) {
             retire(cache);
@@ -366,7 +368,10 @@ static void after_fork_in_child(void) {
     adopt_caches();
 }
 
-void thread_cache_watch_forks(void) {
+/* Registers with pthread_atfork, once. As early as can be, at the first allocation or as a constructor: handlers that
+ * run before a fork run in the opposite order of registration, and once ours has taken the locks, another library's
+ * that allocates would wait for ever. */
+__attribute__((constructor(101))) static void watch_forks(void) {
     static _Atomic bool watching; /* relaxed: only who sets it first registers */
     if (!atomic_exchange_explicit(&watching, true, memory_order_relaxed)) {
         (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -66,9 +66,4 @@ void thread_cache_flush(void);
 /* Opens the arena if that has not happened. False when the kernel refuses the address space. */
 bool thread_cache_start(void);
 
-/* Registers with pthread_atfork, once. As early as can be, at the first allocation or the library's constructor:
- * handlers that run before a fork run in the opposite order of registration, and once ours has taken the locks,
- * another library's that allocates would wait for ever. */
-void thread_cache_watch_forks(void);
-
 #endif
