@@ -47,7 +47,10 @@ static inline bool is_own(const void *block, uint32_t *class) {
         return false;
     }
     *class = tag - thread_view.tag;
-    return likely(*class < CLASS_COUNT);
+    if (unlikely(*class >= CLASS_COUNT)) {
+        return false;
+    }
+    return true;
 }
 
 /* Pushes a block on the loaded magazine of its class; false when that is full. */
@@ -68,13 +71,13 @@ static inline bool push(void *block, uint32_t class) {
 /* free's fast path; what it leaves to others goes to release_slow. */
 static inline bool release_fast(void *block) {
     uint32_t class;
-    return is_own(block, &class) && push(block, class);
+    return likely(is_own(block, &class)) && push(block, class);
 }
 
 /* The same where the caller says how large the block is; what it leaves to others goes to release_sized_slow. */
 static inline bool release_sized_fast(void *block, size_t size) {
     uint32_t class;
-    return is_own(block, &class) && likely(size <= class_bytes[class]) && push(block, class);
+    return likely(is_own(block, &class)) && likely(size <= class_bytes[class]) && push(block, class);
 }
 
 #endif
