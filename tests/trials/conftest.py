@@ -13,7 +13,7 @@ import pytest
 
 from freestone.allocators import configuration_for, find
 from freestone.records.schema import Configuration, TrialRecord, Workload
-from freestone.trials import Identity, permissions, run_trial
+from freestone.trials import Identity, permissions, rehearse, run_trial
 from freestone.trials.launch import LaunchReading, LaunchRequest, launch
 
 CompileC = Callable[..., Path]
@@ -99,6 +99,9 @@ def attempt(glibc: Configuration, scratch: Path) -> Try:
             environment=environment or {},
             directory=directory,
         )
+        if not permissions().perf and "rehearsal" not in options:
+            # What an experiment does where the kernel refuses a census inside the trial.
+            options["rehearsal"] = rehearse(workload, configuration, timeout_s=timeout_s, scratch=scratch)
         return run_trial(
             workload,
             configuration,

@@ -255,6 +255,19 @@ def test_what_the_rehearsal_found_holds_for_the_trial():
     assert verdict.finding == Finding(Cause.STATIC, "static binary: /bin/ls (in the rehearsal)")
 
 
+def test_what_the_trial_shows_again_is_told_once():
+    finding = Finding(Cause.BROKEN_HEAP, "broken heap: swift gave /bin/app no usable memory")
+    again = replace(
+        evidence(
+            report(heap_works=False),
+            rehearsed=Rehearsed(frozenset({"/bin/app"}), finding, 1),
+            census_gap="refused",
+        ),
+        images=None,
+    )
+    assert prove(again).proof.reason == finding.text
+
+
 def test_images_of_one_program_share_a_row():
     images = [image(pid, begin_s=float(pid)) for pid in range(10, 510)]
     verdict = prove(evidence(*(report(pid, pid + 0.5) for pid in range(10, 510)), images=images))

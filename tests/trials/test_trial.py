@@ -153,7 +153,7 @@ def test_a_static_child_is_invalid(attempt, compile_c, static_flag):
     program = compile_c("int main(void) { return 0; }", static_flag)
     record = attempt("sh", "-c", f"true; {program}")
     assert reasons(record).startswith(f"static binary: {program}")
-    assert [row.proved for row in record.proof.processes] == [True, False]
+    assert record.proof.processes[0].proved, "the shell itself is served by the allocator"
 
 
 OWN = """
@@ -183,6 +183,8 @@ def test_a_program_that_carries_jemalloc_under_its_own_names_is_invalid(attempt,
 def test_a_setuid_program_is_invalid(attempt, compile_c, scratch, needs_root):
     if shutil.which("setpriv") is None:
         pytest.skip("no setpriv (package util-linux) to change the user with")
+    if "NoNewPrivs:\t0" not in Path("/proc/self/status").read_text():
+        pytest.skip("no program can gain rights here (no_new_privs)")
     program = scratch / "program"
     try:
         shutil.copy(compile_c("int main(void) { return 0; }"), program)
@@ -378,7 +380,7 @@ def test_a_rehearsal_makes_a_trial_valid(attempt, glibc, scratch):
 
 @pytest.mark.usefixtures("without_perf")
 def test_a_trial_that_was_not_rehearsed_is_invalid(attempt):
-    assert "there was no rehearsal" in reasons(attempt("true"))
+    assert "there was no rehearsal" in reasons(attempt("true", rehearsal=None))
 
 
 @pytest.mark.usefixtures("without_perf")

@@ -304,6 +304,8 @@ def _census_finding(
         gap = evidence.census_gap or "no census was taken"
         return Finding(Cause.CENSUS, f"no complete census: {gap}, and there was no rehearsal"), "none"
     if rehearsed.finding is not None:
+        if rehearsed.finding in [one.finding for one in judged]:
+            return None, "rehearsal"  # seen again, and invalid already
         return Finding(rehearsed.finding.cause, f"{rehearsed.finding.text} (in the rehearsal)"), "rehearsal"
     seen = {one.exe for one in judged}
     missing, new = sorted(rehearsed.programs - seen), sorted(seen - rehearsed.programs)
