@@ -105,7 +105,10 @@ def _run(tokens: list[str]) -> int:
     except Stop as stop:
         return complain(stop.message, stop.status)
     except CycloptsError as error:
-        return complain(f"{_one_line(error)} (see freestone {verb + ' ' if verb else ''}--help)", ExitStatus.USAGE)
+        where = f"freestone {verb} --help" if verb else "freestone --help"
+        forgotten = verb in ("compare", "run") and "--" not in tokens
+        hint = f"the program stands after --; see {where}" if forgotten else f"see {where}"
+        return complain(f"{_one_line(error)} ({hint})", ExitStatus.USAGE)
     except KeyboardInterrupt:
         return complain("interrupted", ExitStatus.INTERRUPTED)
     except BrokenPipeError:

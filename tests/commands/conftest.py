@@ -48,13 +48,12 @@ def freestone(tmp_path: Path, environment: dict[str, str], command: list[str]) -
     ) -> subprocess.CompletedProcess[str]:
         done: subprocess.CompletedProcess[str] = subprocess.run(  # type: ignore[call-overload]
             [*command, *arguments],
-            cwd=tmp_path,
             env={**environment, **(env or {})},
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
             timeout=timeout,
-            **more,
+            **{"cwd": tmp_path, **more},
         )
         assert "Traceback" not in done.stderr, done.stderr
         return done

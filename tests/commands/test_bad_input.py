@@ -92,6 +92,14 @@ def test_a_catalogue_that_is_none(freestone: Tool, tmp_path: Path) -> None:
     _one_line(freestone("allocators"), 2, "allocators.toml")
 
 
+def test_a_forgotten_separator_is_named(freestone: Tool) -> None:
+    _one_line(freestone("compare", "ls", "-l"), 2, "-l.*the program stands after --")
+
+
+def test_a_name_that_cannot_be_recorded(freestone: Tool) -> None:
+    _one_line(freestone("compare", "--", "ls", os.fsdecode(b"\xff")), 2, "not UTF-8")
+
+
 def test_an_unknown_verb_suggests_the_nearest(freestone: Tool) -> None:
     _one_line(freestone("compar", "--", *PROGRAM), 2, "compare")
 
@@ -141,21 +149,21 @@ def _kept(done: subprocess.CompletedProcess[str], folder: Path, why: str) -> Non
 
 
 def test_a_disk_that_fills_up_keeps_what_was_measured(freestone: Tool, small_disk: Path) -> None:
-    done = freestone("compare", "-a", "glibc", "-n", "100", "--no-report", "--results", str(small_disk), "--", *PROGRAM)
+    done = freestone("compare", "-a", "glibc", "-n", "40", "--no-report", "--results", str(small_disk), "--", *PROGRAM)
     (folder,) = small_disk.iterdir()
     _kept(done, folder, "no space left on device")
     subprocess.run(["mount", "-o", "remount,size=10m", str(small_disk)], check=True)
     kept = len(store.read_trials(folder).records)
     resumed = freestone("compare", "--resume", str(folder), "--no-report", timeout=240)
     assert resumed.returncode == 0, resumed.stderr
-    assert len(store.read_trials(folder).records) == 200 > kept
+    assert len(store.read_trials(folder).records) == 80 > kept
 
 
 def test_a_file_that_may_not_grow_keeps_what_was_measured(freestone: Tool, tmp_path: Path) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, 16_384))
 
-    done = freestone("compare", "-a", "glibc", "-n", "100", "--no-report", "--", *PROGRAM, preexec_fn=limit)
+    done = freestone("compare", "-a", "glibc", "-n", "40", "--no-report", "--", *PROGRAM, preexec_fn=limit)
     (folder,) = (tmp_path / "results").iterdir()
     _kept(done, folder, "file too large")
 
@@ -200,6 +208,23 @@ def test_a_report_of_what_is_no_results_folder(
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "experiment.json").write_text("{]")
     _one_line(freestone("report", *arguments), status, pattern)
+
+
+def test_a_folder_that_cannot_be_written_any_more_is_still_reported(freestone: Tool, finished: Path) -> None:
+    frozen = finished.rename(finished.parent / "frozen")
+    mount = ["mount", "--bind", "-o", "ro", str(frozen), str(frozen)]
+    if os.geteuid() == 0 and subprocess.run(mount, capture_output=True).returncode == 0:
+        unfreeze = ["umount", str(frozen)]
+    elif os.geteuid() != 0:
+        frozen.chmod(0o555)
+        unfreeze = ["chmod", "755", str(frozen)]
+    else:
+        pytest.skip("root without the right to mount can write anywhere")
+    try:
+        assert freestone("report", str(frozen), "-o", "page.html").returncode == 0
+        _one_line(freestone("report", str(frozen)), 5, "cannot write .*report.html: ")
+    finally:
+        subprocess.run(unfreeze, check=True)
 
 
 def test_a_report_that_cannot_be_written(freestone: Tool, finished: Path) -> None:

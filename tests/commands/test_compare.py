@@ -264,3 +264,23 @@ def test_an_experiment_is_not_resumed_with_another_command_or_setting(freestone:
     setting = freestone("compare", "--resume", str(finished), "-n", "9", "--seed", "1")
     assert (setting.returncode, setting.stderr.count("\n")) == (2, 1)
     assert "leave out -n, --seed" in setting.stderr
+
+
+def test_an_experiment_is_resumed_from_anywhere(
+    freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path
+) -> None:
+    """The program is looked for where it was measured, and runs there."""
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\npwd\n")
+    program.chmod(0o755)
+    done = freestone(
+        "compare", "-a", f"mine={native.path('libfreestone.so')}", "-n", "2", "--no-report", "--", "./program"
+    )
+    assert done.returncode == 0, done.stderr
+    path = only_folder() / store.TRIALS_FILE
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]))
+    done = freestone("compare", "--resume", str(only_folder()), "--no-report", cwd="/")
+    assert done.returncode == 0, done.stderr
+    said = {record.output.stdout_sha256 for record in store.read_trials(only_folder()).records if record.output}
+    assert (len(said), len(store.read_trials(only_folder()).records)) == (1, 6)

@@ -119,6 +119,10 @@ def _begun(
     environment = program.settings(env)
     executable = program.require(command, {**os.environ, **environment})
     compared, held_against = _chosen(names, baseline)
+    try:
+        "\0".join([*command, *environment.values(), os.getcwd()]).encode()
+    except UnicodeEncodeError as error:
+        raise PlanError("a program, argument or folder whose name is not UTF-8 cannot be recorded") from error
     workload = Workload(
         name=name or executable.name, command=list(command), environment=environment, directory=os.getcwd()
     )
@@ -163,7 +167,7 @@ def _resumed(folder: Path, command: Sequence[str], given: Sequence[str]) -> tupl
     refusal = mismatch(experiment, machine.describe().id, [_as_found(each) for each in experiment.configurations])
     if refusal:
         raise PlanError(f"cannot resume {folder}: {refusal}")
-    program.require(workload.command, {**os.environ, **workload.environment})
+    program.require(workload.command, {**os.environ, **workload.environment}, workload.directory or ".")
     return folder, experiment
 
 
@@ -171,8 +175,10 @@ def _as_found(configuration: Configuration) -> Configuration:
     """A configuration of an earlier sitting with the allocator as it is now."""
     before = configuration.allocator
     known = {allocator.name: allocator for allocator in discover()}
+    allocator = known.get(before.name)
     try:
-        allocator = known.get(before.name) or find([f"{before.name}={before.file}"])[0]
+        if allocator is None or allocator.file != before.file:
+            (allocator,) = find([f"{before.name}={before.file}"])
     except AllocatorError as error:
         allocator = before.model_copy(update={"available": False, "reason": str(error)})
     return configuration.model_copy(update={"allocator": allocator})
@@ -202,7 +208,7 @@ def _measure(folder: Path, experiment: Experiment, *, as_json: bool, with_report
     try:
         store.write_summary(folder, summary)
         write_parquet(folder, records)
-        if with_report:
+        if with_report and outcome is not Outcome.INTERRUPTED:  # whoever stops does not want to wait
             report = _report(folder)
             if not as_json:
                 print(f"Report:  {report}")

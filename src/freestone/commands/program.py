@@ -11,15 +11,16 @@ from freestone.allocators import elf
 from freestone.commands.status import ExitStatus, Stop
 
 
-def require(command: Sequence[str], environment: Mapping[str, str]) -> Path:
+def require(command: Sequence[str], environment: Mapping[str, str], directory: str = ".") -> Path:
     """The file that running ``command`` would execute, found as a shell finds it.
 
     Args:
         command: program and arguments.
         environment: where its PATH is looked up.
+        directory: where it is going to run.
 
     Raises:
-        Stop: no command (2), not found (127) or not executable (126), the statuses shells use.
+        Stop: no command or one that cannot be (2), not found (127) or not executable (126), as in shells.
     """
     if not command or not command[0]:
         raise Stop(
@@ -31,17 +32,17 @@ def require(command: Sequence[str], environment: Mapping[str, str]) -> Path:
     unfit: Path | None = None
     for candidate in _candidates(name, environment.get("PATH") or os.defpath):
         try:
-            mode = candidate.stat().st_mode
+            mode = (directory / candidate).stat().st_mode
         except OSError as error:
             if isinstance(error, PermissionError):
                 unfit = candidate
             continue
-        if stat.S_ISREG(mode) and os.access(candidate, os.X_OK):
+        if stat.S_ISREG(mode) and os.access(directory / candidate, os.X_OK):
             return candidate
         unfit = unfit or candidate
     if unfit is None:
         raise Stop(f"program '{name}' not found", ExitStatus.NOT_FOUND)
-    why = "it is a folder" if unfit.is_dir() else "permission denied"
+    why = "it is a folder" if (directory / unfit).is_dir() else "permission denied"
     raise Stop(f"program '{unfit}' is not executable: {why}", ExitStatus.NOT_EXECUTABLE)
 
 

@@ -69,8 +69,16 @@ def _summarised(folder: Path) -> Summary:
     if damage:
         print(f"freestone: {damage}", file=sys.stderr)
     summary = summarise(experiment, reading.records)
-    store.write_summary(folder, summary)
+    if summary != _written(folder):  # a folder that cannot be written any more can still be reported
+        store.write_summary(folder, summary)
     return summary
+
+
+def _written(folder: Path) -> Summary | None:
+    try:
+        return store.read_summary(folder)
+    except StoreError:
+        return None
 
 
 def _destination(folders: list[Path]) -> Path:

@@ -36,9 +36,9 @@ def write_parquet(folder: Path, records: Iterable[TrialRecord]) -> Path:
             try:
                 with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as database:
                     database.execute(
-                        f"COPY (SELECT * FROM read_json($lines, format='newline_delimited', columns={_columns()}, "
-                        f"maximum_object_size={1 << 28})) TO '{_quoted(half)}' (FORMAT parquet, COMPRESSION zstd)",
-                        {"lines": str(lines)},
+                        f"COPY (SELECT * FROM read_json('{_quoted(lines)}', format='newline_delimited', "
+                        f"columns={_columns()}, maximum_object_size={1 << 28})) "
+                        f"TO '{_quoted(half)}' (FORMAT parquet, COMPRESSION zstd)"
                     )
                 os.replace(half, target)
             finally:

@@ -1,0 +1,63 @@
+"""Trials on this machine: which arms are rehearsed, and what a trial is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from freestone.experiments import LocalTrials, local
+from freestone.experiments.schedule import Slot
+from freestone.records.schema import Experiment, TrialRecord
+from freestone.trials import Permissions
+
+ARMS = [("one", "b"), ("two", "a"), ("one", "a")]
+
+
+@pytest.mark.parametrize(("perf", "expected"), [(True, [("one", "b"), ("two", "a")]), (False, ARMS)])
+def test_every_arm_is_rehearsed_only_where_timed_trials_have_no_census(
+    make_experiment: Callable[..., Experiment],
+    monkeypatch: pytest.MonkeyPatch,
+    perf: bool,
+    expected: list[tuple[str, str]],
+) -> None:
+    monkeypatch.setattr(local, "permissions", lambda: Permissions(perf=perf, ptrace=True))
+    assert sorted(LocalTrials(make_experiment()).rehearsals(ARMS)) == sorted(expected)
+
+
+def test_a_trial_knows_its_place_its_limit_and_its_rehearsal(
+    make_experiment: Callable[..., Experiment],
+    make_record: Callable[..., TrialRecord],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    experiment = make_experiment(timeout_s=7.0)
+    told: list[dict[str, Any]] = []
+
+    def run_trial(workload: object, configuration: object, **more: Any) -> TrialRecord:
+        assert more["scratch"].is_dir()
+        told.append(more)
+        return make_record("glibc", 3)
+
+    monkeypatch.setattr(local, "run_trial", run_trial)
+    monkeypatch.setattr(local, "rehearse", lambda workload, configuration, **more: ("rehearsal", configuration.name))
+    workload, configuration = experiment.workloads[0], experiment.configurations[0]
+    with LocalTrials(experiment) as trials:
+        scratch = trials.scratch
+        trials.trial(workload, configuration, Slot("work", "glibc", 3, 2, 1))
+        trials.rehearse(workload, configuration)
+        trials.trial(workload, configuration, Slot("work", "glibc", 4, 0, 0))
+    identity = told[0]["identity"]
+    assert (identity.experiment, identity.round, identity.position, identity.repeat) == ("one", 3, 2, 1)
+    assert told[0]["timeout_s"] == 7.0
+    assert [more["rehearsal"] for more in told] == [None, ("rehearsal", "glibc")]
+    assert not scratch.exists(), "captured output is not left behind"
+
+
+def test_no_scratch_folder_is_one_line(
+    make_experiment: Callable[..., Experiment], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(local.tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(local.StoreError, match="no scratch folder"):
+        LocalTrials(make_experiment()).__enter__()
