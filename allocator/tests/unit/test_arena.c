@@ -81,7 +81,8 @@ static bool take(uint32_t slices, uint32_t alignment) {
     if (slice == 0) {
         return false;
     }
-    EXPECT(slice % alignment == 0, "slice %u is not aligned to %u", slice, alignment);
+    EXPECT(((uintptr_t)arena_address(slice) >> SLICE_BITS) % alignment == 0, "%p is not aligned to %u slices",
+           arena_address(slice), alignment);
     EXPECT(slice >= street_start() && slice + slices <= street_end(), "span %u lies outside the street", slice);
     for (uint32_t i = 0; i < slices; i++) {
         EXPECT(street_tag(slice + i) == TAG_NONE, "slice %u is handed out with tag %#x", slice + i,
@@ -100,7 +101,8 @@ static bool take(uint32_t slices, uint32_t alignment) {
 static void give(size_t index) {
     struct span_held held = model.held[index];
     check_words(&held);
-    arena_give(held.slice);
+    EXPECT(arena_give(held.slice), "span %u is not a used one", held.slice);
+    arena_age();
     model.slices -= held.slices;
     model.held[index] = model.held[--model.count];
 }
@@ -137,6 +139,7 @@ static void extend(size_t index, uint32_t more) {
 static void shorten(size_t index, uint32_t less) {
     struct span_held *held = &model.held[index];
     arena_shorten(held->slice, held->slices - less);
+    arena_age();
     held->slices -= less;
     model.slices -= less;
     check_words(held);
@@ -259,7 +262,8 @@ static void budget_is_kept(void) {
     option_set(OPTION_RETAIN_PERCENT, 10);
     take_apart(slice, COUNT, SLICES);
     for (size_t i = 0; i < COUNT; i++) {
-        arena_give(slice[i]);
+        EXPECT(arena_give(slice[i]), "span %u is not a used one", slice[i]);
+        arena_age();
         struct arena_figures figures;
         arena_figures(&figures);
         size_t budget = ((size_t)8 << 20) + figures.used / 10;
@@ -285,7 +289,7 @@ static void age_is_kept(void) {
     open_arena();
     take_apart(slice, 8, 4);
     for (size_t i = 0; i < 8; i++) {
-        arena_give(slice[i]);
+        (void)arena_give(slice[i]);
     }
     arena_age();
     EXPECT(dirty_bytes() == 32 * SLICE_BYTES, "%zu dirty bytes are left of those kept for a day", dirty_bytes());
@@ -306,7 +310,7 @@ static void purged_memory_leaves(void) {
     size_t before = resident_kib();
     memset(arena_address(slice), 1, (size_t)SLICES << SLICE_BITS);
     size_t full = resident_kib();
-    arena_give(slice);
+    (void)arena_give(slice);
     bool told = !SCENARIO_SANITIZED; /* shadow memory is resident too, and stays */
     EXPECT(!told || (full > before + 60 * 1024 && resident_kib() > before + 60 * 1024), "%zu, %zu, %zu KiB", before,
            full, resident_kib());
@@ -326,13 +330,13 @@ static void best_fit_of_the_dirty(void) {
     take_apart(&slice[1], 1, 5);
     take_apart(&slice[2], 1, 7);
     take_apart(&slice[3], 1, 5);
-    arena_give(slice[0]);
-    arena_give(slice[2]);
-    arena_give(slice[1]);
+    (void)arena_give(slice[0]);
+    (void)arena_give(slice[2]);
+    (void)arena_give(slice[1]);
     EXPECT(arena_take(6, 1, &zero) == slice[2] && !zero, "6 slices are not taken from 7");
     EXPECT(arena_take(5, 1, &zero) == slice[1] && !zero, "5 slices are not taken from 5");
     EXPECT(arena_take(8, 1, &zero) == slice[0] && !zero, "8 slices are not taken from 9");
-    arena_give(slice[3]);
+    (void)arena_give(slice[3]);
     EXPECT(arena_purge_all() == (5 + 1 + 1) * SLICE_BYTES, "not the rests, but something else was purged");
     EXPECT(arena_take(5, 1, &zero) == slice[3] && zero, "5 clean slices are not taken before fresh ones");
     street_check(true);
@@ -348,7 +352,7 @@ static void locked_memory_stays(void) {
         return; /* an ordinary user without the right to; the sanitizers turn mlock off */
     }
     for (size_t i = 0; i < 3; i++) {
-        arena_give(slice[i]);
+        (void)arena_give(slice[i]);
     }
     option_set(OPTION_RETAIN_MIB, 0);
     option_set(OPTION_RETAIN_PERCENT, 0);
@@ -407,6 +411,24 @@ static void exhaust_and_recover(void) {
     EXPECT(all > 0, "nothing at all");
 }
 
+/* Where the kernel refuses the bookkeeping of a long street, a shorter one is opened; none is left behind. */
+static void refused_bookkeeping(void) {
+    if (SCENARIO_SANITIZED) {
+        return;
+    }
+    size_t before = address_space_in_use();
+    struct rlimit limit = {(size_t)1 << 20, RLIM_INFINITY};
+    EXPECT(setrlimit(RLIMIT_DATA, &limit) == 0, "no limit can be set");
+    bool opened = false;
+    for (int i = 0; i < 3 && !opened; i++) {
+        opened = arena_open();
+    }
+    struct arena_figures figures;
+    arena_figures(&figures);
+    size_t left = address_space_in_use() - before;
+    EXPECT(left <= (opened ? figures.reserved + SLICE_BYTES : 0), "%zu bytes of address space are left behind", left);
+}
+
 static void in_little_room(const void *room) {
     leave_room(*(const size_t *)room);
     EXPECT(arena_open(), "no reservation in %zu bytes", *(const size_t *)room);
@@ -454,7 +476,109 @@ static void survives_refused_commits(void) {
     check_all_joined();
 }
 
-/* -- asked about misuse ---------------------------------------------------------------------------------------- */
+/* A small process commits little: under strict overcommit every process pays for what it commits. */
+static void commits_follow_use(void) {
+    open_arena();
+    for (uint32_t slices = 1; slices <= 2048; slices *= 2) {
+        EXPECT(take(slices, 1), "no memory");
+        struct arena_figures figures;
+        arena_figures(&figures);
+        size_t writable = 0;
+        /* Slices beyond the extent that can be written already. */
+        for (uint32_t at = street_end(); at < street_end() + 8192; at++) {
+            int ends[2];
+            EXPECT(pipe(ends) == 0, "no pipe");
+            /* The kernel reads a byte into it, or says that it cannot. */
+            bool usable = write(ends[1], "", 1) == 1 && read(ends[0], arena_address(at), 1) == 1;
+            close(ends[0]);
+            close(ends[1]);
+            if (!usable) {
+                break;
+            }
+            writable++;
+        }
+        EXPECT(writable <= 32 + figures.extent / SLICE_BYTES, "%zu slices are committed ahead of %zu in use", writable,
+               figures.extent / SLICE_BYTES);
+    }
+}
+
+/* -- fork ------------------------------------------------------------------------------------------------------ */
+
+static _Atomic bool stop;
+
+static void *purge_all_the_time(void *argument) {
+    bool zero;
+    while (!stop) {
+        uint32_t slice = arena_take(256, 1, &zero);
+        EXPECT(slice != 0, "no memory");
+        memset(arena_address(slice), 1, (size_t)256 << SLICE_BITS);
+        (void)arena_give(slice);
+        (void)arena_purge_all();
+    }
+    return argument;
+}
+
+/* A span that another thread is purging at the moment of the fork belongs to the child as any other free one. */
+static void a_fork_loses_no_span(void) {
+    pthread_t thread;
+    open_arena();
+    EXPECT(pthread_create(&thread, NULL, purge_all_the_time, NULL) == 0, "no thread");
+    for (int i = 0; i < 150; i++) {
+        usleep(1000);
+        arena_before_fork();
+        pid_t child = fork();
+        EXPECT(child >= 0, "no child");
+        if (child == 0) {
+            arena_after_fork(true);
+            street_check(true);
+            _exit(0);
+        }
+        arena_after_fork(false);
+        int status = 0;
+        EXPECT(waitpid(child, &status, 0) == child && status == 0, "child %d: wait status %#x", i, (unsigned)status);
+    }
+    stop = true;
+    pthread_join(thread, NULL);
+    check_all_joined();
+}
+
+/* -- misuse ---------------------------------------------------------------------------------------------------- */
+
+struct race {
+    pthread_barrier_t start;
+    uint32_t slice;
+    _Atomic unsigned given;
+};
+
+static void *give_in_a_race(void *argument) {
+    struct race *race = argument;
+    pthread_barrier_wait(&race->start);
+    race->given += arena_give(race->slice);
+    return NULL;
+}
+
+/* Of two threads that give one span at once one is told that it was no longer there, whatever it is joined with by
+ * then; the arena stays whole. */
+static void given_twice(void) {
+    bool zero;
+    open_arena();
+    for (int round = 0; round < 300; round++) {
+        struct race race = {.slice = arena_take(3, 1, &zero)};
+        pthread_t thread;
+        uint32_t behind = arena_take(1, 1, &zero);
+        EXPECT(race.slice != 0 && behind != 0 && pthread_barrier_init(&race.start, NULL, 2) == 0, "nothing to race with");
+        EXPECT(pthread_create(&thread, NULL, give_in_a_race, &race) == 0, "no thread");
+        (void)give_in_a_race(&race);
+        pthread_join(thread, NULL);
+        EXPECT(race.given == 1, "span %u was given %u times", race.slice, race.given);
+        EXPECT(!arena_give(race.slice), "span %u was given once more", race.slice);
+        EXPECT(arena_give(behind), "span %u is not a used one", behind);
+        EXPECT(!arena_give(behind) && !arena_give(race.slice), "joined spans were given once more");
+        pthread_barrier_destroy(&race.start);
+        street_check(true);
+    }
+    check_all_joined();
+}
 
 static void knows_what_was_freed(void) {
     uint32_t slice[2];
@@ -463,7 +587,7 @@ static void knows_what_was_freed(void) {
     take_apart(slice, 2, 3);
     char *start = arena_address(slice[0]);
     EXPECT(!arena_was_freed(start, &bytes), "a used span was freed");
-    arena_give(slice[0]);
+    (void)arena_give(slice[0]);
     for (size_t at = 0; at < 3 * SLICE_BYTES; at += 4097) {
         EXPECT(arena_was_freed(start + at, &bytes) && bytes == 3 * SLICE_BYTES, "byte %zu: %zu bytes", at, bytes);
     }
@@ -489,7 +613,7 @@ static void *run_thread(void *argument) {
             } else if (pattern_below(&random, 4) == 0 && arena_extend(one->slice, one->slices + 1)) {
                 write_words(one, one->slices++);
             } else {
-                arena_give(one->slice);
+                EXPECT(arena_give(one->slice), "span %u is not a used one", one->slice);
                 one->slices = 0;
             }
         } else {
@@ -510,7 +634,7 @@ static void *run_thread(void *argument) {
     for (size_t i = 0; i < HELD; i++) {
         if (held[i].slices != 0) {
             check_words(&held[i]);
-            arena_give(held[i].slice);
+            EXPECT(arena_give(held[i].slice), "span %u is not a used one", held[i].slice);
         }
     }
     return NULL;
@@ -542,6 +666,10 @@ static const struct scenario scenarios[] = {
     {"locked_memory_stays", locked_memory_stays},
     {"steps_down_where_room_is_little", steps_down_where_room_is_little},
     {"survives_refused_commits", survives_refused_commits},
+    {"refused_bookkeeping", refused_bookkeeping},
+    {"commits_follow_use", commits_follow_use},
+    {"a_fork_loses_no_span", a_fork_loses_no_span},
+    {"given_twice", given_twice},
     {"knows_what_was_freed", knows_what_was_freed},
     {"with_many_threads", with_many_threads},
 };

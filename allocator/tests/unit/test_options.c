@@ -17,7 +17,7 @@ static const struct {
     [OPTION_RETAIN_MIB] = {"retain_mib", 16777216, 64},
     [OPTION_RETAIN_PERCENT] = {"retain_percent", 1000, 25},
     [OPTION_RETAIN_MS] = {"retain_ms", 86400000, 1000},
-    [OPTION_HEAPS] = {"heaps", 4096, 0},
+    [OPTION_HEAPS] = {"heaps", 1024, 0},
     [OPTION_IDENTIFY] = {"identify", 1, 0},
 };
 
@@ -116,7 +116,7 @@ static void make(char *text, uint64_t *random) {
         }
     }
     for (size_t strikes = pattern_below(random, 3); length > 0 && strikes > 0; strikes--) {
-        text[pattern_below(random, length)] = (char)(' ' + pattern_below(random, 95));
+        text[pattern_below(random, length)] = (char)(1 + pattern_below(random, 255));
     }
 }
 
@@ -131,7 +131,7 @@ int main(void) {
     }
 
     static const char *const corners[] = {
-        "", ",", ",,,", "=", "=1", "heaps", "heaps=", "heaps=0", "heaps=4096", "heaps=4097", "identify=2",
+        "", ",", ",,,", "=", "=1", "heaps", "heaps=", "heaps=0", "heaps=1024", "heaps=1025", "identify=2",
         "heaps=00000000000000000000000000000000000000007", "retain_ms=18446744073709551616",
         "retain_ms=99999999999999999999999999", "retain_mib=16777216", "retain_mib=16777217", "retain_percent=1000",
         "retain_percent=1001", "heap=1", "heapss=1", "HEAPS=1", " heaps=1", "heaps=1 ", "heaps=1=1", "heaps=-0",

@@ -1,0 +1,614 @@
+/* The thread caches, through the paths that malloc and free take: what they hold back, what they pass on, what is left
+ * when threads end, fork, or run out of memory. */
+#include "allocate.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sched.h>
+#include <sys/resource.h>
+
+#include "arena.h"
+#include "large.h"
+#include "options.h"
+#include "pattern.h"
+#include "resident.h"
+#include "scenario.h"
+#include "street.h"
+
+static void *take(size_t size) {
+    void *block = allocate_fast(size);
+    return block != NULL ? block : allocate_slow(size);
+}
+
+static void give(void *block) {
+    if (!release_fast(block)) {
+        release_slow(block);
+    }
+}
+
+static size_t class_size(size_t size) { return class_bytes[class_of(size)]; }
+
+static struct heap_figures figures_now(void) {
+    struct heap_figures figures;
+    heap_figures(&figures, NULL);
+    return figures;
+}
+
+/* In use by the heaps' account, with the calling thread's cache emptied. */
+static size_t in_use_outside_caches(void) {
+    thread_cache_flush();
+    return figures_now().in_use;
+}
+
+static void expect_nothing_left(void) {
+    thread_cache_flush();
+    heap_trim_all();
+    (void)arena_purge_all();
+    struct heap_figures figures = figures_now();
+    EXPECT(figures.in_use == 0 && figures.slabs == 0, "%zu bytes in use, %zu of slabs", figures.in_use, figures.slabs);
+    struct arena_figures arena;
+    arena_figures(&arena);
+    EXPECT(arena.used == figures.bookkeeping && arena.dirty == 0, "%zu bytes used, %zu of bookkeeping, %zu dirty",
+           arena.used, figures.bookkeeping, arena.dirty);
+    street_check(true);
+}
+
+static void run_thread(void *(*run)(void *), void *argument) {
+    pthread_t thread;
+    EXPECT(pthread_create(&thread, NULL, run, argument) == 0, "no thread");
+    pthread_join(thread, NULL);
+}
+
+/* -- sizes ----------------------------------------------------------------------------------------------------- */
+
+static void every_size_to_a_mebibyte(void) {
+    for (size_t size = 0; size <= 1 << 20; size += SCENARIO_SANITIZED ? 61 : 1) {
+        char *block = take(size);
+        EXPECT(block != NULL && (uintptr_t)block % 16 == 0, "%zu bytes at %p", size, (void *)block);
+        size_t usable = usable_bytes(block);
+        EXPECT(usable >= size && usable <= bits_max(16, size + size / 4 + SLICE_BYTES), "%zu bytes got %zu", size, usable);
+        EXPECT(size > CLASS_LARGEST || usable == class_size(bits_max(size, 1)), "%zu bytes got %zu", size, usable);
+        if (usable > 0) {
+            block[0] = 1;
+            block[usable - 1] = 1;
+        }
+        give(block);
+    }
+    expect_nothing_left();
+}
+
+static void every_alignment(void) {
+    for (size_t alignment = 1; alignment <= (size_t)1 << 28; alignment *= 2) {
+        void *held[8];
+        static const size_t sizes[] = {1, 24, 129, 5000, 70000, 200000, 300000, 3000000};
+        for (size_t i = 0; i < 8; i++) {
+            held[i] = allocate_aligned(alignment, sizes[i]);
+            EXPECT(held[i] != NULL && ((uintptr_t)held[i] & (alignment - 1)) == 0, "%zu bytes by %zu at %p", sizes[i],
+                   alignment, held[i]);
+            EXPECT(usable_bytes(held[i]) >= sizes[i], "%zu bytes got %zu", sizes[i], usable_bytes(held[i]));
+            memset(held[i], (int)i, sizes[i]);
+        }
+        for (size_t i = 0; i < 8; i++) {
+            EXPECT(*(char *)held[i] == (char)i && ((char *)held[i])[sizes[i] - 1] == (char)i, "blocks overlap");
+            give(held[i]);
+        }
+    }
+    expect_nothing_left();
+}
+
+/* -- what a cache holds ---------------------------------------------------------------------------------------- */
+
+enum { HELD = 3000 };
+
+struct held {
+    void *address;
+    size_t size;
+};
+
+/* A random walk of one thread; *held_bytes follows what it holds, by classes. */
+static void walk(struct held *held, uint64_t *random, int steps, size_t *held_bytes) {
+    for (int i = 0; i < steps; i++) {
+        struct held *one = &held[pattern_below(random, HELD)];
+        if (one->address != NULL) {
+            size_t mismatch = pattern_mismatch(one->address, bits_min(one->size, 64), (uintptr_t)one->address);
+            EXPECT(mismatch == SIZE_MAX, "byte %zu of a block of %zu has changed", mismatch, one->size);
+            give(one->address);
+            *held_bytes -= class_size(one->size);
+            one->address = NULL;
+        } else {
+            one->size = 1 + (pattern_random(random) & 0x3ffff) % ((size_t)1 << (3 + pattern_below(random, 16)));
+            one->address = take(one->size);
+            EXPECT(one->address != NULL, "no memory");
+            pattern_fill(one->address, 0, bits_min(one->size, 64), (uintptr_t)one->address);
+            *held_bytes += class_size(one->size);
+        }
+    }
+}
+
+/* Two magazines a class, each of at most 32 KiB of blocks or two blocks. */
+static size_t cache_most(void) {
+    size_t sum = 0;
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        size_t blocks = bits_min(bits_max(32 * 1024 / class_bytes[class], 2), MAGAZINE_MOST);
+        sum += 2 * blocks * class_bytes[class];
+    }
+    return sum;
+}
+
+static void figures_follow_the_program(void) {
+    static struct held held[HELD];
+    uint64_t random = 7;
+    size_t bytes = 0;
+    for (int round = 0; round < 300; round++) {
+        walk(held, &random, 2000, &bytes);
+        size_t with_cache = figures_now().in_use;
+        EXPECT(with_cache >= bytes && with_cache - bytes <= cache_most(), "%zu in use, %zu held: more than a cache holds",
+               with_cache, bytes);
+        if (round % 4 == 0) {
+            EXPECT(in_use_outside_caches() == bytes, "%zu in use, %zu held", figures_now().in_use, bytes);
+        }
+    }
+    for (size_t i = 0; i < HELD; i++) {
+        if (held[i].address != NULL) {
+            give(held[i].address);
+        }
+    }
+    expect_nothing_left();
+}
+
+/* A magazine starts with 16 blocks and doubles with every visit to the heap, up to its class's most. */
+static void magazines_grow(void) {
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        static void *held[2000];
+        size_t most = bits_min(bits_max(32 * 1024 / class_bytes[class], 2), MAGAZINE_MOST);
+        for (size_t i = 0; i < 600; i++) {
+            held[i] = take(class_bytes[class]);
+            EXPECT(held[i] != NULL, "no memory");
+            struct cache_class *magazines = &thread_view.cache->classes[class];
+            EXPECT(i > 0 || magazines->capacity == bits_min(most, 32), "class %u starts at %u", class,
+                   magazines->capacity); /* 16 when it was loaded empty, doubled as it was filled */
+            EXPECT(magazine_capacity(magazine_of(magazines->top)) <= most, "class %u: a magazine of %u", class,
+                   magazine_capacity(magazine_of(magazines->top)));
+        }
+        EXPECT(thread_view.cache->classes[class].capacity == most, "class %u grew to %u instead of %zu", class,
+               thread_view.cache->classes[class].capacity, most);
+        for (size_t i = 0; i < 600; i++) {
+            give(held[i]);
+            struct cache_class *magazines = &thread_view.cache->classes[class];
+            EXPECT(magazines->previous == NULL || magazine_is_empty(magazines->previous) ||
+                       magazine_is_full(magazines->previous),
+                   "class %u: the previous magazine holds %u", class, magazine_count(magazines->previous));
+        }
+        thread_cache_flush();
+    }
+    expect_nothing_left();
+}
+
+/* Blocks come out of a fresh slab in the order of their addresses, and the last freed comes back first. */
+static void order_of_blocks(void) {
+    char *block[100];
+    for (int i = 0; i < 100; i++) {
+        block[i] = take(48);
+        EXPECT(i == 0 || block[i] == block[i - 1] + 48, "block %d is not behind block %d", i, i - 1);
+    }
+    give(block[40]);
+    give(block[10]);
+    EXPECT(take(48) == block[10] && take(48) == block[40], "the last freed is not the first to come back");
+}
+
+/* -- other threads' blocks ------------------------------------------------------------------------------------- */
+
+static struct {
+    void **block;
+    size_t count;
+    size_t size;
+    size_t most_left; /* of all, the most that were still undelivered after a free */
+} handed;
+
+static void *give_handed(void *argument) {
+    size_t bytes = handed.count * class_size(handed.size);
+    for (size_t i = 0; i < handed.count; i++) {
+        give(handed.block[i]);
+        bytes -= class_size(handed.size);
+        size_t in_use = figures_now().in_use;
+        handed.most_left = bits_max(handed.most_left, in_use - bytes);
+    }
+    return argument;
+}
+
+/* A thread that frees others' blocks and never allocates delivers them in batches, the rest when it ends. */
+static void remote_blocks_are_delivered(void) {
+    static void *block[1000];
+    static const size_t sizes[] = {16, 100, 1024, 4096, 40000};
+    option_set(OPTION_HEAPS, 2);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        handed.block = block;
+        handed.count = 1000;
+        handed.size = sizes[s];
+        handed.most_left = 0;
+        for (size_t i = 0; i < handed.count; i++) {
+            block[i] = take(handed.size);
+            EXPECT(block[i] != NULL, "no memory");
+        }
+        EXPECT(thread_view.cache->heap == heap_numbered(0), "the first thread has another heap");
+        thread_cache_flush();
+        run_thread(give_handed, NULL);
+        size_t bound = bits_min(REMOTE_BLOCKS * class_size(handed.size), REMOTE_BYTES + class_size(handed.size));
+        EXPECT(handed.most_left < bound, "%zu bytes were undelivered, the bound is %zu", handed.most_left, bound);
+        EXPECT(in_use_outside_caches() == 0, "%zu bytes are in use", figures_now().in_use);
+    }
+    expect_nothing_left();
+}
+
+/* -- threads end ----------------------------------------------------------------------------------------------- */
+
+static void *live_and_end(void *argument) {
+    static _Thread_local struct held held[HELD];
+    uint64_t random = (uint64_t)(uintptr_t)argument;
+    size_t bytes = 0;
+    walk(held, &random, 4000, &bytes);
+    for (size_t i = 0; i < HELD; i++) {
+        if (held[i].address != NULL) {
+            give(held[i].address);
+        }
+    }
+    return NULL;
+}
+
+/* Nothing is parked: a thread leaves neither blocks nor its heap nor its cache behind. */
+static void threads_leave_nothing(void) {
+    give(take(1));
+    size_t bookkeeping = 0;
+    for (uintptr_t i = 0; i < 60; i++) {
+        run_thread(live_and_end, (void *)(i + 1));
+        EXPECT(in_use_outside_caches() == 0, "thread %zu left %zu bytes in use", (size_t)i, figures_now().in_use);
+        EXPECT(figures_now().heaps <= 2, "%u heaps for two threads", figures_now().heaps);
+        bookkeeping = i == 10 ? figures_now().bookkeeping : bookkeeping;
+        EXPECT(i <= 10 || figures_now().bookkeeping == bookkeeping, "bookkeeping grows: %zu bytes after thread %zu",
+               figures_now().bookkeeping, (size_t)i);
+    }
+    expect_nothing_left();
+}
+
+static pthread_key_t late_key;
+
+/* Runs in every pass over the keys that there is, and allocates in each: with a cache at first, without one at last. */
+static void allocate_late(void *passes) {
+    void *block = take(200);
+    EXPECT(block != NULL, "no memory");
+    memset(block, 1, 200);
+    give(block);
+    (void)pthread_setspecific(late_key, (char *)passes + 1);
+}
+
+static void *end_with_a_destructor(void *argument) {
+    give(take(100));
+    (void)pthread_setspecific(late_key, (void *)1);
+    return argument;
+}
+
+static void destructors_may_allocate(void) {
+    if (SCENARIO_SANITIZED) {
+        return; /* the thread sanitizer has left the thread before the last pass */
+    }
+    EXPECT(pthread_key_create(&late_key, allocate_late) == 0, "no key");
+    for (int i = 0; i < 20; i++) {
+        run_thread(end_with_a_destructor, NULL);
+    }
+    EXPECT(in_use_outside_caches() == 0, "%zu bytes are in use", figures_now().in_use);
+    expect_nothing_left();
+}
+
+/* -- many threads ---------------------------------------------------------------------------------------------- */
+
+enum { THREADS = 12, SLOTS = 512 };
+
+struct letter {
+    size_t size;
+    uint64_t id;
+};
+
+static _Atomic(struct letter *) slots[SLOTS];
+static pthread_barrier_t all_done;
+
+static void read_letter(struct letter *letter) {
+    size_t words = (letter->size - sizeof *letter) / 8;
+    for (size_t i = 0; i < bits_min(words, 40); i++) {
+        EXPECT(((uint64_t *)(letter + 1))[i] == pattern_word(letter->id, i), "word %zu of %zu has changed", i, words);
+    }
+    give(letter);
+}
+
+static struct letter *write_letter(uint64_t *random) {
+    size_t most = (size_t)32 << pattern_below(random, 12);
+    size_t size = sizeof(struct letter) + pattern_below(random, most);
+    struct letter *letter = take(size);
+    EXPECT(letter != NULL, "no memory");
+    *letter = (struct letter){size, pattern_random(random)};
+    for (size_t i = 0; i < bits_min((size - sizeof *letter) / 8, 40); i++) {
+        ((uint64_t *)(letter + 1))[i] = pattern_word(letter->id, i);
+    }
+    return letter;
+}
+
+static void *post_letters(void *argument) {
+    uint64_t random = (uint64_t)(uintptr_t)argument;
+    for (int i = 0; i < (SCENARIO_SANITIZED ? 5000 : 60000); i++) {
+        struct letter *letter = pattern_below(&random, 2) == 0 ? write_letter(&random) : NULL;
+        letter = atomic_exchange(&slots[pattern_below(&random, SLOTS)], letter);
+        if (letter != NULL) {
+            read_letter(letter);
+        }
+        if (pattern_below(&random, 20000) == 0) {
+            thread_cache_flush();
+            heap_trim_all();
+        }
+    }
+    pthread_barrier_wait(&all_done);
+    thread_cache_flush(); /* with all threads alive still */
+    pthread_barrier_wait(&all_done);
+    pthread_barrier_wait(&all_done);
+    return NULL;
+}
+
+static void everything_comes_back(void) {
+    pthread_t thread[THREADS];
+    EXPECT(pthread_barrier_init(&all_done, NULL, THREADS + 1) == 0, "no barrier");
+    give(take(1));
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        EXPECT(pthread_create(&thread[i], NULL, post_letters, (void *)(i + 1)) == 0, "no thread");
+    }
+    pthread_barrier_wait(&all_done);
+    size_t full = resident_kib();
+    for (size_t i = 0; i < SLOTS; i++) {
+        if (slots[i] != NULL) {
+            read_letter(slots[i]);
+        }
+    }
+    pthread_barrier_wait(&all_done);
+    expect_nothing_left();
+    EXPECT(SCENARIO_SANITIZED || resident_kib() <= full, "%zu KiB at the height, %zu after", full, resident_kib());
+    pthread_barrier_wait(&all_done);
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    expect_nothing_left();
+}
+
+/* 64 MiB of small blocks, freed in no order: what the process holds of memory goes back to what it was. */
+static void resident_memory_comes_back(void) {
+    enum { BLOCKS = 1 << 18, SIZE = 256 };
+    static void *block[BLOCKS];
+    uint64_t random = 8;
+    memset(block, 1, sizeof block); /* resident from here on */
+    give(take(SIZE));
+    size_t before = resident_kib();
+    for (size_t i = 0; i < BLOCKS; i++) {
+        block[i] = take(SIZE);
+        EXPECT(block[i] != NULL, "no memory");
+        memset(block[i], 1, SIZE);
+    }
+    size_t full = resident_kib();
+    for (size_t left = BLOCKS; left > 0; left--) {
+        size_t at = pattern_below(&random, left);
+        give(block[at]);
+        block[at] = block[left - 1];
+    }
+    expect_nothing_left();
+    if (!SCENARIO_SANITIZED) {
+        EXPECT(full > before + 60 * 1024, "%zu KiB before, %zu with the blocks", before, full);
+        EXPECT(resident_kib() < before + 4 * 1024, "%zu KiB before, %zu after %zu", before, resident_kib(), full);
+    }
+}
+
+/* -- fork ------------------------------------------------------------------------------------------------------ */
+
+static atomic_bool stop;
+static atomic_uint running;
+
+static void *run_until_stopped(void *argument) {
+    static _Thread_local struct held held[HELD];
+    uint64_t random = (uint64_t)(uintptr_t)argument;
+    size_t bytes = 0;
+    atomic_fetch_add(&running, 1);
+    while (!atomic_load(&stop)) {
+        walk(held, &random, 200, &bytes);
+    }
+    for (size_t i = 0; i < HELD; i++) {
+        if (held[i].address != NULL) {
+            give(held[i].address);
+        }
+    }
+    return NULL;
+}
+
+/* In the child: blocks are handed out once each, whatever moment the fork froze the other threads at. */
+static void live_in_child(uint64_t seed) {
+    static struct held held[HELD];
+    uint64_t random = seed;
+    size_t bytes = 0;
+    alarm(60);
+    for (int round = 0; round < 5; round++) {
+        walk(held, &random, 4000, &bytes);
+        thread_cache_flush();
+        heap_trim_all();
+    }
+    if (!SCENARIO_SANITIZED) { /* the thread sanitizer takes no new threads after a fork */
+        run_thread(live_and_end, (void *)(uintptr_t)seed);
+    }
+    street_check(true);
+}
+
+static void forked_while_threads_allocate(void) {
+    enum { WALKERS = 6 };
+    pthread_t thread[WALKERS];
+    for (uintptr_t i = 0; i < WALKERS; i++) {
+        EXPECT(pthread_create(&thread[i], NULL, run_until_stopped, (void *)(i + 1)) == 0, "no thread");
+    }
+    while (atomic_load(&running) < WALKERS) {
+        sched_yield();
+    }
+    for (uint64_t i = 0; i < 40; i++) {
+        usleep(500);
+        pid_t child = fork();
+        EXPECT(child >= 0, "no child");
+        if (child == 0) {
+            live_in_child(i + 100);
+            _exit(0);
+        }
+        int status = 0;
+        EXPECT(waitpid(child, &status, 0) == child && status == 0, "child %d: wait status %#x", (int)i, (unsigned)status);
+    }
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < WALKERS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    expect_nothing_left();
+}
+
+static void *cache_blocks_and_wait(void *argument) {
+    void *block[300];
+    for (int i = 0; i < 300; i++) {
+        block[i] = take(500);
+    }
+    for (int i = 1; i < 300; i++) {
+        give(block[i]);
+    }
+    *(void **)argument = block[0];
+    atomic_fetch_add(&running, 1);
+    while (!atomic_load(&stop)) {
+        usleep(1000);
+    }
+    give(block[0]);
+    return NULL;
+}
+
+/* What idle threads had cached is the child's to use; what they held is still held. */
+static void child_takes_caches_over(void) {
+    enum { IDLERS = 4 };
+    pthread_t thread[IDLERS];
+    void *kept[IDLERS];
+    for (size_t i = 0; i < IDLERS; i++) {
+        EXPECT(pthread_create(&thread[i], NULL, cache_blocks_and_wait, &kept[i]) == 0, "no thread");
+    }
+    while (atomic_load(&running) < IDLERS) {
+        sched_yield();
+    }
+    EXPECT(figures_now().in_use > IDLERS * 512, "the caches are empty");
+    pid_t child = fork();
+    EXPECT(child >= 0, "no child");
+    if (child == 0) {
+        EXPECT(in_use_outside_caches() == IDLERS * 512, "%zu bytes in use", figures_now().in_use);
+        for (size_t i = 0; i < IDLERS; i++) {
+            give(kept[i]);
+        }
+        expect_nothing_left();
+        _exit(0);
+    }
+    int status = 0;
+    EXPECT(waitpid(child, &status, 0) == child && status == 0, "wait status %#x", (unsigned)status);
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < IDLERS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+}
+
+static void *stay_in_an_exchange(void *argument) {
+    give(take(40));
+    thread_view.cache->busy++; /* as if frozen in the midst of one */
+    atomic_fetch_add(&running, 1);
+    while (!atomic_load(&stop)) {
+        usleep(1000);
+    }
+    thread_view.cache->busy--;
+    return argument;
+}
+
+/* A thread that is gone is counted off its heap once, not once more for every generation of children. */
+static void grandchildren_count_threads(void) {
+    pthread_t thread;
+    option_set(OPTION_HEAPS, 2);
+    give(take(40));
+    EXPECT(pthread_create(&thread, NULL, stay_in_an_exchange, NULL) == 0, "no thread");
+    while (atomic_load(&running) == 0) {
+        sched_yield();
+    }
+    pid_t child = fork();
+    EXPECT(child >= 0, "no child");
+    if (child == 0) {
+        pid_t grandchild = fork();
+        if (grandchild == 0) {
+            EXPECT(heap_choose() == heap_numbered(1), "the heap without threads is not the least loaded");
+            _exit(0);
+        }
+        int status = 0;
+        EXPECT(waitpid(grandchild, &status, 0) == grandchild && status == 0, "wait status %#x", (unsigned)status);
+        _exit(0);
+    }
+    int status = 0;
+    EXPECT(waitpid(child, &status, 0) == child && status == 0, "wait status %#x", (unsigned)status);
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+}
+
+/* -- little room ----------------------------------------------------------------------------------------------- */
+
+static void out_of_memory(void) {
+    if (SCENARIO_SANITIZED) {
+        return;
+    }
+    const struct rlimit limit = {(size_t)64 << 20, RLIM_INFINITY};
+    EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "no limit can be set");
+    size_t had = 0;
+    for (int round = 0; round < 5; round++) {
+        static const size_t sizes[] = {100 * 1024, 1000, 16};
+        size_t bytes = 0;
+        void **last = NULL; /* a chain through the blocks themselves */
+        for (size_t s = 0; s < 3; s++) {
+            void **block;
+            errno = 0;
+            size_t size = sizes[(s + (size_t)round) % 3];
+            while ((block = take(size)) != NULL) {
+                *block = last;
+                last = block;
+                bytes += class_size(size);
+            }
+            EXPECT(errno == ENOMEM, "errno is %d", errno);
+        }
+        EXPECT(take((size_t)1 << 30) == NULL && take(PTRDIFF_MAX) == NULL && take(SIZE_MAX) == NULL,
+               "more than the limit");
+        EXPECT(round == 0 || bytes >= had / 8 * 7, "%zu bytes in round %d, %zu before", bytes, round, had);
+        had = round == 0 ? bytes : had;
+        while (last != NULL) {
+            void **next = *last;
+            errno = 77;
+            give(last);
+            EXPECT(errno == 77, "free changed errno to %d", errno);
+            last = next;
+        }
+        thread_cache_flush();
+        heap_trim_all();
+    }
+    EXPECT(had > 8 << 20, "only %zu bytes", had);
+    expect_nothing_left();
+}
+
+static const struct scenario scenarios[] = {
+    {"every_size_to_a_mebibyte", every_size_to_a_mebibyte},
+    {"every_alignment", every_alignment},
+    {"figures_follow_the_program", figures_follow_the_program},
+    {"magazines_grow", magazines_grow},
+    {"order_of_blocks", order_of_blocks},
+    {"remote_blocks_are_delivered", remote_blocks_are_delivered},
+    {"threads_leave_nothing", threads_leave_nothing},
+    {"destructors_may_allocate", destructors_may_allocate},
+    {"everything_comes_back", everything_comes_back},
+    {"resident_memory_comes_back", resident_memory_comes_back},
+    {"forked_while_threads_allocate", forked_while_threads_allocate},
+    {"child_takes_caches_over", child_takes_caches_over},
+    {"grandchildren_count_threads", grandchildren_count_threads},
+    {"out_of_memory", out_of_memory},
+};
+
+SCENARIO_MAIN(scenarios)
