@@ -1,0 +1,147 @@
+/* freestone_stats_read and mallinfo2, asked while threads run: their parts are read one after the other, and whatever
+ * comes or goes in between, no figure becomes what cannot be. At rest they follow each block. */
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "allocate.h"
+#include "freestone.h"
+#include "options.h"
+#include "scenario.h"
+
+static void *take(size_t size) {
+    void *block = allocate_slow(size);
+    EXPECT(block != NULL, "no memory");
+    return block;
+}
+
+static struct freestone_stats stats_now(void) {
+    struct freestone_stats stats;
+    freestone_stats_read(&stats);
+    return stats;
+}
+
+static atomic_bool stop;
+
+/* Slabs that come and go all the time, of several slices each; and spans and mappings. */
+static void *churn(void *argument) {
+    enum { BLOCKS = 64 };
+    static const size_t sizes[] = {200000, 16, 100000, (size_t)1 << 20, (size_t)129 << 20};
+    void *block[BLOCKS];
+    for (size_t round = 0; !atomic_load(&stop); round++) {
+        size_t size = sizes[round % 5];
+        size_t count = size > CLASS_LARGEST ? 1 : BLOCKS;
+        for (size_t i = 0; i < count; i++) {
+            block[i] = take(size);
+        }
+        for (size_t i = 0; i < count; i++) {
+            release_slow(block[i]);
+        }
+        thread_cache_flush();
+        heap_trim_all();
+    }
+    return argument;
+}
+
+/* All the threads' blocks are far below the bound, a figure that wrapped is far above. */
+static void never_wrap(void) {
+    enum { THREADS = 3 };
+    const size_t most = (size_t)1 << 32;
+    pthread_t thread[THREADS];
+    for (size_t i = 0; i < THREADS; i++) {
+        EXPECT(pthread_create(&thread[i], NULL, churn, NULL) == 0, "no thread");
+    }
+    for (int i = 0; i < (SCENARIO_SANITIZED ? 5000 : 50000); i++) {
+        struct freestone_stats s = stats_now();
+        EXPECT(s.in_use <= most && s.large <= s.in_use && s.slabs <= most && s.free_blocks <= most && s.retained <= most,
+               "in use %zu, large %zu, slabs %zu, free %zu, retained %zu", s.in_use, s.large, s.slabs, s.free_blocks,
+               s.retained);
+        EXPECT(s.mapped <= s.large, "%zu bytes mapped of %zu large ones", s.mapped, s.large);
+        struct mallinfo2 info = mallinfo2();
+        EXPECT(info.arena <= most && info.uordblks <= most && info.hblkhd <= most && info.fordblks <= most &&
+                   info.hblks <= THREADS,
+               "arena %zu, uordblks %zu, hblkhd %zu, fordblks %zu, hblks %zu", info.arena, info.uordblks, info.hblkhd,
+               info.fordblks, info.hblks);
+    }
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+}
+
+/* What one block changes, at rest: its own bytes, where it belongs. */
+static void follow_each_block(void) {
+    static const struct {
+        size_t size, counted, mappings;
+    } blocks[] = {
+        {(size_t)1 << 20, (size_t)1 << 20, 0},
+        {(size_t)10 << 20, (size_t)10 << 20, 0},
+        {(size_t)129 << 20, (size_t)129 << 20, 1},
+    };
+    release_slow(take(1));
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        struct freestone_stats before = stats_now();
+        struct mallinfo2 info_before = mallinfo2();
+        void *block = take(blocks[i].size);
+        struct freestone_stats with = stats_now();
+        struct mallinfo2 info = mallinfo2();
+        size_t mapped = blocks[i].mappings * blocks[i].counted;
+        EXPECT(with.in_use == before.in_use + blocks[i].counted && with.large == before.large + blocks[i].counted,
+               "%zu bytes: in use from %zu to %zu", blocks[i].size, before.in_use, with.in_use);
+        EXPECT(with.mappings == before.mappings + blocks[i].mappings && with.mapped == before.mapped + mapped,
+               "%zu bytes: %zu mappings of %zu bytes", blocks[i].size, with.mappings, with.mapped);
+        EXPECT(info.hblks == with.mappings && info.hblkhd == with.mapped &&
+                   info.uordblks + info.hblkhd == info_before.uordblks + info_before.hblkhd + blocks[i].counted,
+               "%zu bytes: mallinfo2 says %zu in %zu mappings, %zu in the arena", blocks[i].size, info.hblkhd, info.hblks,
+               info.uordblks);
+        release_slow(block);
+        EXPECT(stats_now().in_use == before.in_use, "%zu bytes freed are in use", blocks[i].size);
+    }
+}
+
+static void json_agrees(void) {
+    char text[1024], short_text[10];
+    release_slow(take(1));
+    int length = freestone_stats_json(text, sizeof text);
+    EXPECT(length > 0 && (size_t)length == strlen(text), "%d characters: %s", length, text);
+    EXPECT(freestone_stats_json(short_text, sizeof short_text) == length, "another length in a short buffer");
+    EXPECT(strncmp(text, short_text, 9) == 0 && short_text[9] == '\0', "it says '%s'", short_text);
+    struct freestone_stats s = stats_now();
+    const struct {
+        const char *key;
+        size_t value;
+    } fields[] = {
+        {"reserved", s.reserved}, {"extent", s.extent},           {"in_use", s.in_use},     {"large", s.large},
+        {"slabs", s.slabs},       {"free_blocks", s.free_blocks}, {"retained", s.retained}, {"purged", s.purged},
+        {"bookkeeping", s.bookkeeping}, {"mappings", s.mappings}, {"mapped", s.mapped},     {"heaps", s.heaps},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "\"%s\": %zu", fields[i].key, fields[i].value);
+        EXPECT(strstr(text, wanted) != NULL, "%s is not in %s", wanted, text);
+    }
+}
+
+/* What docs/reference/options.md promises of mallopt. */
+static void mallopt_sets_options(void) {
+    EXPECT(mallopt(M_TRIM_THRESHOLD, 5 << 20) == 1 && option_value(OPTION_RETAIN_MIB) == 5, "5 MiB: %u",
+           option_value(OPTION_RETAIN_MIB));
+    EXPECT(mallopt(M_TRIM_THRESHOLD, 100) == 1 && option_value(OPTION_RETAIN_MIB) == 0, "100 bytes: %u",
+           option_value(OPTION_RETAIN_MIB));
+    EXPECT(mallopt(M_TRIM_THRESHOLD, -1) == 1 && option_value(OPTION_RETAIN_MIB) == 1 << 24, "-1: %u",
+           option_value(OPTION_RETAIN_MIB));
+    EXPECT(mallopt(M_ARENA_MAX, 3) == 1 && option_value(OPTION_HEAPS) == 3, "3 arenas: %u", option_value(OPTION_HEAPS));
+    EXPECT(mallopt(M_ARENA_MAX, 0) == 1 && option_value(OPTION_HEAPS) == 0, "0 arenas: %u", option_value(OPTION_HEAPS));
+    EXPECT(mallopt(M_MMAP_THRESHOLD, 1) == 1 && mallopt(M_TOP_PAD, 1) == 1 && mallopt(M_MMAP_MAX, 1) == 1,
+           "a knob of parts that are not here is refused");
+    EXPECT(mallopt(12345, 1) == 0, "an unknown knob is taken");
+}
+
+static const struct scenario scenarios[] = {
+    {"never_wrap", never_wrap},
+    {"follow_each_block", follow_each_block},
+    {"json_agrees", json_agrees},
+    {"mallopt_sets_options", mallopt_sets_options},
+};
+
+SCENARIO_MAIN(scenarios)
