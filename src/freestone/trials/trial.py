@@ -7,7 +7,6 @@ import functools
 import os
 import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from pathlib import Path
 from freestone import native
 from freestone.allocators import elf
 from freestone.records.schema import Allocator, Configuration, Output, Proof, Status, TrialRecord, Workload
-from freestone.trials import census, meters, output, preload, witness
+from freestone.trials import census, meters, output, preload, shelf, witness
 from freestone.trials.launch import (
     CensusMethod,
     LauncherBroken,
@@ -46,9 +45,6 @@ _NEVER_STARTED = {
     "directory": "cannot enter the directory {directory}: {error}",
     "not-started": "{command} cannot be started: {error}",
 }
-
-_MEMORY_FOLDER = Path("/dev/shm")
-_ROOM_FOR_REPORTS = 256 << 20  # a report takes a page; ten thousand processes are not unheard of
 
 
 @dataclass(frozen=True)
@@ -202,7 +198,7 @@ def _folders(scratch: Path) -> Iterator[_Folders]:
         try:
             results = preload.speakable_folder(scratch, "trial-")
             stack.callback(shutil.rmtree, results, ignore_errors=True)
-            reports = Path(tempfile.mkdtemp(prefix="freestone-", dir=_reports_home(results)))
+            reports = shelf.new_folder(results)
             stack.callback(shutil.rmtree, reports, ignore_errors=True)
             # Programs that change their user report too, so everybody may enter here and write (not list) there.
             results.chmod(0o711)
@@ -210,15 +206,6 @@ def _folders(scratch: Path) -> Iterator[_Folders]:
         except OSError as error:
             raise LauncherBroken(f"cannot work in the folder {scratch}: {error.strerror}") from error
         yield _Folders(results, reports)
-
-
-def _reports_home(otherwise: Path) -> Path:
-    """In memory where there is room for many reports: on a disk, making the file is most of what a witness costs."""
-    with contextlib.suppress(OSError):
-        room = os.statvfs(_MEMORY_FOLDER)
-        if os.access(_MEMORY_FOLDER, os.W_OK) and room.f_bavail * room.f_frsize >= _ROOM_FOR_REPORTS:
-            return _MEMORY_FOLDER
-    return otherwise
 
 
 def _preload(workload: Workload, configuration: Configuration, folder: Path) -> tuple[list[str], list[str]]:
