@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from freestone import machine
+from freestone.records.schema import Machine
 
 
-def _machine(root: Path, files: dict[str, str]) -> machine.Machine:
+def _machine(root: Path, files: dict[str, str]) -> Machine:
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from freestone.experiments import LocalTrials, local
 from freestone.experiments.schedule import Slot
 from freestone.records.schema import Experiment, TrialRecord
+from freestone.records.store import StoreError
 from freestone.trials import Permissions
 
 ARMS = [("one", "b"), ("two", "a"), ("one", "a")]
@@ -58,6 +60,6 @@ def test_a_trial_knows_its_place_its_limit_and_its_rehearsal(
 def test_no_scratch_folder_is_one_line(
     make_experiment: Callable[..., Experiment], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(local.tempfile, "tempdir", str(tmp_path / "nowhere"))
-    with pytest.raises(local.StoreError, match="no scratch folder"):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(StoreError, match="no scratch folder"):
         LocalTrials(make_experiment()).__enter__()

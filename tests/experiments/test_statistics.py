@@ -126,7 +126,7 @@ def _drifting(random: np.random.Generator, rounds: int) -> NDArray[np.float64]:
 
 def _almost_constant(random: np.random.Generator, rounds: int) -> NDArray[np.float64]:
     """Counts of page faults: whole numbers that hardly differ."""
-    return 1000.0 + random.poisson(0.5, rounds)
+    return 1000.0 + random.poisson(0.5, rounds).astype(np.float64)
 
 
 NOISES = [_lognormal, _heavy_tailed, _spiked, _almost_constant]

@@ -40,9 +40,9 @@ def test_folders_of_different_programs_can_be_queried_together(tmp_path: Path, r
         (tmp_path / name).mkdir()
         write_parquet(tmp_path / name, rows)
     paths = ", ".join("'" + str(tmp_path / name / PARQUET_FILE).replace("'", "''") + "'" for name in ("one", "it's"))
-    rows = duckdb.sql(f"SELECT metrics.wall_s, metrics.series[1].rss_kib FROM read_parquet([{paths}])").fetchall()
-    assert sorted(rows, key=str)[0] == (1.5, 900)
-    assert (None, None) in rows
+    found = duckdb.sql(f"SELECT metrics.wall_s, metrics.series[1].rss_kib FROM read_parquet([{paths}])").fetchall()
+    assert sorted(found, key=str)[0] == (1.5, 900)
+    assert (None, None) in found
 
 
 def test_every_field_of_the_schema_has_a_type() -> None:
