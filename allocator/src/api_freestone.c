@@ -60,6 +60,6 @@ PUBLIC int freestone_stats_json(char *buffer, size_t size) {
                     "{\"version\": \"%s\", \"reserved\": %zu, \"extent\": %zu, \"in_use\": %zu, \"large\": %zu, "
                     "\"slabs\": %zu, \"free_blocks\": %zu, \"retained\": %zu, \"purged\": %zu, \"bookkeeping\": %zu, "
                     "\"mappings\": %zu, \"mapped\": %zu, \"heaps\": %zu}",
-                    FREESTONE_BUILD_VERSION, s.reserved, s.extent, s.in_use, s.large, s.slabs, s.free_blocks, s.retained,
-                    s.purged, s.bookkeeping, s.mappings, s.mapped, s.heaps);
+                    FREESTONE_BUILD_VERSION, s.reserved, s.extent, s.in_use, s.large, s.slabs, s.free_blocks,
+                    s.retained, s.purged, s.bookkeeping, s.mappings, s.mapped, s.heaps);
 }

@@ -54,9 +54,7 @@ struct arena_figures {
 static inline uint32_t arena_slice(const void *pointer) {
     return (uint32_t)(((uintptr_t)pointer - window.base) >> SLICE_BITS);
 }
-static inline void *arena_address(uint32_t slice) {
-    return (void *)(window.base + ((uintptr_t)slice << SLICE_BITS));
-}
+static inline void *arena_address(uint32_t slice) { return (void *)(window.base + ((uintptr_t)slice << SLICE_BITS)); }
 extern struct span *arena_spans INTERNAL; /* indexed by slice */
 extern char *arena_bitmaps INTERNAL;
 static inline struct span *arena_span(uint32_t slice) { return &arena_spans[slice]; }

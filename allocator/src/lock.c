@@ -25,8 +25,8 @@ OUT_OF_LINE void lock_wait(struct lock *lock) {
             return;
         }
         uint32_t seen = atomic_load_explicit(&lock->state, memory_order_relaxed);
-        if (seen == 0 && atomic_compare_exchange_weak_explicit(&lock->state, &seen, 1, memory_order_acquire,
-                                                               memory_order_relaxed)) {
+        if (seen == 0 &&
+            atomic_compare_exchange_weak_explicit(&lock->state, &seen, 1, memory_order_acquire, memory_order_relaxed)) {
             return;
         }
         if (seen == 2) {

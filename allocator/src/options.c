@@ -6,19 +6,18 @@
 #include "message.h"
 
 uint32_t options[OPTION_COUNT] = {
-    [OPTION_RETAIN_MIB] = 64,
-    [OPTION_RETAIN_PERCENT] = 25,
-    [OPTION_RETAIN_MS] = 1000,
-    [OPTION_HEAPS] = 0,
-    [OPTION_IDENTIFY] = 0,
+    [OPTION_RETAIN_MIB] = 64, [OPTION_RETAIN_PERCENT] = 25, [OPTION_RETAIN_MS] = 1000,
+    [OPTION_HEAPS] = 0,       [OPTION_IDENTIFY] = 0,
 };
 
 static const struct {
     const char *name;
     uint32_t most;
 } known[OPTION_COUNT] = {
-    [OPTION_RETAIN_MIB] = {"retain_mib", 1u << 24},    [OPTION_RETAIN_PERCENT] = {"retain_percent", 1000},
-    [OPTION_RETAIN_MS] = {"retain_ms", 1000u * 86400}, [OPTION_HEAPS] = {"heaps", 1024},
+    [OPTION_RETAIN_MIB] = {"retain_mib", 1u << 24},
+    [OPTION_RETAIN_PERCENT] = {"retain_percent", 1000},
+    [OPTION_RETAIN_MS] = {"retain_ms", 1000u * 86400},
+    [OPTION_HEAPS] = {"heaps", 1024},
     [OPTION_IDENTIFY] = {"identify", 1},
 };
 
@@ -27,7 +26,11 @@ static void warn(const char *part, size_t length, const char *why) {
     message_text(&message, "FREESTONE_OPTIONS: '");
     for (size_t i = 0; i < bits_min(length, 60); i++) {
         /* whatever it holds, it stays one line */
-        char one[2] = {part[i] < ' ' || part[i] > '~' ? '?' : part[i], '\0'};
+        bool printable = part[i] >= ' ' && part[i] <= '~';
+        char one[2] = {'?', '\0'};
+        if (printable) {
+            one[0] = part[i];
+        }
         message_text(&message, one);
     }
     message_text(&message, "' ");

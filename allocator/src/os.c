@@ -41,8 +41,7 @@ static long kernel(long number, long a, long b, long c, long d, long e) {
 static void *address_or_null(long result) { return result < 0 && result > -4096 ? NULL : (void *)result; }
 
 static void *map_anywhere(size_t bytes, int protection, int flags) {
-    return address_or_null(
-        kernel(SYS_mmap, 0, (long)bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1));
+    return address_or_null(kernel(SYS_mmap, 0, (long)bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1));
 }
 
 /* Maps `bytes` at a multiple of `alignment`: more is mapped where the kernel's choice does not fit, and the ends are
@@ -73,9 +72,7 @@ static void *map_aligned(size_t bytes, size_t alignment, int protection, int fla
     return (void *)fit;
 }
 
-void *os_reserve(size_t bytes, size_t alignment) {
-    return map_aligned(bytes, alignment, PROT_NONE, MAP_NORESERVE);
-}
+void *os_reserve(size_t bytes, size_t alignment) { return map_aligned(bytes, alignment, PROT_NONE, MAP_NORESERVE); }
 
 bool os_commit(void *at, size_t bytes) {
     return kernel(SYS_mprotect, (long)at, (long)bytes, PROT_READ | PROT_WRITE, 0, 0) == 0;
@@ -112,9 +109,7 @@ void os_wait(const _Atomic uint32_t *word, uint32_t expected) {
     (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)expected, 0, 0);
 }
 
-void os_wake(const _Atomic uint32_t *word) {
-    (void)kernel(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1, 0, 0);
-}
+void os_wake(const _Atomic uint32_t *word) { (void)kernel(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1, 0, 0); }
 
 void os_write_error(const char *text, size_t length) {
     while (length > 0) {
