@@ -17,6 +17,8 @@ function(toolchain_library name compiler)
   file(MAKE_DIRECTORY "${folder}/objects")
   add_custom_command(
     OUTPUT "${folder}/libfreestone.so" "${folder}/libfreestone.a"
+    # The objects of sources that are no longer there must not be linked.
+    COMMAND sh -c "rm -f '${folder}'/objects/*.o"
     COMMAND ${compiler} ${ARGN} -std=gnu17 -O2 -g -Wall -Wextra -Werror
             -Wconversion -fPIC -fvisibility=hidden ${library_options} -D_GNU_SOURCE
             "-DFREESTONE_BUILD_VERSION=\"${PROJECT_VERSION}\"" "-I${PROJECT_SOURCE_DIR}/allocator/include"

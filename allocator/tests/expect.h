@@ -14,7 +14,7 @@
 enum { EXPECT_SKIPPED = 77 };
 
 __attribute__((noreturn, format(printf, 3, 0))) static inline void expect_end(int status, const char *lead,
-                                                                               const char *format, va_list arguments) {
+                                                                              const char *format, va_list arguments) {
     char line[512];
     int used = snprintf(line, sizeof line, "%s", lead);
     size_t at = used < 0 ? 0 : (size_t)used;
@@ -27,9 +27,8 @@ __attribute__((noreturn, format(printf, 3, 0))) static inline void expect_end(in
     _exit(status);
 }
 
-__attribute__((noreturn, format(printf, 4, 5))) static inline void expect_failed(const char *file, int line,
-                                                                                 const char *condition,
-                                                                                 const char *format, ...) {
+__attribute__((noreturn, format(printf, 4, 5))) static inline void
+expect_failed(const char *file, int line, const char *condition, const char *format, ...) {
     char lead[256];
     snprintf(lead, sizeof lead, "%s:%d: does not hold: %s: ", file, line, condition);
     va_list arguments;
@@ -38,11 +37,11 @@ __attribute__((noreturn, format(printf, 4, 5))) static inline void expect_failed
 }
 
 /* Fails the program unless `condition` holds; the rest is a printf format with what was seen instead. */
-#define EXPECT(condition, ...) \
-    do { \
-        if (!(condition)) { \
+#define EXPECT(condition, ...)                                          \
+    do {                                                                \
+        if (!(condition)) {                                             \
             expect_failed(__FILE__, __LINE__, #condition, __VA_ARGS__); \
-        } \
+        }                                                               \
     } while (0)
 
 /* Ends the program as skipped, saying why. */

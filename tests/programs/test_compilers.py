@@ -13,7 +13,9 @@ def large_source() -> str:
     """Some 12,000 lines: structures, switch statements, loops and tables, each a little different."""
     parts = ["#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"]
     for i in range(FUNCTIONS):
-        cases = "\n".join(f"        case {c}: value = value * {c + i % 7 + 3}u + {c * i % 1009}u; break;" for c in range(8))
+        cases = "\n".join(
+            f"        case {c}: value = value * {c + i % 7 + 3}u + {c * i % 1009}u; break;" for c in range(8)
+        )
         parts.append(
             f"""
 struct record_{i} {{ uint32_t key; uint64_t values[{i % 13 + 1}]; char name[{i % 29 + 8}]; }};

@@ -19,14 +19,14 @@ def redis_commands() -> bytes:
     lines = []
     for i in range(20000):
         lines.append(f"SET string:{i % 15000} {'v' * (i % 300)}{i}")
-        lines.append(f"RPUSH list:{i % 200} {i} {'x' * (i % 90)}")
+        lines.append(f"RPUSH list:{i % 200} {i} {'x' * (i % 90 + 1)}")
         lines.append(f"HSET hash:{i % 300} field{i} {i * 7}")
         lines.append(f"SADD set:{i % 100} member{i * 31 % 5000}")
         lines.append(f"ZADD sorted:{i % 50} {i % 977} member{i}")
         if i % 11 == 0:
             lines.append(f"DEL string:{i * 13 % 15000} list:{i % 200}")
         if i % 5 == 0:
-            lines.append(f"APPEND string:{i % 1000} {'y' * (i % 1000)}")
+            lines.append(f"APPEND string:{i % 1000} {'y' * (i % 1000 + 1)}")
     return ("\r\n".join(lines) + "\r\n").encode()
 
 

@@ -67,7 +67,8 @@ SMT = "\n".join(
         "(set-logic QF_BV)",
         *(f"(declare-const x{i} (_ BitVec 24))" for i in range(8)),
         *(
-            f"(assert (= (bvmul x{i} (bvadd x{(i + 1) % 8} #x0000{i + 3:02x})) (bvxor x{(i + 3) % 8} #x{i * 7919 + 11:06x})))"
+            f"(assert (= (bvmul x{i} (bvadd x{(i + 1) % 8} #x0000{i + 3:02x}))"
+            f" (bvxor x{(i + 3) % 8} #x{i * 7919 + 11:06x})))"
             for i in range(5)
         ),
         "(assert (bvult x0 x1))",

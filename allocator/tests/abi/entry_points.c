@@ -9,16 +9,47 @@
 
 static const char *const entries[] = {
     /* C11, C23, POSIX, GNU */
-    "malloc", "calloc", "realloc", "reallocarray", "free", "free_sized", "free_aligned_sized", "aligned_alloc",
-    "memalign", "posix_memalign", "valloc", "pvalloc", "malloc_usable_size", "malloc_trim", "mallopt", "mallinfo",
-    "mallinfo2", "malloc_info", "malloc_stats",
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "free",
+    "free_sized",
+    "free_aligned_sized",
+    "aligned_alloc",
+    "memalign",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "malloc_usable_size",
+    "malloc_trim",
+    "mallopt",
+    "mallinfo",
+    "mallinfo2",
+    "malloc_info",
+    "malloc_stats",
     /* operator new: plain, array; with nothrow, alignment, both */
-    "_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t",
-    "_ZnwmSt11align_val_tRKSt9nothrow_t", "_ZnamSt11align_val_tRKSt9nothrow_t",
+    "_Znwm",
+    "_Znam",
+    "_ZnwmRKSt9nothrow_t",
+    "_ZnamRKSt9nothrow_t",
+    "_ZnwmSt11align_val_t",
+    "_ZnamSt11align_val_t",
+    "_ZnwmSt11align_val_tRKSt9nothrow_t",
+    "_ZnamSt11align_val_tRKSt9nothrow_t",
     /* operator delete: plain, array; with size, nothrow, alignment, and what of them goes together */
-    "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "_ZdlPvRKSt9nothrow_t", "_ZdaPvRKSt9nothrow_t",
-    "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t", "_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t",
-    "_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+    "_ZdlPv",
+    "_ZdaPv",
+    "_ZdlPvm",
+    "_ZdaPvm",
+    "_ZdlPvRKSt9nothrow_t",
+    "_ZdaPvRKSt9nothrow_t",
+    "_ZdlPvSt11align_val_t",
+    "_ZdaPvSt11align_val_t",
+    "_ZdlPvmSt11align_val_t",
+    "_ZdaPvmSt11align_val_t",
+    "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+    "_ZdaPvSt11align_val_tRKSt9nothrow_t",
 };
 
 /* Names some libcs have besides. glibc's own cfree went in 2.26 and its __libc_* are private to it; where a program
@@ -45,8 +76,7 @@ int main(void) {
     }
     for (size_t i = 0; i < sizeof entries_if_present / sizeof *entries_if_present; i++) {
         const void *home = home_of(entries_if_present[i], false);
-        EXPECT(home == NULL || home == ours.dli_fbase, "%s is not served by %s", entries_if_present[i],
-               ours.dli_fname);
+        EXPECT(home == NULL || home == ours.dli_fbase, "%s is not served by %s", entries_if_present[i], ours.dli_fname);
     }
     return 0;
 }

@@ -12,13 +12,14 @@
 #include "expect.h"
 
 static const char *const exported[] = {
-    "malloc", "calloc", "realloc", "reallocarray", "free", "free_sized", "free_aligned_sized", "cfree", "aligned_alloc",
-    "memalign", "posix_memalign", "valloc", "pvalloc", "malloc_usable_size", "malloc_trim", "mallopt", "mallinfo",
-    "mallinfo2", "malloc_info", "malloc_stats",
+    "malloc",      "calloc",        "realloc",  "reallocarray",   "free",        "free_sized",   "free_aligned_sized",
+    "cfree",       "aligned_alloc", "memalign", "posix_memalign", "valloc",      "pvalloc",      "malloc_usable_size",
+    "malloc_trim", "mallopt",       "mallinfo", "mallinfo2",      "malloc_info", "malloc_stats",
 };
 
 /* Families of names: ours, C++ operators, and libc's own names for the heap entries. */
-static const char *const exported_prefixes[] = {"freestone_", "_Znw", "_Zna", "_Zdl", "_Zda", "__libc_", "__posix_memalign"};
+static const char *const exported_prefixes[] = {"freestone_",      "_Znw", "_Zna", "_Zdl", "_Zda", "__libc_",
+                                                "__posix_memalign"};
 
 static const char *const needed_prefixes[] = {"libc.so", "ld-linux", "ld-musl", "libc.musl"};
 
@@ -36,8 +37,7 @@ static const void *at(const struct image *image, uint64_t offset, uint64_t lengt
 }
 
 static const Elf64_Shdr *section(const struct image *image, uint32_t type) {
-    const Elf64_Shdr *sections =
-        at(image, image->head->e_shoff, (uint64_t)image->head->e_shnum * sizeof(Elf64_Shdr));
+    const Elf64_Shdr *sections = at(image, image->head->e_shoff, (uint64_t)image->head->e_shnum * sizeof(Elf64_Shdr));
     for (size_t i = 0; i < image->head->e_shnum; i++) {
         if (sections[i].sh_type == type) {
             return &sections[i];

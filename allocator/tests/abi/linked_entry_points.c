@@ -16,12 +16,24 @@ struct entry {
 int main(void) {
     require_serving();
     const struct entry entries[] = {
-        ENTRY(malloc),         ENTRY(calloc),       ENTRY(realloc),     ENTRY(reallocarray),
-        ENTRY(free),           ENTRY(free_sized),   ENTRY(free_aligned_sized),
-        ENTRY(aligned_alloc),  ENTRY(memalign),     ENTRY(posix_memalign),
-        ENTRY(valloc),         ENTRY(pvalloc),      ENTRY(malloc_usable_size),
-        ENTRY(malloc_trim),    ENTRY(mallopt),      ENTRY(mallinfo2),
-        ENTRY(malloc_info),    ENTRY(malloc_stats),
+        ENTRY(malloc),
+        ENTRY(calloc),
+        ENTRY(realloc),
+        ENTRY(reallocarray),
+        ENTRY(free),
+        ENTRY(free_sized),
+        ENTRY(free_aligned_sized),
+        ENTRY(aligned_alloc),
+        ENTRY(memalign),
+        ENTRY(posix_memalign),
+        ENTRY(valloc),
+        ENTRY(pvalloc),
+        ENTRY(malloc_usable_size),
+        ENTRY(malloc_trim),
+        ENTRY(mallopt),
+        ENTRY(mallinfo2),
+        ENTRY(malloc_info),
+        ENTRY(malloc_stats),
     };
     Dl_info ours;
     EXPECT(dladdr((void *)(uintptr_t)freestone_version, &ours) != 0, "freestone_version lies in no loaded object");

@@ -121,8 +121,7 @@ void give_up_after_three() {
     }
 }
 
-template <typename Call>
-bool throws_bad_alloc(Call call) {
+template <typename Call> bool throws_bad_alloc(Call call) {
     try {
         (void)unseen(call());
     } catch (const std::bad_alloc &) {

@@ -18,8 +18,8 @@ enum { THREADS = 4, TABLE = 300, STEPS = 4000 };
 
 enum phase { ALL_PASS, SOME_FAIL, ALL_FAIL, PASS_AGAIN, SOME_FAIL_AGAIN, PASS_FINALLY, PHASES };
 
-static const char *const phase_names[PHASES] = {"before", "some fail", "all fail", "pass again", "some fail again",
-                                                "pass finally"};
+static const char *const phase_names[PHASES] = {"before",     "some fail",       "all fail",
+                                                "pass again", "some fail again", "pass finally"};
 
 struct block {
     void *address;
@@ -62,8 +62,9 @@ static size_t any_size(uint64_t *random) {
     if (kind == 0) {
         return ((size_t)64 << 20) + pattern_below(random, (size_t)700 << 20);
     }
-    size_t bits = kind < 60 ? 4 + pattern_below(random, 9) : kind < 90 ? 12 + pattern_below(random, 6)
-                                                                       : 18 + pattern_below(random, 6);
+    size_t bits = kind < 60   ? 4 + pattern_below(random, 9)
+                  : kind < 90 ? 12 + pattern_below(random, 6)
+                              : 18 + pattern_below(random, 6);
     return 1 + pattern_below(random, (size_t)1 << bits);
 }
 

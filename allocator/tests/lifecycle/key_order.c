@@ -8,7 +8,7 @@
 #include "resident.h"
 #include "serving.h"
 
-enum { KEYS = 50, SIZE = 20000, THREADS = 300, ROOM_KIB = 24 * 1024 };
+enum { KEYS = 50, SIZE = 20000, THREADS = 120, ROOM_KIB = 24 * 1024 };
 
 static pthread_key_t early[KEYS]; /* created before anything else, so before the allocator can have one */
 static pthread_key_t late[KEYS];  /* created after malloc was in use */

@@ -13,7 +13,7 @@
 enum { THREADS = 3, TABLE = 400, STEPS = 60000 };
 
 static const long allowed[] = {
-    SYS_mmap,  SYS_munmap, SYS_mremap, SYS_madvise,    SYS_mprotect,    SYS_prctl,
+    SYS_mmap,  SYS_munmap, SYS_mremap, SYS_madvise,    SYS_mprotect,     SYS_prctl,
     SYS_futex, SYS_write,  SYS_exit,   SYS_exit_group, SYS_rt_sigreturn,
 };
 

@@ -7,7 +7,7 @@
 #include "pattern.h"
 #include "serving.h"
 
-enum { BLOCKS = 256, STEPS = 30000, THREADS = 4 };
+enum { BLOCKS = 256, STEPS = 10000, THREADS = 4 };
 
 static size_t any_size(uint64_t *random) {
     /* Mostly small, some to 4 MiB: each power of two about equally often, the larger ones rarer. */

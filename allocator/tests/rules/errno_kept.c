@@ -13,7 +13,7 @@ static void check(const char *what, size_t size) {
     EXPECT(errno == sentinel, "%s (%zu bytes) changed errno to %d", what, size, errno);
 }
 
-static const size_t sizes[] = {0,     1,      16,      100,     1000,    5000,      40000,        100000,
+static const size_t sizes[] = {0,      1,      16,      100,     1000,     5000,      40000,          100000,
                                262144, 262145, 1 << 20, 8 << 20, 64 << 20, 300 << 20, (size_t)1 << 30};
 
 enum { MANY = 400 };

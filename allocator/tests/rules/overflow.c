@@ -52,10 +52,10 @@ static const struct {
 
 /* No object is larger than PTRDIFF_MAX; near SIZE_MAX, rounding up wraps around to small sizes. */
 static const size_t impossible[] = {
-    SIZE_MAX,           SIZE_MAX - 1,      SIZE_MAX - 15,         SIZE_MAX - 16,          SIZE_MAX - 4095,
-    SIZE_MAX - 4096,    SIZE_MAX - 65535,  SIZE_MAX - 65536,      SIZE_MAX - (1 << 21),   SIZE_MAX / 2 + 1,
-    SIZE_MAX / 2 + 2,   PTRDIFF_MAX,       PTRDIFF_MAX - 1,       PTRDIFF_MAX - 65535,    PTRDIFF_MAX - (1 << 21),
-    PTRDIFF_MAX / 2,    (size_t)1 << 62,   (size_t)1 << 56,       (size_t)1 << 48,        ((size_t)1 << 47) + 1,
+    SIZE_MAX,         SIZE_MAX - 1,     SIZE_MAX - 15,    SIZE_MAX - 16,        SIZE_MAX - 4095,
+    SIZE_MAX - 4096,  SIZE_MAX - 65535, SIZE_MAX - 65536, SIZE_MAX - (1 << 21), SIZE_MAX / 2 + 1,
+    SIZE_MAX / 2 + 2, PTRDIFF_MAX,      PTRDIFF_MAX - 1,  PTRDIFF_MAX - 65535,  PTRDIFF_MAX - (1 << 21),
+    PTRDIFF_MAX / 2,  (size_t)1 << 62,  (size_t)1 << 56,  (size_t)1 << 48,      ((size_t)1 << 47) + 1,
 };
 
 static const struct {
@@ -92,7 +92,8 @@ int main(void) {
         pattern_fill(kept, 0, size, size);
         for (size_t i = 0; i < sizeof impossible / sizeof *impossible; i++) {
             errno = 0;
-            EXPECT(unseen(realloc(unseen(kept), unseen_size(impossible[i]))) == NULL, "realloc to %zu gave a block", impossible[i]);
+            EXPECT(unseen(realloc(unseen(kept), unseen_size(impossible[i]))) == NULL, "realloc to %zu gave a block",
+                   impossible[i]);
             EXPECT(errno == ENOMEM, "realloc to %zu left errno %d", impossible[i], errno);
         }
         for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
@@ -102,7 +103,8 @@ int main(void) {
             EXPECT(unseen(calloc(count, each)) == NULL, "calloc(%zu, %zu) gave a block", count, each);
             EXPECT(errno == ENOMEM, "calloc(%zu, %zu) left errno %d", count, each, errno);
             errno = 0;
-            EXPECT(unseen(reallocarray(unseen(kept), count, each)) == NULL, "reallocarray(p, %zu, %zu) gave one", count, each);
+            EXPECT(unseen(reallocarray(unseen(kept), count, each)) == NULL, "reallocarray(p, %zu, %zu) gave one", count,
+                   each);
             EXPECT(errno == ENOMEM, "reallocarray(p, %zu, %zu) left errno %d", count, each, errno);
         }
         size_t mismatch = pattern_mismatch(kept, size, size);

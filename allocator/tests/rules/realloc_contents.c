@@ -40,7 +40,7 @@ static void across_every_edge(void) {
 
 static void in_random_jumps(void) {
     uint64_t random = 11;
-    enum { BLOCKS = 40, STEPS = 12000 };
+    enum { BLOCKS = 40, STEPS = 5000 };
     void *blocks[BLOCKS] = {NULL};
     size_t sizes[BLOCKS] = {0};
     for (size_t step = 0; step < STEPS; step++) {
@@ -61,7 +61,7 @@ static void in_a_ladder(void) {
     void *first = NULL;
     void *second = NULL;
     size_t size = 0;
-    while (size < (24 << 20)) {
+    while (size < (12 << 20)) {
         size_t larger = size + size / 8 + 24;
         first = realloc(first, larger);
         second = realloc(second, larger);

@@ -62,8 +62,9 @@ static void inspect(const struct block *block, const char *when) {
 /* Mostly small; each power of two about equally likely below 1 KiB, ever rarer up to 4 MiB. */
 static size_t any_size(uint64_t *random) {
     size_t kind = pattern_below(random, 1000);
-    size_t bits = kind < 850 ? pattern_below(random, 11) : kind < 990 ? 10 + pattern_below(random, 7)
-                                                                      : 16 + pattern_below(random, 7);
+    size_t bits = kind < 850   ? pattern_below(random, 11)
+                  : kind < 990 ? 10 + pattern_below(random, 7)
+                               : 16 + pattern_below(random, 7);
     return pattern_below(random, ((size_t)1 << bits) + 1);
 }
 
@@ -86,36 +87,36 @@ static void allocate(struct table *table, struct block *block) {
     void *address = NULL;
     block->sized = false;
     switch (pattern_below(&table->random, 8)) {
-        case 0: {
-            size_t count = 1 + pattern_below(&table->random, 9);
-            address = calloc(count, size / count + 1);
-            size = count * (size / count + 1);
-            EXPECT(address != NULL, "calloc of %zu bytes failed", size);
-            size_t dirty = pattern_not_zero(address, size);
-            EXPECT(dirty == SIZE_MAX, "calloc of %zu bytes: byte %zu is not zero", size, dirty);
-            break;
-        }
-        case 1:
-            address = realloc(NULL, size);
-            block->sized = true;
-            break;
-        case 2:
-            alignment = (size_t)16 << pattern_below(&table->random, 13);
-            address = memalign(alignment, size);
-            break;
-        case 3:
-            alignment = (size_t)16 << pattern_below(&table->random, 9);
-            EXPECT(posix_memalign(&address, alignment, size) == 0, "posix_memalign of %zu bytes failed", size);
-            break;
-        case 4:
-            alignment = (size_t)16 << pattern_below(&table->random, 5);
-            address = aligned_alloc(alignment, size);
-            block->sized = true;
-            break;
-        default:
-            address = malloc(size);
-            block->sized = true;
-            break;
+    case 0: {
+        size_t count = 1 + pattern_below(&table->random, 9);
+        address = calloc(count, size / count + 1);
+        size = count * (size / count + 1);
+        EXPECT(address != NULL, "calloc of %zu bytes failed", size);
+        size_t dirty = pattern_not_zero(address, size);
+        EXPECT(dirty == SIZE_MAX, "calloc of %zu bytes: byte %zu is not zero", size, dirty);
+        break;
+    }
+    case 1:
+        address = realloc(NULL, size);
+        block->sized = true;
+        break;
+    case 2:
+        alignment = (size_t)16 << pattern_below(&table->random, 13);
+        address = memalign(alignment, size);
+        break;
+    case 3:
+        alignment = (size_t)16 << pattern_below(&table->random, 9);
+        EXPECT(posix_memalign(&address, alignment, size) == 0, "posix_memalign of %zu bytes failed", size);
+        break;
+    case 4:
+        alignment = (size_t)16 << pattern_below(&table->random, 5);
+        address = aligned_alloc(alignment, size);
+        block->sized = true;
+        break;
+    default:
+        address = malloc(size);
+        block->sized = true;
+        break;
     }
     take(table, block, address, size, alignment);
 }
@@ -140,8 +141,9 @@ static void release(struct table *table, struct block *block) {
 static void resize(struct table *table, struct block *block) {
     inspect(block, "before it was resized");
     /* Half of the time near what it was, as growing vectors and shrinking buffers are. */
-    size_t size = pattern_below(&table->random, 2) == 0 ? block->size / 2 + pattern_below(&table->random, block->size + 1)
-                                                         : any_size(&table->random);
+    size_t size = pattern_below(&table->random, 2) == 0
+                      ? block->size / 2 + pattern_below(&table->random, block->size + 1)
+                      : any_size(&table->random);
     size += size == 0;
     size_t kept = (size < block->usable ? size : block->usable) & ~(size_t)7;
     table->live_bytes -= block->usable;
