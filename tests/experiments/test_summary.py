@@ -159,6 +159,26 @@ def test_other_output_than_the_baselines_is_noted(make_experiment: MakeExperimen
     assert _cell(summarise(experiment, [*restless, *other]), "b").note is None
 
 
+def test_a_trial_that_lost_its_output_is_a_failed_one(make_experiment: MakeExperiment, make_record: MakeRecord) -> None:
+    experiment = make_experiment(("a", "b", "c"))
+
+    def writing(name: str, number: int, size: int, repeat: int = 0) -> TrialRecord:
+        record = make_record(name, number, repeat=repeat)
+        assert record.output is not None
+        return record.model_copy(update={"output": record.output.model_copy(update={"stdout_bytes": size})})
+
+    records = [writing("a", number, 27, repeat) for number in range(5) for repeat in (0, 1)]
+    records += [writing("b", number, 0) for number in range(5)]
+    records += [writing("c", number, 0 if number == 2 else 27) for number in range(5)]
+    summary = summarise(experiment, records)
+    lost = _cell(summary, "b")
+    assert (lost.status, lost.reason) == ("failed", "lost output: it wrote nothing where a writes 27 bytes")
+    assert lost.median == {} and lost.ratio == {}
+    assert _cell(summary, "c").trials_ok == 4
+    silent = summarise(experiment, [make_record(name, n) for name in "abc" for n in range(5)])
+    assert all(cell.status == "ok" for cell in silent.cells), "a program may have nothing to say"
+
+
 def test_what_a_machine_does_not_measure_is_absent(make_experiment: MakeExperiment, make_record: MakeRecord) -> None:
     bare = Metrics(wall_s=1.0, user_s=1.0, sys_s=0.0)
     records = [make_record(name, number, metrics=bare) for name in ("a", "b") for number in range(5)]

@@ -34,7 +34,8 @@ def summarise(experiment: Experiment, records: Iterable[TrialRecord]) -> Summary
     A configuration is paired with the baseline within rounds; where the baseline's two runs of a round are both good,
     their geometric mean is the round's baseline.
     """
-    own = _first_of_each_slot(record for record in records if record.experiment == experiment.id)
+    kept = _first_of_each_slot(record for record in records if record.experiment == experiment.id)
+    own = _failing_lost_output(experiment.baseline, kept)
     by_arm: dict[tuple[str, str], list[TrialRecord]] = {}
     for record in own:
         by_arm.setdefault((record.workload, record.configuration), []).append(record)
@@ -80,6 +81,24 @@ def _first_of_each_slot(records: Iterable[TrialRecord]) -> list[TrialRecord]:
     for record in records:
         seen.setdefault((record.workload, record.configuration, record.round, record.repeat), record)
     return list(seen.values())
+
+
+def _failing_lost_output(baseline: str, records: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """A trial that wrote nothing where the baseline writes something is a failed run, not a fast one (law 2)."""
+    written: dict[str, list[int]] = {}
+    for record in _good(records):
+        if record.configuration == baseline and record.output is not None:
+            written.setdefault(record.workload, []).append(record.output.stdout_bytes)
+    expected = {workload: int(statistics.median(sizes)) for workload, sizes in written.items()}
+
+    def checked(record: TrialRecord) -> TrialRecord:
+        size = expected.get(record.workload, 0)
+        if record.status != "ok" or record.output is None or record.output.stdout_bytes > 0 or size == 0:
+            return record
+        reason = f"lost output: it wrote nothing where {baseline} writes {size} bytes"
+        return record.model_copy(update={"status": "failed", "reason": reason})
+
+    return [checked(record) for record in records]
 
 
 def _good(records: Iterable[TrialRecord]) -> list[TrialRecord]:
