@@ -17,6 +17,15 @@ def repository() -> Path:
 
 
 @pytest.fixture(scope="session")
+def tree_for_all(repository: Path) -> Path:
+    """The working tree, where every user may read it; a clone in root's own home is closed to the others."""
+    closed = [folder for folder in (repository, *repository.parents) if not folder.stat().st_mode & 0o001]
+    if closed:
+        pytest.skip(f"other users may not enter {closed[-1]}, and this test changes the user")
+    return repository
+
+
+@pytest.fixture(scope="session")
 def freestone_library() -> Path:
     """The libfreestone under test: ``FREESTONE_LIBRARY`` where set, else the one ``make build`` made."""
     library = Path(os.environ.get("FREESTONE_LIBRARY", REPOSITORY / "build" / "libfreestone.so"))

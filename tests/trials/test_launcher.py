@@ -117,7 +117,7 @@ def test_a_forbidden_file_on_the_path_does_not_hide_a_later_one(run, tmp_path):
     assert run("tool", environment={"PATH": f"{tmp_path}/first"}).state == "not-executable"
 
 
-def test_a_folder_of_the_path_that_may_not_be_entered_holds_nothing(run, scratch, needs_root):
+def test_a_folder_of_the_path_that_may_not_be_entered_holds_nothing(run, scratch, needs_root, tree_for_all):
     closed = scratch / "closed"
     closed.mkdir(mode=0o700)
     try:

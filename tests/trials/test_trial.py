@@ -110,7 +110,7 @@ def test_a_daemon_is_proved_named_and_ended(attempt, compile_c):
     assert len(record.notes) == 1
 
 
-def test_a_process_that_changes_its_user_is_still_witnessed(attempt, needs_root):
+def test_a_process_that_changes_its_user_is_still_witnessed(attempt, needs_root, tree_for_all):
     if shutil.which("setpriv") is None:
         pytest.skip("no setpriv (package util-linux) to change the user with")
     record = attempt("setpriv", "--reuid=65534", "--clear-groups", "ls", "/")
