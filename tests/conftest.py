@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,16 +22,34 @@ def repository() -> Path:
 @pytest.fixture(scope="session")
 def tree_for_all(repository: Path) -> Path:
     """The working tree, where every user may read it; a clone in root's own home is closed to the others."""
-    closed = [folder for folder in (repository, *repository.parents) if not folder.stat().st_mode & 0o001]
+    closed = closed_folders(repository)
     if closed:
         pytest.skip(f"other users may not enter {closed[-1]}, and this test changes the user")
     return repository
 
 
 @pytest.fixture(scope="session")
-def freestone_library() -> Path:
-    """The libfreestone under test: ``FREESTONE_LIBRARY`` where set, else the one ``make build`` made."""
-    library = Path(os.environ.get("FREESTONE_LIBRARY", REPOSITORY / "build" / "libfreestone.so"))
+def open_folder() -> Iterator[Path]:
+    """A folder every user may enter, unlike pytest's own: a program under test may change its user and start others."""
+    with tempfile.TemporaryDirectory(prefix="freestone-tests-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder).resolve()
+
+
+@pytest.fixture(scope="session")
+def freestone_library(open_folder: Path) -> Path:
+    """The libfreestone under test: ``FREESTONE_LIBRARY`` where set, else the one ``make build`` made.
+
+    A copy of it where the tree is closed to other users.
+    """
+    library = Path(os.environ.get("FREESTONE_LIBRARY", REPOSITORY / "build" / "libfreestone.so")).resolve()
     if not library.is_file():
         pytest.fail(f"no libfreestone at {library}: run 'make build'")
+    if closed_folders(library.parent):
+        return Path(shutil.copy(library, open_folder))
     return library
+
+
+def closed_folders(folder: Path) -> list[Path]:
+    """The folders on the way to one, itself included, that not every user may enter; the nearest first."""
+    return [each for each in (folder, *folder.parents) if not each.stat().st_mode & 0o001]

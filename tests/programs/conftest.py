@@ -118,12 +118,12 @@ class Bench:
 
 
 @pytest.fixture(scope="session")
-def bench(freestone_library: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+def bench(freestone_library: Path, open_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if compiler is None:
         pytest.skip("no C compiler, so nothing can be put into the programs to prove who serves them")
     scratch = tmp_path_factory.mktemp("programs")
-    preload = scratch / "note_provider.so"
+    preload = open_folder / "note_provider.so"
     source = Path(__file__).with_name("note_provider.c")
     subprocess.run(
         [compiler, "-O2", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", str(preload), str(source), "-ldl"],
