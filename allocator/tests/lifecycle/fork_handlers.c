@@ -10,7 +10,7 @@
 #include "fork_handlers_library.h"
 #include "serving.h"
 
-enum { FORKS = 20, SETS = 60, PATIENCE_SECONDS = 60 };
+enum { FORKS = 20, SETS = 60, PATIENCE_SECONDS = 30 };
 
 static atomic_bool done;
 
