@@ -42,7 +42,9 @@ def disassemble(library: str, function: str) -> list[str]:
     if found is None:
         raise ValueError(f"{library} exports no function '{function}'")
     start = int(found[1], 16)
-    text = _run("objdump", "-d", "--no-show-raw-insn", f"--start-address={start}", f"--stop-address={start + 512}", library)
+    text = _run(
+        "objdump", "-d", "--no-show-raw-insn", f"--start-address={start}", f"--stop-address={start + 512}", library
+    )
     lines = [line.split("\t", 1)[1] for line in text.splitlines() if re.match(r"\s+[0-9a-f]+:\t", line)]
     return [line.split("#")[0].split("<")[0].strip() for line in lines]
 

@@ -7,14 +7,11 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-
-import hot_path  # noqa: E402
+import hot_path
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the budget is counted in x86-64 instructions")
 

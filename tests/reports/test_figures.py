@@ -21,7 +21,7 @@ def data_of(document: dict[str, Any]) -> list[list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="module")
-def drawn(results) -> dict[str, figures.Chart]:
+def drawn(results) -> dict[str, figures.Chart | None]:
     parts = results.experiment, results.summary
     return {
         "points": figures.points(*parts, results.records, WORKLOAD, "wall_s"),

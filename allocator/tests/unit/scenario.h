@@ -99,8 +99,8 @@ static inline int scenario_main(const struct scenario *scenarios, size_t count, 
     return 0;
 }
 
-#define SCENARIO_MAIN(list) \
-    int main(int arguments, char **argument) { \
+#define SCENARIO_MAIN(list)                                                               \
+    int main(int arguments, char **argument) {                                            \
         return scenario_main((list), sizeof(list) / sizeof *(list), arguments, argument); \
     }
 

@@ -36,7 +36,8 @@ static inline void street_check_links(uint32_t slice) {
 static inline void street_check_ages(uint32_t oldest, uint32_t spans) {
     uint32_t seen = 0, before = 0;
     for (uint32_t at = oldest; at != 0; before = at, at = arena_span(at)->age_next) {
-        EXPECT(arena_span(at)->state == SPAN_DIRTY, "span %u is in the age queue in state %u", at, arena_span(at)->state);
+        EXPECT(arena_span(at)->state == SPAN_DIRTY, "span %u is in the age queue in state %u", at,
+               arena_span(at)->state);
         EXPECT(arena_span(at)->age_prev == before, "span %u: the age queue is broken before it", at);
         EXPECT(before == 0 || (int32_t)(arena_span(at)->stamp - arena_span(before)->stamp) >= 0,
                "span %u is older than %u and behind it", at, before);

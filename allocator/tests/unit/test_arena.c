@@ -190,8 +190,8 @@ static void check_all_joined(void) {
     arena_figures(&figures);
     EXPECT(figures.used == 0 && figures.dirty == 0, "%zu used, %zu dirty", figures.used, figures.dirty);
     uint32_t start = street_start();
-    EXPECT(street_end() == start || (arena_span(start)->state == SPAN_CLEAN &&
-                                     arena_span(start)->slices == street_end() - start),
+    EXPECT(street_end() == start ||
+               (arena_span(start)->state == SPAN_CLEAN && arena_span(start)->slices == street_end() - start),
            "%u slices of %u are joined, in state %u", arena_span(start)->slices, street_end() - start,
            arena_span(start)->state);
 }
@@ -271,8 +271,8 @@ static void budget_is_kept(void) {
         /* ... and not purged further than needed: one span more would have been too much */
         EXPECT(figures.dirty == (i + 1) * SLICES * SLICE_BYTES || figures.dirty + SLICES * SLICE_BYTES > budget,
                "%zu dirty, the budget of %zu had room", figures.dirty, budget);
-        EXPECT(figures.dirty + figures.purged == (i + 1) * SLICES * SLICE_BYTES, "%zu dirty, %llu purged", figures.dirty,
-               (unsigned long long)figures.purged);
+        EXPECT(figures.dirty + figures.purged == (i + 1) * SLICES * SLICE_BYTES, "%zu dirty, %llu purged",
+               figures.dirty, (unsigned long long)figures.purged);
     }
     /* The oldest went first. */
     bool dirty = false;
@@ -566,7 +566,8 @@ static void given_twice(void) {
         struct race race = {.slice = arena_take(3, 1, &zero)};
         pthread_t thread;
         uint32_t behind = arena_take(1, 1, &zero);
-        EXPECT(race.slice != 0 && behind != 0 && pthread_barrier_init(&race.start, NULL, 2) == 0, "nothing to race with");
+        EXPECT(race.slice != 0 && behind != 0 && pthread_barrier_init(&race.start, NULL, 2) == 0,
+               "nothing to race with");
         EXPECT(pthread_create(&thread, NULL, give_in_a_race, &race) == 0, "no thread");
         (void)give_in_a_race(&race);
         pthread_join(thread, NULL);

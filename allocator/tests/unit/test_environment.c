@@ -31,9 +31,10 @@ int main(int arguments, char **argument) {
     expect_says("retain_mib=1", "");
     expect_says("identify=1", "freestone: " VERSION " serves malloc\n");
     expect_says("identify=1,identify=0", "");
-    expect_says("bogus=1,identify=1",
-                "freestone: FREESTONE_OPTIONS: 'bogus=1' is not an option; ignored (docs/reference/options.md lists them)\n"
-                "freestone: " VERSION " serves malloc\n");
+    expect_says(
+        "bogus=1,identify=1",
+        "freestone: FREESTONE_OPTIONS: 'bogus=1' is not an option; ignored (docs/reference/options.md lists them)\n"
+        "freestone: " VERSION " serves malloc\n");
     expect_says("two\nlines", "freestone: FREESTONE_OPTIONS: 'two?lines' is not key=value; ignored\n");
     return 0;
 }

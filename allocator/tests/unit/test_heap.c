@@ -358,7 +358,8 @@ static void bookkeeping_is_used_again(void) {
         void **top[40];
         for (int i = 0; i < 40; i++) {
             top[i] = heap_spare(heap, 1 + (unsigned)i);
-            EXPECT(top[i] != NULL && magazine_is_empty(top[i]) && magazine_capacity(magazine_of(top[i])) == 1u + (unsigned)i,
+            EXPECT(top[i] != NULL && magazine_is_empty(top[i]) &&
+                       magazine_capacity(magazine_of(top[i])) == 1u + (unsigned)i,
                    "spare %d", i);
         }
         for (int i = 0; i < 40; i++) {
@@ -393,8 +394,8 @@ static void out_of_memory(void) {
                 taken[count++] = block;
             }
             had[i] = round == 0 ? count : had[i];
-            EXPECT(count > 0 && count == had[i], "class %u: %zu blocks in round %d, %zu before", classes[i], count, round,
-                   had[i]);
+            EXPECT(count > 0 && count == had[i], "class %u: %zu blocks in round %d, %zu before", classes[i], count,
+                   round, had[i]);
             void **top = heap_spare(heap, 10);
             if (top != NULL) {
                 top = heap_exchange_empty(heap, classes[i], top, 10);

@@ -131,11 +131,33 @@ int main(void) {
     }
 
     static const char *const corners[] = {
-        "", ",", ",,,", "=", "=1", "heaps", "heaps=", "heaps=0", "heaps=1024", "heaps=1025", "identify=2",
-        "heaps=00000000000000000000000000000000000000007", "retain_ms=18446744073709551616",
-        "retain_ms=99999999999999999999999999", "retain_mib=16777216", "retain_mib=16777217", "retain_percent=1000",
-        "retain_percent=1001", "heap=1", "heapss=1", "HEAPS=1", " heaps=1", "heaps=1 ", "heaps=1=1", "heaps=-0",
-        "heaps=1,heaps=2,heaps=x", "heaps=3,,retain_ms=5,",
+        "",
+        ",",
+        ",,,",
+        "=",
+        "=1",
+        "heaps",
+        "heaps=",
+        "heaps=0",
+        "heaps=1024",
+        "heaps=1025",
+        "identify=2",
+        "heaps=00000000000000000000000000000000000000007",
+        "retain_ms=18446744073709551616",
+        "retain_ms=99999999999999999999999999",
+        "retain_mib=16777216",
+        "retain_mib=16777217",
+        "retain_percent=1000",
+        "retain_percent=1001",
+        "heap=1",
+        "heapss=1",
+        "HEAPS=1",
+        " heaps=1",
+        "heaps=1 ",
+        "heaps=1=1",
+        "heaps=-0",
+        "heaps=1,heaps=2,heaps=x",
+        "heaps=3,,retain_ms=5,",
     };
     for (size_t i = 0; i < sizeof corners / sizeof *corners; i++) {
         check(corners[i]);

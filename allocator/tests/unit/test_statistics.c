@@ -53,7 +53,8 @@ static void never_wrap(void) {
     }
     for (int i = 0; i < (SCENARIO_SANITIZED ? 5000 : 50000); i++) {
         struct freestone_stats s = stats_now();
-        EXPECT(s.in_use <= most && s.large <= s.in_use && s.slabs <= most && s.free_blocks <= most && s.retained <= most,
+        EXPECT(s.in_use <= most && s.large <= s.in_use && s.slabs <= most && s.free_blocks <= most &&
+                   s.retained <= most,
                "in use %zu, large %zu, slabs %zu, free %zu, retained %zu", s.in_use, s.large, s.slabs, s.free_blocks,
                s.retained);
         EXPECT(s.mapped <= s.large, "%zu bytes mapped of %zu large ones", s.mapped, s.large);
@@ -92,8 +93,8 @@ static void follow_each_block(void) {
                "%zu bytes: %zu mappings of %zu bytes", blocks[i].size, with.mappings, with.mapped);
         EXPECT(info.hblks == with.mappings && info.hblkhd == with.mapped &&
                    info.uordblks + info.hblkhd == info_before.uordblks + info_before.hblkhd + blocks[i].counted,
-               "%zu bytes: mallinfo2 says %zu in %zu mappings, %zu in the arena", blocks[i].size, info.hblkhd, info.hblks,
-               info.uordblks);
+               "%zu bytes: mallinfo2 says %zu in %zu mappings, %zu in the arena", blocks[i].size, info.hblkhd,
+               info.hblks, info.uordblks);
         release_slow(block);
         EXPECT(stats_now().in_use == before.in_use, "%zu bytes freed are in use", blocks[i].size);
     }
@@ -111,9 +112,10 @@ static void json_agrees(void) {
         const char *key;
         size_t value;
     } fields[] = {
-        {"reserved", s.reserved}, {"extent", s.extent},           {"in_use", s.in_use},     {"large", s.large},
-        {"slabs", s.slabs},       {"free_blocks", s.free_blocks}, {"retained", s.retained}, {"purged", s.purged},
-        {"bookkeeping", s.bookkeeping}, {"mappings", s.mappings}, {"mapped", s.mapped},     {"heaps", s.heaps},
+        {"reserved", s.reserved}, {"extent", s.extent}, {"in_use", s.in_use},
+        {"large", s.large},       {"slabs", s.slabs},   {"free_blocks", s.free_blocks},
+        {"retained", s.retained}, {"purged", s.purged}, {"bookkeeping", s.bookkeeping},
+        {"mappings", s.mappings}, {"mapped", s.mapped}, {"heaps", s.heaps},
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         char wanted[64];

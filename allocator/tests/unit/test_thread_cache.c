@@ -67,7 +67,8 @@ static void every_size_to_a_mebibyte(void) {
         char *block = take(size);
         EXPECT(block != NULL && (uintptr_t)block % 16 == 0, "%zu bytes at %p", size, (void *)block);
         size_t usable = usable_bytes(block);
-        EXPECT(usable >= size && usable <= bits_max(16, size + size / 4 + SLICE_BYTES), "%zu bytes got %zu", size, usable);
+        EXPECT(usable >= size && usable <= bits_max(16, size + size / 4 + SLICE_BYTES), "%zu bytes got %zu", size,
+               usable);
         EXPECT(size > CLASS_LARGEST || usable == class_size(bits_max(size, 1)), "%zu bytes got %zu", size, usable);
         if (usable > 0) {
             block[0] = 1;
@@ -143,8 +144,8 @@ static void figures_follow_the_program(void) {
     for (int round = 0; round < 300; round++) {
         walk(held, &random, 2000, &bytes);
         size_t with_cache = figures_now().in_use;
-        EXPECT(with_cache >= bytes && with_cache - bytes <= cache_most(), "%zu in use, %zu held: more than a cache holds",
-               with_cache, bytes);
+        EXPECT(with_cache >= bytes && with_cache - bytes <= cache_most(),
+               "%zu in use, %zu held: more than a cache holds", with_cache, bytes);
         if (round % 4 == 0) {
             EXPECT(in_use_outside_caches() == bytes, "%zu in use, %zu held", figures_now().in_use, bytes);
         }
@@ -458,7 +459,8 @@ static void forked_while_threads_allocate(void) {
             _exit(0);
         }
         int status = 0;
-        EXPECT(waitpid(child, &status, 0) == child && status == 0, "child %d: wait status %#x", (int)i, (unsigned)status);
+        EXPECT(waitpid(child, &status, 0) == child && status == 0, "child %d: wait status %#x", (int)i,
+               (unsigned)status);
     }
     atomic_store(&stop, true);
     for (size_t i = 0; i < WALKERS; i++) {
