@@ -115,8 +115,8 @@ soak: build
 
 # --- style ----------------------------------------------------------------------------------------------------------
 
-C_FILES  = $(shell find allocator probes -name '*.[ch]')
-CC_FILES = $(shell find allocator probes -name '*.cc' -o -name '*.cpp')
+C_FILES  = $(shell find allocator probes tests -name '*.[ch]')
+CC_FILES = $(shell find allocator probes tests -name '*.cpp')
 
 lint: build $(VENV)/.lint
 	@$(PACKAGES) lint --tried $(VENV)/.tried-lint
