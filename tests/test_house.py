@@ -102,7 +102,7 @@ def test_nothing_imports_commands_but_the_entrance() -> None:
 
 # --- the allocator: api -> thread cache -> heap -> slab -> arena -> os ------------------------------------------------
 
-LAYERS = ("os", "arena", "large", "slab", "heap", "thread_cache", "allocate", "api")
+LAYERS = ("os", "arena", "large", "slab", "heap", "thread_cache", "allocate", "cxx_runtime", "api")
 """From the ground up. ``large`` stands beside the slabs, on the arena; ``allocate`` is what all entry points share."""
 LEAVES = {"bits", "size_class", "tag", "magazine", "options", "lock", "message"}
 """Known to every layer; they know each other and ``os``, nothing else."""
@@ -110,7 +110,8 @@ SYSTEM_CALLS = {"mmap", "munmap", "mremap", "madvise", "mprotect", "prctl", "sys
 
 
 def layer_of(source: Path) -> str:
-    return "api" if source.stem.startswith("api") else source.stem
+    several = (layer for layer in ("api", "cxx_runtime") if source.stem.startswith(layer))
+    return next(several, source.stem)
 
 
 def native_sources() -> list[Path]:

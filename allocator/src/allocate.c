@@ -104,7 +104,12 @@ size_t usable_bytes(const void *block) {
 __attribute__((noinline)) void release_sized_slow(void *block, size_t size) {
     size_t usable = usable_bytes(block);
     if (unlikely(size > usable && usable > 0)) {
-        message_wrong_size(block, size, usable <= CLASS_LARGEST ? "size class" : "span", usable);
+        uint32_t tag = TAG_NONE;
+        (void)tag_of(block, &tag);
+        if (is_slab(tag)) {
+            message_wrong_size(block, size, "size class", usable);
+        }
+        large_wrong_size(block, tag, size);
     }
     release_slow(block); /* also says what is wrong with the pointer itself */
 }

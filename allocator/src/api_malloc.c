@@ -58,6 +58,7 @@ PUBLIC void *calloc(size_t count, size_t size) {
 /* -- realloc ------------------------------------------------------------------------------------------------- */
 
 static void *move(void *block, size_t had, size_t size) {
+    int saved = errno;
     bool zero;
     void *moved;
     if (size > CLASS_LARGEST && size > had) { /* it grows, and may well grow again */
@@ -69,6 +70,10 @@ static void *move(void *block, size_t had, size_t size) {
         moved = take(size);
     }
     if (unlikely(moved == NULL)) {
+        if (size <= had) { /* it need not move to shrink, and who shrinks does not expect to fail */
+            errno = saved;
+            return block;
+        }
         return NULL;
     }
     memcpy(moved, block, bits_min(had, size));

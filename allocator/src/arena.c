@@ -394,7 +394,7 @@ static size_t purge_oldest(void) {
     lock_take(&arena.lock);
     atomic_fetch_sub_explicit(&arena.purging, 1, memory_order_relaxed);
     make_free(slice, slices, purged ? SPAN_CLEAN : SPAN_DIRTY);
-    if (unlikely(arena.awaiting > 0)) {
+    for (uint32_t asleep = arena.awaiting; unlikely(asleep > 0); asleep--) { /* all: this may be the last purge */
         os_wake(&arena.purging);
     }
     if (!purged) {
@@ -447,7 +447,7 @@ static uint32_t take_joined(uint32_t slices, uint32_t alignment) {
         purge_all();
         uint32_t slice = take_free(SPAN_CLEAN, slices, alignment);
         uint32_t purging = atomic_load_explicit(&arena.purging, memory_order_relaxed);
-        if (slice != 0 || purging == 0) {
+        if (slice != 0 || purging == 0 || lock_holds_all()) { /* who purges would wait for this thread's fork */
             return slice;
         }
         arena.awaiting++;

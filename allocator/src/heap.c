@@ -49,6 +49,9 @@ static struct lock choice;
 static struct heap *heaps[HEAPS_MOST] = {&first_heap};
 static _Atomic unsigned heap_count = 1;
 
+/* How many heaps the machine's CPUs ask for; written once, before there is a second thread's cache. */
+static unsigned heaps_by_cpus;
+
 /* Protects the slice that bookkeeping memory is cut from. */
 static struct {
     struct lock lock;
@@ -80,23 +83,23 @@ void *heap_bookkeeping(size_t bytes) {
     return memory;
 }
 
-bool heap_start(void) { return arena_open(); }
+bool heap_start(void) {
+    unsigned cpus = os_cpus(); /* asked now: a sandboxed program may forbid the question later */
+    heaps_by_cpus = HEAPS_LEAST;
+    while (heaps_by_cpus < 2 * cpus && heaps_by_cpus < HEAPS_MOST) {
+        heaps_by_cpus *= 2;
+    }
+    return arena_open();
+}
 
 /* -- which heap ---------------------------------------------------------------------------------------------- */
 
 static unsigned most_heaps(void) {
-    static unsigned by_cpus; /* under `choice` */
     unsigned wanted = option_value(OPTION_HEAPS);
     if (wanted != 0) {
         return (unsigned)bits_min(wanted, HEAPS_MOST);
     }
-    if (by_cpus == 0) {
-        by_cpus = HEAPS_LEAST;
-        while (by_cpus < 2 * os_cpus() && by_cpus < HEAPS_MOST) {
-            by_cpus *= 2;
-        }
-    }
-    return by_cpus;
+    return heaps_by_cpus;
 }
 
 struct heap *heap_choose(void) {
@@ -108,7 +111,8 @@ struct heap *heap_choose(void) {
             chosen = heaps[i];
         }
     }
-    if (chosen->threads > 0 && count < most_heaps()) {
+    /* Not between a fork's handlers: the new heap's lock would not be among those held. */
+    if (chosen->threads > 0 && count < most_heaps() && !lock_holds_all()) {
         struct heap *fresh = heap_bookkeeping(sizeof(struct heap));
         if (fresh != NULL) { /* otherwise share one */
             __builtin_memset(fresh, 0, sizeof *fresh);

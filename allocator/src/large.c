@@ -244,6 +244,14 @@ OUT_OF_LINE _Noreturn void large_misuse(const void *pointer) {
     message_foreign_pointer(pointer);
 }
 
+OUT_OF_LINE _Noreturn void large_wrong_size(const void *block, uint32_t tag, size_t given) {
+    size_t bytes = large_usable(block, tag);
+    if (tag == TAG_LARGE) {
+        bytes = (size_t)arena_span(arena_slice(block))->slices << SLICE_BITS;
+    }
+    message_wrong_size(block, given, "span", bytes);
+}
+
 /* -- figures and fork ---------------------------------------------------------------------------------------- */
 
 void large_figures(size_t *mappings, size_t *bytes) {

@@ -33,6 +33,9 @@ void *large_resize(void *block, uint32_t tag, size_t bytes);
 /* Stops the program: a pointer that is no block's start was freed. It is in no slab and starts no large block. */
 _Noreturn void large_misuse(const void *pointer);
 
+/* Stops the program: `block`, a large one, was freed as one of `given` bytes, which it does not hold. */
+_Noreturn void large_wrong_size(const void *block, uint32_t tag, size_t given);
+
 /* Mappings alive and their bytes. */
 void large_figures(size_t *mappings, size_t *bytes);
 

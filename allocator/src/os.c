@@ -80,7 +80,11 @@ bool os_commit(void *at, size_t bytes) {
 
 void *os_map(size_t bytes, size_t alignment) { return map_aligned(bytes, alignment, PROT_READ | PROT_WRITE, 0); }
 
-void os_unmap(void *at, size_t bytes) { (void)kernel(SYS_munmap, (long)at, (long)bytes, 0, 0, 0); }
+void os_unmap(void *at, size_t bytes) {
+    if (kernel(SYS_munmap, (long)at, (long)bytes, 0, 0, 0) != 0) {
+        (void)os_purge(at, bytes); /* too many mappings to split one: at least the memory goes back */
+    }
+}
 
 void *os_remap(void *at, size_t old_bytes, size_t new_bytes) {
     return address_or_null(kernel(SYS_mremap, (long)at, (long)old_bytes, (long)new_bytes, MREMAP_MAYMOVE, 0));
@@ -89,8 +93,9 @@ void *os_remap(void *at, size_t old_bytes, size_t new_bytes) {
 bool os_purge(void *at, size_t bytes) { return kernel(SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0) == 0; }
 
 unsigned os_cpus(void) {
-    /* The raw call reports how many bytes of the mask it filled; 1024 CPUs are the kernel's usual ceiling. */
-    uint64_t mask[1024 / 64] = {0};
+    /* The raw call reports how many bytes of the mask it filled, and fails when the mask is shorter than the kernel's:
+     * 8192 is the most that kernels are built for. */
+    uint64_t mask[8192 / 64] = {0};
     long filled = kernel(SYS_sched_getaffinity, 0, sizeof mask, (long)mask, 0, 0);
     unsigned cpus = 0;
     for (long i = 0; i < filled / 8; i++) {

@@ -330,9 +330,11 @@ static void before_fork(void) {
     lock_take(&registry.lock);
     heap_before_fork();
     large_before_fork();
+    lock_hold_all(true);
 }
 
 static void after_fork_in_parent(void) {
+    lock_hold_all(false);
     large_after_fork(false);
     heap_after_fork(false);
     lock_free(&registry.lock);
@@ -362,15 +364,16 @@ static void adopt_caches(void) {
 }
 
 static void after_fork_in_child(void) {
+    lock_hold_all(false);
     large_after_fork(true);
     heap_after_fork(true);
     lock_reset(&registry.lock);
     adopt_caches();
 }
 
-/* Registers with pthread_atfork, once. As early as can be, at the first allocation or as a constructor: handlers that
- * run before a fork run in the opposite order of registration, and once ours has taken the locks, another library's
- * that allocates would wait for ever. */
+/* Registers with pthread_atfork, once, at the first allocation or as a constructor, whichever comes first. Handlers that
+ * run before a fork run in the opposite order of registration: the earlier ours registers, the fewer of the others run
+ * while it holds the locks. Those that do may still allocate (lock_hold_all). */
 __attribute__((constructor(101))) static void watch_forks(void) {
     static _Atomic bool watching; /* relaxed: only who sets it first registers */
     if (!atomic_exchange_explicit(&watching, true, memory_order_relaxed)) {

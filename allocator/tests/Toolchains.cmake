@@ -5,8 +5,12 @@
 #   musl_flavours            musl-preload, musl-shared, musl-static; empty without musl-gcc
 
 get_target_property(library_sources freestone_objects SOURCES)
+get_target_property(library_sources_shared freestone_objects_shared SOURCES)
+get_target_property(library_sources_static freestone_objects_static SOURCES)
 get_target_property(library_folder freestone_objects SOURCE_DIR)
-list(TRANSFORM library_sources PREPEND "${library_folder}/" REGEX "^[^/]")
+foreach(list library_sources library_sources_shared library_sources_static)
+  list(TRANSFORM ${list} PREPEND "${library_folder}/" REGEX "^[^/]")
+endforeach()
 get_target_property(library_options freestone_objects COMPILE_OPTIONS)
 file(GLOB_RECURSE library_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/allocator/*.h")
 set(toolchain_flavours)
@@ -14,20 +18,20 @@ set(toolchain_flavours)
 # Compiles libfreestone by `compiler` into a folder of its own: libfreestone.so and libfreestone.a.
 function(toolchain_library name compiler)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${name}")
-  file(MAKE_DIRECTORY "${folder}/objects")
+  set(compile ${compiler} ${ARGN} -std=gnu17 -O2 -g -Wall -Wextra -Werror -Wconversion -fPIC -fvisibility=hidden
+      ${library_options} -D_GNU_SOURCE "-DFREESTONE_BUILD_VERSION=\"${PROJECT_VERSION}\""
+      "-I${PROJECT_SOURCE_DIR}/allocator/include" -c)
   add_custom_command(
     OUTPUT "${folder}/libfreestone.so" "${folder}/libfreestone.a"
     # The objects of sources that are no longer there must not be linked.
-    COMMAND sh -c "rm -f '${folder}'/objects/*.o"
-    COMMAND ${compiler} ${ARGN} -std=gnu17 -O2 -g -Wall -Wextra -Werror
-            -Wconversion -fPIC -fvisibility=hidden ${library_options} -D_GNU_SOURCE
-            "-DFREESTONE_BUILD_VERSION=\"${PROJECT_VERSION}\"" "-I${PROJECT_SOURCE_DIR}/allocator/include"
-            -c ${library_sources}
-    COMMAND ${CMAKE_COMMAND} -E rm -f "${folder}/libfreestone.a"
-    COMMAND sh -c "ar rcs '${folder}/libfreestone.a' '${folder}'/objects/*.o"
-    COMMAND sh -c "${compiler} -shared -pthread -Wl,-z,now -Wl,-z,relro -o '${folder}/libfreestone.so' '${folder}'/objects/*.o"
-    DEPENDS ${library_sources} ${library_headers}
-    WORKING_DIRECTORY "${folder}/objects"
+    COMMAND ${CMAKE_COMMAND} -E rm -rf "${folder}/both" "${folder}/shared" "${folder}/static" "${folder}/libfreestone.a"
+    COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}/both" "${folder}/shared" "${folder}/static"
+    COMMAND sh -c "cd '${folder}/both' && exec \"$@\"" sh ${compile} ${library_sources}
+    COMMAND sh -c "cd '${folder}/shared' && exec \"$@\"" sh ${compile} ${library_sources_shared}
+    COMMAND sh -c "cd '${folder}/static' && exec \"$@\"" sh ${compile} ${library_sources_static}
+    COMMAND sh -c "ar rcs '${folder}/libfreestone.a' '${folder}'/both/*.o '${folder}'/static/*.o"
+    COMMAND sh -c "${compiler} -shared -pthread -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -o '${folder}/libfreestone.so' '${folder}'/both/*.o '${folder}'/shared/*.o"
+    DEPENDS ${library_sources} ${library_sources_shared} ${library_sources_static} ${library_headers}
     COMMENT "Building libfreestone by ${compiler}"
     VERBATIM)
   add_custom_target(test-library-${name} ALL DEPENDS "${folder}/libfreestone.so" "${folder}/libfreestone.a")

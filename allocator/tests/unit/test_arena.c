@@ -656,6 +656,60 @@ static void with_many_threads(void) {
     check_all_joined();
 }
 
+static pthread_barrier_t ready;
+static uint32_t purged_slice;
+
+static void *ask_for_too_much(void *argument) {
+    const volatile uint8_t *state = &arena_span(purged_slice)->state;
+    bool zero;
+    pthread_barrier_wait(&ready);
+    while (*state == SPAN_DIRTY) {
+    }
+    EXPECT(arena_take(*(const uint32_t *)argument, 1, &zero) == 0, "more than there is");
+    return NULL;
+}
+
+static void ask_while_purging(const void *room) {
+    enum { THREADS = 6 };
+    pthread_t thread[THREADS];
+    struct arena_figures figures;
+    bool zero;
+    alarm(60);
+    leave_room(*(const size_t *)room);
+    open_arena();
+    const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+    EXPECT(setrlimit(RLIMIT_AS, &unlimited) == 0, "no limit can be lifted"); /* threads need stacks */
+    arena_figures(&figures);
+    uint32_t limit = (uint32_t)(figures.reserved >> SLICE_BITS);
+    for (int round = 0; round < 20; round++) {
+        purged_slice = arena_take(limit / 2, 1, &zero);
+        EXPECT(purged_slice != 0 && pthread_barrier_init(&ready, NULL, THREADS + 1) == 0, "nothing to purge");
+        memset(arena_address(purged_slice), 1, (size_t)(limit / 2) << SLICE_BITS);
+        (void)arena_give(purged_slice);
+        for (size_t i = 0; i < THREADS; i++) {
+            EXPECT(pthread_create(&thread[i], NULL, ask_for_too_much, &limit) == 0, "no thread");
+        }
+        pthread_barrier_wait(&ready);
+        (void)arena_purge_all();
+        for (size_t i = 0; i < THREADS; i++) {
+            pthread_join(thread[i], NULL);
+        }
+        pthread_barrier_destroy(&ready);
+        street_check(true);
+    }
+}
+
+/* Threads that find the street exhausted wait for what another is purging; when that is done, each of them goes on. */
+static void all_who_wait_go_on(void) {
+    if (SCENARIO_SANITIZED) {
+        return;
+    }
+    size_t room = (size_t)160 << 20;
+    char output[1024];
+    int status = scenario_child(ask_while_purging, &room, output, sizeof output);
+    EXPECT(status == 0, "wait status %#x: %s", (unsigned)status, output);
+}
+
 static const struct scenario scenarios[] = {
     {"against_the_model", against_the_model},
     {"against_the_model_short_spans", against_the_model_short_spans},
@@ -673,6 +727,7 @@ static const struct scenario scenarios[] = {
     {"given_twice", given_twice},
     {"knows_what_was_freed", knows_what_was_freed},
     {"with_many_threads", with_many_threads},
+    {"all_who_wait_go_on", all_who_wait_go_on},
 };
 
 SCENARIO_MAIN(scenarios)

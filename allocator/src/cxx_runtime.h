@@ -1,0 +1,26 @@
+/* What the C++ operators need of the program's C++ runtime. Two files implement it: cxx_runtime_loaded.c for the shared
+ * library, which may be loaded into a program without C++, and cxx_runtime_linked.c for the static one, whose operators
+ * are only ever linked into a program with C++. */
+#ifndef FREESTONE_CXX_RUNTIME_H
+#define FREESTONE_CXX_RUNTIME_H
+
+#include "allocate.h"
+
+typedef void (*new_handler)(void);
+
+/* std::get_new_handler(); NULL where there is none. */
+new_handler cxx_new_handler(void);
+
+/* Throws std::bad_alloc. */
+_Noreturn void cxx_throw_bad_alloc(void);
+
+/* One try, without a handler. `alignment` 1 asks for the default. */
+static inline void *cxx_try_new(size_t size, size_t alignment) {
+    if (alignment > 1) {
+        return bits_is_power_of_two(alignment) ? allocate_aligned(alignment, size) : NULL;
+    }
+    void *block = allocate_fast(size);
+    return block != NULL ? block : allocate_slow(size);
+}
+
+#endif
