@@ -26,7 +26,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare test test-native test-python build lint format soak readme-figure lock clean
+.PHONY: help compare test test-native test-python build lint format soak sanitize readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -37,6 +37,7 @@ help:
 	@echo 'make lint            check style, types and the C'
 	@echo 'make format          put Python and C into the house style'
 	@echo 'make soak            random traces against the model for SOAK_SECONDS ($(SOAK_SECONDS))'
+	@echo 'make sanitize        the tests of the allocator by part, under each sanitizer'
 	@echo 'make readme-figure   put a measurement into the README: RESULTS=folder'
 	@echo 'make lock            renew $(LOCK)'
 	@echo 'make clean           remove what was built and set up; results stay'
@@ -112,6 +113,13 @@ soak: build
 	@cmake -S . -B $(BUILD) -DFREESTONE_TESTS=ON >/dev/null
 	@cmake --build $(BUILD) -- --quiet
 	@FREESTONE_SOAK_SECONDS=$(SOAK_SECONDS) ctest --test-dir $(BUILD) --output-on-failure -L soak --timeout 0
+
+sanitize: $(VENV)/.run
+	@for kind in address undefined thread; do \
+	    cmake -S . -B $(BUILD)/$$kind -G Ninja -DFREESTONE_SANITIZE=$$kind -DFREESTONE_TESTS=ON --log-level=WARNING >/dev/null && \
+	    cmake --build $(BUILD)/$$kind -- --quiet && \
+	    ctest --test-dir $(BUILD)/$$kind --output-on-failure --timeout 300 || exit 1; \
+	done
 
 # --- style ----------------------------------------------------------------------------------------------------------
 

@@ -354,7 +354,7 @@ def test_the_tree_ends_with_the_process_that_started_the_launcher(tmp_path):
 
 def test_a_program_that_kills_the_launcher_dies_with_it(run, tmp_path):
     with pytest.raises(LauncherKilled, match="SIGKILL"):
-        run("sh", "-c", "echo $$; kill -KILL $PPID; sleep 300")
+        run("sh", "-c", "echo $$; kill -KILL $PPID; exec sleep 300")
     assert wait_for(lambda: not is_alive(int((tmp_path / "stdout").read_text())))
 
 
