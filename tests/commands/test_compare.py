@@ -107,6 +107,15 @@ def test_nothing_is_overwritten_by_a_second_experiment(freestone: Tool, tmp_path
     assert all(len(store.read_trials(folder).records) == 2 for folder in folders)
 
 
+def test_the_baseline_can_be_a_library_given_by_name_and_path(
+    freestone: Tool, only_folder: Callable[[], Path], freestone_library: Path
+) -> None:
+    mine = f"mine={freestone_library}"
+    done = freestone("compare", "-a", "glibc", "-a", mine, "--baseline", "mine", "-n", "1", "--no-report", "--", *PROGRAM)
+    assert done.returncode == 0, done.stderr
+    assert _summary(only_folder()).baseline == "mine"
+
+
 def test_the_baseline_can_be_chosen(freestone: Tool, only_folder: Callable[[], Path]) -> None:
     done = freestone("compare", "-a", "glibc", "--baseline", "freestone", "-n", "1", "--no-report", "--", *PROGRAM)
     assert done.returncode == 0, done.stderr

@@ -151,7 +151,7 @@ def _chosen(names: list[str] | None, baseline: str | None) -> tuple[list[Allocat
         system = [allocator for allocator in known if allocator.name == SYSTEM and allocator.available]
         first = system[0] if system else chosen[0]
     else:
-        (first, *_) = find([baseline], known=known)
+        (first, *_) = find([baseline], known=[*known, *chosen])  # also by a name given as NAME=PATH
     if first.name not in [allocator.name for allocator in chosen]:
         chosen = [first, *chosen]
     return chosen, first.name
