@@ -1,8 +1,8 @@
 /* Size classes: 16-byte steps to 128 bytes, then four per doubling to 256 KiB. Leaf.
  *
  * Worst rounding is 25 % just above 128 bytes' first step (129 -> 160) and 20 % further up; the mean over
- * uniformly spread sizes is 7.9 % of the block. Eight classes per doubling measured no faster and cost resident memory
- * (docs/design/allocator.md). allocator/tests/unit/test_size_class.c derives every table below again. */
+ * uniformly spread sizes is 7.9 % of the block. Eight per doubling above 4 KiB were tried: docs/design/allocator.md has
+ * the measurement. allocator/tests/unit/test_size_class.c derives every table below again. */
 #ifndef FREESTONE_SIZE_CLASS_H
 #define FREESTONE_SIZE_CLASS_H
 

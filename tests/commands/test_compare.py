@@ -111,7 +111,9 @@ def test_the_baseline_can_be_a_library_given_by_name_and_path(
     freestone: Tool, only_folder: Callable[[], Path], freestone_library: Path
 ) -> None:
     mine = f"mine={freestone_library}"
-    done = freestone("compare", "-a", "glibc", "-a", mine, "--baseline", "mine", "-n", "1", "--no-report", "--", *PROGRAM)
+    done = freestone(
+        "compare", "-a", "glibc", "-a", mine, "--baseline", "mine", "-n", "1", "--no-report", "--", *PROGRAM
+    )
     assert done.returncode == 0, done.stderr
     assert _summary(only_folder()).baseline == "mine"
 
