@@ -80,4 +80,23 @@ static inline bool release_sized_fast(void *block, size_t size) {
     return likely(is_own(block, &class)) && likely(size <= class_bytes[class]) && push(block, class);
 }
 
+/* The whole of malloc and free: every entry point is one of these, and the library itself calls them by these names,
+ * since a call by a public one could reach another library. */
+static inline void *allocate(size_t size) {
+    void *block = allocate_fast(size);
+    return likely(block != NULL) ? block : allocate_slow(size);
+}
+
+static inline void release(void *block) {
+    if (unlikely(!release_fast(block))) {
+        release_slow(block);
+    }
+}
+
+static inline void release_sized(void *block, size_t size) {
+    if (unlikely(!release_sized_fast(block, size))) {
+        release_sized_slow(block, size);
+    }
+}
+
 #endif

@@ -31,18 +31,6 @@ static void *new_or_throw(size_t size, size_t alignment) {
 
 __attribute__((noinline)) static void *new_slow(size_t size) { return new_or_throw(size, 1); }
 
-static inline void release(void *block) {
-    if (unlikely(!release_fast(block))) {
-        release_slow(block);
-    }
-}
-
-static inline void release_sized(void *block, size_t size) {
-    if (unlikely(!release_sized_fast(block, size))) {
-        release_sized_slow(block, size);
-    }
-}
-
 /* operator new(size_t), new[](size_t) */
 PUBLIC void *_Znwm(size_t size) {
     void *block = allocate_fast(size);

@@ -8,28 +8,9 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-PUBLIC void *malloc(size_t size) {
-    void *block = allocate_fast(size);
-    return likely(block != NULL) ? block : allocate_slow(size);
-}
+PUBLIC void *malloc(size_t size) { return allocate(size); }
 
-PUBLIC void free(void *block) {
-    if (unlikely(!release_fast(block))) {
-        release_slow(block);
-    }
-}
-
-/* Inside the library the entry points go by these names: a call by the public one could reach another library. */
-static void *take(size_t size) {
-    void *block = allocate_fast(size);
-    return likely(block != NULL) ? block : allocate_slow(size);
-}
-
-static void give(void *block) {
-    if (unlikely(!release_fast(block))) {
-        release_slow(block);
-    }
-}
+PUBLIC void free(void *block) { release(block); }
 
 /* Large memory that is known to be zero is not touched. */
 static void *take_zeroed(size_t size) {
@@ -42,7 +23,7 @@ static void *take_zeroed(size_t size) {
         }
         return zero ? block : memset(block, 0, size);
     }
-    void *block = take(size);
+    void *block = allocate(size);
     return likely(block != NULL) ? memset(block, 0, size) : NULL;
 }
 
@@ -67,7 +48,7 @@ static void *move(void *block, size_t had, size_t size) {
             errno = ENOMEM;
         }
     } else {
-        moved = take(size);
+        moved = allocate(size);
     }
     if (unlikely(moved == NULL)) {
         if (size <= had) { /* it need not move to shrink, and who shrinks does not expect to fail */
@@ -77,14 +58,14 @@ static void *move(void *block, size_t had, size_t size) {
         return NULL;
     }
     memcpy(moved, block, bits_min(had, size));
-    give(block);
+    release(block);
     return moved;
 }
 
 static void *resize(void *block, size_t size) {
     size_t had = usable_bytes(block);
     if (unlikely(had == 0)) {
-        give(block); /* no block: says so and stops */
+        release(block); /* no block: says so and stops */
         return NULL;
     }
     if (size <= had && (size >= had / 2 || had <= 64)) {
@@ -105,10 +86,10 @@ static void *resize(void *block, size_t size) {
 
 static void *resize_or_take(void *block, size_t size) {
     if (block == NULL) {
-        return take(size);
+        return allocate(size);
     }
     if (size == 0) {
-        give(block);
+        release(block);
         return NULL;
     }
     return resize(block, size);
@@ -127,17 +108,11 @@ PUBLIC void *reallocarray(void *block, size_t count, size_t size) {
 
 /* -- sized free (C23) ---------------------------------------------------------------------------------------- */
 
-PUBLIC void free_sized(void *block, size_t size) {
-    if (unlikely(!release_sized_fast(block, size))) {
-        release_sized_slow(block, size);
-    }
-}
+PUBLIC void free_sized(void *block, size_t size) { release_sized(block, size); }
 
 PUBLIC void free_aligned_sized(void *block, size_t alignment, size_t size) {
     (void)alignment;
-    if (unlikely(!release_sized_fast(block, size))) {
-        release_sized_slow(block, size);
-    }
+    release_sized(block, size);
 }
 
 /* -- aligned ------------------------------------------------------------------------------------------------- */

@@ -19,8 +19,7 @@ static inline void *cxx_try_new(size_t size, size_t alignment) {
     if (alignment > 1) {
         return bits_is_power_of_two(alignment) ? allocate_aligned(alignment, size) : NULL;
     }
-    void *block = allocate_fast(size);
-    return block != NULL ? block : allocate_slow(size);
+    return allocate(size);
 }
 
 #endif

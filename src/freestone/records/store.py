@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import os
 import re
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +20,7 @@ from typing import Self, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from freestone.records.schema import SCHEMA_VERSION, Experiment, Summary, TrialRecord
+from freestone.records.whole import why, write_whole
 
 EXPERIMENT_FILE = "experiment.json"
 TRIALS_FILE = "trials.jsonl"
@@ -76,7 +76,7 @@ def create_folder(results: Path, name: str, now: datetime) -> Path:
                 continue
             return folder
     except OSError as error:
-        raise StoreError(f"cannot write results into {results}: {_why(error)}") from error
+        raise StoreError(f"cannot write results into {results}: {why(error)}") from error
     raise StoreError(f"cannot write results into {results}: {base} exists 9999 times")
 
 
@@ -137,7 +137,7 @@ def read_trials(folder: Path) -> Reading:
     except FileNotFoundError:
         return Reading([], [])
     except OSError as error:
-        raise StoreError(f"cannot read {path}: {_why(error)}") from error
+        raise StoreError(f"cannot read {path}: {why(error)}") from error
     records: list[TrialRecord] = []
     damage: list[Damage] = []
     for number, line in enumerate(content.split(b"\n"), start=1):
@@ -172,7 +172,7 @@ class TrialLog:
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            raise StoreError(f"cannot write {self.path}: {_why(error)}") from error
+            raise StoreError(f"cannot write {self.path}: {why(error)}") from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -194,7 +194,7 @@ class TrialLog:
             if end and os.pread(self._file, 1, end - 1) != b"\n":
                 line = b"\n" + line
         except OSError as error:
-            raise StoreError(f"cannot write {self.path}: {_why(error)}") from error
+            raise StoreError(f"cannot write {self.path}: {why(error)}") from error
         try:
             written = 0
             while written < len(line):
@@ -202,7 +202,7 @@ class TrialLog:
             os.fsync(self._file)
         except OSError as error:
             self._take_back(end)
-            raise StoreError(f"cannot write {self.path}: {_why(error)}") from error
+            raise StoreError(f"cannot write {self.path}: {why(error)}") from error
         except BaseException:
             self._take_back(end)
             raise
@@ -236,7 +236,7 @@ def _read_whole(path: Path, kind: type[Document], folder: Path) -> Document:
         missing = f"{folder} does not exist" if not folder.exists() else f"{folder} holds no {path.name}"
         raise StoreError(f"{missing}; give a results folder of freestone compare") from error
     except OSError as error:
-        raise StoreError(f"cannot read {path}: {_why(error)}") from error
+        raise StoreError(f"cannot read {path}: {why(error)}") from error
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
@@ -244,38 +244,16 @@ def _read_whole(path: Path, kind: type[Document], folder: Path) -> Document:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """Whole or not at all: a reader never sees half a document, and a full disk leaves the old one."""
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        write_whole(path, text)
     except OSError as error:
-        raise StoreError(f"cannot write {path}: {_why(error)}") from error
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise StoreError(f"cannot write {path}: {_why(error)}") from error
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        raise StoreError(f"cannot write {path}: {why(error)}") from error
 
 
 def _first_problem(error: ValidationError) -> str:
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in problem["loc"])
     return f"{place}: {problem['msg']}" if place else str(problem["msg"])
-
-
-def _why(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
 
 
 def damage_line(folder: Path, damage: Iterable[Damage]) -> str | None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
-import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +12,7 @@ import markupsafe
 
 import freestone
 from freestone.records import store
+from freestone.records.whole import why, write_whole
 from freestone.reports import figures
 from freestone.reports.page import ExperimentPart, experiment_part
 
@@ -83,22 +82,8 @@ def _vega() -> str:
 
 
 def _write_whole(target: Path, text: str) -> None:
-    """Whole or not at all: a full disk leaves an earlier report as it was."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        write_whole(target, text, mode=0o644)
     except OSError as error:
-        raise ReportError(f"cannot write {target}: {_why(error)}") from error
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise ReportError(f"cannot write {target}: {_why(error)}") from error
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
-
-def _why(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
+        raise ReportError(f"cannot write {target}: {why(error)}") from error
