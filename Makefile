@@ -6,12 +6,14 @@
 #
 # PYTHON=python3.13   the interpreter the virtual environment is made with
 # ROUNDS=10           rounds of `make compare`; without it, as many as fit into its time budget
-# RESULTS=folder      where `make compare` puts its results
+# RESULTS=folder      where `make compare` and `make bench` put their results
+# SUITES="field"      what `make bench` measures
 
 PYTHON  ?= python3
 ROUNDS  ?=
 BUDGET  ?= 130
 RESULTS ?=
+SUITES  ?= field apps
 SOAK_SECONDS ?= 600
 
 VENV  := .venv
@@ -26,12 +28,13 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare test test-native test-python build lint format soak sanitize readme-figure lock clean
+.PHONY: help compare bench test test-native test-python build lint format soak sanitize readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make compare         compare every allocator of this machine on the default workload'
+	@echo 'make bench           the suites $(SUITES) under every allocator: the scoreboard'
 	@echo 'make test            build and run every test'
 	@echo 'make build           $(BUILD)/libfreestone.so, $(BUILD)/libfreestone.a and $(BIN)/freestone'
 	@echo 'make lint            check style, types and the C'
@@ -42,7 +45,7 @@ help:
 	@echo 'make lock            renew $(LOCK)'
 	@echo 'make clean           remove what was built and set up; results stay'
 
-# --- the two commands -----------------------------------------------------------------------------------------------
+# --- the commands ---------------------------------------------------------------------------------------------------
 
 compare: build
 	@$(PACKAGES) compare --tried $(VENV)/.tried-compare
@@ -50,6 +53,10 @@ compare: build
 	    $(if $(ROUNDS),--rounds $(ROUNDS),--time-budget $(BUDGET)) $(if $(RESULTS),--results $(RESULTS)) \
 	    --env PYTHONMALLOC=malloc --env PYTHONHASHSEED=0 \
 	    -- '$(CURDIR)/$(BIN)/python' -s -S '$(CURDIR)/workloads/json_sqlite.py'
+
+bench: build
+	@$(PACKAGES) compare bench --tried $(VENV)/.tried-bench
+	@$(BIN)/freestone bench $(SUITES) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(RESULTS),--results $(RESULTS))
 
 # Both halves always run, so that one report names everything that is broken.
 test: build $(VENV)/.test
@@ -123,7 +130,7 @@ sanitize: $(VENV)/.run
 
 # --- style ----------------------------------------------------------------------------------------------------------
 
-C_FILES  = $(shell find allocator probes tests -name '*.[ch]')
+C_FILES  = $(shell find allocator probes workloads/native workloads/apps tests -name '*.[ch]')
 CC_FILES = $(shell find allocator probes tests -name '*.cpp')
 
 lint: build $(VENV)/.lint

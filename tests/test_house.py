@@ -38,7 +38,8 @@ def import_table() -> dict[str, set[str]]:
 
 
 def sources() -> list[Path]:
-    return sorted(PACKAGE.rglob("*.py"))
+    """The package's own; what the build installs into it is not source."""
+    return sorted(path for path in PACKAGE.rglob("*.py") if "_native" not in path.parts)
 
 
 def room_of(source: Path) -> str:
@@ -104,7 +105,7 @@ def test_nothing_imports_commands_but_the_entrance() -> None:
 
 LAYERS = ("os", "arena", "large", "slab", "heap", "thread_cache", "allocate", "cxx_runtime", "api")
 """From the ground up. ``large`` stands beside the slabs, on the arena; ``allocate`` is what all entry points share."""
-LEAVES = {"bits", "size_class", "tag", "magazine", "options", "lock", "message"}
+LEAVES = {"bits", "size_class", "tag", "magazine", "options", "lock", "message", "keeper"}
 """Known to every layer; they know each other and ``os``, nothing else."""
 SYSTEM_CALLS = {"mmap", "munmap", "mremap", "madvise", "mprotect", "prctl", "syscall", "brk", "sbrk", "write", "open"}
 

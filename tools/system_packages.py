@@ -32,9 +32,9 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 @dataclass(frozen=True)
 class Package:
-    """One thing the distribution may provide: how its package is called, how its presence is seen."""
+    """One thing the distribution may provide: who wants it, how its package is called, how its presence is seen."""
 
-    group: str
+    groups: frozenset[str]
     apt: str
     without: str
     command: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ def read_catalogue(path: Path = CATALOGUE) -> list[Package]:
     rows = tomllib.loads(path.read_text(encoding="utf-8"))["package"]
     return [
         Package(
-            group=row["group"],
+            groups=frozenset(row["group"].split()),
             apt=row["apt"],
             without=row["without"],
             command=tuple(row.get("command", ())),
@@ -184,13 +184,13 @@ def _fingerprint(absent: list[Package]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Parses, installs, prints; 0 also when something stays missing."""
     catalogue = read_catalogue()
-    groups = sorted({package.group for package in catalogue})
+    groups = sorted({group for package in catalogue for group in package.groups})
     parser = argparse.ArgumentParser(description="Install what a make target wants from the distribution.")
     parser.add_argument("group", nargs="+", choices=groups)
     parser.add_argument("--tried", type=Path, help="file that remembers what this machine could not provide")
     options = parser.parse_args(arguments)
 
-    wanted = [package for package in catalogue if package.group in options.group]
+    wanted = [package for package in catalogue if package.groups & set(options.group)]
     absent = missing(wanted)
     if not absent:
         return 0

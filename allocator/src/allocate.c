@@ -26,7 +26,7 @@ static void *take_class(unsigned class) {
 
 /* For sizes above the classes and at most PTRDIFF_MAX. */
 static void *take_large(size_t size, size_t alignment, bool *zero) {
-    return thread_cache_start() ? large_take(size, alignment, zero) : NULL;
+    return thread_cache_start() ? large_take(size, alignment, true, zero) : NULL;
 }
 
 __attribute__((noinline)) void *allocate_slow(size_t size) {
@@ -80,6 +80,7 @@ __attribute__((noinline)) void release_slow(void *block) {
         thread_cache_give(block, tag);
     } else if (tag == TAG_LARGE) {
         large_give_span(block);
+        thread_cache_serve_wishes();
     } else {
         large_misuse(block);
     }

@@ -19,8 +19,8 @@ PUBLIC size_t freestone_purge(void) {
         return 0;
     }
     thread_cache_flush();
-    heap_trim_all();
-    return arena_purge_all();
+    size_t pages = heap_trim_all();
+    return pages + arena_purge_all();
 }
 
 PUBLIC void freestone_stats_read(struct freestone_stats *stats) {

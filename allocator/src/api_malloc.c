@@ -16,8 +16,17 @@ PUBLIC void free(void *block) { release(block); }
 static void *take_zeroed(size_t size) {
     if (size > CLASS_LARGEST) {
         bool zero;
-        void *block = size <= PTRDIFF_MAX && thread_cache_start() ? large_take(size, 1, &zero) : NULL;
+        void *block = size <= PTRDIFF_MAX && thread_cache_start() ? large_take(size, 1, false, &zero) : NULL;
         if (block == NULL) {
+            errno = ENOMEM;
+            return NULL;
+        }
+        return zero ? block : memset(block, 0, size);
+    }
+    if (size >= CLASS_FRESH) {
+        bool zero;
+        void *block = thread_cache_take_zero(class_of(size), &zero);
+        if (unlikely(block == NULL)) {
             errno = ENOMEM;
             return NULL;
         }

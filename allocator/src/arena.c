@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "keeper.h"
 #include "lock.h"
 #include "options.h"
 #include "os.h"
@@ -14,6 +15,14 @@ enum {
     COMMIT_LEAST = 32,
     COMMIT_MOST = 4096,
     BOOKKEEPING_LEAST = 1024, /* slices whose bookkeeping is committed at first: 64 MiB */
+    KEEPER_SLICES = 64,       /* dirty slices that are worth a thread that returns them: 4 MiB */
+    CHUNK_SLICES = 32,        /* a huge page: 2 MiB */
+    HUGE_OBJECT = 64,         /* slices of a block that has huge pages whatever the size of the program: 4 MiB */
+    HUGE_SHARE = 8,           /* huge pages are asked for ahead for this share of what is in use, */
+    HUGE_AHEAD = 1024,        /* up to 64 MiB */
+    HUGE_SLOW_NS = 800000,    /* a huge page that takes longer is dearer than 512 small ones (1.5 us each) */
+    HUGE_REST_MS = 1000,      /* for how long there are none then; twice as long each time, */
+    HUGE_REST_MOST_MS = 64000, /* up to this */
 };
 
 /* Free spans of one kind by length. */
@@ -43,10 +52,14 @@ static struct {
     _Atomic uint32_t dirty;
     _Atomic uint32_t oldest; /* stamp of dirty_old */
     uint64_t purged;
-    struct bins bins[2]; /* [0] dirty, [1] clean */
+    uint32_t rest;      /* HUGE_REST_MS and so on, 0 before the first slow huge page */
+    uint32_t rest_over; /* stamp: no huge pages are asked for before it */
+    bool refused; /* the kernel took no purge since a span was last given back: asking again is in vain */
+    struct bins bins[3]; /* [0] dirty, [1] clean, [2] huge */
 } arena;
 
-static struct bins *bins_of(enum span_state state) { return &arena.bins[state == SPAN_CLEAN]; }
+static struct bins *bins_of(enum span_state state) { return &arena.bins[state - SPAN_DIRTY]; }
+_Static_assert(SPAN_CLEAN == SPAN_DIRTY + 1 && SPAN_HUGE == SPAN_DIRTY + 2, "the bins are numbered so");
 
 static uint32_t now(void) { return (uint32_t)os_milliseconds(); }
 
@@ -366,6 +379,125 @@ static uint32_t take_free(enum span_state state, uint32_t slices, uint32_t align
     return slice;
 }
 
+/* -- huge pages ---------------------------------------------------------------------------------------------- */
+
+/* Whether `slices` more of memory that will be written throughout are to have huge pages. */
+static bool wants_huge(uint32_t slices) {
+    uint32_t from = option_value(OPTION_HUGE_FROM_MIB);
+    if (arena.rest != 0 && (int32_t)(now() - arena.rest_over) < 0) {
+        return false;
+    }
+    return from != HUGE_NEVER && (slices >= HUGE_OBJECT || arena.used >= from << (20 - SLICE_BITS));
+}
+
+/* The first slice of the chunk that `slice` lies in; it may lie before the first that is handed out. */
+static uint32_t chunk_of(uint32_t slice) {
+    uintptr_t base = window.base >> SLICE_BITS;
+    return (uint32_t)(((base + slice) & ~(uintptr_t)(CHUNK_SLICES - 1)) - base);
+}
+
+/* Asks for huge pages in the chunks that begin in the span, as far as memory is committed. */
+static void ask_for_huge(uint32_t slice, uint32_t slices) {
+    uint32_t first = align(slice, CHUNK_SLICES);
+    uint32_t end = (uint32_t)bits_min(align(slice + slices, CHUNK_SLICES), arena.committed);
+    if (first >= slice + slices) {
+        return;
+    }
+    os_prefer_huge(arena_address(first), (size_t)(end - first) << SLICE_BITS);
+    for (uint32_t chunk = first; chunk < end; chunk += CHUNK_SLICES) {
+        arena_span(chunk)->huge = true;
+    }
+}
+
+/* Makes a free-huge span of at least `slices`. False when memory is out. */
+static bool open_huge(uint32_t slices) {
+    uint32_t ahead = (uint32_t)bits_min(arena.used / HUGE_SHARE, HUGE_AHEAD);
+    uint32_t want = (uint32_t)bits_round_up(bits_max(slices, ahead), CHUNK_SLICES);
+    uint32_t slice = take_free(SPAN_CLEAN, want, CHUNK_SLICES);
+    if (slice == 0) {
+        slice = take_fresh(want, CHUNK_SLICES);
+    }
+    if (slice == 0) {
+        return false;
+    }
+    ask_for_huge(slice, want);
+    arena.used -= want;
+    make_free(slice, want, SPAN_HUGE);
+    return true;
+}
+
+static uint32_t take_huge(uint32_t slices, uint32_t alignment) {
+    uint32_t slice = take_free(SPAN_HUGE, slices, alignment);
+    if (slice == 0 && open_huge(slices + alignment - 1)) {
+        slice = take_free(SPAN_HUGE, slices, alignment);
+    }
+    return slice;
+}
+
+/* Takes a chunk out of the huge ones. */
+static void make_plain(uint32_t chunk) {
+    if (chunk >= arena.first && chunk < arena.front && arena_span(chunk)->huge) {
+        arena_span(chunk)->huge = false;
+        os_avoid_huge(arena_address(chunk), (size_t)CHUNK_SLICES << SLICE_BITS);
+    }
+}
+
+/* Takes the chunks that begin in [slice, end) out of the huge ones. */
+static void make_all_plain(uint32_t slice, uint32_t end) {
+    for (uint32_t chunk = align(slice, CHUNK_SLICES); chunk < end; chunk += CHUNK_SLICES) {
+        make_plain(chunk);
+    }
+}
+
+/* A purged span is free. Whole chunks in it that are huge remain so. */
+static void make_free_purged(uint32_t slice, uint32_t slices) {
+    uint32_t end = slice + slices;
+    while (slice < end) {
+        uint32_t chunk = chunk_of(slice);
+        uint32_t next = (uint32_t)bits_min(chunk + CHUNK_SLICES, end);
+        bool whole = chunk == slice && next == chunk + CHUNK_SLICES;
+        if (!whole) {
+            make_plain(chunk);
+        }
+        make_free(slice, next - slice, whole && arena_span(slice)->huge ? SPAN_HUGE : SPAN_CLEAN);
+        slice = next;
+    }
+}
+
+/* All free-huge spans become clean ones, and are so joined with those. */
+static void level(void) {
+    for (unsigned bin = 0; bin < BIN_COUNT; bin++) {
+        uint32_t slice;
+        while ((slice = bins_of(SPAN_HUGE)->head[bin]) != 0) {
+            uint32_t slices = arena_span(slice)->slices;
+            bin_remove(slice);
+            make_all_plain(slice, slice + slices);
+            make_free(slice, slices, SPAN_CLEAN);
+        }
+    }
+}
+
+/* Touches the first chunk that begins in a span just taken, which is zero and stays so. If that takes too long, the rest of
+ * the span and all that is free do without huge pages, and so does what comes in the next seconds. Without the lock: it
+ * takes a fraction of a millisecond at best. */
+static void try_huge(uint32_t slice, uint32_t slices) {
+    uint32_t chunk = align(slice, CHUNK_SLICES);
+    if (chunk >= slice + slices) {
+        return; /* in a chunk that others have begun */
+    }
+    uint64_t before = os_nanoseconds();
+    *(volatile char *)arena_address(chunk) = 0;
+    if (likely(os_nanoseconds() - before <= HUGE_SLOW_NS)) {
+        return;
+    }
+    lock_take(&arena.lock);
+    arena.rest = (uint32_t)bits_min(bits_max(2 * (size_t)arena.rest, HUGE_REST_MS), HUGE_REST_MOST_MS);
+    arena.rest_over = now() + arena.rest;
+    make_all_plain(chunk + 1, slice + slices);
+    level();
+    lock_free(&arena.lock);
+}
+
 /* -- purging ------------------------------------------------------------------------------------------------- */
 
 static uint64_t budget_slices(void) {
@@ -393,10 +525,15 @@ static size_t purge_oldest(void) {
     bool purged = os_purge(arena_address(slice), bytes);
     lock_take(&arena.lock);
     atomic_fetch_sub_explicit(&arena.purging, 1, memory_order_relaxed);
-    make_free(slice, slices, purged ? SPAN_CLEAN : SPAN_DIRTY);
+    if (purged) {
+        make_free_purged(slice, slices);
+    } else {
+        make_free(slice, slices, SPAN_DIRTY);
+    }
     for (uint32_t asleep = arena.awaiting; unlikely(asleep > 0); asleep--) { /* all: this may be the last purge */
         os_wake(&arena.purging);
     }
+    arena.refused = !purged;
     if (!purged) {
         return 0;
     }
@@ -407,7 +544,7 @@ static size_t purge_oldest(void) {
 static void purge_what_is_due(void) {
     while (arena.dirty_old != 0 && (arena.dirty > budget_slices() || oldest_has_aged())) {
         if (purge_oldest() == 0) {
-            return; /* locked memory: asking again would not help */
+            return; /* locked memory */
         }
     }
 }
@@ -420,6 +557,16 @@ void arena_age(void) {
     lock_take(&arena.lock);
     purge_what_is_due();
     lock_free(&arena.lock);
+}
+
+size_t arena_keep(bool *more) {
+    lock_take(&arena.lock);
+    uint64_t before = arena.purged;
+    purge_what_is_due();
+    *more = arena.dirty_old != 0 && !arena.refused;
+    size_t bytes = (size_t)(arena.purged - before);
+    lock_free(&arena.lock);
+    return bytes;
 }
 
 static size_t purge_all(void) {
@@ -445,6 +592,7 @@ size_t arena_purge_all(void) {
 static uint32_t take_joined(uint32_t slices, uint32_t alignment) {
     for (;;) {
         purge_all();
+        level();
         uint32_t slice = take_free(SPAN_CLEAN, slices, alignment);
         uint32_t purging = atomic_load_explicit(&arena.purging, memory_order_relaxed);
         if (slice != 0 || purging == 0 || lock_holds_all()) { /* who purges would wait for this thread's fork */
@@ -488,22 +636,40 @@ bool arena_open(void) {
     return false;
 }
 
-uint32_t arena_take(uint32_t slices, uint32_t alignment, bool *zero) {
+uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero) {
     lock_take(&arena.lock);
-    *zero = false;
     uint32_t slice = take_free(SPAN_DIRTY, slices, alignment);
+    *zero = slice == 0;
+    bool huge = false;
+    if (slice == 0 && dense && wants_huge(slices)) {
+        slice = take_huge(slices, alignment);
+        huge = slice != 0;
+    }
     if (slice == 0) {
-        *zero = true;
         slice = take_free(SPAN_CLEAN, slices, alignment);
     }
     if (slice == 0) {
         slice = take_fresh(slices, alignment);
     }
+    if (slice == 0) {
+        slice = take_free(SPAN_HUGE, slices, alignment);
+    }
     if (slice == 0) { /* out of street: dirty and clean neighbours may be long enough together */
         slice = take_joined(slices, alignment);
     }
     lock_free(&arena.lock);
+    if (huge) {
+        try_huge(slice, slices);
+    }
     return slice;
+}
+
+/* A span was given back. */
+static void wish_for_keeper(void) {
+    arena.refused = false;
+    if (arena.dirty >= KEEPER_SLICES) {
+        keeper_wish();
+    }
 }
 
 bool arena_give(uint32_t slice) {
@@ -514,9 +680,31 @@ bool arena_give(uint32_t slice) {
         arena_tag(slice, slices, TAG_NONE);
         arena.used -= slices;
         make_free(slice, slices, SPAN_DIRTY);
+        wish_for_keeper();
     }
     lock_free(&arena.lock);
     return used;
+}
+
+bool arena_purge_pages(void *at, size_t bytes) {
+    lock_take(&arena.lock);
+    uint32_t last = arena_slice((char *)at + bytes - 1);
+    for (uint32_t chunk = chunk_of(arena_slice(at)); chunk <= last; chunk += CHUNK_SLICES) {
+        make_plain(chunk);
+    }
+    lock_free(&arena.lock);
+    if (!os_purge(at, bytes)) {
+        return false;
+    }
+    lock_take(&arena.lock);
+    arena.purged += bytes;
+    lock_free(&arena.lock);
+    return true;
+}
+
+static bool is_free(uint32_t slice) {
+    enum span_state state = arena_span(slice)->state;
+    return state == SPAN_DIRTY || state == SPAN_CLEAN || state == SPAN_HUGE;
 }
 
 bool arena_extend(uint32_t slice, uint32_t slices) {
@@ -530,9 +718,11 @@ bool arena_extend(uint32_t slice, uint32_t slices) {
         if (extended) {
             move_front(slice + slices);
             arena.used += more;
+            if (slices >= HUGE_OBJECT && wants_huge(slices)) { /* what grows is written */
+                ask_for_huge(next, more);
+            }
         }
-    } else if ((arena_span(next)->state == SPAN_DIRTY || arena_span(next)->state == SPAN_CLEAN) &&
-               arena_span(next)->slices >= more) {
+    } else if (is_free(next) && arena_span(next)->slices >= more) {
         use_front(next, more);
         arena_span(next)->state = SPAN_UNUSED;
         extended = true;
@@ -551,6 +741,7 @@ void arena_shorten(uint32_t slice, uint32_t slices) {
     describe(slice, slices, SPAN_USED);
     arena.used -= rest;
     make_free(slice + slices, rest, SPAN_DIRTY);
+    wish_for_keeper();
     lock_free(&arena.lock);
 }
 
@@ -573,6 +764,8 @@ bool arena_was_freed(const void *pointer, size_t *bytes) {
     lock_free(&arena.lock);
     return freed;
 }
+
+uint32_t arena_first_slice(void) { return arena.first; }
 
 void arena_figures(struct arena_figures *figures) {
     lock_take(&arena.lock);

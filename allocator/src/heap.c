@@ -1,5 +1,6 @@
 #include "heap.h"
 
+#include "keeper.h"
 #include "lock.h"
 #include "message.h"
 #include "options.h"
@@ -8,13 +9,18 @@
 
 enum {
     HEAPS_MOST = 1024,
-    HEAPS_LEAST = 8,
+    HEAPS_LEAST = 4,
     CANDIDATES = 4,                  /* slabs looked at for the fullest */
+    PREFETCH_BLOCKS = 24,            /* how far a flush looks ahead */
+    DENSE_SLABS = 4,                 /* full slabs that promise that the next will be filled too */
     DEPOT_CLASS_BYTES = 1024 * 1024, /* blocks a class may keep in its depot */
     DEPOT_HEAP_BYTES = 1024 * 1024,  /* ... and all classes of a heap, plus a share of its slabs: */
-    DEPOT_HEAP_SHARE = 8,
+    DEPOT_HEAP_SHARE = 2,
     SETTLE_EVENTS = 64, /* exchanges between two looks at the clock */
-    SETTLE_MS = 250,    /* a depot's magazines unneeded for this long are drained */
+    SETTLE_MS = 250,    /* a depot's magazines unneeded for this long are drained, */
+    SETTLE_BYTES = 1024 * 1024, /* and those unneeded while the heap took this many bytes of slabs, */
+    SETTLE_SHARE = 16,          /* or this share of those it has */
+    KEEPER_BYTES = 4 * 1024 * 1024, /* free in bitmaps since the last look: worth a thread that returns it */
 };
 
 /* What a heap has of one size class. */
@@ -35,8 +41,13 @@ struct heap {
     uint32_t events;
     bool gave_slab; /* to the arena, since arena_age was last called */
     uint64_t settled; /* milliseconds */
+    size_t grown;     /* bytes of slabs taken since the depots were last settled */
+    _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
     size_t slab_bytes;
     size_t depot_bytes;
+    size_t free_bytes;  /* of blocks in bitmaps */
+    size_t clean_bytes; /* of pages among them that are purged */
+    size_t looked_at;   /* free_bytes less clean_bytes as the keeper left them, or less since */
     union magazine *spare;
     struct shelf shelf[CLASS_COUNT];
 };
@@ -68,7 +79,7 @@ void *heap_bookkeeping(size_t bytes) {
     lock_take(&bookkeeping.lock);
     if (bytes > (size_t)(bookkeeping.end - bookkeeping.at)) {
         bool zero;
-        uint32_t slice = arena_take(1, 1, &zero);
+        uint32_t slice = arena_take(1, 1, false, &zero);
         if (slice == 0) {
             lock_free(&bookkeeping.lock);
             return NULL;
@@ -164,11 +175,14 @@ static uint32_t choose_slab(struct heap *heap, unsigned class) {
     struct shelf *shelf = &heap->shelf[class];
     uint32_t best = shelf->slabs;
     if (best == 0) {
-        best = slab_make(class, heap->number);
+        bool dense = shelf->blocks >= DENSE_SLABS * class_blocks(class);
+        best = slab_make(class, heap->number, dense);
         if (best != 0) {
             list_slab(shelf, best);
             shelf->blocks += arena_span(best)->blocks;
+            heap->free_bytes += (size_t)arena_span(best)->blocks * class_bytes[class];
             heap->slab_bytes += (size_t)class_slices[class] << SLICE_BITS;
+            heap->grown += (size_t)class_slices[class] << SLICE_BITS;
         }
         return best;
     }
@@ -182,6 +196,18 @@ static uint32_t choose_slab(struct heap *heap, unsigned class) {
     return best;
 }
 
+static unsigned take_from_slab(struct heap *heap, uint32_t slab, void **end, unsigned want) {
+    const struct span *span = arena_span(slab);
+    size_t clean = span->clean_pages;
+    unsigned taken = slab_take(slab, end, want);
+    heap->free_bytes -= (size_t)taken * class_bytes[span->size_class];
+    heap->clean_bytes -= (clean - span->clean_pages) * os_page_bytes();
+    if (span->free_blocks == 0) {
+        unlist_slab(&heap->shelf[span->size_class], slab);
+    }
+    return taken;
+}
+
 /* Takes up to `want` blocks and stores them downwards from `end`; fewer only when memory is out. */
 static unsigned take_blocks(struct heap *heap, unsigned class, void **end, unsigned want) {
     unsigned taken = 0;
@@ -190,10 +216,7 @@ static unsigned take_blocks(struct heap *heap, unsigned class, void **end, unsig
         if (slab == 0) {
             break;
         }
-        taken += slab_take(slab, end - taken, want - taken);
-        if (arena_span(slab)->free_blocks == 0) {
-            unlist_slab(&heap->shelf[class], slab);
-        }
+        taken += take_from_slab(heap, slab, end - taken, want - taken);
     }
     return taken;
 }
@@ -204,21 +227,28 @@ static void release_slab(struct heap *heap, uint32_t slab) {
     unlist_slab(shelf, slab);
     shelf->blocks -= span->blocks;
     heap->slab_bytes -= (size_t)span->slices << SLICE_BITS;
+    heap->free_bytes -= (size_t)span->blocks * class_bytes[span->size_class];
+    heap->clean_bytes -= span->clean_pages * os_page_bytes();
     heap->gave_slab = true;
     slab_unmake(slab);
 }
 
-/* Frees blocks of one slab of this heap into its bitmap: top[0], top[-1], ... down to a NULL or another slab's block.
- * Returns how many. */
-static unsigned give_run(struct heap *heap, void **top) {
-    uint32_t slab = slab_of(*top);
-    struct span *span = arena_span(slab);
-    struct shelf *shelf = &heap->shelf[span->size_class];
-    unsigned given = slab_give(slab, top);
-    if (span->free_blocks == given) {
+/* Frees the block at[0] of this heap into its slab's bitmap, and with it the neighbours that follow at at[-1], ... Returns
+ * how many; the heap's free_bytes are the caller's to add to. */
+static inline unsigned give_blocks(struct heap *heap, unsigned class, const struct slab_shape *shape, void **at) {
+    uint32_t slab = shape->bytes == SLICE_BYTES ? arena_slice(*at) : slab_of(*at);
+    unsigned given = 1;
+    if (slab_is_run(shape, at)) {
+        given = slab_give_run(slab, shape, at);
+    } else {
+        slab_give_one(slab, shape, at);
+    }
+    const struct span *span = arena_span(slab);
+    struct shelf *shelf = &heap->shelf[class];
+    if (unlikely(span->free_blocks == given)) {
         list_slab(shelf, slab);
     }
-    if (unlikely(span->free_blocks == span->blocks)) {
+    if (unlikely(span->free_blocks == shape->blocks)) {
         /* A class's only slab of one slice is kept, so that a program around its edge does not make it anew. */
         bool only = shelf->slabs == slab && span->next == 0;
         if (!only || span->slices > 1) {
@@ -251,16 +281,23 @@ static union magazine *take_spare(struct heap *heap) {
     return magazine;
 }
 
-/* Frees all blocks of a magazine of the class into bitmaps. */
+/* Frees all blocks of a magazine of the class into bitmaps. Blocks that were freed in random order are a miss or two each;
+ * those of a few blocks later are fetched meanwhile. */
 static void flush_blocks(struct heap *heap, unsigned class, void **top) {
     uint32_t expected = heap_tag(heap) | class;
+    struct slab_shape shape = slab_shape(class);
+    void **lowest = &magazine_of(top)->word[magazine_of(top)->bottom + 1];
+    heap->free_bytes += (size_t)(top + 1 - lowest) * shape.size;
     while (*top != NULL) {
+        if (shape.bytes == SLICE_BYTES && top - lowest >= PREFETCH_BLOCKS) {
+            slab_prefetch(top[-PREFETCH_BLOCKS], &shape);
+        }
         uint32_t tag;
         if (unlikely(!tag_of(*top, &tag) || tag != expected)) {
             /* It was this slab's when it was freed; since then the slab, with all blocks free, has gone. */
-            message_double_free(*top, "size class", class_bytes[class]);
+            message_double_free(*top, "size class", shape.size);
         }
-        top -= give_run(heap, top);
+        top -= give_blocks(heap, class, &shape, top);
     }
 }
 
@@ -304,28 +341,48 @@ static void drain_depot(struct heap *heap, unsigned class, uint32_t magazines) {
     heap->shelf[class].depot_low = heap->shelf[class].depot_count;
 }
 
-/* Now and then drains what the depots did not need since the last time. True when it looked. */
-static bool settle(struct heap *heap) {
-    if (likely(++heap->events % SETTLE_EVENTS != 0)) {
-        return false;
-    }
-    uint64_t now = os_milliseconds();
-    if (now - heap->settled < SETTLE_MS) {
-        return false;
-    }
-    heap->settled = now;
+static void drain_unneeded(struct heap *heap) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         if (heap->shelf[class].depot_count > 0) {
             drain_depot(heap, class, heap->shelf[class].depot_low);
         }
     }
+}
+
+/* Now and then drains what the depots did not need since the last time: by the clock, and, since a block in a depot keeps
+ * a whole slab from being used for something else, before the heap grows by more than a little. True when it did. */
+static bool settle(struct heap *heap) {
+    bool grown = heap->grown > SETTLE_BYTES && heap->grown > heap->slab_bytes / SETTLE_SHARE;
+    if (likely(++heap->events % SETTLE_EVENTS != 0 && !grown)) {
+        return false;
+    }
+    uint64_t now = os_milliseconds();
+    if (now - heap->settled < SETTLE_MS && !grown) {
+        return false;
+    }
+    heap->settled = now;
+    heap->grown = 0;
+    drain_unneeded(heap);
+    atomic_fetch_add_explicit(&heap->seasons, 1, memory_order_relaxed);
     return true;
+}
+
+uint32_t heap_season(struct heap *heap) { return atomic_load_explicit(&heap->seasons, memory_order_relaxed); }
+
+/* Free and not purged. Clean pages may reach into what is left over behind a slab's last block, which is no free block. */
+static size_t returnable_bytes(const struct heap *heap) {
+    return heap->free_bytes - bits_min(heap->free_bytes, heap->clean_bytes);
 }
 
 /* Frees the heap's lock, and then lets the arena purge if that may be due. */
 static void leave_heap(struct heap *heap, bool settled) {
     bool due = settled || heap->gave_slab;
     heap->gave_slab = false;
+    size_t returnable = returnable_bytes(heap);
+    if (unlikely(returnable >= heap->looked_at + KEEPER_BYTES)) {
+        keeper_wish();
+    }
+    heap->looked_at = bits_min(heap->looked_at, returnable);
     lock_free(&heap->lock);
     if (due) {
         arena_age();
@@ -370,7 +427,9 @@ void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsign
     lock_take(&heap->lock);
     bool settled = settle(heap);
     union magazine *magazine = magazine_of(full);
-    union magazine *spare = depot_has_room(heap, class, magazine_capacity(magazine)) ? take_spare(heap) : NULL;
+    unsigned blocks = magazine_capacity(magazine);
+    bool keep = blocks >= capacity / 2 && depot_has_room(heap, class, blocks); /* few blocks are not worth a magazine */
+    union magazine *spare = keep ? take_spare(heap) : NULL;
     if (spare != NULL) {
         push_depot(heap, class, magazine);
     } else {
@@ -390,10 +449,16 @@ void heap_flush(struct heap *heap, unsigned class, void **top) {
 
 /* -- without a cache ----------------------------------------------------------------------------------------- */
 
-void *heap_take_one(struct heap *heap, unsigned class) {
+void *heap_take_one(struct heap *heap, unsigned class, bool *zero) {
     void *block = NULL;
+    *zero = false;
     lock_take(&heap->lock);
-    (void)take_blocks(heap, class, &block + 1, 1);
+    uint32_t slab = choose_slab(heap, class);
+    if (slab != 0) {
+        uint32_t fresh = arena_span(slab)->fresh;
+        take_from_slab(heap, slab, &block + 1, 1);
+        *zero = arena_span(slab)->fresh != fresh;
+    }
     lock_free(&heap->lock);
     return block;
 }
@@ -426,7 +491,10 @@ void heap_give(void **blocks, unsigned count) {
             void *block = blocks[i];
             if (owner_or_die(block) == owner) { /* asked under the lock: its slab cannot go meanwhile */
                 void *one[2] = {NULL, block};
-                (void)give_run(owner, &one[1]);
+                unsigned class = arena_span(slab_of(block))->size_class;
+                struct slab_shape shape = slab_shape(class);
+                owner->free_bytes += shape.size;
+                (void)give_blocks(owner, class, &shape, &one[1]);
             } else {
                 blocks[others++] = block;
             }
@@ -436,7 +504,7 @@ void heap_give(void **blocks, unsigned count) {
     }
 }
 
-/* -- trimming and figures ------------------------------------------------------------------------------------ */
+/* -- giving back --------------------------------------------------------------------------------------------- */
 
 static void trim(struct heap *heap) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
@@ -453,7 +521,65 @@ static void trim(struct heap *heap) {
     }
 }
 
-void heap_trim_all(void) {
+/* The heap that a slab at `slice` belongs to, NULL when none is there. */
+static struct heap *heap_at(uint32_t slice) {
+    uint32_t tag;
+    if (!tag_of(arena_address(slice), &tag) || tag == TAG_NONE || tag >= TAG_LARGE) {
+        return NULL;
+    }
+    return heaps[(tag >> TAG_HEAP_SHIFT) - 1];
+}
+
+/* Cleans the slab at `slice`, if one is there, and busy ones too when `at_once`; returns the slice behind what was looked
+ * at. */
+static uint32_t clean_slab_at(uint32_t slice, bool at_once, size_t *bytes, bool *more) {
+    uint32_t next = slice + 1;
+    struct heap *heap = heap_at(slice);
+    if (heap == NULL) {
+        return next;
+    }
+    lock_take(&heap->lock);
+    if (heap_at(slice) == heap) { /* asked under its lock: the slab cannot go meanwhile */
+        uint32_t slab = arena_span(slice)->first;
+        bool busy;
+        if (at_once) {
+            arena_span(slab)->taken = false;
+            arena_span(slab)->examined = 0;
+        }
+        size_t cleaned = slab_clean(slab, &busy);
+        heap->clean_bytes += cleaned;
+        heap->looked_at = returnable_bytes(heap);
+        *bytes += cleaned;
+        *more |= busy;
+        next = slab + arena_span(slab)->slices;
+    }
+    lock_free(&heap->lock);
+    return next;
+}
+
+static size_t clean_slabs(bool at_once, bool *more) {
+    size_t bytes = 0;
+    uint32_t end = (uint32_t)(__atomic_load_n(&window.extent, __ATOMIC_RELAXED) >> SLICE_BITS);
+    for (uint32_t slice = arena_first_slice(); slice < end;) {
+        slice = clean_slab_at(slice, at_once, &bytes, more);
+    }
+    return bytes;
+}
+
+size_t heap_keep(bool *more) {
+    *more = false;
+    /* acquire: pairs with the release in heap_choose */
+    unsigned count = atomic_load_explicit(&heap_count, memory_order_acquire);
+    for (unsigned i = 0; i < count; i++) {
+        lock_take(&heaps[i]->lock);
+        *more |= heaps[i]->depot_bytes > 0;
+        drain_unneeded(heaps[i]);
+        lock_free(&heaps[i]->lock);
+    }
+    return clean_slabs(false, more);
+}
+
+size_t heap_trim_all(void) {
     /* acquire: pairs with the release in heap_choose */
     unsigned count = atomic_load_explicit(&heap_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++) {
@@ -461,7 +587,11 @@ void heap_trim_all(void) {
         trim(heaps[i]);
         lock_free(&heaps[i]->lock);
     }
+    bool more = false;
+    return clean_slabs(true, &more);
 }
+
+/* -- figures ------------------------------------------------------------------------------------------------- */
 
 static void add_figures(struct heap *heap, struct heap_figures *figures, size_t *of_class) {
     figures->slabs += heap->slab_bytes;

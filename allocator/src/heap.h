@@ -41,22 +41,31 @@ void heap_return_spare(struct heap *heap, void **top);
  * `capacity`. Returns the top of the magazine to load; it is empty when memory is out. */
 void **heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsigned capacity);
 
-/* An empty magazine of that capacity in exchange for a full one. Never fails: the full one itself comes back emptied
+/* An empty magazine of that capacity in exchange for a full one, by any thread. Never fails: the full one itself comes back emptied
  * when there is no other. */
 void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity);
 
 /* Frees all blocks of the magazine into the bitmaps and keeps it as a spare one. */
 void heap_flush(struct heap *heap, unsigned class, void **top);
 
-/* One block from the slabs, for a thread without a cache; NULL when memory is out. */
-void *heap_take_one(struct heap *heap, unsigned class);
+/* One block from the slabs, past any cache; NULL when memory is out. *zero tells whether it is known to read as zero. */
+void *heap_take_one(struct heap *heap, unsigned class, bool *zero);
 
 /* Frees blocks of any heap into the bitmaps of their owners: one taking of the lock for each owner among them. The
  * array is used as scratch. */
 void heap_give(void **blocks, unsigned count);
 
-/* Drains all depots and gives every empty slab back to the arena. */
-void heap_trim_all(void);
+/* The keeper's look round: drains what depots did not need, then purges the pages of slabs from which nothing was taken
+ * since the last look and whose blocks are all free there. Returns the bytes given back; *more tells whether memory lies
+ * free that another look may return. */
+size_t heap_keep(bool *more);
+
+/* Goes up whenever the heap gives back what it did not need for a while: its threads do the same then. */
+uint32_t heap_season(struct heap *heap);
+
+/* Drains all depots, gives every empty slab back to the arena, and purges the pages of the others whose blocks are all
+ * free. Returns the bytes of those pages. */
+size_t heap_trim_all(void);
 
 /* Figures over all heaps, in bytes; `of_class` may be NULL or have CLASS_COUNT elements (blocks in use). */
 struct heap_figures {

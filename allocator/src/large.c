@@ -4,7 +4,13 @@
 
 #include "lock.h"
 #include "message.h"
+#include "options.h"
 #include "os.h"
+
+enum {
+    HUGE_PAGE = 2 * 1024 * 1024,
+    DENSE_LEAST = 4 * 1024 * 1024, /* smaller blocks are often buffers with room to spare */
+};
 
 struct mapping {
     uintptr_t start;
@@ -71,12 +77,16 @@ static void erase(struct mapping *row) {
 
 /* -- taking -------------------------------------------------------------------------------------------------- */
 
-static void *take_mapping(size_t bytes, size_t alignment, bool *zero) {
+static void *take_mapping(size_t bytes, size_t alignment, bool dense, bool *zero) {
     size_t page = os_page_bytes();
     size_t whole = bits_round_up(bytes, page);
-    void *block = os_map(whole, bits_max(alignment, page));
+    bool huge = dense && option_value(OPTION_HUGE_FROM_MIB) != HUGE_NEVER;
+    void *block = os_map(whole, bits_max(alignment, huge ? HUGE_PAGE : page));
     if (block == NULL) {
         return NULL;
+    }
+    if (huge) {
+        os_prefer_huge(block, whole);
     }
     lock_take(&table.lock);
     bool noted = make_room();
@@ -93,9 +103,10 @@ static void *take_mapping(size_t bytes, size_t alignment, bool *zero) {
 }
 
 /* `room` is the length of the span, at least `bytes`. */
-static void *take_span(size_t bytes, size_t room, size_t alignment, bool *zero) {
+static void *take_span(size_t bytes, size_t room, size_t alignment, bool dense, bool *zero) {
     uint32_t slices = (uint32_t)((room + SLICE_BYTES - 1) >> SLICE_BITS);
-    uint32_t slice = arena_take(slices, (uint32_t)(bits_max(alignment, SLICE_BYTES) >> SLICE_BITS), zero);
+    dense = dense && bytes >= DENSE_LEAST;
+    uint32_t slice = arena_take(slices, (uint32_t)(bits_max(alignment, SLICE_BYTES) >> SLICE_BITS), dense, zero);
     if (slice == 0) {
         return NULL;
     }
@@ -105,25 +116,25 @@ static void *take_span(size_t bytes, size_t room, size_t alignment, bool *zero) 
     return arena_address(slice);
 }
 
-void *large_take(size_t bytes, size_t alignment, bool *zero) {
+void *large_take(size_t bytes, size_t alignment, bool dense, bool *zero) {
     if (bytes <= LARGE_SPAN_MOST && alignment <= LARGE_SPAN_MOST) {
-        void *block = take_span(bytes, bytes, alignment, zero);
+        void *block = take_span(bytes, bytes, alignment, dense, zero);
         if (block != NULL) {
             return block;
         }
     }
-    return take_mapping(bytes, alignment, zero);
+    return take_mapping(bytes, alignment, dense, zero);
 }
 
 void *large_take_growing(size_t bytes, bool *zero) {
     enum { SHARE = 4 }; /* a quarter more, so that repeated growth moves the block a logarithmic number of times */
     if (bytes <= LARGE_SPAN_MOST) {
-        void *block = take_span(bytes, bytes + bytes / SHARE, SLICE_BYTES, zero);
+        void *block = take_span(bytes, bytes + bytes / SHARE, SLICE_BYTES, true, zero);
         if (block != NULL) {
             return block;
         }
     }
-    return large_take(bytes, SLICE_BYTES, zero);
+    return large_take(bytes, SLICE_BYTES, true, zero);
 }
 
 /* -- giving -------------------------------------------------------------------------------------------------- */

@@ -10,8 +10,8 @@
 enum { LARGE_SPAN_MOST = 128 * 1024 * 1024 };
 
 /* A block of at least `bytes` (which is at most PTRDIFF_MAX), aligned to `alignment` (a power of two). *zero tells
- * whether it is known to read as zero. NULL when memory is out. */
-void *large_take(size_t bytes, size_t alignment, bool *zero);
+ * whether it is known to read as zero; `dense`, whether all of it will be written. NULL when memory is out. */
+void *large_take(size_t bytes, size_t alignment, bool dense, bool *zero);
 
 /* The same with room to grow in place: address space, not memory. For blocks that have grown before. */
 void *large_take_growing(size_t bytes, bool *zero);

@@ -12,9 +12,13 @@ enum option {
     OPTION_RETAIN_PERCENT, /* ... and this share of what is in use on top */
     OPTION_RETAIN_MS,      /* kept at most about this long */
     OPTION_HEAPS,          /* heaps at most; 0: by the number of CPUs */
+    OPTION_HUGE_FROM_MIB,  /* memory in use from which on it is given huge pages; HUGE_NEVER: none at all */
+    OPTION_KEEPER,         /* 1: a thread of the library's own returns memory while the program idles */
     OPTION_IDENTIFY,       /* 1: one line on standard error at start that says the library is in force */
     OPTION_COUNT,
 };
+
+enum { HUGE_NEVER = 1 << 24 };
 
 extern uint32_t options[OPTION_COUNT] INTERNAL;
 

@@ -1,10 +1,14 @@
 #include "os.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,8 +30,30 @@ size_t os_page_bytes(void) {
     return bytes;
 }
 
-/* A system call that leaves errno alone: a successful malloc or free must not change it. Returns -errno on failure. */
+/* A system call, made without libc: errno stays as it is (a successful malloc or free must not change it), and a thread
+ * that libc does not know may make it too. Returns -errno on failure. */
 static long kernel(long number, long a, long b, long c, long d, long e) {
+#if defined(__x86_64__)
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = 0;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+#elif defined(__aarch64__)
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = 0;
+    __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+    return x0;
+#else
     int saved = errno;
     long result = syscall(number, a, b, c, d, e, 0L);
     if (result == -1) {
@@ -35,6 +61,7 @@ static long kernel(long number, long a, long b, long c, long d, long e) {
     }
     errno = saved;
     return result;
+#endif
 }
 
 /* Only mmap and mremap return addresses; the last page of the address space is never one. */
@@ -92,6 +119,10 @@ void *os_remap(void *at, size_t old_bytes, size_t new_bytes) {
 
 bool os_purge(void *at, size_t bytes) { return kernel(SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0) == 0; }
 
+void os_prefer_huge(void *at, size_t bytes) { (void)kernel(SYS_madvise, (long)at, (long)bytes, MADV_HUGEPAGE, 0, 0); }
+
+void os_avoid_huge(void *at, size_t bytes) { (void)kernel(SYS_madvise, (long)at, (long)bytes, MADV_NOHUGEPAGE, 0, 0); }
+
 unsigned os_cpus(void) {
     /* The raw call reports how many bytes of the mask it filled, and fails when the mask is shorter than the kernel's:
      * 8192 is the most that kernels are built for. */
@@ -110,8 +141,19 @@ uint64_t os_milliseconds(void) {
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+uint64_t os_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 void os_wait(const _Atomic uint32_t *word, uint32_t expected) {
     (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)expected, 0, 0);
+}
+
+void os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
+    struct timespec timeout = {.tv_sec = milliseconds / 1000, .tv_nsec = (long)(milliseconds % 1000) * 1000000};
+    (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)expected, (long)&timeout, 0);
 }
 
 void os_wake(const _Atomic uint32_t *word) { (void)kernel(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1, 0, 0); }
@@ -129,3 +171,106 @@ void os_write_error(const char *text, size_t length) {
         length -= (size_t)written;
     }
 }
+
+bool os_is_unfiltered(void) { return kernel(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) == 0; }
+
+void os_name_thread(const char *name) { (void)kernel(SYS_prctl, PR_SET_NAME, (long)name, 0, 0, 0); }
+
+void os_drop_capabilities(void) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    (void)kernel(SYS_capset, (long)&header, (long)none, 0, 0, 0);
+}
+
+bool os_barrier(void) {
+    if (kernel(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0) == 0) {
+        return true;
+    }
+    /* The first time: a process has to say that it will ask for this. */
+    return kernel(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0) == 0 &&
+           kernel(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0) == 0;
+}
+
+/* -- a thread of the kernel's alone -------------------------------------------------------------------------- */
+
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+
+/* memory:  | stack, grows down ... | below the thread pointer | thread pointer: block |
+ * Compiled code finds thread-local variables on both sides of the thread pointer, and the stack protector's word. */
+enum { THREAD_BLOCK = 4096, BELOW_THREAD_POINTER = 16 * 1024, SIGNAL_SET_BYTES = 8 };
+
+static long start(void *stack, void *thread_pointer, _Atomic uint32_t *word, void (*run)(void)) {
+    long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
+                 CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+#if defined(__x86_64__)
+    void **top = stack; /* the new thread finds what to run on its stack */
+    *--top = NULL;
+    *--top = (void *)(uintptr_t)run;
+    register long r10 __asm__("r10") = (long)word;
+    register long r8 __asm__("r8") = (long)thread_pointer;
+    long result;
+    __asm__ volatile("syscall\n\t"
+                     "test %%rax, %%rax\n\t"
+                     "jnz 1f\n\t"
+                     "xor %%ebp, %%ebp\n\t" /* the outermost frame */
+                     "pop %%rax\n\t"
+                     "pop %%rcx\n\t"
+                     "call *%%rax\n\t"
+                     "xor %%edi, %%edi\n\t"
+                     "mov %[exit], %%eax\n\t"
+                     "syscall\n\t"
+                     "hlt\n"
+                     "1:"
+                     : "=a"(result)
+                     : "0"((long)SYS_clone), "D"(flags), "S"(top), "d"(word), "r"(r10), "r"(r8), [exit] "i"(SYS_exit)
+                     : "rcx", "r11", "memory");
+    return result;
+#else
+    register long x8 __asm__("x8") = SYS_clone;
+    register long x0 __asm__("x0") = flags;
+    register long x1 __asm__("x1") = (long)stack;
+    register long x2 __asm__("x2") = (long)word;
+    register long x3 __asm__("x3") = (long)thread_pointer;
+    register long x4 __asm__("x4") = (long)word;
+    register long x5 __asm__("x5") = (long)(uintptr_t)run; /* kept by the new thread: its registers are the caller's */
+    __asm__ volatile("svc #0\n\t"
+                     "cbnz x0, 1f\n\t"
+                     "mov x29, #0\n\t"
+                     "mov x30, #0\n\t"
+                     "blr x5\n\t"
+                     "mov x0, #0\n\t"
+                     "mov x8, %[exit]\n\t"
+                     "svc #0\n\t"
+                     "brk #1\n"
+                     "1:"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5), [exit] "i"(SYS_exit)
+                     : "x30", "memory");
+    return x0;
+#endif
+}
+
+bool os_start_thread(void (*run)(void), void *memory, _Atomic uint32_t *word) {
+    char *block = (char *)memory + OS_THREAD_BYTES - THREAD_BLOCK;
+    *(void **)(void *)block = block; /* where the ABI wants the thread pointer's own value on x86-64 */
+    uint64_t all = ~UINT64_C(0);
+    uint64_t before;
+    /* A new thread has its maker's mask: with everything masked, no signal can choose it. */
+    if (kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, SIGNAL_SET_BYTES, 0) != 0) {
+        return false;
+    }
+    long started = start(block - BELOW_THREAD_POINTER, block, word, run);
+    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, SIGNAL_SET_BYTES, 0);
+    return started > 0;
+}
+
+#else
+
+bool os_start_thread(void (*run)(void), void *memory, _Atomic uint32_t *word) {
+    (void)run;
+    (void)memory;
+    (void)word;
+    return false;
+}
+
+#endif

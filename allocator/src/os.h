@@ -27,17 +27,52 @@ void *os_remap(void *at, size_t old_bytes, size_t new_bytes);
  * (locked memory): their content is then unchanged. */
 bool os_purge(void *at, size_t bytes);
 
+/* Asks for huge pages there, where the kernel gives them on request; a wish, no more. */
+void os_prefer_huge(void *at, size_t bytes);
+
+/* Takes the wish back. */
+void os_avoid_huge(void *at, size_t bytes);
+
 /* CPUs this process may run on, at least 1. */
 unsigned os_cpus(void);
 
 /* Milliseconds of a monotonic clock of a few milliseconds' grain; read in user space. */
 uint64_t os_milliseconds(void);
 
+/* Nanoseconds of a monotonic clock; read in user space, a few tens of nanoseconds a time. */
+uint64_t os_nanoseconds(void);
+
 /* Sleeps while *word == expected; may return early for no reason. */
 void os_wait(const _Atomic uint32_t *word, uint32_t expected);
 
+/* The same for at most that long. */
+void os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
+
 /* Wakes one sleeper on `word`. */
 void os_wake(const _Atomic uint32_t *word);
+
+/* True while no seccomp filter watches this process's system calls. */
+bool os_is_unfiltered(void);
+
+/* Starts a thread that runs `run` and ends. It is the kernel's alone: libc does not know it, so that a program with one
+ * thread stays one to libc, and starting it takes no lock of libc's. It has a thread block of its own, all zero, and
+ * no signal ever reaches it; it may call nothing of libc's that looks at the thread block or could fail (errno).
+ * `word` holds its number while it lives and is zeroed, with a wake, by the kernel when it is gone, however it went.
+ * `memory` is OS_THREAD_BYTES of mapped memory, aligned to a page, that must stay until then. False when the kernel
+ * refuses, and where this architecture is not known. */
+bool os_start_thread(void (*run)(void), void *memory, _Atomic uint32_t *word);
+enum { OS_THREAD_BYTES = 64 * 1024 };
+
+/* What the calling thread is called in listings; at most 15 characters. */
+void os_name_thread(const char *name);
+
+/* Gives up every capability of the calling thread. A thread that libc does not know keeps its user when the program changes
+ * its own; so that it keeps no power by that, it never has any. */
+void os_drop_capabilities(void);
+
+/* Makes every other running thread of the process see what the caller wrote, and the caller what they had written. False
+ * when the kernel cannot. */
+bool os_barrier(void);
 
 /* Writes to standard error, as much as it takes. */
 void os_write_error(const char *text, size_t length);

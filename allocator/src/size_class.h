@@ -12,6 +12,7 @@ enum {
     CLASS_COUNT = 52,
     CLASS_STEP_BITS = 4, /* blocks are multiples of 16 bytes, the ABI's alignment of malloc */
     CLASS_LARGEST = 256 * 1024,
+    CLASS_FRESH = 4096, /* slabs of blocks of this many bytes and more know which blocks were never taken */
     SLICE_BITS = 16,
     SLICE_BYTES = 1 << SLICE_BITS,
 };
@@ -24,10 +25,12 @@ static const uint32_t class_bytes[CLASS_COUNT] = {
     32768, 40960, 49152, 57344, 65536, 81920, 98304, 114688, 131072, 163840, 196608, 229376, 262144,
 };
 
-/* Slices in a slab of each class: the fewest that hold at least four blocks and waste at most 1/16. */
+/* Slices in a slab of each class: the fewest that hold at least 32 blocks of up to 8 KiB, 16 of up to 16 KiB, 8 of up to
+ * 64 KiB, 4 of more, and waste at most 1/16. Fewer blocks a slab were measured: taking and giving back slabs then costs
+ * as much as the blocks themselves. */
 static const uint8_t class_slices[CLASS_COUNT] = {
-    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,  1,  1,  1,
-    1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 2, 2, 4, 2, 4, 3, 7, 4, 5, 6, 7, 8, 10, 12, 14, 16,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,  1,  2,  2,
+    2, 2, 3, 3, 4, 4, 3, 3, 4, 4, 3, 3, 4, 4, 5, 6, 7, 8, 5, 6, 7, 8, 10, 12, 14, 16,
 };
 
 /* The class whose blocks are the smallest that hold `size` bytes; `size` is 1 to CLASS_LARGEST. */
@@ -45,11 +48,17 @@ static inline uint32_t class_blocks(unsigned class) {
     return (uint32_t)class_slices[class] * SLICE_BYTES / class_bytes[class];
 }
 
-/* ceil(2^32 / block size). For an offset that is a multiple of the block size, (offset * this) >> 32 is the block's
+/* ceil(2^32 / block size) of each class. For an offset that is a multiple of the block size, (offset * this) >> 32 is the block's
  * number: the error is below number * size / 2^32 < 1, since number <= 4096 and size <= 2^18. For any other offset
  * the product names some number whose block does not start there, which is how interior pointers are told. */
-static inline uint64_t class_reciprocal(unsigned class) {
-    return ((UINT64_C(1) << 32) + class_bytes[class] - 1) / class_bytes[class];
-}
+#define R(bytes) (uint32_t)(((UINT64_C(1) << 32) + (bytes) - 1) / (bytes))
+static const uint32_t class_reciprocals[CLASS_COUNT] = {
+    R(16),    R(32),    R(48),     R(64),     R(80),     R(96),     R(112),    R(128),    R(160),   R(192),   R(224),
+    R(256),   R(320),   R(384),    R(448),    R(512),    R(640),    R(768),    R(896),    R(1024),  R(1280),  R(1536),
+    R(1792),  R(2048),  R(2560),   R(3072),   R(3584),   R(4096),   R(5120),   R(6144),   R(7168),  R(8192),  R(10240),
+    R(12288), R(14336), R(16384),  R(20480),  R(24576),  R(28672),  R(32768),  R(40960),  R(49152), R(57344), R(65536),
+    R(81920), R(98304), R(114688), R(131072), R(163840), R(196608), R(229376), R(262144),
+};
+#undef R
 
 #endif

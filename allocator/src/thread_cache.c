@@ -5,11 +5,13 @@
 
 #include "large.h"
 #include "lock.h"
+#include "os.h"
 
 enum {
     CAPACITY_FIRST = 16,
     CAPACITY_BYTES = 32 * 1024,
-    CAPACITY_LEAST = 2,
+    CAPACITY_THREADS = 16, /* with more threads than this, each has a share of what so many would have */
+    DELIVER_EXCHANGES = 256, /* exchanges of empty magazines between two deliveries of everything */
     /* The key's destructor asks to be called again until the third of the four passes over all keys, so that other
      * destructors still find a cache. */
     LAST_PASS = 3,
@@ -38,6 +40,7 @@ static struct {
     struct lock lock;
     struct thread_cache *alive;
     struct thread_cache *unused;
+    _Atomic unsigned count; /* of those alive; changed under the lock, read without: any recent value will do */
     pthread_key_t key;
     bool has_key;
     _Atomic bool started; /* release when set, acquire when read: the arena is open to whoever sees it */
@@ -54,6 +57,7 @@ bool thread_cache_start(void) {
     bool started = atomic_load_explicit(&registry.started, memory_order_relaxed);
     if (!started) {
         started = heap_start();
+        keeper_open();
         /* Without a key (a program may have used them all up) caches outlive their threads: a leak, no more. */
         registry.has_key = started && pthread_key_create(&registry.key, end_thread) == 0;
         atomic_store_explicit(&registry.started, started, memory_order_release);
@@ -71,6 +75,7 @@ static void link_cache(struct thread_cache *cache) {
         cache->next->prev = cache;
     }
     registry.alive = cache;
+    atomic_fetch_add_explicit(&registry.count, 1, memory_order_relaxed);
 }
 
 static void unlink_cache(struct thread_cache *cache) {
@@ -84,6 +89,7 @@ static void unlink_cache(struct thread_cache *cache) {
     }
     cache->next = registry.unused;
     registry.unused = cache;
+    atomic_fetch_sub_explicit(&registry.count, 1, memory_order_relaxed);
 }
 
 static struct thread_cache *new_cache(void) {
@@ -135,38 +141,100 @@ static bool has_cache(void) {
     return thread_view.state == THREAD_UNBORN && be_born();
 }
 
-/* The cache is marked busy around every exchange; the fences keep the compiler from moving the exchange out. */
-static void enter(struct thread_cache *cache) {
-    cache->busy++;
-    atomic_signal_fence(memory_order_seq_cst);
+static void set_busy(struct thread_cache *cache, uint32_t busy) {
+    atomic_store_explicit(&cache->busy, busy, memory_order_relaxed);
 }
 
+/* Waits until the keeper has let go of the cache. */
+static OUT_OF_LINE void wait_for_keeper(struct thread_cache *cache) {
+    do {
+        set_busy(cache, 0);
+        os_wait_for(&cache->borrowed, 1, 10);
+        set_busy(cache, 1);
+        atomic_thread_fence(memory_order_seq_cst);
+    } while (atomic_load_explicit(&cache->borrowed, memory_order_acquire) != 0);
+}
+
+/* The cache is marked busy around every exchange. For a fork, the fences keep the compiler from moving the exchange out.
+ * The keeper may borrow a cache that is not busy: it says so, makes every thread see that (os_barrier, which is why a
+ * fence of the compiler's is enough here), and only then reads `busy`. Either it sees the thread busy and gives up, or the
+ * thread sees the cache borrowed and waits. acquire: pairs with the keeper's release when it is done. */
+static void enter(struct thread_cache *cache) {
+    uint32_t busy = atomic_load_explicit(&cache->busy, memory_order_relaxed);
+    set_busy(cache, busy + 1);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (busy == 0) {
+        uint32_t visits = atomic_load_explicit(&cache->visits, memory_order_relaxed);
+        atomic_store_explicit(&cache->visits, visits + 1, memory_order_relaxed);
+        if (unlikely(atomic_load_explicit(&cache->borrowed, memory_order_acquire) != 0)) {
+            wait_for_keeper(cache);
+        }
+    }
+}
+
+/* release: who borrows the cache next sees what was exchanged. */
 static void leave(struct thread_cache *cache) {
     atomic_signal_fence(memory_order_seq_cst);
-    cache->busy--;
+    uint32_t busy = atomic_load_explicit(&cache->busy, memory_order_relaxed);
+    atomic_store_explicit(&cache->busy, busy - 1, memory_order_release);
 }
 
-static void deliver(struct thread_cache *cache) {
-    unsigned count = cache->remote_count;
-    cache->remote_count = 0;
-    cache->remote_bytes = 0;
-    heap_give(cache->remote, count);
+static unsigned class_of_tag(uint32_t tag) { return tag & ((1u << TAG_HEAP_SHIFT) - 1); }
+
+static struct heap *heap_of_tag(uint32_t tag) { return heap_numbered((tag >> TAG_HEAP_SHIFT) - 1); }
+
+/* The top of the remote magazine, which becomes a full one of as many blocks as it holds, and holds none any more. */
+static void **seal(struct thread_cache *cache, struct remote *remote) {
+    cache->remote_bytes -= (size_t)remote->count * class_bytes[class_of_tag(remote->tag)];
+    remote->magazine->bottom = (uint32_t)(MAGAZINE_WORDS - 1 - remote->count);
+    remote->magazine->word[remote->magazine->bottom] = NULL;
+    remote->count = 0;
+    return magazine_full_top(remote->magazine);
+}
+
+/* Gives the blocks of a remote magazine to the heap they belong to, for an empty one. */
+static void deliver(struct thread_cache *cache, struct remote *remote) {
+    void **full = seal(cache, remote);
+    void **empty = heap_exchange_full(heap_of_tag(remote->tag), class_of_tag(remote->tag), full, remote->capacity);
+    remote->magazine = magazine_of(empty);
+}
+
+/* The same for all, into the bitmaps; no magazine is kept. */
+static void deliver_all(struct thread_cache *cache) {
+    for (unsigned slot = 0; slot < REMOTE_SLOTS; slot++) {
+        struct remote *remote = &cache->remote[slot];
+        if (remote->magazine != NULL) {
+            void **full = seal(cache, remote);
+            heap_flush(heap_of_tag(remote->tag), class_of_tag(remote->tag), full);
+            remote->magazine = NULL;
+        }
+    }
+}
+
+static void flush_previous(struct thread_cache *cache, unsigned class) {
+    struct cache_class *magazines = &cache->classes[class];
+    if (magazines->previous != NULL) {
+        heap_flush(cache->heap, class, magazines->previous);
+        magazines->previous = NULL;
+    }
+}
+
+/* Only by the thread itself. */
+static void flush_class(struct thread_cache *cache, unsigned class) {
+    struct cache_class *magazines = &cache->classes[class];
+    if (magazines->top != VOID_TOP) {
+        heap_flush(cache->heap, class, magazines->top);
+        magazines->top = VOID_TOP;
+    }
+    flush_previous(cache, class);
 }
 
 static void flush_cache(struct thread_cache *cache) {
     enter(cache);
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
-        struct cache_class *magazines = &cache->classes[class];
-        if (magazines->top != VOID_TOP) {
-            heap_flush(cache->heap, class, magazines->top);
-            magazines->top = VOID_TOP;
-        }
-        if (magazines->previous != NULL) {
-            heap_flush(cache->heap, class, magazines->previous);
-            magazines->previous = NULL;
-        }
+        flush_class(cache, class);
     }
-    deliver(cache);
+    deliver_all(cache);
     leave(cache);
 }
 
@@ -207,9 +275,36 @@ static void end_thread(void *pass) {
 
 /* -- the slow paths ------------------------------------------------------------------------------------------ */
 
+/* Blocks in a magazine at most. What all threads together may cache is bounded however many there are: but for one block
+ * in each magazine, at 32 MiB. */
 static unsigned capacity_most(unsigned class) {
-    size_t blocks = CAPACITY_BYTES / class_bytes[class];
-    return (unsigned)bits_min(bits_max(blocks, CAPACITY_LEAST), MAGAZINE_MOST);
+    unsigned threads = atomic_load_explicit(&registry.count, memory_order_relaxed);
+    size_t bytes = threads <= CAPACITY_THREADS ? CAPACITY_BYTES : CAPACITY_BYTES * CAPACITY_THREADS / threads;
+    return (unsigned)bits_min(bits_max(bytes / class_bytes[class], 1), MAGAZINE_MOST);
+}
+
+/* Frees the blocks of classes that the thread has not used since the last season: a few hundred blocks of a class that is
+ * no longer in use can keep as many slabs from being used for another. A class that was used and has its magazines just
+ * as they were looks idle too; it is filled again. */
+static void empty_idle_classes(struct thread_cache *cache) {
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        struct cache_class *magazines = &cache->classes[class];
+        uint32_t top = (uint32_t)(uintptr_t)magazines->top;
+        if (magazines->top != VOID_TOP && magazines->last_top == top && magazines->last_visits == magazines->visits) {
+            flush_class(cache, class);
+        }
+        magazines->last_top = (uint32_t)(uintptr_t)magazines->top;
+        magazines->last_visits = magazines->visits;
+    }
+}
+
+/* Follows the heap into a new season. */
+static inline void follow_season(struct thread_cache *cache) {
+    uint32_t season = heap_season(cache->heap);
+    if (unlikely(season != cache->season)) {
+        cache->season = season;
+        empty_idle_classes(cache);
+    }
 }
 
 /* A class in use earns larger magazines: twice as large at each visit to the heap, up to the most. */
@@ -238,13 +333,19 @@ static void swap(struct cache_class *magazines) {
 
 static void *take_from(struct thread_cache *cache, unsigned class) {
     struct cache_class *magazines = &cache->classes[class];
+    magazines->visits++;
+    follow_season(cache);
     if (magazines->top == VOID_TOP && !load_first(cache, class)) {
-        return heap_take_one(cache->heap, class);
+        bool zero;
+        return heap_take_one(cache->heap, class, &zero);
     }
     if (magazine_is_empty(magazines->top)) {
         if (magazines->previous != NULL && !magazine_is_empty(magazines->previous)) {
             swap(magazines);
         } else {
+            if (++cache->exchanges % DELIVER_EXCHANGES == 0) {
+                deliver_all(cache); /* what others wait for does not grow old here */
+            }
             unsigned capacity = grown_capacity(magazines, class);
             magazines->top = heap_exchange_empty(cache->heap, class, magazines->top, capacity);
         }
@@ -258,11 +359,29 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
 
 OUT_OF_LINE void *thread_cache_take(unsigned class) {
     if (unlikely(!has_cache())) {
-        return thread_cache_start() ? heap_take_one(heap_numbered(0), class) : NULL;
+        bool zero;
+        return thread_cache_start() ? heap_take_one(heap_numbered(0), class, &zero) : NULL;
     }
     struct thread_cache *cache = thread_view.cache;
     enter(cache);
     void *block = take_from(cache, class);
+    leave(cache);
+    thread_cache_serve_wishes();
+    return block;
+}
+
+void *thread_cache_take_zero(unsigned class, bool *zero) {
+    *zero = false;
+    if (!has_cache()) {
+        return thread_cache_take(class);
+    }
+    struct thread_cache *cache = thread_view.cache;
+    const struct cache_class *magazines = &cache->classes[class];
+    enter(cache);
+    bool cached =
+        !magazine_is_empty(magazines->top) || (magazines->previous != NULL && !magazine_is_empty(magazines->previous));
+    /* A cached block is warm, and cheaper than the lock. */
+    void *block = cached ? take_from(cache, class) : heap_take_one(cache->heap, class, zero);
     leave(cache);
     return block;
 }
@@ -270,6 +389,7 @@ OUT_OF_LINE void *thread_cache_take(unsigned class) {
 /* Makes room in the loaded magazine. False when that took memory that is out. */
 static bool make_room(struct thread_cache *cache, unsigned class) {
     struct cache_class *magazines = &cache->classes[class];
+    magazines->visits++;
     if (magazines->top == VOID_TOP) {
         return load_first(cache, class);
     }
@@ -299,11 +419,34 @@ static void give_own(struct thread_cache *cache, void *block, unsigned class) {
     *++cache->classes[class].top = block;
 }
 
-static void give_remote(struct thread_cache *cache, void *block, unsigned class) {
-    cache->remote[cache->remote_count++] = block;
-    cache->remote_bytes += class_bytes[class];
-    if (cache->remote_count == REMOTE_BLOCKS || cache->remote_bytes >= REMOTE_BYTES) {
-        deliver(cache);
+/* Makes the slot one for blocks of slabs with that tag. False when that took memory that is out. */
+static bool turn_to(struct thread_cache *cache, struct remote *remote, uint32_t tag) {
+    if (remote->magazine != NULL && remote->count > 0) {
+        deliver(cache, remote);
+    }
+    if (remote->magazine == NULL) {
+        void **empty = heap_spare(heap_of_tag(tag), MAGAZINE_MOST);
+        if (empty == NULL) {
+            return false;
+        }
+        remote->magazine = magazine_of(empty);
+    }
+    remote->tag = tag;
+    remote->capacity = (uint16_t)capacity_most(class_of_tag(tag));
+    return true;
+}
+
+static void give_remote(struct thread_cache *cache, void *block, uint32_t tag) {
+    enum { SPREAD = 23 }; /* odd, so that the classes of different heaps fall into different slots */
+    struct remote *remote = &cache->remote[(class_of_tag(tag) + SPREAD * (tag >> TAG_HEAP_SHIFT)) % REMOTE_SLOTS];
+    if (unlikely(remote->tag != tag || remote->magazine == NULL) && !turn_to(cache, remote, tag)) {
+        heap_give(&block, 1);
+        return;
+    }
+    remote->magazine->word[MAGAZINE_WORDS - 1 - remote->count++] = block;
+    cache->remote_bytes += class_bytes[class_of_tag(tag)];
+    if (remote->count == remote->capacity || cache->remote_bytes >= REMOTE_BYTES) {
+        deliver(cache, remote);
     }
 }
 
@@ -317,9 +460,68 @@ __attribute__((noinline)) void thread_cache_give(void *block, uint32_t tag) {
     if (tag - thread_view.tag < CLASS_COUNT) {
         give_own(cache, block, tag - thread_view.tag);
     } else {
-        give_remote(cache, block, tag & ((1u << TAG_HEAP_SHIFT) - 1));
+        give_remote(cache, block, tag);
     }
     leave(cache);
+    thread_cache_serve_wishes();
+}
+
+/* -- keeping ------------------------------------------------------------------------------------------------- */
+
+/* Says that the cache is borrowed, if its thread has done nothing since the keeper's last look but something since it was
+ * last emptied. */
+static bool borrow(struct thread_cache *cache) {
+    uint32_t visits = atomic_load_explicit(&cache->visits, memory_order_relaxed);
+    bool quiet = visits == cache->seen && visits != cache->relieved;
+    cache->seen = visits;
+    if (quiet) {
+        atomic_store_explicit(&cache->borrowed, 1, memory_order_seq_cst);
+    }
+    return quiet;
+}
+
+static void give_back(struct thread_cache *cache) {
+    atomic_store_explicit(&cache->borrowed, 0, memory_order_release);
+    os_wake(&cache->borrowed);
+}
+
+/* What a thread that has gone quiet keeps from others: its batch for other heaps, and the magazines that it does not have
+ * loaded. The loaded ones its fast paths may touch at any time. */
+static void relieve(struct thread_cache *cache) {
+    deliver_all(cache);
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        flush_previous(cache, class);
+    }
+    cache->relieved = cache->seen;
+}
+
+/* One barrier serves all caches: see enter. */
+static void relieve_quiet_caches(void) {
+    bool any = false;
+    lock_take(&registry.lock); /* no cache comes or goes meanwhile */
+    for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
+        any |= borrow(cache);
+    }
+    bool ordered = any && os_barrier();
+    for (struct thread_cache *cache = registry.alive; any && cache != NULL; cache = cache->next) {
+        if (atomic_load_explicit(&cache->borrowed, memory_order_relaxed) != 0) {
+            /* acquire: pairs with the release in leave */
+            if (ordered && atomic_load_explicit(&cache->busy, memory_order_acquire) == 0) {
+                relieve(cache);
+            }
+            give_back(cache);
+        }
+    }
+    lock_free(&registry.lock);
+}
+
+size_t thread_cache_keep(bool *more) {
+    relieve_quiet_caches();
+    bool slabs, spans;
+    size_t bytes = heap_keep(&slabs);
+    bytes += arena_keep(&spans);
+    *more = slabs || spans;
+    return bytes;
 }
 
 /* -- fork ---------------------------------------------------------------------------------------------------- */
@@ -349,7 +551,7 @@ static void adopt_caches(void) {
         if (cache == thread_view.cache) {
             continue;
         }
-        bool whole = cache->busy == 0;
+        bool whole = atomic_load_explicit(&cache->busy, memory_order_relaxed) == 0;
         if (cache->heap != NULL) {
             if (whole) {
                 flush_cache(cache);
@@ -365,6 +567,7 @@ static void adopt_caches(void) {
 
 static void after_fork_in_child(void) {
     lock_hold_all(false);
+    keeper_after_fork();
     large_after_fork(true);
     heap_after_fork(true);
     lock_reset(&registry.lock);

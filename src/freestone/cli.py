@@ -19,15 +19,21 @@ from freestone.commands.status import ExitStatus, Stop
 
 VERBS = {
     "compare": "Run a program under every allocator and say which is best for what.",
+    "bench": "Run a suite of workloads under every allocator and show the scoreboard.",
+    "score": "Show the scoreboard of a results folder.",
     "run": "Run a program under libfreestone.",
     "allocators": "Show which allocators are here, whether they work, and how to get the others.",
+    "peers": "Build current versions of other allocators, to compare with them.",
     "report": "Write results as one HTML file.",
 }
 
 USAGE = {
     "compare": "Usage: freestone compare [OPTIONS] -- CMD [ARGUMENTS]",
+    "bench": "Usage: freestone bench [OPTIONS] SUITE...",
+    "score": "Usage: freestone score [OPTIONS] RESULTS",
     "run": "Usage: freestone run -- CMD [ARGUMENTS]",
     "allocators": "Usage: freestone allocators [OPTIONS] [NAMES]",
+    "peers": "Usage: freestone peers [add|list|remove] [OPTIONS] [NAMES]",
     "report": "Usage: freestone report [OPTIONS] RESULTS...",
 }
 
@@ -37,6 +43,7 @@ Examples:
     freestone compare -- python3 program.py
     freestone run -- redis-server
     freestone allocators
+    freestone bench field
 
 'freestone VERB --help' has more of each. Documentation: docs/reference/cli.md"""
 

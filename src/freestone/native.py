@@ -26,6 +26,12 @@ def path(name: str) -> Path:
     raise NativePartMissing(f"native part '{name}' is not installed; run 'make build' or reinstall freestone")
 
 
+def folder(name: str) -> Path:
+    """Absolute path of a folder of installed native parts; one that does not exist where nothing was installed."""
+    candidates = [base / name for base in _folders()]
+    return next((candidate for candidate in candidates if candidate.is_dir()), candidates[0]).absolute()
+
+
 def _folders() -> list[Path]:
     root = files("freestone") / "_native"
     paths = getattr(root, "_paths", None)  # an editable install spreads a package over several folders

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from freestone import allocators
-from freestone.allocators import catalogue, search, versions
+from freestone.allocators import catalogue, peers, search, versions
 from freestone.allocators.search import LibrarySearch
 from freestone.records.schema import Allocator
 
@@ -29,7 +29,7 @@ def entry(**fields: object) -> dict[str, catalogue.Entry]:
 
 def test_everything_in_the_catalogue_is_listed_present_or_not() -> None:
     found = {a.name: a for a in allocators.discover()}
-    assert list(found) == list(catalogue.load())
+    assert list(found) == [*catalogue.load(), *peers.load()]
     for allocator in found.values():
         if allocator.available:
             assert allocator.file

@@ -76,6 +76,7 @@ def make_record() -> MakeRecord:
         said: str = "same",
         experiment: str = "one",
         metrics: Metrics | None = None,
+        figures: dict[str, float] | None = None,
     ) -> TrialRecord:
         cost = metrics or Metrics(
             wall_s=wall_s, user_s=wall_s, sys_s=0.0, peak_rss_kib=peak_rss_kib, minor_faults=minor_faults
@@ -92,6 +93,7 @@ def make_record() -> MakeRecord:
             reason=reason if reason or status == "ok" else f"it {status}",
             metrics=cost,
             output=Output(stdout_sha256=said),
+            figures=figures,
             proof=Proof(valid=status != "invalid"),
         )
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.records.schema import Metrics, Ratio
+from freestone.records.schema import OWN_TIME, Cell, Metrics, Proof, Ratio, TrialRecord
 from freestone.reports import quantities
 from freestone.reports.quantities import QUANTITIES, Scale, quantity_of
 
@@ -18,7 +18,7 @@ def ratio(value: float, *, different: bool = True, width: float = 0.02) -> Ratio
 
 
 def test_every_quantity_is_a_field_of_the_schema() -> None:
-    assert {quantity.key for quantity in QUANTITIES} <= set(Metrics.model_fields)
+    assert {quantity.key for quantity in QUANTITIES} <= {*Metrics.model_fields, OWN_TIME}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,41 @@ def test_a_counter_is_a_quantity_too() -> None:
     assert quantity_of("page-faults").title == "Page-fault traps"
     assert quantity_of("cycles:u").title == "Cycles, user mode"
     assert quantity_of("dTLB-misses").title == "dTLB-misses"
-    metrics = Metrics(wall_s=1, user_s=1, sys_s=0, counters={"instructions": 5})
-    assert quantities.value_of(metrics, "instructions") == 5
-    assert quantities.value_of(metrics, "peak_rss_kib") is None
-    assert quantities.value_of(metrics, "unheard_of") is None
+    record = trial(counters={"instructions": 5})
+    assert quantities.value_of(record, "instructions") == 5
+    assert quantities.value_of(record, "peak_rss_kib") is None
+    assert quantities.value_of(record, "unheard_of") is None
+
+
+def test_a_figure_of_the_programs_own_is_a_quantity_too() -> None:
+    record = trial(figures={"seconds": 0.25, "rss_kib_idle": 2048.0})
+    assert quantities.value_of(record, "figure:seconds") == 0.25
+    assert quantities.value_of(record, "figure:unheard_of") is None
+    assert quantities.value_of(trial(), "figure:seconds") is None
+    assert quantity_of("figure:seconds").less == "faster"
+    idle = quantity_of("figure:rss_kib_idle")
+    assert (idle.title, idle.kind) == ("Rss kib idle", "memory")
+    assert quantity_of("figure:later_faults").kind == "count"
+
+
+def test_the_time_of_a_workload_is_what_the_program_says_where_it_says_it() -> None:
+    def cell(median: dict[str, float]) -> Cell:
+        return Cell(workload="w", configuration="c", status="ok", trials_ok=1, trials_total=1, median=median)
+
+    assert quantities.time_of([cell({"wall_s": 2})]) == "wall_s"
+    assert quantities.time_of([cell({}), cell({"wall_s": 2, "figure:seconds": 1})]) == "figure:seconds"
+
+
+def trial(figures: dict[str, float] | None = None, counters: dict[str, int] | None = None) -> TrialRecord:
+    return TrialRecord(
+        experiment="e",
+        workload="w",
+        configuration="c",
+        round=0,
+        position=0,
+        started_at="2026-11-20T13:00:00+00:00",
+        status="ok",
+        metrics=Metrics(wall_s=1, user_s=1, sys_s=0, counters=counters or {}),
+        figures=figures,
+        proof=Proof(valid=True),
+    )

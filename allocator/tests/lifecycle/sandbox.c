@@ -1,10 +1,14 @@
 /* After start the heap needs no system calls but mmap, munmap, mremap, madvise, mprotect, prctl and futex: a program
- * may lock itself into a sandbox that has only these (and those by which it speaks and ends). */
+ * may lock itself into a sandbox that has only these (and those by which it speaks and ends), before or while the library
+ * has a thread of its own to return memory.
+ *
+ *   sandbox [late]   late: while it has */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 
 #include "../faults/gate.h"
+#include "../idle/tasks.h"
 #include "entry.h"
 #include "expect.h"
 #include "pattern.h"
@@ -13,8 +17,8 @@
 enum { THREADS = 3, TABLE = 400, STEPS = 60000 };
 
 static const long allowed[] = {
-    SYS_mmap,  SYS_munmap, SYS_mremap, SYS_madvise,    SYS_mprotect,     SYS_prctl,
-    SYS_futex, SYS_write,  SYS_exit,   SYS_exit_group, SYS_rt_sigreturn,
+    SYS_mmap,  SYS_munmap, SYS_mremap,     SYS_madvise,      SYS_mprotect,  SYS_prctl,           SYS_futex,
+    SYS_write, SYS_exit,   SYS_exit_group, SYS_rt_sigreturn, SYS_nanosleep, SYS_clock_nanosleep,
 };
 
 static pthread_barrier_t together;
@@ -52,6 +56,33 @@ static void work(uint64_t random) {
     }
 }
 
+/* Frees so much that a thread is wished for which returns it. */
+static void wish_for_keeper(void) {
+    static void *block[16000];
+    for (size_t i = 0; i < 16000; i++) {
+        block[i] = malloc(1000);
+        EXPECT(block[i] != NULL, "malloc failed");
+        memset(block[i], 1, 1000);
+    }
+    for (size_t i = 0; i < 16000; i++) {
+        if (i % 100 != 0) {
+            free(block[i]);
+        }
+    }
+    free(malloc(8 << 20));
+}
+
+static int enter_late(void) {
+    wish_for_keeper();
+    EXPECT(tasks_await_keeper(true, 2000), "there is no keeper");
+    gate_close(allowed, sizeof allowed / sizeof *allowed, true, refuse);
+    tasks_sleep(4000); /* whatever it does now, it does in the sandbox */
+    wish_for_keeper();
+    work(3);
+    tasks_sleep(1000);
+    _exit(0);
+}
+
 static void *in_thread(void *argument) {
     pthread_barrier_wait(&together);
     pthread_barrier_wait(&together);
@@ -61,8 +92,11 @@ static void *in_thread(void *argument) {
     return NULL;
 }
 
-int main(void) {
+int main(int count, char **arguments) {
     require_serving();
+    if (count == 2 && strcmp(arguments[1], "late") == 0) {
+        return enter_late();
+    }
     free(malloc(1));
     pthread_barrier_init(&together, NULL, THREADS + 1);
     for (uintptr_t t = 0; t < THREADS; t++) {
@@ -73,6 +107,9 @@ int main(void) {
     gate_close(allowed, sizeof allowed / sizeof *allowed, true, refuse);
     pthread_barrier_wait(&together);
     work(1);
+    wish_for_keeper(); /* none comes: it would take a call that the sandbox does not know */
+    tasks_sleep(700);
+    wish_for_keeper();
     pthread_barrier_wait(&together);
     _exit(0);
 }

@@ -16,7 +16,8 @@ static inline uint32_t street_start(void) {
 }
 
 static inline bool street_is_free(uint32_t slice) {
-    return arena_span(slice)->state == SPAN_DIRTY || arena_span(slice)->state == SPAN_CLEAN;
+    enum span_state state = (enum span_state)arena_span(slice)->state;
+    return state == SPAN_DIRTY || state == SPAN_CLEAN || state == SPAN_HUGE;
 }
 
 static inline uint32_t street_tag(uint32_t slice) { return ((const uint32_t *)window.base)[slice]; }

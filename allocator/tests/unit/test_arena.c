@@ -25,6 +25,7 @@ struct model {
     uint32_t slices;
     uint64_t random;
     uint64_t next_id;
+    bool huge; /* half of the spans are dense, and those have huge pages whatever is in use */
 };
 
 static struct model model;
@@ -77,7 +78,8 @@ static uint32_t some_length(uint64_t *random) {
 /* Returns false when the arena had none. */
 static bool take(uint32_t slices, uint32_t alignment) {
     bool zero = false;
-    uint32_t slice = arena_take(slices, alignment, &zero);
+    bool dense = model.huge && pattern_below(&model.random, 2) == 0;
+    uint32_t slice = arena_take(slices, alignment, dense, &zero);
     if (slice == 0) {
         return false;
     }
@@ -190,7 +192,7 @@ static void check_all_joined(void) {
     arena_figures(&figures);
     EXPECT(figures.used == 0 && figures.dirty == 0, "%zu used, %zu dirty", figures.used, figures.dirty);
     uint32_t start = street_start();
-    EXPECT(street_end() == start ||
+    EXPECT(street_end() == start || model.huge ||
                (arena_span(start)->state == SPAN_CLEAN && arena_span(start)->slices == street_end() - start),
            "%u slices of %u are joined, in state %u", arena_span(start)->slices, street_end() - start,
            arena_span(start)->state);
@@ -236,6 +238,68 @@ static void with_ages_of_a_millisecond(void) {
     run_seeds(9000, SCENARIO_SANITIZED ? 50 : 300, 600);
 }
 
+static void with_huge_pages(void) {
+    open_arena();
+    model.huge = true;
+    option_set(OPTION_HUGE_FROM_MIB, 0);
+    run_seeds(12000, SCENARIO_SANITIZED ? 5 : 20, SLICES_MOST);
+    run_seeds(13000, SCENARIO_SANITIZED ? 50 : 400, 150);
+    option_set(OPTION_RETAIN_MS, 1);
+    run_seeds(16000, SCENARIO_SANITIZED ? 20 : 60, 600);
+}
+
+/* The arena's clock, which the linker puts in the place of os_nanoseconds: as it is, or running away at each look. */
+uint64_t __real_os_nanoseconds(void);
+uint64_t __wrap_os_nanoseconds(void);
+static uint64_t run_away;
+
+uint64_t __wrap_os_nanoseconds(void) {
+    static uint64_t ahead;
+    ahead += run_away;
+    return __real_os_nanoseconds() + ahead;
+}
+
+/* The chunks of 2 MiB that begin in the span for which huge pages are asked. */
+static uint32_t huge_chunks(uint32_t slice, uint32_t slices) {
+    uint32_t huge = 0;
+    for (uint32_t i = slice; i < slice + slices; i++) {
+        huge += arena_span(i)->huge && ((uintptr_t)arena_address(i) & (2 * 1024 * 1024 - 1)) == 0;
+    }
+    return huge;
+}
+
+static uint32_t take_dense(uint32_t slices) {
+    bool zero = false;
+    uint32_t slice = arena_take(slices, 1, true, &zero);
+    EXPECT(slice != 0 && zero, "no fresh memory");
+    for (uint32_t i = 0; i < slices; i++) {
+        EXPECT(*(const uint64_t *)arena_address(slice + i) == 0, "slice %u is not zero", slice + i);
+    }
+    return slice;
+}
+
+/* A huge page that takes long is the last for a while: the rest of its span and what is free are taken out, and the next
+ * span does without; a second later there are some again. */
+static void slow_huge_pages_are_left(void) {
+    enum { SLICES = 160 }; /* 10 MiB: at least four chunks begin in it */
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, 0);
+    uint32_t quick = take_dense(SLICES);
+    EXPECT(huge_chunks(quick, SLICES) >= 4, "%u chunks are huge", huge_chunks(quick, SLICES));
+    run_away = 2000000;
+    uint32_t slow = take_dense(SLICES);
+    EXPECT(huge_chunks(slow, SLICES) <= 1, "%u chunks are huge after a slow one", huge_chunks(slow, SLICES));
+    run_away = 0;
+    EXPECT(huge_chunks(quick, SLICES) >= 4, "the span before lost its huge pages");
+    uint32_t next = take_dense(SLICES);
+    EXPECT(huge_chunks(next, SLICES) == 0, "%u chunks of the next span are huge", huge_chunks(next, SLICES));
+    street_check(true);
+    usleep(1200 * 1000);
+    uint32_t later = take_dense(SLICES);
+    EXPECT(huge_chunks(later, SLICES) >= 4, "%u chunks are huge a second later", huge_chunks(later, SLICES));
+    street_check(true);
+}
+
 /* -- memory given back ----------------------------------------------------------------------------------------- */
 
 static size_t dirty_bytes(void) {
@@ -248,8 +312,8 @@ static size_t dirty_bytes(void) {
 static void take_apart(uint32_t *slice, size_t count, uint32_t slices) {
     bool zero;
     for (size_t i = 0; i < count; i++) {
-        slice[i] = arena_take(slices, 1, &zero);
-        EXPECT(slice[i] != 0 && arena_take(1, 1, &zero) != 0, "no memory");
+        slice[i] = arena_take(slices, 1, false, &zero);
+        EXPECT(slice[i] != 0 && arena_take(1, 1, false, &zero) != 0, "no memory");
         memset(arena_address(slice[i]), 1, (size_t)slices << SLICE_BITS);
     }
 }
@@ -305,7 +369,7 @@ static void purged_memory_leaves(void) {
     bool zero;
     open_arena();
     option_set(OPTION_RETAIN_MIB, 4096);
-    uint32_t slice = arena_take(SLICES, 1, &zero);
+    uint32_t slice = arena_take(SLICES, 1, false, &zero);
     EXPECT(slice != 0 && zero, "no fresh memory");
     size_t before = resident_kib();
     memset(arena_address(slice), 1, (size_t)SLICES << SLICE_BITS);
@@ -316,7 +380,7 @@ static void purged_memory_leaves(void) {
            full, resident_kib());
     EXPECT(arena_purge_all() == (size_t)SLICES << SLICE_BITS, "not all was given back");
     EXPECT(!told || resident_kib() < before + 4 * 1024, "%zu KiB before, %zu after", before, resident_kib());
-    uint32_t again = arena_take(SLICES, 1, &zero);
+    uint32_t again = arena_take(SLICES, 1, false, &zero);
     EXPECT(again == slice && zero, "span %u instead of %u, zero: %d", again, slice, zero);
     EXPECT(pattern_not_zero(arena_address(again), (size_t)SLICES << SLICE_BITS) == SIZE_MAX, "it is not zero");
 }
@@ -333,12 +397,12 @@ static void best_fit_of_the_dirty(void) {
     (void)arena_give(slice[0]);
     (void)arena_give(slice[2]);
     (void)arena_give(slice[1]);
-    EXPECT(arena_take(6, 1, &zero) == slice[2] && !zero, "6 slices are not taken from 7");
-    EXPECT(arena_take(5, 1, &zero) == slice[1] && !zero, "5 slices are not taken from 5");
-    EXPECT(arena_take(8, 1, &zero) == slice[0] && !zero, "8 slices are not taken from 9");
+    EXPECT(arena_take(6, 1, false, &zero) == slice[2] && !zero, "6 slices are not taken from 7");
+    EXPECT(arena_take(5, 1, false, &zero) == slice[1] && !zero, "5 slices are not taken from 5");
+    EXPECT(arena_take(8, 1, false, &zero) == slice[0] && !zero, "8 slices are not taken from 9");
     (void)arena_give(slice[3]);
     EXPECT(arena_purge_all() == (5 + 1 + 1) * SLICE_BYTES, "not the rests, but something else was purged");
-    EXPECT(arena_take(5, 1, &zero) == slice[3] && zero, "5 clean slices are not taken before fresh ones");
+    EXPECT(arena_take(5, 1, false, &zero) == slice[3] && zero, "5 clean slices are not taken before fresh ones");
     street_check(true);
 }
 
@@ -363,7 +427,7 @@ static void locked_memory_stays(void) {
     EXPECT(arena_span(slice[1])->state == SPAN_CLEAN && arena_span(slice[2])->state == SPAN_CLEAN,
            "one locked span keeps the others dirty: states %u and %u", arena_span(slice[1])->state,
            arena_span(slice[2])->state);
-    EXPECT(arena_take(2, 1, &zero) == slice[0] && !zero, "the locked span is not used again");
+    EXPECT(arena_take(2, 1, false, &zero) == slice[0] && !zero, "the locked span is not used again");
     EXPECT(*(char *)arena_address(slice[0]) == 1, "the locked span has lost its content");
     street_check(true);
 }
@@ -509,7 +573,7 @@ static _Atomic bool stop;
 static void *purge_all_the_time(void *argument) {
     bool zero;
     while (!stop) {
-        uint32_t slice = arena_take(256, 1, &zero);
+        uint32_t slice = arena_take(256, 1, false, &zero);
         EXPECT(slice != 0, "no memory");
         memset(arena_address(slice), 1, (size_t)256 << SLICE_BITS);
         (void)arena_give(slice);
@@ -563,9 +627,9 @@ static void given_twice(void) {
     bool zero;
     open_arena();
     for (int round = 0; round < 300; round++) {
-        struct race race = {.slice = arena_take(3, 1, &zero)};
+        struct race race = {.slice = arena_take(3, 1, false, &zero)};
         pthread_t thread;
-        uint32_t behind = arena_take(1, 1, &zero);
+        uint32_t behind = arena_take(1, 1, false, &zero);
         EXPECT(race.slice != 0 && behind != 0 && pthread_barrier_init(&race.start, NULL, 2) == 0,
                "nothing to race with");
         EXPECT(pthread_create(&thread, NULL, give_in_a_race, &race) == 0, "no thread");
@@ -619,7 +683,7 @@ static void *run_thread(void *argument) {
             }
         } else {
             one->slices = 1 + (uint32_t)pattern_below(&random, 20);
-            one->slice = arena_take(one->slices, 1u << pattern_below(&random, 3), &zero);
+            one->slice = arena_take(one->slices, 1u << pattern_below(&random, 3), false, &zero);
             EXPECT(one->slice != 0, "no memory");
             one->id = (uint64_t)(uintptr_t)argument << 32 | round;
             for (uint32_t i = 0; i < one->slices; i++) {
@@ -665,7 +729,7 @@ static void *ask_for_too_much(void *argument) {
     pthread_barrier_wait(&ready);
     while (*state == SPAN_DIRTY) {
     }
-    EXPECT(arena_take(*(const uint32_t *)argument, 1, &zero) == 0, "more than there is");
+    EXPECT(arena_take(*(const uint32_t *)argument, 1, false, &zero) == 0, "more than there is");
     return NULL;
 }
 
@@ -682,7 +746,7 @@ static void ask_while_purging(const void *room) {
     arena_figures(&figures);
     uint32_t limit = (uint32_t)(figures.reserved >> SLICE_BITS);
     for (int round = 0; round < 20; round++) {
-        purged_slice = arena_take(limit / 2, 1, &zero);
+        purged_slice = arena_take(limit / 2, 1, false, &zero);
         EXPECT(purged_slice != 0 && pthread_barrier_init(&ready, NULL, THREADS + 1) == 0, "nothing to purge");
         memset(arena_address(purged_slice), 1, (size_t)(limit / 2) << SLICE_BITS);
         (void)arena_give(purged_slice);
@@ -714,6 +778,8 @@ static const struct scenario scenarios[] = {
     {"against_the_model", against_the_model},
     {"against_the_model_short_spans", against_the_model_short_spans},
     {"with_ages_of_a_millisecond", with_ages_of_a_millisecond},
+    {"with_huge_pages", with_huge_pages},
+    {"slow_huge_pages_are_left", slow_huge_pages_are_left},
     {"budget_is_kept", budget_is_kept},
     {"age_is_kept", age_is_kept},
     {"purged_memory_leaves", purged_memory_leaves},

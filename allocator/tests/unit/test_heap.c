@@ -6,13 +6,14 @@
 #include <sys/resource.h>
 
 #include "arena.h"
+#include "keeper.h"
 #include "options.h"
 #include "os.h"
 #include "pattern.h"
 #include "scenario.h"
 #include "street.h"
 
-enum { MAGAZINES_MOST = 64, BLOCKS_MOST = 512, DEPOT_BYTES = 1 << 20, DEPOT_SHARE = 8, SETTLE_MS = 250 };
+enum { MAGAZINES_MOST = 64, BLOCKS_MOST = 512, DEPOT_BYTES = 1 << 20, DEPOT_SHARE = 2, SETTLE_MS = 250 };
 
 /* The model: full magazines and single blocks that a thread would hold. */
 static struct {
@@ -134,7 +135,7 @@ static void figures_add_up(void) {
             break;
         case 3:
             if (model.blocks < BLOCKS_MOST) {
-                void *block = heap_take_one(one, class);
+                void *block = heap_take_one(one, class, &(bool){false});
                 EXPECT(block != NULL, "no memory");
                 model.block[model.blocks].address = block;
                 model.block[model.blocks++].class = class;
@@ -267,7 +268,7 @@ static void fullest_slab_first(void) {
     EXPECT(class_blocks(CLASS) == BLOCKS, "%u blocks", class_blocks(CLASS));
     for (int slab = 0; slab < SLABS; slab++) {
         for (int i = 0; i < BLOCKS; i++) {
-            block[slab][i] = heap_take_one(heap, CLASS);
+            block[slab][i] = heap_take_one(heap, CLASS, &(bool){false});
         }
     }
     static const int free_in[SLABS] = {9, 4, 2, 7};
@@ -276,7 +277,7 @@ static void fullest_slab_first(void) {
     }
     static const int order[] = {2, 2, 1, 1, 1, 1, 3, 3, 3, 3, 3, 3, 3, 0};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-        void *taken = heap_take_one(heap, CLASS);
+        void *taken = heap_take_one(heap, CLASS, &(bool){false});
         EXPECT(arena_slice(taken) == arena_slice(block[order[i]][BLOCKS - 1]), "take %zu is not from slab %d", i,
                order[i]);
     }
@@ -286,10 +287,10 @@ static void fullest_slab_first(void) {
 static void last_slab_is_kept(void) {
     start();
     struct heap *heap = heap_choose();
-    void *block = heap_take_one(heap, 0);
+    void *block = heap_take_one(heap, 0, &(bool){false});
     heap_give(&block, 1);
     EXPECT(figures_now().slabs == SLICE_BYTES, "%zu bytes of slabs", figures_now().slabs);
-    block = heap_take_one(heap, CLASS_COUNT - 1);
+    block = heap_take_one(heap, CLASS_COUNT - 1, &(bool){false});
     heap_give(&block, 1);
     EXPECT(figures_now().slabs == SLICE_BYTES, "the larger slab is kept: %zu bytes of slabs", figures_now().slabs);
     heap_trim_all();
@@ -331,15 +332,15 @@ static void least_loaded_lowest_first(void) {
     EXPECT(figures_now().heaps == HEAPS, "%u heaps", figures_now().heaps);
 }
 
-/* However many threads: a power of two from 8 up, at least two a CPU and less than four, unless 8 is more. */
+/* However many threads: a power of two from 4 up, at least two a CPU and less than four, unless 4 is more. */
 static void bounded_by_cpus(void) {
     start();
     for (int i = 0; i < 3000; i++) {
         (void)heap_choose();
     }
     unsigned heaps = figures_now().heaps;
-    EXPECT(bits_is_power_of_two(heaps) && heaps >= 8 && heaps >= bits_min(2 * os_cpus(), 1024) &&
-               (heaps == 8 || heaps < 4 * os_cpus()),
+    EXPECT(bits_is_power_of_two(heaps) && heaps >= 4 && heaps >= bits_min(2 * os_cpus(), 1024) &&
+               (heaps == 4 || heaps < 4 * os_cpus()),
            "%u heaps on %u CPUs", heaps, os_cpus());
 }
 
@@ -389,7 +390,7 @@ static void out_of_memory(void) {
             static void *taken[3000000];
             size_t count = 0;
             void *block;
-            while ((block = heap_take_one(heap, classes[i])) != NULL) {
+            while ((block = heap_take_one(heap, classes[i], &(bool){false})) != NULL) {
                 EXPECT(count < sizeof taken / sizeof *taken, "the limit does not bite");
                 taken[count++] = block;
             }
@@ -433,7 +434,7 @@ static void stops_at_blocks_of_slabs_gone(void) {
     start();
     struct heap *heap = heap_choose();
     for (int i = 0; i < 2 * BLOCKS; i++) {
-        block[i] = heap_take_one(heap, CLASS);
+        block[i] = heap_take_one(heap, CLASS, &(bool){false});
     }
     void *one = block[BLOCKS + 1];
     void **top = heap_spare(heap, 4);
@@ -448,6 +449,102 @@ static void stops_at_blocks_of_slabs_gone(void) {
     scenario_stops(flush_magazine, &top, line);
     snprintf(line, sizeof line, "double free: pointer %p, span 65536 bytes", one);
     scenario_stops(give_as_single, &one, line);
+}
+
+/* -- keeping --------------------------------------------------------------------------------------------------- */
+
+static size_t keep_until_quiet(void) {
+    size_t bytes = 0;
+    bool more = true;
+    for (int look = 0; more; look++) {
+        EXPECT(look < 10, "there is more to return after %d looks without a call in between", look);
+        bytes += heap_keep(&more);
+    }
+    return bytes;
+}
+
+static void expect_no_wish(const char *when) {
+    EXPECT(!keeper_is_wished(), "%s, the heap wishes for its keeper", when);
+}
+
+/* A heap wishes for its keeper when 4 MiB have come to lie free since the keeper last looked, and not before. */
+static void wishes_for_its_keeper(void) {
+    enum { CLASS = 19, BATCH = 64, BYTES = BATCH * 1024, WORTH = 4 << 20, TURNS = WORTH / BYTES };
+    static void *block[3 * TURNS][BATCH];
+    start();
+    struct heap *heap = heap_choose();
+    for (int i = 0; i < 3 * TURNS; i++) {
+        for (int b = 0; b < BATCH; b++) {
+            block[i][b] = heap_take_one(heap, CLASS, &(bool){false});
+            EXPECT(block[i][b] != NULL, "no memory");
+            memset(block[i][b], 1, 1024);
+        }
+    }
+    int freed = 0;
+    for (int turn = 0; turn < 2; turn++) {
+        expect_no_wish("before anything was freed");
+        size_t bytes = 0;
+        while (!keeper_is_wished()) {
+            EXPECT(bytes < (size_t)WORTH * 3 / 2, "%zu bytes are free and nobody is asked to return them", bytes);
+            heap_give(block[freed++], BATCH - 1); /* one stays: the slab does */
+            bytes += BYTES - 1024;
+        }
+        EXPECT(bytes >= WORTH / 8 * 7, "%zu bytes are free, and the keeper is wished for", bytes);
+        atomic_store(&keeper_wished, 0);
+        size_t returned = keep_until_quiet();
+        EXPECT(returned >= bytes / 10 * 9 && returned <= bytes + bytes / 10, "%zu of %zu bytes were returned", returned,
+               bytes);
+    }
+}
+
+/* Once everything is returned there is nothing to wish for, although what lies behind a slab's last block has gone with
+ * it and was never counted as free. */
+static void nothing_left_is_nothing_to_wish_for(void) {
+    enum { SLABS = 8 };
+    static void *block[SLABS * 4096];
+    start();
+    struct heap *heap = heap_choose();
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        uint32_t each = class_blocks(class);
+        for (uint32_t i = 0; i < SLABS * each; i++) {
+            block[i] = heap_take_one(heap, class, &(bool){false});
+            EXPECT(block[i] != NULL, "no memory");
+        }
+        for (uint32_t slab = 0; slab < SLABS; slab++) {
+            void *last[1] = {block[(slab + 1) * each - 1]};
+            heap_give(last, 1);
+        }
+        (void)keep_until_quiet();
+        atomic_store(&keeper_wished, 0);
+        void *one[1] = {block[0]};
+        heap_give(one, 1);
+        char when[64];
+        snprintf(when, sizeof when, "with one block free in each slab of class %u", class);
+        expect_no_wish(when);
+        for (uint32_t slab = 0; slab < SLABS; slab++) {
+            heap_give(&block[slab * each + (slab == 0)], each - 1 - (slab == 0));
+        }
+        heap_trim_all();
+        atomic_store(&keeper_wished, 0);
+    }
+}
+
+/* What lies in depots is drained first, and then it is free like the rest. */
+static void keeper_drains_depots(void) {
+    start();
+    struct heap *heap = heap_choose();
+    void **full[8];
+    for (int i = 0; i < 8; i++) {
+        full[i] = heap_exchange_empty(heap, 4, heap_spare(heap, 50), 50);
+    }
+    for (int i = 0; i < 8; i++) {
+        heap_return_spare(heap, heap_exchange_full(heap, 4, full[i], 50));
+    }
+    bool more;
+    (void)heap_keep(&more);
+    EXPECT(more, "a full depot is nothing to look for again");
+    (void)keep_until_quiet();
+    EXPECT(figures_now().depots == 0, "%zu bytes are still in the depots", figures_now().depots);
 }
 
 /* -- many threads ---------------------------------------------------------------------------------------------- */
@@ -473,7 +570,7 @@ static void *run_thread(void *argument) {
             }
             continue;
         }
-        uint64_t *block = heap_take_one(heap, class);
+        uint64_t *block = heap_take_one(heap, class, &(bool){false});
         EXPECT(block != NULL, "no memory");
         *block = (uint64_t)(uintptr_t)block;
         block = atomic_exchange(&slots[pattern_below(&random, SLOTS)], block);
@@ -518,6 +615,80 @@ static void with_many_threads(void) {
     street_check(true);
 }
 
+enum { KEPT = 600 };
+
+struct kept {
+    void *address;
+    unsigned class;
+    uint64_t id;
+};
+
+static atomic_uint working;
+
+/* Holds blocks whose every byte is known, in bursts with pauses between them: meanwhile slabs are quiet. */
+static void *hold_blocks(void *argument) {
+    struct heap *heap = heap_choose();
+    static _Thread_local struct kept kept[KEPT];
+    uint64_t random = (uint64_t)(uintptr_t)argument;
+    for (int step = 0; step < (SCENARIO_SANITIZED ? 4000 : 40000); step++) {
+        struct kept *one = &kept[pattern_below(&random, KEPT)];
+        if (one->address != NULL) {
+            size_t wrong = pattern_mismatch(one->address, class_bytes[one->class], one->id);
+            EXPECT(wrong == SIZE_MAX, "byte %zu of a block of %u has changed", wrong, class_bytes[one->class]);
+            heap_give(&one->address, 1);
+            one->address = NULL;
+        } else {
+            one->class = (unsigned)pattern_below(&random, 36);
+            bool zero;
+            one->address = heap_take_one(heap, one->class, &zero);
+            EXPECT(one->address != NULL, "no memory");
+            EXPECT(!zero || pattern_not_zero(one->address, class_bytes[one->class]) == SIZE_MAX,
+                   "a block of %u is not zero", class_bytes[one->class]);
+            one->id = pattern_random(&random);
+            pattern_fill(one->address, 0, class_bytes[one->class], one->id);
+        }
+        if (step % 1000 == 0) {
+            usleep(2000);
+        }
+    }
+    for (size_t i = 0; i < KEPT; i++) {
+        if (kept[i].address != NULL) {
+            size_t wrong = pattern_mismatch(kept[i].address, class_bytes[kept[i].class], kept[i].id);
+            EXPECT(wrong == SIZE_MAX, "byte %zu of a block of %u has changed", wrong, class_bytes[kept[i].class]);
+            heap_give(&kept[i].address, 1);
+        }
+    }
+    heap_leave(heap);
+    atomic_fetch_sub(&working, 1);
+    return NULL;
+}
+
+/* Pages go back to the kernel while others take and free: no block in use loses a byte. */
+static void kept_while_threads_work(void) {
+    pthread_t thread[THREADS];
+    size_t bytes = 0;
+    start();
+    option_set(OPTION_HEAPS, 3);
+    atomic_store(&working, THREADS);
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        EXPECT(pthread_create(&thread[i], NULL, hold_blocks, (void *)(i + 1)) == 0, "no thread");
+    }
+    while (atomic_load(&working) > 0) {
+        bool more;
+        bytes += heap_keep(&more);
+        usleep(200);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    EXPECT(bytes > 0, "nothing was returned meanwhile");
+    EXPECT(figures_now().in_use == 0, "%zu bytes are in use", figures_now().in_use);
+    heap_trim_all();
+    EXPECT(figures_now().slabs == 0, "%zu bytes of slabs are left", figures_now().slabs);
+    check_figures();
+    street_check(true);
+}
+
 static const struct scenario scenarios[] = {
     {"figures_add_up", figures_add_up},
     {"depot_passes_magazines_on", depot_passes_magazines_on},
@@ -530,7 +701,11 @@ static const struct scenario scenarios[] = {
     {"bookkeeping_is_used_again", bookkeeping_is_used_again},
     {"out_of_memory", out_of_memory},
     {"stops_at_blocks_of_slabs_gone", stops_at_blocks_of_slabs_gone},
+    {"wishes_for_its_keeper", wishes_for_its_keeper},
+    {"nothing_left_is_nothing_to_wish_for", nothing_left_is_nothing_to_wish_for},
+    {"keeper_drains_depots", keeper_drains_depots},
     {"with_many_threads", with_many_threads},
+    {"kept_while_threads_work", kept_while_threads_work},
 };
 
 SCENARIO_MAIN(scenarios)

@@ -14,10 +14,12 @@ static const struct {
     uint64_t most;
     uint32_t at_first;
 } knobs[OPTION_COUNT] = {
-    [OPTION_RETAIN_MIB] = {"retain_mib", 16777216, 64},
-    [OPTION_RETAIN_PERCENT] = {"retain_percent", 1000, 25},
+    [OPTION_RETAIN_MIB] = {"retain_mib", 16777216, 128},
+    [OPTION_RETAIN_PERCENT] = {"retain_percent", 1000, 50},
     [OPTION_RETAIN_MS] = {"retain_ms", 86400000, 1000},
     [OPTION_HEAPS] = {"heaps", 1024, 0},
+    [OPTION_HUGE_FROM_MIB] = {"huge_from_mib", 16777216, 4},
+    [OPTION_KEEPER] = {"keeper", 1, 1},
     [OPTION_IDENTIFY] = {"identify", 1, 0},
 };
 

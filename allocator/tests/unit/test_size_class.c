@@ -44,6 +44,11 @@ static void check_waste(void) {
     EXPECT(sum / CLASS_LARGEST < 0.08, "on average %.3f of a block is unused", sum / CLASS_LARGEST);
 }
 
+static uint32_t blocks_least(unsigned class) {
+    uint32_t bytes = class_bytes[class];
+    return bytes <= 8192 ? 32 : bytes <= 16384 ? 16 : bytes <= 65536 ? 8 : 4;
+}
+
 static void check_slices(void) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         uint32_t slices = 0;
@@ -52,7 +57,7 @@ static void check_slices(void) {
             slices++;
             blocks = slices * SLICE_BYTES / class_bytes[class];
             waste = slices * SLICE_BYTES - blocks * class_bytes[class];
-        } while (blocks < 4 || waste * 16 > slices * SLICE_BYTES);
+        } while (blocks < blocks_least(class) || waste * 16 > slices * SLICE_BYTES);
         EXPECT(class_slices[class] == slices, "class %u: %u slices instead of %u", class, class_slices[class], slices);
         EXPECT(class_blocks(class) == blocks, "class %u: %u blocks instead of %u", class, class_blocks(class), blocks);
         EXPECT(blocks >= 4 && blocks <= 4096, "class %u: %u blocks, the summary has 64 words of 64", class, blocks);
@@ -64,7 +69,7 @@ static void check_slices(void) {
 static void check_reciprocals(void) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         uint64_t size = class_bytes[class];
-        uint64_t reciprocal = class_reciprocal(class);
+        uint64_t reciprocal = class_reciprocals[class];
         EXPECT(reciprocal <= UINT32_MAX, "class %u: %#llx does not fit a slab's descriptor", class,
                (unsigned long long)reciprocal);
         uint64_t number = 0, within = 0;

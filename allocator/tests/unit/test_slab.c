@@ -1,8 +1,10 @@
-/* Slabs against a model of one flag a block: what is free, in which order it is handed out, what stops the program. */
+/* Slabs against a model of one flag a block: what is free, in which order it is handed out, which pages go back to the
+ * kernel, what stops the program. */
 #include "slab.h"
 
 #include <sys/mman.h>
 
+#include "os.h"
 #include "pattern.h"
 #include "scenario.h"
 #include "street.h"
@@ -17,7 +19,7 @@ static char *address_of(uint32_t slab, uint32_t block) {
 
 static void check_slab(uint32_t slab, unsigned class) {
     const struct span *span = arena_span(slab);
-    const uint64_t *bitmap = arena_bitmap(slab);
+    const uint64_t *bitmap = slab_bitmap(slab, arena_span(slab)->size_class);
     uint32_t blocks = class_blocks(class);
     uint32_t count = 0;
     EXPECT(span->state == SPAN_USED && span->slices == class_slices[class] && span->size_class == class &&
@@ -42,6 +44,9 @@ static void check_slab(uint32_t slab, unsigned class) {
 static void check_taking(uint32_t slab, unsigned class, unsigned want) {
     void *blocks[BLOCKS_MOST];
     EXPECT(want <= BLOCKS_MOST, "%u", want);
+    if (want == 0 || arena_span(slab)->free_blocks == 0) {
+        return; /* no heap asks for nothing, or asks a full slab */
+    }
     memset(blocks, 0, sizeof blocks);
     void **end = blocks + BLOCKS_MOST;
     unsigned taken = slab_take(slab, end, want);
@@ -62,7 +67,7 @@ static void check_taking(uint32_t slab, unsigned class, unsigned want) {
 }
 
 static uint32_t make(unsigned class, unsigned heap) {
-    uint32_t slab = slab_make(class, heap);
+    uint32_t slab = slab_make(class, heap, false);
     EXPECT(slab != 0, "no memory");
     for (uint32_t i = 0; i < BLOCKS_MOST; i++) {
         is_free[i] = i < class_blocks(class);
@@ -74,6 +79,21 @@ static uint32_t make(unsigned class, unsigned heap) {
     }
     check_slab(slab, class);
     return slab;
+}
+
+static unsigned give_stack(uint32_t slab, void **top) {
+    struct slab_shape shape = slab_shape(arena_span(slab)->size_class);
+    uintptr_t start = (uintptr_t)arena_address(slab);
+    void **at = top;
+    do {
+        if (slab_is_run(&shape, at)) {
+            at -= slab_give_run(slab, &shape, at);
+        } else {
+            slab_give_one(slab, &shape, at);
+            at--;
+        }
+    } while ((uintptr_t)*at - start < shape.bytes);
+    return (unsigned)(top - at);
 }
 
 /* Gives some of the blocks in use back, in no order of addresses: in runs that a NULL or a stranger's block ends. */
@@ -92,14 +112,14 @@ static void check_giving(uint32_t slab, unsigned class, uint64_t *random) {
         }
     }
     if (count > 0) {
-        unsigned given = slab_give(slab, &stack[count]);
+        unsigned given = give_stack(slab, &stack[count]);
         EXPECT(given == count, "class %u: %u of %u given", class, given, count);
     }
 }
 
 static void give_one(uint32_t slab, void *block) {
     void *stack[2] = {NULL, block};
-    EXPECT(slab_give(slab, &stack[1]) == 1, "one block is not one");
+    EXPECT(give_stack(slab, &stack[1]) == 1, "one block is not one");
 }
 
 static void run_class(unsigned class, uint64_t *random) {
@@ -141,6 +161,349 @@ static void largest_heap_number(void) {
     EXPECT(arena_span(slab)->heap == TAG_HEAPS_MOST - 1 && street_tag(slab) < TAG_LARGE, "tag %#x", street_tag(slab));
 }
 
+/* -- runs ------------------------------------------------------------------------------------------------------ */
+
+/* Two slabs of a class, one right behind the other, and one flag for each of their blocks. */
+static struct {
+    uint32_t slab[2];
+    uint32_t blocks; /* of each */
+    bool is_free[2 * BLOCKS_MOST];
+} pair;
+
+static void make_pair(unsigned class) {
+    for (int i = 0; i < 2; i++) {
+        pair.slab[i] = slab_make(class, 0, false);
+        EXPECT(pair.slab[i] != 0, "no memory");
+    }
+    EXPECT(pair.slab[1] == pair.slab[0] + class_slices[class], "class %u: the slabs are not neighbours", class);
+    pair.blocks = class_blocks(class);
+    memset(pair.is_free, true, sizeof pair.is_free);
+}
+
+static char *pair_address(uint32_t block) { return address_of(pair.slab[block / pair.blocks], block % pair.blocks); }
+
+/* Puts some of the used blocks on the stack, in runs of neighbours that ascend or descend, in no order of the runs. Blocks
+ * of both slabs may be neighbours. Returns how many; from the top, the order is that of `order`. */
+static unsigned stack_runs(void **stack, uint32_t *order, uint64_t *random) {
+    struct {
+        uint32_t first, length;
+    } runs[2 * BLOCKS_MOST];
+    uint32_t count = 0;
+    for (uint32_t at = 0; at < 2 * pair.blocks;) {
+        uint32_t most = 1 + (uint32_t)pattern_below(random, pattern_below(random, 2) == 0 ? 3 : 200);
+        uint32_t length = 0;
+        while (length < most && at + length < 2 * pair.blocks && !pair.is_free[at + length]) {
+            length++;
+        }
+        if (length > 0 && pattern_below(random, 3) > 0) {
+            runs[count].first = at;
+            runs[count++].length = length;
+        }
+        at += length > 0 ? length : 1;
+    }
+    unsigned stacked = 0;
+    for (; count > 0; count--) {
+        size_t chosen = pattern_below(random, count);
+        bool up = pattern_below(random, 2) == 0;
+        for (uint32_t i = 0; i < runs[chosen].length; i++) {
+            order[stacked++] = runs[chosen].first + (up ? i : runs[chosen].length - 1 - i);
+        }
+        runs[chosen] = runs[count - 1];
+    }
+    stack[0] = NULL;
+    for (unsigned i = 0; i < stacked; i++) {
+        stack[stacked - i] = pair_address(order[i]);
+    }
+    return stacked;
+}
+
+static void check_pair(unsigned class, unsigned which) {
+    memcpy(is_free, pair.is_free + which * pair.blocks, pair.blocks * sizeof *is_free);
+    memset(is_free + pair.blocks, false, (BLOCKS_MOST - pair.blocks) * sizeof *is_free);
+    check_slab(pair.slab[which], class);
+}
+
+/* Each call frees exactly the blocks up to the first of another slab, however they are run together. */
+static void give_runs(unsigned class, uint64_t *random) {
+    static void *stack[2 * BLOCKS_MOST + 1];
+    static uint32_t order[2 * BLOCKS_MOST];
+    unsigned left = stack_runs(stack, order, random);
+    const uint32_t *next = order;
+    while (left > 0) {
+        uint32_t which = *next / pair.blocks;
+        unsigned wanted = 0;
+        while (wanted < left && next[wanted] / pair.blocks == which) {
+            pair.is_free[next[wanted++]] = true;
+        }
+        EXPECT(slab_of(stack[left]) == pair.slab[which], "class %u: block %u has another slab", class, *next);
+        unsigned given = give_stack(pair.slab[which], &stack[left]);
+        EXPECT(given == wanted, "class %u: %u given instead of %u", class, given, wanted);
+        left -= given;
+        next += given;
+        check_pair(class, 0);
+        check_pair(class, 1);
+    }
+}
+
+static void take_runs(unsigned class, uint64_t *random) {
+    for (unsigned which = 0; which < 2; which++) {
+        memcpy(is_free, pair.is_free + which * pair.blocks, pair.blocks * sizeof *is_free);
+        memset(is_free + pair.blocks, false, (BLOCKS_MOST - pair.blocks) * sizeof *is_free);
+        check_taking(pair.slab[which], class, 1 + (unsigned)pattern_below(random, pair.blocks));
+        memcpy(pair.is_free + which * pair.blocks, is_free, pair.blocks * sizeof *is_free);
+        check_pair(class, which);
+    }
+}
+
+static void runs_of_neighbours(void) {
+    uint64_t random = 11;
+    open_arena();
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        make_pair(class);
+        for (int round = 0; round < (SCENARIO_SANITIZED ? 4 : 12); round++) {
+            take_runs(class, &random);
+            give_runs(class, &random);
+        }
+    }
+}
+
+/* The bitmaps of slabs start in different places, and none reaches into the next one's. */
+static void bitmaps_stay_in_their_slice(void) {
+    open_arena();
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        unsigned places = 0;
+        for (uint32_t slab = 64; slab < 72; slab++) {
+            size_t bytes = (class_blocks(class) + 63) / 64 * sizeof(uint64_t);
+            size_t from = (size_t)((char *)slab_bitmap(slab, class) - (char *)arena_bitmap(slab));
+            EXPECT(from + bytes <= BITMAP_BYTES, "class %u: bytes %zu to %zu of %d", class, from, from + bytes,
+                   BITMAP_BYTES);
+            places |= 1u << from / 64;
+        }
+        EXPECT(class_blocks(class) > 2048 || places != 1, "class %u: every bitmap starts in the same place", class);
+    }
+}
+
+/* -- pages ----------------------------------------------------------------------------------------------------- */
+
+enum { PAGES_MOST = 32 * SLICE_BYTES / 4096 };
+
+static bool was_taken;               /* since the last look */
+static bool was_clean[PAGES_MOST];   /* after the last look or taking */
+static uint64_t content[BLOCKS_MOST]; /* what a used block is filled with */
+
+static size_t slab_pages(uint32_t slab) { return ((size_t)arena_span(slab)->slices << SLICE_BITS) / os_page_bytes(); }
+
+static bool reads_as_clean(uint32_t slab, size_t page) {
+    size_t in_slice = SLICE_BYTES / os_page_bytes();
+    return (arena_span(slab + (uint32_t)(page / in_slice))->clean >> (page % in_slice) & 1) != 0;
+}
+
+/* What lies behind the last block is nobody's. */
+static void mark_used_pages(uint32_t slab, unsigned class, bool used[PAGES_MOST]) {
+    memset(used, false, PAGES_MOST * sizeof *used);
+    for (uint32_t b = 0; b < class_blocks(class); b++) {
+        size_t from = (size_t)b * class_bytes[class] / os_page_bytes();
+        size_t to = ((size_t)(b + 1) * class_bytes[class] - 1) / os_page_bytes();
+        for (size_t p = from; !is_free[b] && p <= to; p++) {
+            used[p] = true;
+        }
+    }
+    EXPECT(slab_pages(slab) <= PAGES_MOST, "%zu pages", slab_pages(slab));
+}
+
+static void check_contents(uint32_t slab, unsigned class) {
+    for (uint32_t b = 0; b < class_blocks(class); b++) {
+        size_t wrong = is_free[b] ? SIZE_MAX : pattern_mismatch(address_of(slab, b), class_bytes[class], content[b]);
+        EXPECT(wrong == SIZE_MAX, "class %u: byte %zu of block %u has changed", class, wrong, b);
+    }
+}
+
+/* A page that is called clean is free of used blocks, is in no memory, and reads as zero; none is called so but by a
+ * look. */
+static void check_pages(uint32_t slab, unsigned class) {
+    bool used[PAGES_MOST];
+    unsigned char resident[PAGES_MOST];
+    unsigned clean = 0;
+    mark_used_pages(slab, class, used);
+    EXPECT(mincore(arena_address(slab), (size_t)class_slices[class] << SLICE_BITS, resident) == 0, "mincore failed");
+    for (size_t p = 0; p < slab_pages(slab); p++) {
+        if (!reads_as_clean(slab, p)) {
+            continue;
+        }
+        clean++;
+        EXPECT(!used[p], "class %u: page %zu is called clean and holds a used block", class, p);
+        EXPECT(was_clean[p], "class %u: page %zu is called clean without having been purged", class, p);
+        EXPECT((resident[p] & 1) == 0, "class %u: page %zu is called clean and is resident", class, p);
+    }
+    EXPECT(arena_span(slab)->clean_pages == clean, "class %u: %u clean pages instead of %u", class,
+           arena_span(slab)->clean_pages, clean);
+}
+
+static void take_and_fill(uint32_t slab, unsigned class, unsigned want, uint64_t *random) {
+    static bool before[BLOCKS_MOST];
+    memcpy(before, is_free, sizeof before);
+    check_taking(slab, class, want);
+    for (uint32_t b = 0; b < class_blocks(class); b++) {
+        if (before[b] && !is_free[b]) {
+            content[b] = pattern_random(random);
+            for (size_t p = (size_t)b * class_bytes[class] / os_page_bytes();
+                 p <= ((size_t)(b + 1) * class_bytes[class] - 1) / os_page_bytes(); p++) {
+                was_clean[p] = false;
+                EXPECT(!reads_as_clean(slab, p), "class %u: block %u is taken, its page %zu is clean", class, b, p);
+            }
+            pattern_fill(address_of(slab, b), 0, class_bytes[class], content[b]);
+            was_taken = true;
+        }
+    }
+}
+
+static void look(uint32_t slab, unsigned class) {
+    bool used[PAGES_MOST];
+    uint32_t free_blocks = arena_span(slab)->free_blocks;
+    size_t had = arena_span(slab)->clean_pages;
+    bool busy = !was_taken;
+    size_t bytes = slab_clean(slab, &busy);
+    EXPECT(busy == (was_taken && free_blocks > 0), "class %u: busy %d, taken %d, %u free", class, busy, was_taken,
+           free_blocks);
+    EXPECT(bytes == (arena_span(slab)->clean_pages - had) * os_page_bytes(),
+           "class %u: %zu bytes for %u pages, %zu before", class, bytes, arena_span(slab)->clean_pages, had);
+    EXPECT(!busy || bytes == 0, "class %u: %zu bytes of a busy slab", class, bytes);
+    mark_used_pages(slab, class, used);
+    for (size_t p = 0; p < slab_pages(slab); p++) {
+        if (!busy && free_blocks > 0) {
+            bool waste = p * os_page_bytes() >= (size_t)class_blocks(class) * class_bytes[class];
+            /* What is behind the last block goes with it. */
+            bool wanted = !used[p] && (!waste || is_free[class_blocks(class) - 1]);
+            EXPECT(reads_as_clean(slab, p) || !wanted, "class %u: page %zu is free and not clean", class, p);
+        }
+        was_clean[p] = reads_as_clean(slab, p);
+    }
+    was_taken = false;
+}
+
+static uint32_t make_for_pages(unsigned class) {
+    uint32_t slab = make(class, 0);
+    memset(was_clean, false, sizeof was_clean);
+    was_taken = true; /* a slab that is made is about to be used */
+    for (size_t p = 0; p < slab_pages(slab); p++) {
+        EXPECT(!reads_as_clean(slab, p), "class %u: page %zu of a new slab is clean", class, p);
+    }
+    return slab;
+}
+
+/* Blocks go together, as after a phase of a program, or one here and one there. */
+static void give_some(uint32_t slab, unsigned class, uint64_t *random) {
+    uint32_t blocks = class_blocks(class);
+    if (pattern_below(random, 2) == 0) {
+        check_giving(slab, class, random);
+        return;
+    }
+    uint32_t from = (uint32_t)pattern_below(random, blocks);
+    uint32_t to = from + 1 + (uint32_t)pattern_below(random, blocks - from);
+    for (uint32_t b = from; b < to; b++) {
+        if (!is_free[b]) {
+            give_one(slab, address_of(slab, b));
+            is_free[b] = true;
+        }
+    }
+}
+
+static void cleans_what_is_free(void) {
+    uint64_t random = 12;
+    open_arena();
+    for (int turn = 0; turn < 2; turn++) { /* the second time in slabs of memory that others have left dirty */
+        for (unsigned class = 0; class < CLASS_COUNT; class++) {
+            uint32_t slab = make_for_pages(class);
+            uint32_t blocks = class_blocks(class);
+            take_and_fill(slab, class, blocks, &random);
+            for (int round = 0; round < (SCENARIO_SANITIZED ? 20 : 60); round++) {
+                switch (pattern_below(&random, 4)) {
+                case 0:
+                    take_and_fill(slab, class, 1 + (unsigned)pattern_below(&random, bits_max(blocks / 8, 1)), &random);
+                    break;
+                case 1:
+                    give_some(slab, class, &random);
+                    break;
+                default:
+                    look(slab, class);
+                }
+                check_pages(slab, class);
+                check_contents(slab, class);
+            }
+            look(slab, class);
+            look(slab, class); /* two quiet looks, and everything free is clean: look() sees to that */
+            bool busy;
+            EXPECT(slab_clean(slab, &busy) == 0 && !busy, "class %u: a third look finds more", class);
+            check_pages(slab, class);
+            slab_unmake(slab);
+        }
+    }
+    street_check(true);
+}
+
+/* Blocks of every slab come out as zero where the slab says that they were never taken, whatever was purged since. */
+static void fresh_blocks_are_zero(void) {
+    uint64_t random = 13;
+    open_arena();
+    for (int turn = 0; turn < 2; turn++) {
+        for (unsigned class = 0; class < CLASS_COUNT; class++) {
+            uint32_t slab = make_for_pages(class);
+            while (arena_span(slab)->free_blocks > 0) {
+                uint32_t fresh = arena_span(slab)->fresh;
+                void *block[1];
+                EXPECT(slab_take(slab, block + 1, 1) == 1, "no block");
+                uint32_t number = (uint32_t)((char *)block[0] - (char *)arena_address(slab)) / class_bytes[class];
+                bool zero = arena_span(slab)->fresh != fresh;
+                EXPECT(zero == (class_bytes[class] >= CLASS_FRESH && number >= fresh),
+                       "class %u: block %u, fresh from %u", class, number, fresh);
+                EXPECT(!zero || pattern_not_zero(block[0], class_bytes[class]) == SIZE_MAX,
+                       "class %u: block %u is not zero", class, number);
+                memset(block[0], FILLING, class_bytes[class]);
+                if (pattern_below(&random, 4) == 0) {
+                    give_one(slab, block[0]);
+                    if (pattern_below(&random, 2) == 0) {
+                        bool busy;
+                        (void)slab_clean(slab, &busy);
+                        (void)slab_clean(slab, &busy);
+                    }
+                }
+            }
+            slab_unmake(slab);
+            if (pattern_below(&random, 2) == 0) {
+                (void)arena_purge_all();
+            }
+        }
+    }
+}
+
+/* Locked pages stay as they are, are not called clean and are not asked for again until something has changed. */
+static void locked_pages_stay(void) {
+    enum { CLASS = 8 }; /* 160 bytes */
+    uint64_t random = 14;
+    open_arena();
+    uint32_t slab = make_for_pages(CLASS);
+    if (SCENARIO_SANITIZED || mlock(arena_address(slab), SLICE_BYTES) != 0) {
+        return; /* no memory may be locked here; a sanitizer only says that it did */
+    }
+    take_and_fill(slab, CLASS, class_blocks(CLASS), &random);
+    for (uint32_t b = 1; b < class_blocks(CLASS); b++) {
+        give_one(slab, address_of(slab, b));
+        is_free[b] = true;
+    }
+    bool busy;
+    EXPECT(slab_clean(slab, &busy) == 0 && busy, "a look at a busy slab");
+    was_taken = false;
+    EXPECT(slab_clean(slab, &busy) == 0 && !busy, "a locked page was purged");
+    check_pages(slab, CLASS);
+    check_contents(slab, CLASS);
+    EXPECT(munlock(arena_address(slab), SLICE_BYTES) == 0, "it stays locked");
+    give_one(slab, address_of(slab, 0));
+    is_free[0] = true;
+    look(slab, CLASS);
+    check_pages(slab, CLASS);
+    EXPECT(arena_span(slab)->clean_pages == slab_pages(slab), "%u pages are clean", arena_span(slab)->clean_pages);
+}
+
 /* -- misuse ---------------------------------------------------------------------------------------------------- */
 
 struct misuse {
@@ -155,7 +518,7 @@ static void give(const void *argument) {
 
 static void give_run(const void *argument) {
     const struct misuse *misuse = argument;
-    (void)slab_give(misuse->slab, misuse->block);
+    (void)give_stack(misuse->slab, misuse->block);
 }
 
 static void expect_stop(uint32_t slab, void *block, const char *name) {
@@ -190,6 +553,58 @@ static void stops_at_a_pair_in_a_run(void) {
     scenario_stops(give_run, &misuse, line);
 }
 
+static void expect_stop_in_run(uint32_t slab, void **top, const void *at_fault, const char *name) {
+    char line[256];
+    const struct misuse misuse = {slab, top};
+    snprintf(line, sizeof line, "%s: pointer %p, size class %u bytes", name, at_fault,
+             class_bytes[arena_span(slab)->size_class]);
+    scenario_stops(give_run, &misuse, line);
+}
+
+/* In a run of neighbours, up or down, over the border of two words or not: it is the first block at fault that is named,
+ * and not the one the run starts with. */
+static void names_the_block_in_a_run(void) {
+    enum { LENGTH = 6 };
+    uint64_t random = 15;
+    open_arena();
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        uint32_t slab = make(class, 0);
+        uint32_t blocks = class_blocks(class);
+        check_taking(slab, class, blocks);
+        if (blocks < LENGTH) {
+            continue;
+        }
+        for (int turn = 0; turn < 4; turn++) {
+            uint32_t first = blocks > 70 && turn % 2 == 0 ? 61 : (uint32_t)pattern_below(&random, blocks - LENGTH + 1);
+            bool up = turn / 2 == 0;
+            uint32_t at_fault = (uint32_t)pattern_below(&random, LENGTH);
+            void *stack[LENGTH + 1] = {NULL};
+            for (uint32_t i = 0; i < LENGTH; i++) {
+                stack[LENGTH - i] = address_of(slab, up ? first + i : first + LENGTH - 1 - i);
+            }
+            void **top = &stack[LENGTH];
+            void *bad = stack[LENGTH - at_fault];
+            void *worse = stack[1]; /* comes later: not the one to be named */
+            give_one(slab, bad);
+            if (worse != bad) {
+                give_one(slab, worse);
+            }
+            expect_stop_in_run(slab, top, bad, "double free");
+            void *again[1];
+            unsigned twice = worse != bad ? 2 : 1;
+            for (unsigned i = 0; i < twice; i++) {
+                EXPECT(slab_take(slab, again + 1, 1) == 1, "no block");
+            }
+            stack[LENGTH - at_fault] = (char *)bad + class_bytes[class] / 2;
+            expect_stop_in_run(slab, top, stack[LENGTH - at_fault], "interior pointer");
+        }
+        void *beyond[4] = {NULL, address_of(slab, blocks), address_of(slab, blocks - 1), address_of(slab, blocks - 2)};
+        if ((char *)beyond[1] < (char *)arena_address(slab + class_slices[class])) { /* the run goes on into the rest */
+            expect_stop_in_run(slab, &beyond[3], beyond[1], "interior pointer");
+        }
+    }
+}
+
 static void stops_at_interior_pointers(void) {
     uint64_t random = 4;
     open_arena();
@@ -212,8 +627,14 @@ static void stops_at_interior_pointers(void) {
 static const struct scenario scenarios[] = {
     {"against_the_model", against_the_model},
     {"largest_heap_number", largest_heap_number},
+    {"runs_of_neighbours", runs_of_neighbours},
+    {"bitmaps_stay_in_their_slice", bitmaps_stay_in_their_slice},
+    {"cleans_what_is_free", cleans_what_is_free},
+    {"fresh_blocks_are_zero", fresh_blocks_are_zero},
+    {"locked_pages_stay", locked_pages_stay},
     {"stops_at_double_frees", stops_at_double_frees},
     {"stops_at_a_pair_in_a_run", stops_at_a_pair_in_a_run},
+    {"names_the_block_in_a_run", names_the_block_in_a_run},
     {"stops_at_interior_pointers", stops_at_interior_pointers},
 };
 

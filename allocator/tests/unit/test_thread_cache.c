@@ -9,12 +9,17 @@
 #include <sys/resource.h>
 
 #include "arena.h"
+#include "keeper.h"
 #include "large.h"
 #include "options.h"
+#include "os.h"
 #include "pattern.h"
 #include "resident.h"
 #include "scenario.h"
 #include "street.h"
+
+/* The scenarios look on the heap's account while nobody changes it; those that are about the keeper call it themselves. */
+__attribute__((constructor(200))) static void keep_the_keeper_away(void) { option_set(OPTION_KEEPER, 0); }
 
 static void *take(size_t size) {
     void *block = allocate_fast(size);
@@ -28,6 +33,9 @@ static void give(void *block) {
 }
 
 static size_t class_size(size_t size) { return class_bytes[class_of(size)]; }
+
+static atomic_bool stop;
+static atomic_uint running;
 
 static struct heap_figures figures_now(void) {
     struct heap_figures figures;
@@ -131,7 +139,7 @@ static void walk(struct held *held, uint64_t *random, int steps, size_t *held_by
 static size_t cache_most(void) {
     size_t sum = 0;
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
-        size_t blocks = bits_min(bits_max(32 * 1024 / class_bytes[class], 2), MAGAZINE_MOST);
+        size_t blocks = bits_min(bits_max(32 * 1024 / class_bytes[class], 1), MAGAZINE_MOST);
         sum += 2 * blocks * class_bytes[class];
     }
     return sum;
@@ -162,7 +170,7 @@ static void figures_follow_the_program(void) {
 static void magazines_grow(void) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         static void *held[2000];
-        size_t most = bits_min(bits_max(32 * 1024 / class_bytes[class], 2), MAGAZINE_MOST);
+        size_t most = bits_min(bits_max(32 * 1024 / class_bytes[class], 1), MAGAZINE_MOST);
         for (size_t i = 0; i < 600; i++) {
             held[i] = take(class_bytes[class]);
             EXPECT(held[i] != NULL, "no memory");
@@ -235,10 +243,377 @@ static void remote_blocks_are_delivered(void) {
         EXPECT(thread_view.cache->heap == heap_numbered(0), "the first thread has another heap");
         thread_cache_flush();
         run_thread(give_handed, NULL);
-        size_t bound = bits_min(REMOTE_BLOCKS * class_size(handed.size), REMOTE_BYTES + class_size(handed.size));
+        size_t bound = bits_min(MAGAZINE_MOST * class_size(handed.size), REMOTE_BYTES + class_size(handed.size));
         EXPECT(handed.most_left < bound, "%zu bytes were undelivered, the bound is %zu", handed.most_left, bound);
         EXPECT(in_use_outside_caches() == 0, "%zu bytes are in use", figures_now().in_use);
     }
+    expect_nothing_left();
+}
+
+/* Threads of as many heaps that have allocated and stay: whose blocks they are, others have to say. */
+enum { OWNERS = 12, OF_CLASS = 40 };
+
+static struct {
+    void *block[OWNERS][CLASS_COUNT][OF_CLASS];
+    pthread_barrier_t filled, emptied;
+    bool is_in_use[OWNERS][CLASS_COUNT][OF_CLASS];
+} owned;
+
+static void *own_blocks(void *argument) {
+    size_t self = (uintptr_t)argument;
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        for (int i = 0; i < OF_CLASS; i++) {
+            owned.block[self][class][i] = take(class_bytes[class]);
+            EXPECT(owned.block[self][class][i] != NULL, "no memory");
+            owned.is_in_use[self][class][i] = true;
+        }
+    }
+    thread_cache_flush();
+    pthread_barrier_wait(&owned.filled);
+    pthread_barrier_wait(&owned.emptied);
+    return NULL;
+}
+
+/* What the calling thread holds for others, and in how many of its slots. */
+static size_t held_for_others(unsigned *slots) {
+    const struct thread_cache *cache = thread_view.cache;
+    size_t bytes = 0;
+    *slots = 0;
+    for (unsigned i = 0; i < REMOTE_SLOTS; i++) {
+        const struct remote *remote = &cache->remote[i];
+        if (remote->magazine != NULL && remote->count > 0) {
+            bytes += (size_t)remote->count * class_bytes[remote->tag & ((1u << TAG_HEAP_SHIFT) - 1)];
+            (*slots)++;
+        }
+    }
+    EXPECT(bytes == cache->remote_bytes, "%zu bytes are held for others, the account says %zu", bytes,
+           cache->remote_bytes);
+    return bytes;
+}
+
+static size_t in_use; /* by the program */
+static size_t most_held;
+static unsigned most_slots;
+
+static void give_owned(size_t owner, unsigned class, int i) {
+    if (!owned.is_in_use[owner][class][i]) {
+        return;
+    }
+    owned.is_in_use[owner][class][i] = false;
+    give(owned.block[owner][class][i]);
+    in_use -= class_bytes[class];
+    unsigned slots;
+    size_t held = held_for_others(&slots);
+    EXPECT(held < REMOTE_BYTES, "%zu bytes are held for others", held);
+    most_held = bits_max(most_held, held);
+    most_slots = (unsigned)bits_max(most_slots, slots);
+    static unsigned calls;
+    if (++calls % 64 == 0) {
+        EXPECT(figures_now().in_use == in_use + held, "%zu bytes in use instead of %zu and %zu held for others",
+               figures_now().in_use, in_use, held);
+    }
+}
+
+enum order { BY_OWNER, BY_CLASS, BY_TURNS, AT_RANDOM, ORDERS };
+
+static void give_in_order(enum order order) {
+    uint64_t random = 16;
+    const size_t all = (size_t)OWNERS * CLASS_COUNT * OF_CLASS;
+    for (size_t n = 0; n < all; n++) {
+        switch (order) {
+        case BY_OWNER:
+            give_owned(n / (CLASS_COUNT * OF_CLASS), (unsigned)(n / OF_CLASS % CLASS_COUNT), (int)(n % OF_CLASS));
+            break;
+        case BY_CLASS:
+            give_owned(n / OF_CLASS % OWNERS, (unsigned)(n / OF_CLASS / OWNERS), (int)(n % OF_CLASS));
+            break;
+        case BY_TURNS: /* another owner and class each time: slots change their tag again and again */
+            give_owned(n % OWNERS, (unsigned)(n / OWNERS % CLASS_COUNT), (int)(n / OWNERS / CLASS_COUNT));
+            break;
+        default:
+            give_owned(pattern_below(&random, OWNERS), (unsigned)pattern_below(&random, CLASS_COUNT),
+                       (int)pattern_below(&random, OF_CLASS));
+        }
+    }
+}
+
+/* However the blocks of many heaps and all classes come in, each goes to its owner, and what is on its way is little. */
+static void every_owner_gets_its_own(void) {
+    option_set(OPTION_HEAPS, OWNERS + 1);
+    give(take(1));
+    for (int order = 0; order < ORDERS; order++) {
+        pthread_t thread[OWNERS];
+        most_held = most_slots = 0;
+        EXPECT(pthread_barrier_init(&owned.filled, NULL, OWNERS + 1) == 0, "no barrier");
+        EXPECT(pthread_barrier_init(&owned.emptied, NULL, OWNERS + 1) == 0, "no barrier");
+        for (uintptr_t i = 0; i < OWNERS; i++) {
+            EXPECT(pthread_create(&thread[i], NULL, own_blocks, (void *)i) == 0, "no thread");
+        }
+        pthread_barrier_wait(&owned.filled);
+        thread_cache_flush();
+        in_use = figures_now().in_use;
+        EXPECT(figures_now().heaps == OWNERS + 1, "%u heaps", figures_now().heaps);
+        give_in_order((enum order)order);
+        give_in_order(BY_OWNER); /* what is left by chance */
+        unsigned slots;
+        EXPECT(in_use == 0 && in_use_outside_caches() == 0, "%zu bytes are in use", figures_now().in_use);
+        EXPECT(held_for_others(&slots) == 0, "%zu bytes are held after a flush", held_for_others(&slots));
+        EXPECT(most_slots > 20 && most_held > 1000, "%zu bytes in %u slots at most: nothing was put to the test",
+               most_held, most_slots);
+        pthread_barrier_wait(&owned.emptied);
+        for (size_t i = 0; i < OWNERS; i++) {
+            pthread_join(thread[i], NULL);
+        }
+    }
+    expect_nothing_left();
+}
+
+static void *give_without_magazines(void *argument) {
+    unsigned slots;
+    give(take(1));
+    thread_cache_flush();
+    pthread_barrier_wait(&owned.filled);
+    size_t before = figures_now().in_use;
+    for (size_t i = 0; i < handed.count; i++) {
+        give(handed.block[i]);
+        EXPECT(held_for_others(&slots) == 0,
+               "%u slots have a magazine after block %zu, where there is no memory for any", slots, i);
+        EXPECT(figures_now().in_use == before - (i + 1) * class_size(handed.size), "%zu bytes in use after block %zu",
+               figures_now().in_use, i);
+    }
+    pthread_barrier_wait(&owned.emptied);
+    return argument;
+}
+
+/* Where memory for a magazine cannot be had, blocks go to their owners one by one. */
+static void remote_blocks_without_memory(void) {
+    enum { COUNT = 100 }; /* less than a slab: none is given back, which would be memory */
+    if (SCENARIO_SANITIZED) {
+        return;
+    }
+    static void *block[COUNT];
+    pthread_t thread;
+    option_set(OPTION_HEAPS, 2);
+    handed.block = block;
+    handed.count = COUNT;
+    handed.size = 500;
+    for (size_t i = 0; i < COUNT; i++) {
+        block[i] = take(handed.size);
+        EXPECT(block[i] != NULL, "no memory");
+    }
+    thread_cache_flush();
+    EXPECT(pthread_barrier_init(&owned.filled, NULL, 2) == 0 && pthread_barrier_init(&owned.emptied, NULL, 2) == 0,
+           "no barrier");
+    EXPECT(pthread_create(&thread, NULL, give_without_magazines, NULL) == 0, "no thread");
+    while (figures_now().heaps < 2) {
+        sched_yield();
+    }
+    usleep(20000); /* the thread waits for us by now */
+    struct rlimit limit;
+    EXPECT(getrlimit(RLIMIT_DATA, &limit) == 0, "no limit");
+    EXPECT(setrlimit(RLIMIT_DATA, &(struct rlimit){1 << 20, limit.rlim_max}) == 0, "no limit can be set");
+    void **spare = NULL; /* a chain of all magazines there are */
+    for (void **top; (top = heap_spare(heap_numbered(0), 1)) != NULL; spare = top) {
+        magazine_of(top)->next = (union magazine *)spare;
+    }
+    pthread_barrier_wait(&owned.filled);
+    pthread_barrier_wait(&owned.emptied);
+    EXPECT(setrlimit(RLIMIT_DATA, &limit) == 0, "the limit stays");
+    while (spare != NULL) {
+        void **next = (void **)magazine_of(spare)->next;
+        heap_return_spare(heap_numbered(0), spare);
+        spare = next;
+    }
+    pthread_join(thread, NULL);
+    expect_nothing_left();
+}
+
+/* -- seasons --------------------------------------------------------------------------------------------------- */
+
+static bool has_magazines(unsigned class) {
+    const struct cache_class *magazines = &thread_view.cache->classes[class];
+    return !magazine_is_empty(magazines->top) || magazines->previous != NULL;
+}
+
+/* Takes and gives enough blocks of the class for the heap to look at its clock. */
+static void exchange(size_t size) {
+    enum { MANY = 20000 };
+    static void *block[MANY];
+    for (int i = 0; i < MANY; i++) {
+        block[i] = take(size);
+        EXPECT(block[i] != NULL, "no memory");
+    }
+    for (int i = MANY; i-- > 0;) {
+        give(block[i]);
+    }
+}
+
+/* What a thread has cached of a class that it no longer uses goes back, while the classes in use stay cached; the class
+ * works on as if nothing had been. */
+static void idle_classes_are_emptied(void) {
+    enum { IDLE = 300, BUSY = 64 };
+    void *block[60];
+    for (int i = 0; i < 60; i++) {
+        block[i] = take(IDLE);
+        memset(block[i], i, IDLE);
+    }
+    for (int i = 1; i < 60; i++) {
+        give(block[i]);
+    }
+    EXPECT(has_magazines(class_of(IDLE)), "nothing is cached");
+    exchange(BUSY);
+    uint32_t season = heap_season(thread_view.cache->heap);
+    for (int turn = 0; turn < 12 && has_magazines(class_of(IDLE)); turn++) {
+        usleep(130000);
+        exchange(BUSY);
+    }
+    EXPECT(heap_season(thread_view.cache->heap) > season, "the season does not change");
+    EXPECT(!has_magazines(class_of(IDLE)), "a class that is not used keeps its blocks");
+    EXPECT(has_magazines(class_of(BUSY)), "a class that is used has lost its blocks");
+    for (int i = 1; i < 60; i++) {
+        block[i] = take(IDLE);
+        memset(block[i], i, IDLE);
+        EXPECT(block[i] != block[0], "a block in use was handed out");
+    }
+    for (int i = 0; i < 60; i++) {
+        EXPECT(*(unsigned char *)block[i] == i && ((unsigned char *)block[i])[IDLE - 1] == i, "block %d has changed",
+               i);
+        give(block[i]);
+    }
+    expect_nothing_left();
+}
+
+/* -- the keeper ------------------------------------------------------------------------------------------------ */
+
+static atomic_uint stage;
+
+static void await_stage(unsigned wanted) {
+    while (atomic_load(&stage) < wanted) {
+        usleep(500);
+    }
+}
+
+/* Frees others' blocks and its own, and goes quiet: with 50 blocks for others, one full magazine and one half full. */
+static void *go_quiet(void *argument) {
+    static void *own[2 * MAGAZINE_MOST];
+    for (size_t i = 0; i < 2 * MAGAZINE_MOST; i++) {
+        own[i] = take(64);
+    }
+    for (size_t i = 0; i < 50; i++) {
+        give(handed.block[i]);
+    }
+    for (size_t i = 0; i < 2 * MAGAZINE_MOST; i++) {
+        give(own[i]);
+    }
+    struct cache_class *magazines = &thread_view.cache->classes[class_of(64)];
+    EXPECT(magazines->previous != NULL && magazine_is_full(magazines->previous), "the previous magazine is not full");
+    void **top = magazines->top;
+    *(struct thread_cache **)argument = thread_view.cache;
+    atomic_store(&stage, 1);
+    await_stage(2);
+    EXPECT(magazines->previous == NULL, "the keeper has left the previous magazine");
+    EXPECT(magazines->top == top, "the keeper has touched the loaded magazine");
+    for (size_t i = 0; i < 2 * MAGAZINE_MOST; i++) {
+        own[i] = take(64);
+        memset(own[i], 1, 64);
+    }
+    for (size_t i = 0; i < 2 * MAGAZINE_MOST; i++) {
+        give(own[i]);
+    }
+    for (size_t i = 50; i < 100; i++) {
+        give(handed.block[i]);
+    }
+    thread_view.cache->busy++; /* as in the midst of an exchange */
+    atomic_store(&stage, 3);
+    await_stage(4);
+    unsigned slots;
+    EXPECT(held_for_others(&slots) > 0 && magazines->previous != NULL, "the keeper has emptied a busy thread's cache");
+    thread_view.cache->busy--;
+    return NULL;
+}
+
+/* A thread that has gone quiet does not keep from others what is theirs; one in the midst of an exchange is left alone. */
+static void quiet_threads_are_relieved(void) {
+    static void *block[100];
+    pthread_t thread;
+    struct thread_cache *cache = NULL;
+    bool more;
+    option_set(OPTION_HEAPS, 2);
+    handed.block = block;
+    for (size_t i = 0; i < 100; i++) {
+        block[i] = take(300);
+    }
+    thread_cache_flush();
+    EXPECT(pthread_create(&thread, NULL, go_quiet, &cache) == 0, "no thread");
+    await_stage(1);
+    EXPECT(figures_now().in_use >= 100 * class_size(300), "the blocks have been delivered before they were many");
+    (void)thread_cache_keep(&more);
+    EXPECT(figures_now().in_use >= 100 * class_size(300), "the first look does not know that the thread is quiet");
+    (void)thread_cache_keep(&more);
+    size_t left = figures_now().in_use - 50 * class_size(300);
+    EXPECT(left <= MAGAZINE_MOST * 64, "%zu bytes are still with the quiet thread", left);
+    EXPECT(atomic_load(&cache->borrowed) == 0, "the cache is still borrowed");
+    (void)thread_cache_keep(&more);
+    EXPECT(figures_now().in_use == 50 * class_size(300) + left, "a third look takes more");
+    atomic_store(&stage, 2);
+    await_stage(3);
+    for (int look = 0; look < 3; look++) {
+        (void)thread_cache_keep(&more);
+        EXPECT(atomic_load(&cache->borrowed) == 0, "the cache is still borrowed");
+    }
+    atomic_store(&stage, 4);
+    pthread_join(thread, NULL);
+    expect_nothing_left();
+}
+
+static atomic_size_t rounds;
+
+static void *exchange_until_stopped(void *argument) {
+    enum { MANY = 4 * MAGAZINE_MOST };
+    void *block[MANY];
+    while (!atomic_load(&stop)) {
+        for (int i = 0; i < MANY; i++) {
+            block[i] = take(64);
+        }
+        for (int i = 0; i < MANY; i++) {
+            give(block[i]);
+        }
+        *(struct thread_cache * _Atomic *)argument = thread_view.cache;
+        atomic_fetch_add(&rounds, 1);
+    }
+    return NULL;
+}
+
+/* A thread whose cache is borrowed stands still at its next exchange, and goes on when it is given back, woken or not. */
+static void borrowed_caches_are_waited_for(void) {
+    static struct thread_cache *_Atomic theirs;
+    pthread_t thread;
+    EXPECT(pthread_create(&thread, NULL, exchange_until_stopped, &theirs) == 0, "no thread");
+    while (atomic_load(&rounds) < 10) {
+        usleep(1000);
+    }
+    struct thread_cache *cache = atomic_load(&theirs);
+    for (int turn = 0; turn < 20; turn++) {
+        size_t before = atomic_load(&rounds);
+        atomic_store(&cache->borrowed, 1);
+        bool stands = false; /* for longer than it sleeps at a time, once it has come to its next exchange */
+        for (int wait = 0; !stands; wait++) {
+            EXPECT(wait < 50, "the thread goes on with a borrowed cache");
+            uint32_t visits = atomic_load(&cache->visits);
+            usleep(15000);
+            stands = atomic_load(&cache->visits) == visits;
+        }
+        atomic_store(&cache->borrowed, 0);
+        if (turn % 2 == 0) {
+            os_wake(&cache->borrowed);
+        }
+        for (int wait = 0; atomic_load(&rounds) < before + 3; wait++) {
+            EXPECT(wait < 2000, "the thread does not go on");
+            usleep(1000);
+        }
+    }
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
     expect_nothing_left();
 }
 
@@ -377,6 +752,68 @@ static void everything_comes_back(void) {
     expect_nothing_left();
 }
 
+/* Works in bursts, and is quiet between them for as long as two looks of the keeper take: letters of all sizes, blocks
+ * that are to be zero, and pauses at every place. */
+static void *post_and_pause(void *argument) {
+    uint64_t random = (uint64_t)(uintptr_t)argument;
+    for (int i = 0; i < (SCENARIO_SANITIZED ? 6000 : 80000); i++) {
+        struct letter *letter = pattern_below(&random, 2) == 0 ? write_letter(&random) : NULL;
+        letter = atomic_exchange(&slots[pattern_below(&random, SLOTS)], letter);
+        if (letter != NULL) {
+            read_letter(letter);
+        }
+        if (pattern_below(&random, 16) == 0) {
+            unsigned class = class_of(CLASS_FRESH) + (unsigned)pattern_below(&random, 8);
+            bool zero;
+            char *block = thread_cache_take_zero(class, &zero);
+            EXPECT(block != NULL, "no memory");
+            EXPECT(!zero || pattern_not_zero(block, class_bytes[class]) == SIZE_MAX, "a block of %u is not zero",
+                   class_bytes[class]);
+            memset(block, 0xff, class_bytes[class]);
+            give(block);
+        }
+        if (pattern_below(&random, 300) == 0) {
+            usleep((unsigned)pattern_below(&random, 900));
+        }
+    }
+    atomic_fetch_sub(&running, 1);
+    return NULL;
+}
+
+/* The keeper looks round without a pause: it borrows caches at every moment, and no letter is lost or changed. */
+static void kept_while_threads_work(void) {
+    pthread_t thread[THREADS];
+    size_t bytes = 0, looks = 0;
+    option_set(OPTION_HEAPS, 5);
+    give(take(1));
+    atomic_store(&running, THREADS);
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        EXPECT(pthread_create(&thread[i], NULL, post_and_pause, (void *)(i + 1)) == 0, "no thread");
+    }
+    while (atomic_load(&running) > 0) {
+        bool more;
+        bytes += thread_cache_keep(&more);
+        looks++;
+        if (looks % 4 == 3) { /* ours goes quiet too, for two looks */
+            give(take(150000));
+            bytes += thread_cache_keep(&more) + thread_cache_keep(&more);
+            EXPECT(thread_view.cache->relieved == atomic_load(&thread_view.cache->visits),
+                   "a quiet cache was not borrowed");
+        }
+        usleep(100);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    for (size_t i = 0; i < SLOTS; i++) {
+        if (slots[i] != NULL) {
+            read_letter(slots[i]);
+        }
+    }
+    EXPECT(bytes > 0 && looks > 4, "%zu bytes in %zu looks", bytes, looks);
+    expect_nothing_left();
+}
+
 /* 64 MiB of small blocks, freed in no order: what the process holds of memory goes back to what it was. */
 static void resident_memory_comes_back(void) {
     enum { BLOCKS = 1 << 18, SIZE = 256 };
@@ -404,9 +841,6 @@ static void resident_memory_comes_back(void) {
 }
 
 /* -- fork ------------------------------------------------------------------------------------------------------ */
-
-static atomic_bool stop;
-static atomic_uint running;
 
 static void *run_until_stopped(void *argument) {
     static _Thread_local struct held held[HELD];
@@ -441,11 +875,23 @@ static void live_in_child(uint64_t seed) {
     street_check(true);
 }
 
+static void *keep_until_stopped(void *argument) {
+    give(take(1)); /* no keeper looks round before there is anything */
+    atomic_fetch_add(&running, 1);
+    while (!atomic_load(&stop)) {
+        bool more;
+        (void)thread_cache_keep(&more);
+        usleep(100);
+    }
+    return argument;
+}
+
 static void forked_while_threads_allocate(void) {
     enum { WALKERS = 6 };
     pthread_t thread[WALKERS];
     for (uintptr_t i = 0; i < WALKERS; i++) {
-        EXPECT(pthread_create(&thread[i], NULL, run_until_stopped, (void *)(i + 1)) == 0, "no thread");
+        void *(*run)(void *) = i == 0 ? keep_until_stopped : run_until_stopped;
+        EXPECT(pthread_create(&thread[i], NULL, run, (void *)(i + 1)) == 0, "no thread");
     }
     while (atomic_load(&running) < WALKERS) {
         sched_yield();
@@ -469,8 +915,13 @@ static void forked_while_threads_allocate(void) {
     expect_nothing_left();
 }
 
+static atomic_size_t handed_next;
+
 static void *cache_blocks_and_wait(void *argument) {
     void *block[300];
+    for (size_t i = 0; i < 20; i++) { /* the main thread's: on their way to its heap */
+        give(handed.block[atomic_fetch_add(&handed_next, 1)]);
+    }
     for (int i = 0; i < 300; i++) {
         block[i] = take(500);
     }
@@ -486,18 +937,24 @@ static void *cache_blocks_and_wait(void *argument) {
     return NULL;
 }
 
-/* What idle threads had cached is the child's to use; what they held is still held. */
+/* What idle threads had cached, for themselves or for others, is the child's to use; what they held is still held. */
 static void child_takes_caches_over(void) {
     enum { IDLERS = 4 };
+    static void *block[20 * IDLERS];
     pthread_t thread[IDLERS];
     void *kept[IDLERS];
+    for (size_t i = 0; i < 20 * IDLERS; i++) {
+        block[i] = take(700);
+    }
+    thread_cache_flush();
+    handed.block = block;
     for (size_t i = 0; i < IDLERS; i++) {
         EXPECT(pthread_create(&thread[i], NULL, cache_blocks_and_wait, &kept[i]) == 0, "no thread");
     }
     while (atomic_load(&running) < IDLERS) {
         sched_yield();
     }
-    EXPECT(figures_now().in_use > IDLERS * 512, "the caches are empty");
+    EXPECT(figures_now().in_use > IDLERS * (512 + 20 * class_size(700)), "the caches are empty");
     pid_t child = fork();
     EXPECT(child >= 0, "no child");
     if (child == 0) {
@@ -603,9 +1060,15 @@ static const struct scenario scenarios[] = {
     {"magazines_grow", magazines_grow},
     {"order_of_blocks", order_of_blocks},
     {"remote_blocks_are_delivered", remote_blocks_are_delivered},
+    {"every_owner_gets_its_own", every_owner_gets_its_own},
+    {"remote_blocks_without_memory", remote_blocks_without_memory},
+    {"idle_classes_are_emptied", idle_classes_are_emptied},
+    {"borrowed_caches_are_waited_for", borrowed_caches_are_waited_for},
+    {"quiet_threads_are_relieved", quiet_threads_are_relieved},
     {"threads_leave_nothing", threads_leave_nothing},
     {"destructors_may_allocate", destructors_may_allocate},
     {"everything_comes_back", everything_comes_back},
+    {"kept_while_threads_work", kept_while_threads_work},
     {"resident_memory_comes_back", resident_memory_comes_back},
     {"forked_while_threads_allocate", forked_while_threads_allocate},
     {"child_takes_caches_over", child_takes_caches_over},

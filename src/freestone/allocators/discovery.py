@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import freestone
 from freestone import native
-from freestone.allocators import catalogue, elf, packages, versions
+from freestone.allocators import catalogue, elf, packages, peers, versions
 from freestone.allocators.catalogue import Entry
 from freestone.allocators.errors import AllocatorUnavailable, BrokenLibrary, UnknownAllocator
 from freestone.allocators.search import PATH_VARIABLE, LibrarySearch
@@ -26,17 +26,20 @@ def discover(entries: Mapping[str, Entry] | None = None, search: LibrarySearch |
     """Everything in the catalogue in catalogue order, present or not; what is not says why and how to get it.
 
     Args:
-        entries: the catalogue; by default the built-in one with the user's on top.
+        entries: the catalogue; by default the built-in one with the user's on top, and after it the peers, which give
+            way to an entry of the user's with the same name.
         search: where to look; by default this machine's folders and loader cache.
 
     Raises:
         CatalogueError: the user's catalogue is not a catalogue.
     """
+    with_peers = entries is None
     entries = catalogue.load() if entries is None else entries
     search = LibrarySearch.of_this_machine() if search is None else search
     found = {name: _locate(entry, search) for name, entry in entries.items()}
     owners = packages.owners(place for place in found.values() if isinstance(place, Path))
-    return [_allocator(entry, found[name], owners) for name, entry in entries.items()]
+    listed = [_allocator(entry, found[name], owners) for name, entry in entries.items()]
+    return [*listed, *(each for each in _peers() if each.name not in entries)] if with_peers else listed
 
 
 def find(names: Iterable[str], *, known: Iterable[Allocator] | None = None) -> list[Allocator]:
@@ -100,8 +103,39 @@ def from_path(text: str) -> Allocator:
 def configuration_for(
     allocator: Allocator, *, name: str | None = None, environment: Mapping[str, str] | None = None
 ) -> Configuration:
-    """An arm of an experiment: the allocator with settings for the program's environment (none by default)."""
-    return Configuration(name=name or allocator.name, allocator=allocator, environment=dict(environment or {}))
+    """An arm of an experiment: the allocator with settings for the program's environment.
+
+    A peer brings those that its authors ask for; ``environment`` comes on top.
+    """
+    receipt = peers.at(allocator.file)
+    settings = {**(receipt.environment if receipt else {}), **(environment or {})}
+    return Configuration(name=name or allocator.name, allocator=allocator, environment=settings)
+
+
+def _peers() -> Iterator[Allocator]:
+    """The peers in catalogue order, built or not."""
+    built = peers.built()
+    for name, peer in peers.load().items():
+        found = built.get(name)
+        if found is None:
+            yield _absent(name, peer.title, f"not built; freestone peers add {peer.project}")
+            continue
+        facts = elf.inspect(found.library)
+        unfit = _unfit(facts)
+        if unfit:
+            yield _absent(name, peer.title, f"{found.library} {unfit}; freestone peers add {name}")
+            continue
+        file = str(found.library.resolve())
+        yield Allocator(
+            name=name,
+            title=peer.title,
+            version=found.receipt.version,
+            file=file,
+            build_id=facts.build_id,
+            preload=[file],
+            origin=found.receipt.origin,
+            reason=None,
+        )
 
 
 def _is_path(word: str) -> bool:
@@ -191,16 +225,12 @@ def _entry_of(file: Path) -> Entry | None:
 
 def _allocator(entry: Entry, place: Path | str, owners: Mapping[Path, packages.Package]) -> Allocator:
     if isinstance(place, str):
-        return Allocator(
-            name=entry.name,
-            title=entry.title,
-            file=None,
-            build_id=None,
-            origin="",
-            available=False,
-            reason=place,
-        )
+        return _absent(entry.name, entry.title, place)
     return _present(entry, place, owners.get(place))
+
+
+def _absent(name: str, title: str, reason: str) -> Allocator:
+    return Allocator(name=name, title=title, file=None, build_id=None, origin="", available=False, reason=reason)
 
 
 def _present(entry: Entry, file: Path, package: packages.Package | None, origin: str | None = None) -> Allocator:

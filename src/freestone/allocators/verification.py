@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from freestone.allocators import elf
@@ -81,8 +82,14 @@ class Verification:
         return "verified" if self.verified else (self.reason or "not verified")
 
 
-def verify(allocator: Allocator, *, timeout_s: float = 10.0) -> Verification:
-    """Start a tiny process under the allocator and see that malloc, calloc, realloc and free come from its file."""
+def verify(allocator: Allocator, *, timeout_s: float = 10.0, settings: Mapping[str, str] | None = None) -> Verification:
+    """Start a tiny process under the allocator and see that malloc, calloc, realloc and free come from its file.
+
+    Args:
+        allocator: as found.
+        timeout_s: how long the process may take.
+        settings: what its configuration adds to a program's environment.
+    """
     if not allocator.available or allocator.file is None:
         return Verification(False, allocator.reason or "not available")
     if "malloc" in elf.inspect(sys.executable).exports:
@@ -90,7 +97,7 @@ def verify(allocator: Allocator, *, timeout_s: float = 10.0) -> Verification:
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("LD_", "PYTHON"))}
     if "LD_LIBRARY_PATH" in os.environ:
         environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
-    environment |= {"LD_PRELOAD": ":".join(allocator.preload), "LC_ALL": "C"}
+    environment |= {**(settings or {}), "LD_PRELOAD": ":".join(allocator.preload), "LC_ALL": "C"}
     command = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROBE, *HEAP_ENTRIES]
     try:
         done = subprocess.run(

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from freestone.allocators import AllocatorError, Verification, discover, find
+from freestone.allocators import AllocatorError, Verification, configuration_for, discover, find
 from freestone.allocators import verify as verified
 from freestone.commands import terminal
 from freestone.commands.status import ExitStatus, Stop
@@ -38,7 +38,8 @@ def allocators(
         shown = find(names, known=known) if names else known
     except AllocatorError as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
-    verdicts = {each.name: verified(each) for each in shown if verify and each.available}
+    tried = [each for each in shown if verify and each.available]
+    verdicts = {each.name: verified(each, settings=configuration_for(each).environment) for each in tried}
     if json:
         rows = [_row(each, verdicts.get(each.name)) for each in shown]
         print(json_format.dumps(rows, indent=2, ensure_ascii=False))

@@ -5,26 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from freestone import machine
-from freestone.allocators import SYSTEM, AllocatorError, configuration_for, discover, find
-from freestone.commands import program, terminal
-from freestone.commands.progress import Progress
+from freestone.allocators import AllocatorError
+from freestone.commands import measuring, program, terminal
 from freestone.commands.status import ExitStatus, Stop
-from freestone.experiments import Interruption, Outcome, mismatch, run, summarise
-from freestone.experiments.plan import Extent, PlanError, new_experiment
-from freestone.native import NativePartMissing
+from freestone.experiments.plan import Extent, PlanError
 from freestone.records import store
-from freestone.records.parquet import write_parquet
-from freestone.records.schema import Allocator, Configuration, Experiment, Summary, Workload
+from freestone.records.schema import Experiment, Summary, Workload
 from freestone.records.store import StoreError
 from freestone.reports import table
-from freestone.trials import LauncherBroken
 
 
 def compare(
@@ -94,158 +87,57 @@ def compare(
                 "--env": env,
                 "--seed": seed,
             }
-            folder, experiment = _resumed(
-                resume, command, [option for option, value in given.items() if value is not None]
+            folder, experiment = (
+                resume,
+                _resumed(resume, command, [option for option, value in given.items() if value is not None]),
             )
         else:
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
-            folder, experiment = _begun(command, allocators, baseline, name, env or [], extent, results)
+            workload = _workload(command, name, env or [])
+            experiment = measuring.planned(workload.name, [workload], allocators, baseline, extent)
+            folder = measuring.begun(results, workload.name, experiment)
     except (AllocatorError, PlanError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
-    return _measure(folder, experiment, as_json=json, with_report=report)
+    return measuring.measure(
+        folder,
+        experiment,
+        verb="compare",
+        show=lambda _, __, summary: _show(summary, folder, as_json=json),
+        report=(lambda: _report(folder, as_json=json)) if report else None,
+    )
 
 
-def _begun(
-    command: Sequence[str],
-    names: list[str] | None,
-    baseline: str | None,
-    name: str | None,
-    env: Sequence[str],
-    extent: Extent,
-    results: Path,
-) -> tuple[Path, Experiment]:
+def _workload(command: Sequence[str], name: str | None, env: Sequence[str]) -> Workload:
     environment = program.settings(env)
     executable = program.require(command, {**os.environ, **environment})
-    compared, held_against = _chosen(names, baseline)
-    try:
-        "\0".join([*command, *environment.values(), os.getcwd()]).encode()
-    except UnicodeEncodeError as error:
-        raise PlanError("a program, argument or folder whose name is not UTF-8 cannot be recorded") from error
-    workload = Workload(
-        name=name or executable.name, command=list(command), environment=environment, directory=os.getcwd()
-    )
-    now = datetime.now(UTC)
-    experiment = new_experiment(
-        workload=workload,
-        configurations=[configuration_for(allocator) for allocator in compared],
-        baseline=held_against,
-        extent=extent,
-        machine=machine.describe(),
-        command_line=["freestone", *sys.argv[1:]],
-        now=now,
-    )
-    folder = store.create_folder(results, workload.name, now)
-    store.write_experiment(folder, experiment)
-    return folder, experiment
+    return Workload(name=name or executable.name, command=list(command), environment=environment, directory=os.getcwd())
 
 
-def _chosen(names: list[str] | None, baseline: str | None) -> tuple[list[Allocator], str]:
-    """The allocators to compare, the baseline among them, and the baseline's name."""
-    known = discover()
-    chosen = [allocator for allocator in known if allocator.available] if names is None else find(names, known=known)
-    if not chosen:
-        raise PlanError("no allocator to compare; 'freestone allocators' shows what is here")
-    if baseline is None:
-        system = [allocator for allocator in known if allocator.name == SYSTEM and allocator.available]
-        first = system[0] if system else chosen[0]
-    else:
-        (first, *_) = find([baseline], known=[*known, *chosen])  # also by a name given as NAME=PATH
-    if first.name not in [allocator.name for allocator in chosen]:
-        chosen = [first, *chosen]
-    return chosen, first.name
-
-
-def _resumed(folder: Path, command: Sequence[str], given: Sequence[str]) -> tuple[Path, Experiment]:
-    experiment = store.read_experiment(folder)
-    if given:
-        raise PlanError(f"--resume goes on with the settings of {folder}; leave out {', '.join(given)}")
-    workload = experiment.workloads[0]
-    if command and list(command) != workload.command:
-        raise PlanError(f"cannot resume {folder}: it measured another command ({' '.join(workload.command)})")
-    refusal = mismatch(experiment, machine.describe().id, [_as_found(each) for each in experiment.configurations])
-    if refusal:
-        raise PlanError(f"cannot resume {folder}: {refusal}")
-    program.require(workload.command, {**os.environ, **workload.environment}, workload.directory or ".")
-    return folder, experiment
-
-
-def _as_found(configuration: Configuration) -> Configuration:
-    """A configuration of an earlier sitting with the allocator as it is now."""
-    before = configuration.allocator
-    known = {allocator.name: allocator for allocator in discover()}
-    allocator = known.get(before.name)
-    try:
-        if allocator is None or allocator.file != before.file:
-            (allocator,) = find([f"{before.name}={before.file}"])
-    except AllocatorError as error:
-        allocator = before.model_copy(update={"available": False, "reason": str(error)})
-    return configuration.model_copy(update={"allocator": allocator})
-
-
-def _measure(folder: Path, experiment: Experiment, *, as_json: bool, with_report: bool) -> int:
-    progress = Progress(sys.stderr)
-    damage = store.damage_line(folder, store.read_trials(folder).damage)
-    if damage:
-        progress.line(damage)
-    status = ExitStatus.FINE
-    trouble: list[str] = []
-    with Interruption() as stop:
-        try:
-            outcome = run(experiment, folder, on_event=progress, stop=stop)
-        except StoreError as error:
-            outcome, status = Outcome.INTERRUPTED, ExitStatus.STORE
-            trouble.append(str(error))
-        except (LauncherBroken, NativePartMissing) as error:
-            outcome, status = Outcome.INTERRUPTED, ExitStatus.NOTHING_MEASURED
-            trouble.append(str(error))
-        finally:
-            progress.clear()
-    records = store.read_trials(folder).records
-    summary = summarise(experiment, records)
-    _show(summary, folder, as_json=as_json)
-    try:
-        store.write_summary(folder, summary)
-        write_parquet(folder, records)
-        if with_report and outcome is not Outcome.INTERRUPTED:  # whoever stops does not want to wait
-            report = _report(folder)
-            if not as_json:
-                print(f"Report:  {report}")
-    except StoreError as error:
-        trouble = trouble or [str(error)]
-        status = status or ExitStatus.STORE
-    if outcome is Outcome.INTERRUPTED:
-        kept = f"{len(records)} finished trial{'' if len(records) == 1 else 's'} kept"
-        why = trouble[0] if trouble else "interrupted"
-        progress.line(f"{why}; {kept}, go on with: freestone compare --resume {folder}")
-        return status or (128 + stop.signal if stop.signal else ExitStatus.INTERRUPTED)
-    for line in trouble:
-        progress.line(f"{line}; every record is kept")
-    return status or _verdict(summary)
-
-
-def _report(folder: Path) -> Path:
-    from freestone.reports import html  # late: the figures' libraries are large
-
-    try:
-        return html.write([folder], folder / store.REPORT_FILE)
-    except html.ReportError as error:
-        raise StoreError(str(error)) from error
+def _resumed(folder: Path, command: Sequence[str], given: Sequence[str]) -> Experiment:
+    experiment = measuring.resumed(folder, given)
+    measured = experiment.workloads[0].command
+    if command and list(command) != measured:
+        raise PlanError(f"cannot resume {folder}: it measured another command ({' '.join(measured)})")
+    return experiment
 
 
 def _show(summary: Summary, folder: Path, *, as_json: bool) -> None:
     if as_json:
         print(summary.model_dump_json(indent=2))
-    else:
-        width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
-        print(table.render(summary, width=width, colour=colour, ascii_only=plain))
-        print(f"Records: {folder}")
-    sys.stdout.flush()
+        return
+    width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
+    print(table.render(summary, width=width, colour=colour, ascii_only=plain))
+    print(f"Records: {folder}")
 
 
-def _verdict(summary: Summary) -> ExitStatus:
-    measured = [cell.status == "ok" for cell in summary.cells]
-    if all(measured):
-        return ExitStatus.FINE
-    return ExitStatus.PARTLY_MEASURED if any(measured) else ExitStatus.NOTHING_MEASURED
+def _report(folder: Path, *, as_json: bool) -> None:
+    from freestone.reports import html  # late: the figures' libraries are large
+
+    try:
+        written = html.write([folder], folder / store.REPORT_FILE)
+    except html.ReportError as error:
+        raise StoreError(str(error)) from error
+    if not as_json:
+        print(f"Report:  {written}")

@@ -21,11 +21,13 @@ class Progress:
     Args:
         stream: where to.
         clock: seconds, for the pace of plain lines.
+        several: whether there are several workloads, which then have to be named.
     """
 
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic, *, several: bool = False) -> None:
         self.stream = stream
         self.clock = clock
+        self.several = several
         self.live = terminal.has_colour(stream) or (terminal.is_terminal(stream) and not _is_dumb())
         self.ascii = terminal.is_ascii(stream)
         self.drawn = False
@@ -36,21 +38,27 @@ class Progress:
         """Show one event."""
         match event:
             case RehearsalStarted():
-                self._now(f"rehearsal {event.number + 1}/{event.total}", [event.configuration])
+                self._now(
+                    f"rehearsal {event.number + 1}/{event.total}", [self._arm(event.workload, event.configuration)]
+                )
             case TrialStarted():
                 left = "" if event.remaining_s is None else f"{duration(event.remaining_s)} left"
-                details = [text for text in (left, event.slot.configuration) if text]
+                details = [text for text in (left, self._arm(event.slot.workload, event.slot.configuration)) if text]
                 self._now(f"round {event.slot.round + 1}/{max(event.rounds, event.slot.round + 1)}", details)
             case TrialEnded():
                 record = event.record
                 said = (record.status, record.reason)
                 if record.status != "ok" and said not in self.said:
                     self.said.add(said)
-                    self.line(f"{record.configuration}, round {record.round + 1}: {record.status}: {record.reason}")
+                    arm = self._arm(record.workload, record.configuration)
+                    self.line(f"{arm}, round {record.round + 1}: {record.status}: {record.reason}")
             case GivenUp():
                 pass  # its failures have been named, and the table names them again
             case BudgetSpent():
                 self.line(f"time budget spent after {event.rounds} round{'' if event.rounds == 1 else 's'}")
+
+    def _arm(self, workload: str, configuration: str) -> str:
+        return f"{workload} under {configuration}" if self.several else configuration
 
     def line(self, text: str) -> None:
         """A line that stays."""

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from freestone.experiments.field import standings
+from freestone.experiments.schedule import Arm
 from freestone.experiments.statistics import FEWEST_PAIRS
-from freestone.records.schema import Cell, Experiment
+from freestone.records.schema import Cell, Experiment, Workload
 
 Rivalry = Callable[[str, str, str, str], bool]
 """(workload, metric, one, other) -> whether ``one`` is really lower than ``other``."""
 
-ASPECTS: Final = (("time", "wall_s"), ("peak memory", "peak_rss_kib"), ("page faults", "minor_faults"))
+Typical = Mapping[Arm, Mapping[str, float]]
+"""(workload, configuration) -> metric -> geometric mean over rounds."""
+
+MOST_TOLD: Final = 3
+"""With more workloads than these the headline speaks of all of them together."""
 
 
-def sentence(experiment: Experiment, cells: Sequence[Cell], beats: Rivalry, rounds: int) -> str:
+def aspects(workload: Workload) -> list[tuple[str, str]]:
+    """What the headline speaks of, and the metric it reads for it."""
+    return [("time", workload.time), ("peak memory", "peak_rss_kib"), ("page faults", "minor_faults")]
+
+
+def sentence(experiment: Experiment, cells: Sequence[Cell], beats: Rivalry, rounds: int, typical: Typical) -> str:
     """The headline.
 
     Args:
@@ -22,17 +33,41 @@ def sentence(experiment: Experiment, cells: Sequence[Cell], beats: Rivalry, roun
         cells: all cells of its summary.
         beats: whether one configuration is really lower than another on a metric of a workload.
         rounds: complete rounds.
+        typical: what every arm that counts has, by metric.
     """
+    if len(experiment.workloads) > MOST_TOLD and any(cell.status == "ok" for cell in cells):
+        return _of_many(experiment, typical)
     several = len(experiment.workloads) > 1
     parts: list[str] = []
     for workload in experiment.workloads:
         own = [cell for cell in cells if cell.workload == workload.name]
-        said = _of_workload(experiment, workload.name, own, beats, rounds)
+        said = _of_workload(experiment, workload, own, beats, rounds)
         parts.append(f"{workload.name}: {said}" if several else said)
     return ". ".join(parts) + "."
 
 
-def _of_workload(experiment: Experiment, workload: str, cells: Sequence[Cell], beats: Rivalry, rounds: int) -> str:
+def _of_many(experiment: Experiment, typical: Typical) -> str:
+    """The leader of the field in each aspect; who really leads on which workload is the scoreboard's to tell."""
+    told = []
+    for number, aspect in enumerate(("time", "peak memory", "page faults")):
+        values: dict[str, dict[str, float]] = {}
+        for workload in experiment.workloads:
+            metric = aspects(workload)[number][1]
+            figures = {
+                name: metrics[metric]
+                for (measured, name), metrics in typical.items()
+                if measured == workload.name and metric in metrics
+            }
+            if workload.counted and figures:
+                values[workload.name] = figures
+        if values:
+            first = standings(values)[0]
+            told.append(f"in {aspect} {first.configuration} {_times(first.mean)}")
+    count = len(experiment.workloads)
+    return f"{count} workloads, geometric mean of the ratio to the best of each: least {'; '.join(told)}."
+
+
+def _of_workload(experiment: Experiment, workload: Workload, cells: Sequence[Cell], beats: Rivalry, rounds: int) -> str:
     good = [cell for cell in cells if cell.status == "ok"]
     if not any(cell.trials_total for cell in cells):
         return "Nothing was measured yet"
@@ -48,7 +83,7 @@ def _of_workload(experiment: Experiment, workload: str, cells: Sequence[Cell], b
     pairs = max((ratio.pairs for cell in good for ratio in cell.ratio.values()), default=0)
     if pairs < FEWEST_PAIRS:
         return f"Too few rounds to tell any difference ({_count(pairs, 'round')}; {FEWEST_PAIRS} are the fewest)"
-    verdicts = [(aspect, _winner(workload, metric, good, baseline, beats)) for aspect, metric in ASPECTS]
+    verdicts = [(aspect, _winner(workload.name, metric, good, baseline, beats)) for aspect, metric in aspects(workload)]
     known = [(aspect, text) for aspect, text in verdicts if text]
     if known and all(text == NO_DIFFERENCE for _, text in known):
         names = [aspect for aspect, _ in known]

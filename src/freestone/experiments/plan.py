@@ -42,7 +42,8 @@ class Extent:
 
 def new_experiment(
     *,
-    workload: Workload,
+    name: str,
+    workloads: Sequence[Workload],
     configurations: Sequence[Configuration],
     baseline: str,
     extent: Extent,
@@ -53,8 +54,13 @@ def new_experiment(
     """The head of a new experiment.
 
     Raises:
-        PlanError: the baseline is none of the configurations, or two have one name.
+        PlanError: the baseline is none of the configurations, or two configurations or workloads have one name.
     """
+    if not workloads:
+        raise PlanError("there is no workload to measure")
+    called = [workload.name for workload in workloads]
+    if len(set(called)) < len(called):
+        raise PlanError(f"two workloads are named '{max(called, key=called.count)}'")
     names = [configuration.name for configuration in configurations]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
@@ -67,12 +73,12 @@ def new_experiment(
         )
     rounds = extent.rounds or (DEFAULT_ROUNDS if extent.time_budget_s is None else MOST_ROUNDS_IN_BUDGET)
     return Experiment(
-        id=f"{now:%Y%m%dT%H%M%SZ}-{workload.name}-{secrets.token_hex(4)}",
+        id=f"{now:%Y%m%dT%H%M%SZ}-{name}-{secrets.token_hex(4)}",
         created_at=now.isoformat(timespec="seconds"),
         freestone_version=freestone.__version__,
         command_line=list(command_line),
         machine=machine,
-        workloads=[workload],
+        workloads=list(workloads),
         configurations=list(configurations),
         baseline=baseline,
         rounds=rounds,

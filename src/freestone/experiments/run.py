@@ -110,6 +110,7 @@ class _Sitting:
         self.earlier_s = math.fsum(_wall_s(record) + TRIAL_OVERHEAD_S for record in records)
         self.taken = 0
         self.overhead_s = 0.0
+        self._known: tuple[int, set[Arm], float | None] | None = None
 
     def run(self) -> Outcome:
         experiment = self.experiment
@@ -129,7 +130,7 @@ class _Sitting:
                 for slot in schedule.missing(experiment, number, self.records):
                     if self.stop():
                         return Outcome.INTERRUPTED
-                    if (slot.workload, slot.configuration) not in schedule.given_up(self.records):
+                    if (slot.workload, slot.configuration) not in self._given_up():
                         self._take(slot)
         except KeyboardInterrupt:
             return Outcome.INTERRUPTED
@@ -158,14 +159,14 @@ class _Sitting:
         if self.stop():
             # Ctrl-C reaches the program too: what it did then is not what it does.
             raise TrialBrokenOff
-        hopeless = schedule.given_up(self.records)
+        hopeless = self._given_up()
         self.log.append(record)
         self.records.append(record)
         self.overhead_s += max(0.0, self.clock() - before - _wall_s(record))
         self.taken += 1
         done, total = self._progress()
         self.on_event(TrialEnded(record, done, total))
-        for workload, configuration in schedule.given_up(self.records) - hopeless:
+        for workload, configuration in self._given_up() - hopeless:
             self.on_event(GivenUp(workload, configuration, record.reason or record.status))
 
     def _overhead_s(self) -> float:
@@ -174,8 +175,18 @@ class _Sitting:
     def _spent_s(self) -> float:
         return self.earlier_s + self.clock() - self.began
 
+    def _given_up(self) -> set[Arm]:
+        return self._told()[0]
+
     def _round_s(self) -> float | None:
-        return schedule.round_cost_s(self.experiment, self.records, self._overhead_s())
+        return self._told()[1]
+
+    def _told(self) -> tuple[set[Arm], float | None]:
+        """What the records say of what is to come: looked up once for each, or thousands would slow the next trial."""
+        if self._known is None or self._known[0] != len(self.records):
+            cost = schedule.round_cost_s(self.experiment, self.records, self._overhead_s())
+            self._known = (len(self.records), schedule.given_up(self.records), cost)
+        return self._known[1:]
 
     def _fits(self) -> bool:
         return schedule.fits_budget(self._spent_s(), self._round_s(), self.experiment.time_budget_s)
@@ -194,14 +205,11 @@ class _Sitting:
         return max(1, len(schedule.plan_round(self.experiment, 0)) - self._arms_given_up())
 
     def _arms_given_up(self) -> int:
-        return sum(
-            2 if configuration == self.experiment.baseline else 1
-            for _, configuration in schedule.given_up(self.records)
-        )
+        return sum(2 if configuration == self.experiment.baseline else 1 for _, configuration in self._given_up())
 
     def _left(self, rounds: int) -> int:
         """Trials that are missing from the first ``rounds`` rounds."""
-        hopeless = schedule.given_up(self.records)
+        hopeless = self._given_up()
         done = sum((record.workload, record.configuration) not in hopeless for record in self.records)
         return max(0, rounds * self._arms() - done)
 

@@ -15,6 +15,13 @@ SCHEMA_VERSION = 1
 
 Status = Literal["ok", "failed", "timeout", "invalid"]
 
+FIGURE = "figure:"
+"""Stands before the name of a program's own figure where that is one metric among others: ``figure:seconds``."""
+
+WALL_TIME = "wall_s"
+OWN_TIME = f"{FIGURE}seconds"
+"""The time of a workload that measures itself: without start-up and preparation, which the process's time holds."""
+
 
 class _Row(BaseModel):
     # JSON has no infinity; as a string it survives every reader, and pydantic reads it back as the number it was.
@@ -50,6 +57,16 @@ class Workload(_Row):
     command: list[str]
     environment: dict[str, str] = Field(default_factory=dict)
     directory: str | None = None
+    reads: Literal["process", "json"] = Field(
+        "process",
+        description="where the time comes from: the process, or 'seconds' in the line of JSON that the program prints",
+    )
+    counted: bool = Field(True, description="whether it stands in the means over all workloads")
+
+    @property
+    def time(self) -> str:
+        """The metric that is this workload's time."""
+        return OWN_TIME if self.reads == "json" else WALL_TIME
 
 
 class Machine(_Row):
@@ -154,6 +171,10 @@ class TrialRecord(_Row):
     signal: int | None = None
     metrics: Metrics | None = None
     output: Output | None = None
+    figures: dict[str, float] | None = Field(
+        None,
+        description="numbers of the line of JSON it prints, of a list the last; None where it promises no such line",
+    )
     notes: list[str] = Field(
         default_factory=list, description="what a reader should know, e.g. a daemon left behind and ended"
     )
@@ -197,7 +218,7 @@ class Cell(_Row):
     reason: str | None = None
     trials_ok: int
     trials_total: int
-    median: dict[str, float] = Field(default_factory=dict, description="metric field name -> median over ok trials")
+    median: dict[str, float] = Field(default_factory=dict, description="metric name -> median over ok trials")
     ratio: dict[str, Ratio] = Field(default_factory=dict)
     note: str | None = Field(None, description="e.g. 'output differs from the baseline's'")
 
@@ -214,3 +235,53 @@ class Summary(_Row):
         default_factory=dict, description="workload -> metric -> A/A ratio (baseline's second run / first run)"
     )
     headline: str = Field(description="one sentence: which allocator is best for what, and whether it is real")
+
+
+class ScoreRow(_Row):
+    """One workload in one aspect: every configuration's figure, and the subject against its best peer there."""
+
+    workload: str
+    counted: bool = Field(description="whether the means over all workloads hold it")
+    values: dict[str, float] = Field(description="configuration -> geometric mean over rounds, in the metric's unit")
+    best_peer: str | None = Field(None, description="the lowest of all but the subject; None where nobody else has one")
+    ratio: Ratio | None = Field(None, description="subject / best peer, paired within rounds")
+
+
+class Standing(_Row):
+    """One configuration over all counted workloads: its ratio to the best of all configurations on each of them."""
+
+    configuration: str
+    mean: float = Field(description="geometric mean over workloads; 1 is the best of all everywhere")
+    worst: float
+    worst_workload: str
+    workloads: int = Field(description="on how many it has a figure")
+
+
+class Aspect(_Row):
+    """One thing that is less or more: time, memory, faults."""
+
+    name: str
+    rows: list[ScoreRow]
+    field: list[Standing] = Field(description="best mean first")
+    mean: Ratio | None = Field(None, description="geometric mean over counted workloads of subject / best peer")
+    worst: ScoreRow | None = Field(None, description="the counted row of the largest ratio")
+
+
+class LeftOut(_Row):
+    """A configuration that has no figure on a workload, and why: it is never counted as fast."""
+
+    workload: str
+    configuration: str
+    status: Status
+    reason: str
+
+
+class Score(_Row):
+    """What an experiment of many workloads says as a whole. Re-computable from its records at any time."""
+
+    schema_version: int = SCHEMA_VERSION
+    experiment: str
+    subject: str = Field(description="the configuration that is held against the best of its peers")
+    rounds_complete: int
+    aspects: list[Aspect]
+    left_out: list[LeftOut]

@@ -96,7 +96,7 @@ def points(
     """Every trial's value as a dot, later rounds lower within a row; the median as a bar with its value beside it.
 
     Args:
-        key: a field of :class:`freestone.records.schema.Metrics`, in the schema's unit.
+        key: name of a metric.
     """
     quantity = quantity_of(key)
     order = order_of(experiment, summary, workload)
@@ -199,15 +199,16 @@ def trade(experiment: Experiment, summary: Summary, workload: str, memory: str =
     The dotted stairs join the configurations that no other one beats in both.
     """
     cells = _cells(summary, workload)
+    time = quantities.time_of(cells.values())
     rows: Rows = [{"configuration": summary.baseline, **_trade_row(None, None)}]
     for name in order_of(experiment, summary, workload):
         cell = cells[name]
-        if cell.status == "ok" and name != summary.baseline and "wall_s" in cell.ratio and memory in cell.ratio:
-            rows.append({"configuration": name, **_trade_row(cell.ratio["wall_s"], cell.ratio[memory])})
+        if cell.status == "ok" and name != summary.baseline and time in cell.ratio and memory in cell.ratio:
+            rows.append({"configuration": name, **_trade_row(cell.ratio[time], cell.ratio[memory])})
     xs = [row[end] for row in rows for end in ("x_low", "x_high")]
     ys = [row[end] for row in rows for end in ("y_low", "y_high")]
     quantity = quantity_of(memory)
-    x = _Axis(_domain(xs, left=0.14, right=0.14), f"wall time, ratio to {summary.baseline}")
+    x = _Axis(_domain(xs, left=0.14, right=0.14), f"{_in_sentence(quantity_of(time))}, ratio to {summary.baseline}")
     y = _Axis(_domain(ys, left=0.18, right=0.18), f"{quantity.title}, ratio to {summary.baseline}")
     colour = _colour(experiment)
     front = [{**row, "configuration": summary.baseline} for row in _front(rows)]
@@ -231,7 +232,7 @@ def trade(experiment: Experiment, summary: Summary, workload: str, memory: str =
             color=colour,
             tooltip=[
                 alt.Tooltip("configuration:N"),
-                alt.Tooltip("x:Q", title="wall time", format=".3f"),
+                alt.Tooltip("x:Q", title=quantity_of(time).title, format=".3f"),
                 alt.Tooltip("y:Q", title=quantity.title, format=".3f"),
             ],
         ),
@@ -330,8 +331,9 @@ def overview(
     experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str
 ) -> alt.HConcatChart:
     """One picture of fixed size for a README: every trial's time, and time against memory."""
-    left = points(experiment, summary, records, workload, "wall_s").properties(
-        width=400, height=300, title=f"Wall time of every trial: {workload}"
+    time = quantities.time_of(_cells(summary, workload).values())
+    left = points(experiment, summary, records, workload, time).properties(
+        width=400, height=300, title=f"{quantity_of(time).title} of every trial: {workload}"
     )
     right = trade(experiment, summary, workload).properties(
         width=360, height=300, title="Time against memory: lower left is better"
@@ -377,13 +379,14 @@ def _sized(document: dict[str, Any], width: int) -> dict[str, Any]:
 
 
 def order_of(experiment: Experiment, summary: Summary, workload: str) -> list[str]:
-    """The configurations of a workload from the least wall time to the most, those without a valid trial last."""
+    """The configurations of a workload from the least time to the most, those without a valid trial last."""
     cells = _cells(summary, workload)
     names = [c.name for c in experiment.configurations if c.name in cells]
+    time = quantities.time_of(cells.values())
 
     def rank(name: str) -> tuple[int, float]:
         cell = cells[name]
-        return (0, cell.median.get("wall_s", math.inf)) if cell.status == "ok" else (1, 0.0)
+        return (0, cell.median.get(time, math.inf)) if cell.status == "ok" else (1, 0.0)
 
     return sorted(names, key=rank)
 
@@ -398,8 +401,8 @@ def values_of(records: Iterable[TrialRecord], workload: str, configuration: str,
     found = []
     for record in records:
         mine = (record.workload, record.configuration, record.repeat) == (workload, configuration, 0)
-        if mine and record.status == "ok" and record.metrics is not None:
-            value = quantities.value_of(record.metrics, key)
+        if mine and record.status == "ok":
+            value = quantities.value_of(record, key)
             if value is not None and math.isfinite(value):
                 found.append((record.round, value))
     return sorted(found)

@@ -29,7 +29,7 @@ PAGE_THEME = Theme(
 
 NOTHING = "–"
 _STATUS_WORDS = {"ok": "ok", "invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
-_TABLE = ("wall_s", "user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
+_TABLE = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
 _BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
@@ -203,7 +203,10 @@ def _workload_part(
     declared = next(w for w in experiment.workloads if w.name == workload)
     cells = {cell.configuration: cell for cell in summary.cells if cell.workload == workload}
     order = figures.order_of(experiment, summary, workload)
-    shown = [key for key in _TABLE if any(key in cells[name].median for name in order if cells[name].status == "ok")]
+    time = quantities.time_of(cells.values())
+    shown = [
+        key for key in (time, *_TABLE) if any(key in cells[name].median for name in order if cells[name].status == "ok")
+    ]
     if "peak_rss_kib" in shown and not quantities.is_a_tree(cells.values()):
         shown = [key for key in shown if key != "tree_peak_rss_kib"]
     scales = {key: Scale.over(quantity_of(key).kind, _medians(cells.values(), key)) for key in shown}
@@ -262,10 +265,11 @@ def _notes(cells: dict[str, Cell], order: Sequence[str], summary: Summary, workl
             notes.append(f"{name}: {cell.trials_ok} of {cell.trials_total} trials count")
         if cell.note:
             notes.append(f"{name}: {cell.note}")
-    found = summary.noise.get(workload, {}).get("wall_s")
+    time = quantities.time_of(cells.values())
+    found = summary.noise.get(workload, {}).get(time)
     if found is not None and quantities.is_known(found):
         said = f"{quantities.ratio_number(found)} {quantities.interval(found)}"
-        notes.append(f"Noise: {summary.baseline} against itself, wall time {said}")
+        notes.append(f"Noise: {summary.baseline} against itself, {quantity_of(time).title.lower()} {said}")
     return notes
 
 
@@ -289,6 +293,7 @@ def _figures(
     cells: dict[str, Cell],
 ) -> Iterable[Figure]:
     baseline = summary.baseline
+    time = quantities.time_of(cells.values())
 
     def ratios(key: str, title: str) -> Figure:
         numbers = _ratio_table(order, cells, key)
@@ -315,15 +320,15 @@ def _figures(
         return any(figures.values_of(records, workload, name, key) for name in order)
 
     if any(cells[name].ratio for name in order):
-        yield ratios("wall_s", "Time against the baseline")
-    yield points("wall_s", "Time of every trial")
+        yield ratios(time, "Time against the baseline")
+    yield points(time, "Time of every trial")
     if any("peak_rss_kib" in cells[name].ratio for name in order):
         numbers = _trade_table(order, cells, baseline)
         yield Figure(
             "Time against memory",
             "Lower left is better in both. Bars are 95 % intervals; the dotted stairs join what nothing else beats "
             "in both.",
-            _say("Wall time and peak RSS as ratios", order, cells, [f"{row[1]} and {row[2]}" for row in numbers.rows]),
+            _say("Time and peak RSS as ratios", order, cells, [f"{row[1]} and {row[2]}" for row in numbers.rows]),
             _document(figures.trade(experiment, summary, workload)),
             numbers,
         )
@@ -422,8 +427,9 @@ def _points_table(
 
 def _trade_table(order: Sequence[str], cells: dict[str, Cell], baseline: str) -> Table:
     rows = []
+    held = quantities.time_of(cells.values())
     for name in order:
-        time, memory = (cells[name].ratio.get(key) for key in ("wall_s", "peak_rss_kib"))
+        time, memory = (cells[name].ratio.get(key) for key in (held, "peak_rss_kib"))
         if cells[name].status != "ok":
             rows.append([name, _STATUS_WORDS[cells[name].status], NOTHING])
         elif name == baseline:
@@ -431,7 +437,7 @@ def _trade_table(order: Sequence[str], cells: dict[str, Cell], baseline: str) ->
         else:
             shown = [f"{quantities.ratio_number(r)} {quantities.interval(r)}" if r else NOTHING for r in (time, memory)]
             rows.append([name, *shown])
-    return Table(["", "wall time, ratio", "peak RSS, ratio"], rows)
+    return Table(["", f"{quantity_of(held).title.lower()}, ratio", "peak RSS, ratio"], rows)
 
 
 def _noise_table(summary: Summary, workload: str) -> Table:
@@ -468,11 +474,14 @@ def _also(order: Sequence[str], cells: dict[str, Cell], shown: Sequence[str]) ->
 
 def _trials(records: Sequence[TrialRecord], workload: str) -> Table:
     mine = [record for record in records if record.workload == workload]
-    good = [record.metrics for record in mine if record.status == "ok" and record.metrics is not None]
-    names = [*(q.key for q in QUANTITIES), *sorted({name for metrics in good for name in metrics.counters})]
-    keys = [key for key in names if any(quantities.value_of(metrics, key) is not None for metrics in good)]
+    good = [record for record in mine if record.status == "ok" and record.metrics is not None]
+    counters = {name for record in good if record.metrics is not None for name in record.metrics.counters}
+    names = [*(q.key for q in QUANTITIES), *sorted(counters)]
+    keys = [key for key in names if any(quantities.value_of(record, key) is not None for record in good)]
     scales = {
-        key: Scale.over(quantity_of(key).kind, [v for m in good if (v := quantities.value_of(m, key)) is not None])
+        key: Scale.over(
+            quantity_of(key).kind, [v for record in good if (v := quantities.value_of(record, key)) is not None]
+        )
         for key in keys
     }
     columns = ["round", "place", "configuration", "status"]
@@ -482,7 +491,7 @@ def _trials(records: Sequence[TrialRecord], workload: str) -> Table:
         row = [str(record.round + 1), str(record.position + 1)]
         row.append(f"{record.configuration}, again" if record.repeat else record.configuration)
         if record.status == "ok" and record.metrics is not None:
-            values = [quantities.value_of(record.metrics, key) for key in keys]
+            values = [quantities.value_of(record, key) for key in keys]
             row.append("ok")
             row += [
                 NOTHING if value is None else scales[key].number(value) for key, value in zip(keys, values, strict=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from freestone.records.schema import Cell, Metrics, Ratio
+from freestone.records.schema import FIGURE, OWN_TIME, WALL_TIME, Cell, Ratio, TrialRecord
 
 Kind = Literal["time", "memory", "count"]
 
@@ -20,7 +20,7 @@ _UNITS: dict[Kind, tuple[tuple[float, str], ...]] = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """One field of :class:`Metrics` and how to speak of it. Less is better for all of them."""
+    """One metric and how to speak of it. Less is better for all of them."""
 
     key: str
     title: str
@@ -32,6 +32,7 @@ class Quantity:
 
 
 QUANTITIES = (
+    Quantity(OWN_TIME, "Time", "time", "time", "of what the program itself measures", "faster", "slower"),
     Quantity("wall_s", "Wall time", "wall", "time", "from start to end of the program", "faster", "slower"),
     Quantity("user_s", "User time", "user", "time", "CPU time of the whole tree, in the program"),
     Quantity("sys_s", "System time", "system", "time", "CPU time of the whole tree, in the kernel"),
@@ -58,10 +59,12 @@ _EVENTS = {
 
 
 def quantity_of(key: str) -> Quantity:
-    """The quantity of a metric's name; for a perf counter, whose names are open-ended, one made up from its name."""
+    """The quantity of a metric's name; for perf counters and programs' figures, which are endless, one made up."""
     for quantity in QUANTITIES:
         if quantity.key == key:
             return quantity
+    if key.startswith(FIGURE):
+        return _figure(key)
     event, _, modifier = key.partition(":")
     title, meaning = _EVENTS.get(event, (event, "perf counter"))
     if modifier == "u":
@@ -69,11 +72,26 @@ def quantity_of(key: str) -> Quantity:
     return Quantity(key, title, title[0].lower() + title[1:], "count", meaning)
 
 
-def value_of(metrics: Metrics, key: str) -> float | None:
-    """One quantity, in the schema's unit, out of a trial's metrics; None where it was not measured."""
-    value = getattr(metrics, key, None)
+def _figure(key: str) -> Quantity:
+    """A figure of a program's own. Names tell units: ``_kib``, ``seconds``; anything else is shown as it was said."""
+    name = key.removeprefix(FIGURE)
+    words = name.replace("_", " ")
+    kind: Kind = "memory" if "kib" in name.split("_") else "time" if name.endswith("seconds") else "count"
+    return Quantity(key, words[:1].upper() + words[1:], words, kind, "as the program says")
+
+
+def time_of(cells: Iterable[Cell]) -> str:
+    """The metric that is the time of a workload: what its programs say where they measure themselves."""
+    return OWN_TIME if any(OWN_TIME in cell.median for cell in cells) else WALL_TIME
+
+
+def value_of(record: TrialRecord, key: str) -> float | None:
+    """One metric of a trial, in the schema's unit; None where it was not measured."""
+    if key.startswith(FIGURE):
+        return (record.figures or {}).get(key.removeprefix(FIGURE))
+    value = getattr(record.metrics, key, None)
     if value is None:
-        return metrics.counters.get(key)
+        return record.metrics.counters.get(key) if record.metrics is not None else None
     return float(value) if isinstance(value, int | float) else None
 
 

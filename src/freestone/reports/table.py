@@ -142,14 +142,19 @@ class _Workload:
         return table
 
     def columns(self) -> list[_Column]:
-        """The wall time with its ratio and verdict, then what else was measured, each with its ratio."""
+        """The time with its ratio and verdict, then what else was measured, each with its ratio."""
         baseline = self.clean(self.summary.baseline)
-        columns = [_Column((self.header("wall_s"), f"to {baseline}\n[95 %]", ""), self.wall)]
+        columns = [_Column((self.header(self.time), f"to {baseline}\n[95 %]", ""), self.wall)]
         for key in self.shown():
             columns.append(_Column((self.header(key),), functools.partial(self.value_with_factor, key=key)))
         if self.has_switches():
             columns.append(_Column(("switches\n",), lambda cell: [self.switches(cell)]))
         return columns
+
+    @property
+    def time(self) -> str:
+        """The metric that is this workload's time."""
+        return quantities.time_of(self.cells)
 
     # --- pieces of a row ---------------------------------------------------------------------------------------------
 
@@ -177,7 +182,7 @@ class _Workload:
     def wall(self, cell: Cell) -> list[Text]:
         if cell.status != "ok":
             return [Text(_STATUS_WORDS[cell.status], style="bold red"), Text(""), Text("")]
-        return [self.value(cell, "wall_s"), self.interval(cell, "wall_s"), self.verdict(cell, "wall_s")]
+        return [self.value(cell, self.time), self.interval(cell, self.time), self.verdict(cell, self.time)]
 
     def value_with_factor(self, cell: Cell, key: str) -> list[Text]:
         return [self.value(cell, key), self.factor(cell, key)]
@@ -227,7 +232,7 @@ class _Workload:
                 yield self.line(f"{cell.configuration}: {cell.trials_ok} of {cell.trials_total} trials count", "yellow")
             if cell.note:
                 yield self.line(f"{cell.configuration}: {cell.note}", "yellow")
-        shown = [self.ratio(cell, key) for cell in self.cells for key in ("wall_s", *self.shown())]
+        shown = [self.ratio(cell, key) for cell in self.cells for key in (self.time, *self.shown())]
         if any(ratio and not quantities.is_known(ratio) for ratio in shown):
             yield self.line("?: too few rounds to tell", "dim")
         if any(ratio and not ratio.different and quantities.is_known(ratio) for ratio in shown):
@@ -239,7 +244,7 @@ class _Workload:
         noise = self.summary.noise.get(self.workload, {})
         said = [
             f"{quantity_of(key).short} {quantities.ratio_number(noise[key])} {quantities.interval(noise[key])}"
-            for key in ("wall_s", *self.shown())
+            for key in (self.time, *self.shown())
             if key in noise and quantities.is_known(noise[key])
         ]
         trials = f"{self.summary.rounds_complete} round{'' if self.summary.rounds_complete == 1 else 's'}, medians"

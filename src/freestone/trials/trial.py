@@ -15,7 +15,7 @@ from pathlib import Path
 from freestone import native
 from freestone.allocators import elf
 from freestone.records.schema import Allocator, Configuration, Output, Proof, Status, TrialRecord, Workload
-from freestone.trials import census, meters, output, preload, shelf, witness
+from freestone.trials import census, figures, meters, output, preload, shelf, witness
 from freestone.trials.launch import (
     CensusMethod,
     LauncherBroken,
@@ -78,6 +78,7 @@ class _Run:
     verdict: Verdict
     testimonies: list[witness.Testimony]
     output: Output
+    figures: dict[str, float] | None
     notes: list[str]
     status: Status
     reason: str | None
@@ -125,6 +126,7 @@ def run_trial(
         signal=run.reading.signal,
         metrics=meters.read(run.reading, run.testimonies) if run.reading.pid is not None else None,
         output=run.output,
+        figures=run.figures,
         notes=run.notes,
         proof=run.verdict.proof,
     )
@@ -180,7 +182,10 @@ def _run(
         complaint = complaint_about_preload(output.head(stderr), [*preloaded, *needed])
         verdict = _weigh(configuration.allocator, reading, testimonies, complaint, rehearsal)
         status, reason = _status(reading, verdict, said, timeout_s)
-        return _Run(reading, verdict, testimonies, said, [*notes, *_survivors(reading)], status, reason)
+        own, missing = figures.read(stdout) if workload.reads == "json" else (None, None)
+        if status == "ok" and missing is not None:
+            status, reason = "failed", missing
+        return _Run(reading, verdict, testimonies, said, own, [*notes, *_survivors(reading)], status, reason)
 
 
 @dataclass(frozen=True)
@@ -220,7 +225,7 @@ def _unmeasured(reading: LaunchReading, reason: str, said: Output, notes: list[s
     """A run without a figure: the program did not start, or nobody was left to see it end."""
     finding = Finding(Cause.CENSUS, "the program was not seen from its start to its end")
     verdict = Verdict(Proof(valid=False, reason=finding.text), finding, frozenset())
-    return _Run(reading, verdict, [], said, notes, "failed", reason)
+    return _Run(reading, verdict, [], said, None, notes, "failed", reason)
 
 
 def _weigh(

@@ -1,0 +1,63 @@
+/* refuse CALL PROGRAM [ARGUMENT ...]: runs a program under a kernel that refuses one kind of call, as a container's does:
+ *
+ *   clone        new threads, by any call (EPERM)       membarrier   unknown to the kernel (ENOSYS)
+ *   purge        MADV_DONTNEED (EINVAL)                 huge         MADV_HUGEPAGE and MADV_NOHUGEPAGE (EINVAL) */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include "../expect.h"
+
+static const struct {
+    const char *name;
+    long number;
+    long advice; /* third argument; -1: any */
+    int error;
+} refusals[] = {
+    {"clone", SYS_clone, -1, EPERM},
+    {"clone", SYS_clone3, -1, EPERM},
+    {"membarrier", SYS_membarrier, -1, ENOSYS},
+    {"purge", SYS_madvise, MADV_DONTNEED, EINVAL},
+    {"huge", SYS_madvise, MADV_HUGEPAGE, EINVAL},
+    {"huge", SYS_madvise, MADV_NOHUGEPAGE, EINVAL},
+};
+
+/* One filter each: the kernel asks all there are, and the sternest answer counts. */
+static void refuse(long number, long advice, int error) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)advice, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    if (advice < 0) { /* whatever the argument is */
+        filter[1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 2, 3);
+    }
+    struct sock_fprog program = {.len = sizeof filter / sizeof *filter, .filter = filter};
+    EXPECT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs was refused");
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+        expect_skip("this kernel or sandbox allows no seccomp filter (errno %d)", errno);
+    }
+}
+
+int main(int count, char **arguments) {
+    EXPECT(count >= 3, "usage: refuse CALL PROGRAM [ARGUMENT ...]");
+    size_t refused = 0;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        if (strcmp(arguments[1], refusals[i].name) == 0) {
+            refuse(refusals[i].number, refusals[i].advice, refusals[i].error);
+            refused++;
+        }
+    }
+    EXPECT(refused > 0, "'%s' is no call that can be refused", arguments[1]);
+    execv(arguments[2], arguments + 2);
+    EXPECT(0, "%s cannot be run (errno %d)", arguments[2], errno);
+}

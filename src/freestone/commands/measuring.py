@@ -1,0 +1,184 @@
+"""An experiment from its plan to what came of it. Shared by the verbs that measure."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from freestone import machine
+from freestone.allocators import SYSTEM, AllocatorError, configuration_for, discover, find
+from freestone.commands import program
+from freestone.commands.progress import Progress
+from freestone.commands.status import ExitStatus
+from freestone.experiments import Interruption, Outcome, mismatch, run, summarise
+from freestone.experiments.plan import Extent, PlanError, new_experiment
+from freestone.native import NativePartMissing
+from freestone.records import store
+from freestone.records.parquet import write_parquet
+from freestone.records.schema import Allocator, Configuration, Experiment, Summary, TrialRecord, Workload
+from freestone.records.store import StoreError
+from freestone.trials import LauncherBroken
+
+Show = Callable[[Experiment, Sequence[TrialRecord], Summary], None]
+"""Prints what came of an experiment; may raise StoreError for what it writes beside."""
+
+
+def planned(
+    name: str,
+    workloads: Sequence[Workload],
+    allocators: Sequence[str] | None,
+    baseline: str | None,
+    extent: Extent,
+) -> Experiment:
+    """A new experiment; nothing is written yet.
+
+    Args:
+        name: what to call it.
+        allocators: names or paths of libraries; None for all that are here.
+        baseline: the allocator the others are held against; None for the system's.
+
+    Raises:
+        AllocatorError, PlanError: what was asked for cannot be run.
+    """
+    compared, held_against = _chosen(allocators, baseline)
+    for workload in workloads:
+        try:
+            "\0".join([*workload.command, *workload.environment.values(), workload.directory or ""]).encode()
+        except UnicodeEncodeError as error:
+            raise PlanError("a program, argument or folder whose name is not UTF-8 cannot be recorded") from error
+    return new_experiment(
+        name=name,
+        workloads=workloads,
+        configurations=[configuration_for(allocator) for allocator in compared],
+        baseline=held_against,
+        extent=extent,
+        machine=machine.describe(),
+        command_line=["freestone", *sys.argv[1:]],
+        now=datetime.now(UTC),
+    )
+
+
+def begun(results: Path, name: str, experiment: Experiment) -> Path:
+    """The folder of a new experiment, with its head in it.
+
+    Raises:
+        StoreError: it cannot be made.
+    """
+    folder = store.create_folder(results, name, datetime.fromisoformat(experiment.created_at))
+    store.write_experiment(folder, experiment)
+    return folder
+
+
+def _chosen(names: Sequence[str] | None, baseline: str | None) -> tuple[list[Allocator], str]:
+    """The allocators to compare, the baseline among them, and the baseline's name."""
+    known = discover()
+    chosen = (
+        [allocator for allocator in known if allocator.available] if names is None else find(list(names), known=known)
+    )
+    if not chosen:
+        raise PlanError("no allocator to compare; 'freestone allocators' shows what is here")
+    if baseline is None:
+        system = [allocator for allocator in known if allocator.name == SYSTEM and allocator.available]
+        first = system[0] if system else chosen[0]
+    else:
+        (first, *_) = find([baseline], known=[*known, *chosen])  # also by a name given as NAME=PATH
+    if first.name not in [allocator.name for allocator in chosen]:
+        chosen = [first, *chosen]
+    return chosen, first.name
+
+
+def resumed(folder: Path, given: Sequence[str]) -> Experiment:
+    """The experiment of a folder, fit to go on here and now.
+
+    Args:
+        given: options that were given beside ``--resume`` and would make it another experiment.
+
+    Raises:
+        PlanError: it would be another experiment.
+        StoreError: the folder is none of ours.
+        Stop: a program is no longer there.
+    """
+    experiment = store.read_experiment(folder)
+    if given:
+        raise PlanError(f"--resume goes on with the settings of {folder}; leave out {', '.join(given)}")
+    refusal = mismatch(experiment, machine.describe().id, [_as_found(each) for each in experiment.configurations])
+    if refusal:
+        raise PlanError(f"cannot resume {folder}: {refusal}")
+    for workload in experiment.workloads:
+        program.require(workload.command, {**os.environ, **workload.environment}, workload.directory or ".")
+    return experiment
+
+
+def _as_found(configuration: Configuration) -> Configuration:
+    """A configuration of an earlier sitting with the allocator as it is now."""
+    before = configuration.allocator
+    known = {allocator.name: allocator for allocator in discover()}
+    allocator = known.get(before.name)
+    try:
+        if allocator is None or allocator.file != before.file:
+            (allocator,) = find([f"{before.name}={before.file}"])
+    except AllocatorError as error:
+        allocator = before.model_copy(update={"available": False, "reason": str(error)})
+    return configuration.model_copy(update={"allocator": allocator})
+
+
+def measure(folder: Path, experiment: Experiment, *, verb: str, show: Show, report: Callable[[], None] | None) -> int:
+    """Run what the folder does not hold yet, show what there is, and return the exit status.
+
+    Args:
+        verb: the one that resumes, for the line that says how to go on.
+        show: prints the results.
+        report: writes a report; not called where somebody has stopped the experiment and does not want to wait. It may
+            raise StoreError.
+    """
+    progress = Progress(sys.stderr, several=len(experiment.workloads) > 1)
+    damage = store.damage_line(folder, store.read_trials(folder).damage)
+    if damage:
+        progress.line(damage)
+    status = ExitStatus.FINE
+    trouble: list[str] = []
+    with Interruption() as stop:
+        try:
+            outcome = run(experiment, folder, on_event=progress, stop=stop)
+        except StoreError as error:
+            outcome, status = Outcome.INTERRUPTED, ExitStatus.STORE
+            trouble.append(str(error))
+        except (LauncherBroken, NativePartMissing) as error:
+            outcome, status = Outcome.INTERRUPTED, ExitStatus.NOTHING_MEASURED
+            trouble.append(str(error))
+        finally:
+            progress.clear()
+    records = store.read_trials(folder).records
+    summary = summarise(experiment, records)
+    try:
+        show(experiment, records, summary)
+    except StoreError as error:
+        trouble.append(str(error))
+        status = status or ExitStatus.STORE
+    sys.stdout.flush()
+    try:
+        store.write_summary(folder, summary)
+        write_parquet(folder, records)
+        if report is not None and outcome is not Outcome.INTERRUPTED:
+            report()
+    except StoreError as error:
+        trouble = trouble or [str(error)]
+        status = status or ExitStatus.STORE
+    if outcome is Outcome.INTERRUPTED:
+        kept = f"{len(records)} finished trial{'' if len(records) == 1 else 's'} kept"
+        why = trouble[0] if trouble else "interrupted"
+        progress.line(f"{why}; {kept}, go on with: freestone {verb} --resume {folder}")
+        return status or (128 + stop.signal if stop.signal else ExitStatus.INTERRUPTED)
+    for line in trouble:
+        progress.line(f"{line}; every record is kept")
+    return status or _verdict(summary)
+
+
+def _verdict(summary: Summary) -> ExitStatus:
+    measured = [cell.status == "ok" for cell in summary.cells]
+    if all(measured):
+        return ExitStatus.FINE
+    return ExitStatus.PARTLY_MEASURED if any(measured) else ExitStatus.NOTHING_MEASURED

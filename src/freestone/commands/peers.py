@@ -1,0 +1,179 @@
+"""``freestone peers``: current versions of other allocators, built here."""
+
+from __future__ import annotations
+
+import json as json_format
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.table import Table
+
+from freestone.allocators.peers import (
+    Built,
+    CacheError,
+    Peer,
+    PeerError,
+    UnknownPeer,
+    Unreachable,
+    add,
+    built,
+    chosen,
+    is_fetched,
+    lacking,
+    remedy,
+    remove,
+    root,
+)
+from freestone.commands import terminal
+from freestone.commands.status import ExitStatus, Stop
+from freestone.experiments import Interruption
+
+
+def peers(
+    action: Annotated[Literal["add", "list", "remove"], Parameter(help="What to do.")] = "list",
+    /,
+    *names: Annotated[str, Parameter(help="Peers or projects. Default for add and list: all.")],
+    jobs: Annotated[
+        int | None, Parameter(name=["--jobs", "-j"], help="Compilers at a time. Default: one for each CPU.")
+    ] = None,
+    json: Annotated[bool, Parameter(negative="", help="Print JSON.")] = False,
+) -> int:
+    """Build current versions of other allocators, to compare with them.
+
+    Their sources are packages of Rust's crate registry, fetched by cargo, of pinned version and checksum. They are
+    built with the system's compiler into a cache; each is seen serving a program before it is kept. From then on
+    'freestone allocators' and 'freestone compare' know it by its name.
+
+    Examples:
+
+        freestone peers add
+        freestone peers add mimalloc snmalloc
+        freestone peers list
+        freestone peers remove tcmalloc
+
+    Exit status: 0 fine, 2 wrong use, 3 none could be added, 4 some could not be added, 5 the cache cannot be written,
+    130 interrupted.
+    """
+    try:
+        wanted = chosen(names)
+    except UnknownPeer as error:
+        raise Stop(str(error), ExitStatus.USAGE) from error
+    if action == "add":
+        if jobs is not None and jobs < 1:
+            raise Stop(f"--jobs takes a number from 1 up, not {jobs}", ExitStatus.USAGE)
+        status = _add(wanted, jobs or len(os.sched_getaffinity(0)))
+        if status != ExitStatus.FINE or not json:
+            return status
+    elif action == "remove":
+        if not any(name.strip(", ") for name in names):
+            raise Stop("peers remove takes names; 'freestone peers remove all' removes every one", ExitStatus.USAGE)
+        _remove(wanted)
+        if not json:
+            return ExitStatus.FINE
+    _show(wanted, as_json=json)
+    return ExitStatus.FINE
+
+
+def _add(wanted: Sequence[Peer], jobs: int) -> int:
+    possible = list(wanted)
+    for tool, without in lacking(wanted).items():
+        _say(f"no {tool.title}: {_names(without)} cannot be added; {remedy(tool)}")
+        possible = [peer for peer in possible if peer not in without]
+    there = 0
+    with Interruption() as stop:
+        try:
+            with stop.breakable():
+                while possible:
+                    peer = possible.pop(0)
+                    try:
+                        there += _added(peer, jobs)
+                    except Unreachable as error:
+                        _say(str(error))
+                        # Each further one would be tried for as long.
+                        left = [other for other in possible if not is_fetched(other)]
+                        if left:
+                            _say(f"not tried, as they have to be fetched too: {_names(left)}")
+                        possible = [other for other in possible if other not in left]
+        except KeyboardInterrupt:
+            _say(f"interrupted; {there} of {len(wanted)} peers are there, add the others with the same command")
+            return 128 + stop.signal if stop.signal else ExitStatus.INTERRUPTED
+    if there == len(wanted):
+        return ExitStatus.FINE
+    return ExitStatus.PARTLY_MEASURED if there else ExitStatus.NOTHING_MEASURED
+
+
+def _added(peer: Peer, jobs: int) -> bool:
+    try:
+        result, new = add(peer, jobs=jobs, say=_say)
+    except CacheError as error:
+        raise Stop(str(error), ExitStatus.STORE) from error
+    except Unreachable:
+        raise
+    except PeerError as error:
+        _say(str(error))
+        return False
+    how = f"built in {result.receipt.build_s:.0f} s" if new else "there already"
+    _say(f"{peer.name} {peer.version}: {how}, verified: {result.library}")
+    return True
+
+
+def _names(peers: Sequence[Peer]) -> str:
+    return ", ".join(peer.name for peer in peers)
+
+
+def _remove(wanted: Sequence[Peer]) -> None:
+    for peer in wanted:
+        try:
+            gone = remove(peer.name, root())
+        except PeerError as error:
+            raise Stop(str(error), ExitStatus.STORE) from error
+        _say(f"{peer.name}: {'removed' if gone else 'was not there'}")
+
+
+def _show(wanted: Sequence[Peer], *, as_json: bool) -> None:
+    there = built()
+    if as_json:
+        rows = [_row(peer, there.get(peer.name)) for peer in wanted]
+        print(json_format.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    if terminal.width() < 80:
+        for peer in wanted:
+            print(f"{peer.name} {peer.version}\n  {peer.package}\n  built: {_when(peer, there.get(peer.name))}")
+        return
+    console = Console(width=terminal.width(), no_color=not terminal.has_colour(sys.stdout), highlight=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("peer", "add by", "version", "package", "built"):
+        table.add_column(title, overflow="fold", header_style="bold")
+    for peer in wanted:
+        found = there.get(peer.name)
+        table.add_row(peer.name, peer.project, peer.version, str(peer.package), _when(peer, found))
+    console.print(table)
+
+
+def _when(peer: Peer, found: Built | None) -> str:
+    if found is None:
+        return "no"
+    other = "" if found.receipt.version == peer.version else f", {found.receipt.version}"
+    return found.receipt.built_at[:10] + other
+
+
+def _row(peer: Peer, found: Built | None) -> dict[str, object]:
+    return {
+        "name": peer.name,
+        "project": peer.project,
+        "title": peer.title,
+        "version": peer.version,
+        "package": peer.package.name,
+        "package_version": peer.package.version,
+        "package_sha256": peer.package.sha256,
+        "file": str(found.library) if found else None,
+        "receipt": found.receipt.model_dump() if found else None,
+    }
+
+
+def _say(text: str) -> None:
+    print(f"freestone: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,57 @@
+"""The scoreboard of an experiment, printed and written. Shared by the verbs that show it."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+import sys
+from pathlib import Path
+
+from freestone.commands import terminal
+from freestone.experiments.plan import PlanError
+from freestone.records.schema import Experiment, Score
+from freestone.records.store import StoreError
+from freestone.records.whole import why, write_whole
+from freestone.reports import scoreboard
+
+FAVOURITE = "freestone"
+
+
+def subject_of(experiment: Experiment, asked: str | None) -> str:
+    """Which configuration is held against the others: the one asked for, else freestone, else the baseline.
+
+    Raises:
+        PlanError: the one asked for is not measured.
+    """
+    names = [configuration.name for configuration in experiment.configurations]
+    if asked is None:
+        return FAVOURITE if FAVOURITE in names else experiment.baseline
+    if asked not in names:
+        near = difflib.get_close_matches(asked, names, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+        raise PlanError(f"'{asked}' is not measured; {hint}")
+    return asked
+
+
+def show(score: Score, folder: Path, *, as_json: bool) -> None:
+    """Print a score."""
+    if as_json:
+        print(score.model_dump_json(indent=2))
+        return
+    width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
+    print(scoreboard.render(score, width=width, colour=colour, ascii_only=plain))
+    print(f"Records: {folder}")
+
+
+def write_markdown(experiment: Experiment, score: Score, target: Path) -> None:
+    """Write a score as a Markdown document.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    heading = f"Scoreboard: {len(experiment.workloads)} workloads, {len(experiment.configurations)} allocators"
+    text = scoreboard.markdown(score, heading=heading, command_line=shlex.join(experiment.command_line))
+    try:
+        write_whole(target, text, mode=0o644)
+    except OSError as error:
+        raise StoreError(f"cannot write {target}: {why(error)}") from error

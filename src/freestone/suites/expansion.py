@@ -1,0 +1,87 @@
+"""From a suite's templates to single workloads: matrix, cases, values, placeholders. Pure functions.
+
+A placeholder is a word in braces. In a command it is replaced by its value; in a name, a value that is itself a
+placeholder stands without its braces, so that ``server-{threads}`` with ``threads = "{4cores}"`` is called
+``server-4cores`` on every machine.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from freestone.suites.schema import Entry, Need, Scalar, Suite, SuiteError
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One workload of a suite, every placeholder filled in."""
+
+    name: str
+    command: list[str]
+    environment: dict[str, str]
+    needs: tuple[Need, ...]
+    reads: Literal["process", "json"]
+    counted: bool
+
+
+def expand(suites: Sequence[Suite], places: Mapping[str, str], *, quick: bool = False) -> list[Planned]:
+    """Every workload of one or several suites, in their order.
+
+    Args:
+        places: what the placeholders of every suite stand for: ``workloads``, ``python``, ``cores`` and so on.
+        quick: take the ``quick`` values.
+
+    Raises:
+        SuiteError: a placeholder that nothing stands for, or two workloads of one name.
+    """
+    planned = [each for suite in suites for entry in suite.workload for each in _expand(entry, places, quick)]
+    seen: set[str] = set()
+    for each in planned:
+        if each.name in seen:
+            raise SuiteError(
+                f"two workloads are named '{each.name}'; it needs the keys of matrix and cases that tell two apart"
+            )
+        seen.add(each.name)
+    return planned
+
+
+def _expand(entry: Entry, places: Mapping[str, str], quick: bool) -> Iterator[Planned]:
+    axes = [[(key, value) for value in values] for key, values in entry.matrix.items()]
+    for combination in itertools.product(*axes):
+        for case in entry.cases or [{}]:
+            values = {**entry.values, **dict(combination), **case, **(entry.quick if quick else {})}
+            spoken = {key: _spoken(value) for key, value in values.items()}
+            name = _filled(entry.name, spoken, f"the name '{entry.name}'")
+            place = f"workload '{name}'"
+            filled = dict(places) | {key: _filled(str(value), places, place) for key, value in values.items()}
+            yield Planned(
+                name=name,
+                command=[_filled(word, filled, place) for word in entry.command],
+                environment={key: _filled(value, filled, place) for key, value in entry.environment.items()},
+                needs=tuple(entry.needs),
+                reads=entry.reads,
+                counted=entry.counted,
+            )
+
+
+def _spoken(value: Scalar) -> str:
+    return _PLACEHOLDER.sub(r"\1", str(value))
+
+
+def _filled(text: str, values: Mapping[str, str], place: str) -> str:
+    def value(match: re.Match[str]) -> str:
+        word = match.group(1)
+        if word not in values:
+            near = difflib.get_close_matches(word, values, n=1)
+            hint = f"did you mean {{{near[0]}}}?" if near else f"there are {', '.join(sorted(values)) or 'none'}"
+            raise SuiteError(f"{place}: nothing stands for {{{word}}}; {hint}")
+        return values[word]
+
+    return _PLACEHOLDER.sub(value, text)

@@ -1,0 +1,46 @@
+"""What a suite file holds; ``docs/reference/suites.md`` explains it to those who write one."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Scalar = str | int | float
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Need(_Table):
+    """A program that a workload uses, and the Debian package that brings it."""
+
+    program: str = Field(min_length=1)
+    package: str = Field(min_length=1)
+
+
+class Entry(_Table):
+    """One ``[[workload]]``: a command with placeholders, for one workload or for every combination of a matrix."""
+
+    name: str = Field(min_length=1)
+    command: list[str] = Field(min_length=1)
+    environment: dict[str, str] = Field(default_factory=dict)
+    needs: list[Need] = Field(default_factory=list)
+    reads: Literal["process", "json"] = "process"
+    counted: bool = True
+    values: dict[str, Scalar] = Field(default_factory=dict)
+    matrix: dict[str, list[Scalar]] = Field(default_factory=dict)
+    cases: list[dict[str, Scalar]] = Field(default_factory=list)
+    quick: dict[str, Scalar] = Field(default_factory=dict)
+
+
+class Suite(_Table):
+    """A whole file."""
+
+    title: str = Field(min_length=1)
+    workload: list[Entry] = Field(min_length=1)
+
+
+class SuiteError(Exception):
+    """A suite cannot be found, read or used; the message is one line that names the place."""

@@ -1,0 +1,117 @@
+"""What of a suite is measured here: what the user picks of it, and what this machine has the programs for."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from freestone import native
+from freestone.records.schema import Workload
+from freestone.suites import expansion, inputs
+from freestone.suites.expansion import Planned
+from freestone.suites.schema import Suite, SuiteError
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A workload that cannot be measured here."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The workloads to measure, and those that were asked for and cannot be."""
+
+    workloads: list[Workload]
+    absent: list[Absent]
+
+
+def select(suites: Sequence[Suite], *, only: Sequence[str] = (), quick: bool = False, directory: str) -> Selection:
+    """The workloads of one or several suites that can be measured here.
+
+    Args:
+        only: patterns (``*``, ``?``, ``[...]``) of names, any of which suffices; none for all.
+        quick: take the quick values.
+        directory: where the programs run.
+
+    Raises:
+        SuiteError: a pattern that matches nothing, or suites that do not hold together.
+    """
+    planned = _picked(expansion.expand(suites, places(), quick=quick), only)
+    workloads: list[Workload] = []
+    absent: list[Absent] = []
+    for each in planned:
+        missing = _missing(each)
+        if missing:
+            absent.append(Absent(each.name, missing))
+            continue
+        workloads.append(
+            Workload(
+                name=each.name,
+                command=each.command,
+                environment=each.environment,
+                directory=directory,
+                reads=each.reads,
+                counted=each.counted,
+            )
+        )
+    return Selection(workloads, absent)
+
+
+def prepare(workloads: Sequence[Workload]) -> None:
+    """Make the inputs that these workloads read.
+
+    Raises:
+        SuiteError: they cannot be made.
+    """
+    programs, kept = _programs(), inputs.folder(_programs())
+    if any(str(kept) in word for workload in workloads for word in workload.command):
+        inputs.ensure(programs, kept)
+
+
+def places() -> dict[str, str]:
+    """What the placeholders of every suite stand for here."""
+    cores = len(os.sched_getaffinity(0))
+    return {
+        "workloads": str(_programs()),
+        "inputs": str(inputs.folder(_programs())),
+        "python": sys.executable,
+        "cores": str(cores),
+        "4cores": str(4 * cores),
+    }
+
+
+def _programs() -> Path:
+    """The folder of the installed workload programs; it need not exist."""
+    return native.folder("workloads")
+
+
+def _picked(planned: Sequence[Planned], only: Sequence[str]) -> list[Planned]:
+    for pattern in only:
+        names = [each.name for each in planned]
+        if not fnmatch.filter(names, pattern):
+            near = difflib.get_close_matches(pattern.strip("*"), names, n=1)
+            hint = f"did you mean {near[0]}?" if near else "--list shows their names"
+            raise SuiteError(f"no workload matches '{pattern}'; {hint}")
+    return [each for each in planned if not only or any(fnmatch.fnmatchcase(each.name, one) for one in only)]
+
+
+def _missing(planned: Planned) -> str | None:
+    """What a workload lacks here and how to get it; None when it can be measured."""
+    for need in planned.needs:
+        if shutil.which(need.program) is None:
+            return f"{need.program} is not here; Debian's package {need.package} brings it"
+    for word in planned.command:
+        if word.startswith(f"{_programs()}/") and not Path(word).is_file():
+            return f"{Path(word).name} is not built; run 'make build' or reinstall freestone"
+    if shutil.which(planned.command[0]) is None:
+        return f"{planned.command[0]} is not here"
+    return None

@@ -1,0 +1,221 @@
+"""Many workloads in one run, from end to end: real programs, real allocators, one scoreboard."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from freestone.experiments import score
+from freestone.records import store
+from freestone.records.schema import Score
+
+Tool = Callable[..., subprocess.CompletedProcess[str]]
+
+SUITE = """
+title = "two little programs"
+
+[[workload]]
+name = "own-{size}"
+command = ["{python}", "-I", "-S", "-c", "{script}", "{size}"]
+reads = "json"
+matrix = { size = [100, 20000] }
+quick = { size = 1 }
+[workload.values]
+script = '''
+import sys, time
+begun = time.perf_counter()
+kept = [str(i) for i in range(int(sys.argv[1]))]
+print('{"program": "own", "seconds": %.9f, "rss_kib_idle": 4096}' % (time.perf_counter() - begun))
+'''
+
+[[workload]]
+name = "whole"
+command = ["ls", "/"]
+
+[[workload]]
+name = "elsewhere"
+command = ["true"]
+needs = [{ program = "no-such-program", package = "some-package" }]
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(SUITE.replace("quick = { size = 1 }", ""))
+    return path
+
+
+def test_every_workload_runs_under_every_allocator_in_one_experiment(
+    freestone: Tool, only_folder: Callable[[], Path], suite: Path, tmp_path: Path
+) -> None:
+    done = freestone("bench", "mine.toml", "-a", "freestone", "-n", "4", "--seed", "3", "--markdown", "board.md")
+    assert done.returncode == 0, done.stderr
+    assert "elsewhere is left out: no-such-program is not here; Debian's package some-package brings it" in done.stderr
+    folder = only_folder()
+    assert folder.name.endswith("-mine")
+    assert "freestone against the best peer of each workload" in done.stdout
+    assert f"Records: results/{folder.name}" in done.stdout
+
+    experiment, reading = store.read_experiment(folder), store.read_trials(folder)
+    assert [(w.name, w.reads) for w in experiment.workloads] == [
+        ("own-100", "json"),
+        ("own-20000", "json"),
+        ("whole", "process"),
+    ]
+    assert len(reading.records) == 4 * 3 * 3
+    first = sorted((r for r in reading.records if r.round == 0), key=lambda record: record.position)
+    assert len({record.workload for record in first[:5]}) > 1, "workloads are interleaved"
+    for record in reading.records:
+        assert (record.status, record.proof.valid) == ("ok", True), record.reason
+        assert (record.figures is None) == (record.workload == "whole")
+        if record.figures is not None and record.metrics is not None:
+            assert 0 < record.figures["seconds"] < record.metrics.wall_s
+
+    board = score(experiment, reading.records, "freestone")
+    assert board.aspects[0].name == "time"
+    assert {row.workload for row in board.aspects[0].rows} == {"own-100", "own-20000", "whole"}
+    idle = next(aspect for aspect in board.aspects if aspect.name == "RSS after idle")
+    assert {row.workload for row in idle.rows} == {"own-100", "own-20000"}
+    written = (tmp_path / "board.md").read_text()
+    assert "freestone bench mine.toml -a freestone -n 4" in written
+    assert "| own-20000 |" in written
+
+    again = freestone("score", str(folder), "--json")
+    assert Score.model_validate_json(again.stdout) == board
+    other = freestone("score", str(folder), "--subject", "glibc", "--markdown", "other.md")
+    assert other.stdout.startswith("glibc against the best peer of each workload")
+    assert "## Time: glibc's ratio to every peer" in (tmp_path / "other.md").read_text()
+
+    report = freestone("report", str(folder))
+    assert report.returncode == 0, report.stderr
+    assert "own-20000" in report.stdout
+
+
+def test_a_program_that_breaks_its_promise_is_a_failed_trial(
+    freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "mute.toml").write_text(
+        'title = "t"\n[[workload]]\nname = "mute"\ncommand = ["true"]\nreads = "json"\n'
+        '[[workload]]\nname = "damaged"\ncommand = ["echo", "{\\"seconds\\": "]\nreads = "json"\n'
+    )
+    done = freestone("bench", "mute.toml", "-a", "glibc", "-n", "2")
+    assert done.returncode == 3, done.stderr
+    reasons = {record.workload: record.reason for record in store.read_trials(only_folder()).records}
+    assert {record.status for record in store.read_trials(only_folder()).records} == {"failed"}
+    assert reasons["mute"] == "it printed no line of JSON"
+    assert reasons["damaged"].startswith("the last line it printed is not JSON")
+    assert "glibc is left out on mute: failed: it printed no line of JSON" in done.stdout
+
+
+def test_json_alone_is_on_standard_output(freestone: Tool, suite: Path) -> None:
+    done = freestone("bench", "mine.toml", "-a", "glibc", "-n", "1", "--only", "whole", "--json")
+    assert done.returncode == 0, done.stderr
+    board = Score.model_validate_json(done.stdout)
+    assert board.subject == "glibc"
+    assert [row.workload for row in board.aspects[0].rows] == ["whole"]
+
+
+def test_a_suite_is_listed_without_being_run(freestone: Tool, suite: Path, tmp_path: Path) -> None:
+    done = freestone("bench", "mine.toml", "--list")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[:3] == ["own-100", "own-20000", "whole"]
+    assert done.stdout.splitlines()[3].startswith("elsewhere  (left out: no-such-program is not here")
+    names = freestone("bench", "--list").stdout
+    assert {line.split()[0] for line in names.splitlines()} >= {"field", "apps", "idle", "patterns"}
+    assert not (tmp_path / "results").exists()
+
+
+def test_several_suites_are_one_experiment(
+    freestone: Tool, only_folder: Callable[[], Path], suite: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "more.toml").write_text('title = "t"\n[[workload]]\nname = "more"\ncommand = ["true"]\n')
+    done = freestone("bench", "mine.toml", "more.toml", "-a", "glibc", "-n", "1", "--only", "whole", "--only", "more")
+    assert done.returncode == 0, done.stderr
+    assert [w.name for w in store.read_experiment(only_folder()).workloads] == ["whole", "more"]
+    assert only_folder().name.endswith("-mine-more")
+
+
+def test_the_quick_field_runs_under_libfreestone(freestone: Tool, only_folder: Callable[[], Path]) -> None:
+    """One pattern of each kind of program, so that the suite and the programs agree about options."""
+    done = freestone(
+        "bench", "field", "idle", "--quick", "-a", "glibc", "-n", "1", "--timeout", "60",
+        "--only", "lifo-*", "--only", "big-random", "--only", "pipeline-*", "--only", "server-1*", "--only", "graph",
+        "--only", "idle-span-1M",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert {record.status for record in store.read_trials(only_folder()).records} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "no suite given; there are apps, field, "),
+        (("feild",), "no suite is called 'feild'; did you mean field?"),
+        (("none.toml",), "cannot read the suite none.toml: no such file or directory"),
+        (("mine.toml", "--only", "hole"), "no workload matches 'hole'; did you mean whole?"),
+        (("mine.toml", "--only", "elsewhere"), "none of the workloads of mine.toml can be measured here"),
+        (("mine.toml", "-n", "0"), "0 rounds measure nothing"),
+        (("mine.toml", "-a", "glibc", "--subject", "glib"), "'glib' is not measured; did you mean glibc?"),
+        (("mine.toml", "-a", "jemallok"), "jemallok"),
+        (("mine.toml", "mine.toml"), "two workloads are named 'own-100'"),
+    ],
+)
+def test_what_cannot_be_is_one_line(
+    freestone: Tool, suite: Path, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    done = freestone("bench", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "results").exists(), "nothing is written before that"
+
+
+def test_a_score_of_what_is_no_results_folder_is_one_line(freestone: Tool, tmp_path: Path) -> None:
+    done = freestone("score", "nowhere")
+    assert done.returncode == 5
+    assert done.stderr == "freestone: nowhere does not exist; give a results folder of freestone compare\n"
+
+
+def test_markdown_that_cannot_be_written_costs_no_record(
+    freestone: Tool, only_folder: Callable[[], Path], suite: Path
+) -> None:
+    done = freestone(
+        "bench", "mine.toml", "-a", "glibc", "-n", "1", "--only", "whole", "--markdown", "no/such/folder.md"
+    )
+    assert done.returncode == 5
+    assert "cannot write no/such/folder.md: no such file or directory" in done.stderr
+    assert len(store.read_trials(only_folder()).records) == 2
+    assert (only_folder() / store.SUMMARY_FILE).exists()
+
+
+def test_what_was_interrupted_goes_on(
+    freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path, command: list[str], environment: dict[str, str]
+) -> None:
+    # Interrupts the tool in its fourth run, rehearsals counted.
+    script = "echo >> runs; if [ ! -e go ] && [ $(wc -l < runs) -ge 4 ]; then kill -INT $(cat tool); sleep 60; fi"
+    (tmp_path / "stop.toml").write_text(
+        f'title = "t"\n[[workload]]\nname = "w-{{n}}"\ncommand = ["sh", "-c", {json.dumps(script)}, "{{n}}"]\n'
+        "matrix = { n = [1, 2] }\n"
+    )
+    arguments = [*command, "bench", "stop.toml", "-a", "glibc", "-n", "2"]
+    tool = subprocess.Popen(
+        ["sh", "-c", 'echo $$ >tool; exec "$@"', "sh", *arguments],
+        cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    _, said = tool.communicate(timeout=60)
+    assert tool.returncode == 128 + signal.SIGINT, said
+    folder = only_folder()
+    assert f"go on with: freestone bench --resume results/{folder.name}" in said
+    kept = len(store.read_trials(folder).records)
+    assert 0 < kept < 8
+    (tmp_path / "go").touch()
+    refused = freestone("bench", "stop.toml", "--resume", str(folder))
+    assert (refused.returncode, "leave out SUITE" in refused.stderr) == (2, True)
+    done = freestone("bench", "--resume", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert len(store.read_trials(folder).records) == 8

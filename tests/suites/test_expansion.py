@@ -1,0 +1,94 @@
+"""From templates to workloads: every combination once, every placeholder filled, what nothing stands for is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freestone.suites.expansion import Planned, expand
+from freestone.suites.schema import Entry, Suite, SuiteError
+
+PLACES = {"python": "/bin/py", "cores": "2", "4cores": "8"}
+
+
+def planned(small: bool = False, **entry: Any) -> list[Planned]:
+    made = Entry.model_validate({"name": "w", "command": ["run"], **entry})
+    return expand([Suite(title="t", workload=[made])], PLACES, quick=small)
+
+
+def test_a_matrix_is_every_combination() -> None:
+    found = planned(
+        name="w-{order}-{size}", command=["run", "{order}", "{size}"], matrix={"order": ["a", "b"], "size": [1, 2]}
+    )
+    assert [each.name for each in found] == ["w-a-1", "w-a-2", "w-b-1", "w-b-2"]
+    assert [each.command for each in found] == [
+        ["run", "a", "1"],
+        ["run", "a", "2"],
+        ["run", "b", "1"],
+        ["run", "b", "2"],
+    ]
+
+
+def test_cases_go_together_and_times_the_matrix() -> None:
+    found = planned(
+        name="{o}-{size}",
+        command=["{o}", "{size}", "{n}"],
+        matrix={"o": ["x", "y"]},
+        cases=[{"size": 16, "n": 9}, {"size": 64, "n": 3}],
+    )
+    assert [each.command for each in found] == [["x", "16", "9"], ["x", "64", "3"], ["y", "16", "9"], ["y", "64", "3"]]
+
+
+def test_quick_values_replace_all_others() -> None:
+    entry: dict[str, Any] = {"command": ["run", "{n}"], "values": {"n": 100}, "quick": {"n": 1}}
+    assert planned(**entry)[0].command == ["run", "100"]
+    assert planned(True, **entry)[0].command == ["run", "1"]
+
+
+def test_a_value_may_be_a_placeholder_whose_name_is_the_same_on_every_machine() -> None:
+    (found,) = planned(name="w-{threads}", command=["run", "{threads}"], matrix={"threads": ["{4cores}"]})
+    assert (found.name, found.command) == ("w-4cores", ["run", "8"])
+
+
+def test_the_environment_is_filled_too() -> None:
+    (found,) = planned(environment={"THREADS": "{cores}"})
+    assert found.environment == {"THREADS": "2"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"command": ["{pyton}"]}, "workload 'w': nothing stands for {pyton}; did you mean {python}?"),
+        (
+            {"name": "w-{sise}", "values": {"size": 1}},
+            "the name 'w-{sise}': nothing stands for {sise}; did you mean {size}?",
+        ),
+        ({"command": ["{x}"], "values": {"x": "{nothing_like_it}"}}, "nothing stands for {nothing_like_it}; there are"),
+    ],
+)
+def test_what_nothing_stands_for_is_refused_with_the_nearest(entry: dict[str, Any], said: str) -> None:
+    with pytest.raises(SuiteError) as error:
+        planned(**entry)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_two_workloads_of_one_name_are_refused_also_over_two_suites() -> None:
+    with pytest.raises(SuiteError, match="two workloads are named 'w'"):
+        planned(matrix={"n": [1, 2]})
+    one = Suite(title="t", workload=[Entry(name="w", command=["a"])])
+    with pytest.raises(SuiteError, match="two workloads are named 'w'"):
+        expand([one, one], PLACES)
+
+
+@given(st.text())
+def test_text_without_a_known_placeholder_stays_or_is_refused(text: str) -> None:
+    try:
+        (found,) = planned(command=[text])
+    except SuiteError:
+        assert "{" in text
+    else:
+        assert found.command == [text] or any("{" + place + "}" in text for place in PLACES)

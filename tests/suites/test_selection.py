@@ -1,0 +1,93 @@
+"""What of a suite is measured here: patterns, missing programs, inputs that are made once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from freestone.suites import SuiteError, inputs, select
+from freestone.suites.schema import Entry, Need, Suite
+
+
+def suite(*entries: Entry) -> Suite:
+    return Suite(title="t", workload=list(entries))
+
+
+def test_only_what_matches_is_taken() -> None:
+    both = suite(Entry(name="one-a", command=["true"]), Entry(name="two-b", command=["true"]))
+    assert [w.name for w in select([both], only=["one-*"], directory="/").workloads] == ["one-a"]
+    assert [w.name for w in select([both], only=["one-*", "*b"], directory="/").workloads] == ["one-a", "two-b"]
+    with pytest.raises(SuiteError, match="no workload matches 'one-b'; did you mean one-a"):
+        select([both], only=["one-b"], directory="/")
+
+
+def test_what_a_program_is_missing_for_is_named_with_its_package_and_the_rest_stays() -> None:
+    found = select(
+        [
+            suite(
+                Entry(name="here", command=["true"], reads="json", counted=False),
+                Entry(name="lacks", command=["true"], needs=[Need(program="no-such-program", package="some-package")]),
+                Entry(name="unbuilt", command=["{workloads}/no-such-workload"]),
+                Entry(name="unknown", command=["no-such-program"]),
+            )
+        ],
+        directory="/tmp",
+    )
+    (here,) = found.workloads
+    assert (here.name, here.reads, here.counted, here.directory) == ("here", "json", False, "/tmp")
+    reasons = {each.name: each.reason for each in found.absent}
+    assert reasons["lacks"] == "no-such-program is not here; Debian's package some-package brings it"
+    assert "no-such-workload is not built; run 'make build'" in reasons["unbuilt"]
+    assert reasons["unknown"] == "no-such-program is not here"
+
+
+@pytest.fixture
+def workloads(tmp_path: Path) -> Path:
+    folder = tmp_path / "workloads"
+    (folder / "everyday").mkdir(parents=True)
+    (folder / "everyday" / "make_inputs.py").write_text(
+        "import pathlib, sys; pathlib.Path(sys.argv[1], 'numbers').write_text('1 2 3')"
+    )
+    return folder
+
+
+def test_inputs_are_made_once_and_kept_for_everybody(tmp_path: Path, workloads: Path) -> None:
+    target = inputs.folder(workloads, {"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    inputs.ensure(workloads, target)
+    assert (target / "numbers").read_text() == "1 2 3"
+    assert target.stat().st_mode & 0o777 == 0o755
+    (target / "numbers").write_text("kept")
+    inputs.ensure(workloads, target)
+    assert (target / "numbers").read_text() == "kept"
+    assert [each.name for each in target.parent.iterdir()] == [target.name], "nothing half made is left"
+
+
+def test_another_generator_has_another_folder(tmp_path: Path, workloads: Path) -> None:
+    environment = {"HOME": str(tmp_path)}
+    before = inputs.folder(workloads, environment)
+    (workloads / "everyday" / "make_inputs.py").write_text("pass")
+    assert inputs.folder(workloads, environment) != before
+    assert before.is_relative_to(tmp_path / ".cache" / "freestone" / "inputs")
+
+
+def test_a_generator_that_fails_is_one_line_and_leaves_nothing(tmp_path: Path, workloads: Path) -> None:
+    (workloads / "everyday" / "make_inputs.py").write_text("raise SystemExit('no ink')")
+    target = tmp_path / "inputs" / "x"
+    with pytest.raises(SuiteError, match=r"inputs cannot be generated: make_inputs\.py: no ink"):
+        inputs.ensure(workloads, target)
+    assert list(target.parent.iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_written_is_one_line(tmp_path: Path, workloads: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SuiteError, match="cannot keep inputs in"):
+        inputs.ensure(workloads, tmp_path / "file" / "inputs" / "x")
+
+
+def test_the_generator_that_comes_along_writes_what_the_suites_read(repository: Path, tmp_path: Path) -> None:
+    inputs.ensure(repository / "workloads", tmp_path / "inputs" / "x")
+    there = {each.name for each in (tmp_path / "inputs" / "x").iterdir()}
+    text = (repository / "src" / "freestone" / "suites" / "apps.toml").read_text()
+    assert {"functions-120.c", "pages.ps", "pages-1.ps", "pigeons-8.smt2", "pigeons-7.smt2"} <= there
+    assert all(name in text for name in ("functions-120.c", "pages.ps", "pigeons-8.smt2"))
