@@ -165,6 +165,23 @@ def test_what_was_never_locked_is_swept_when_it_is_old(tmp_path: Path) -> None:
         assert [place.name for place in tmp_path.glob(".new-*")] == [".new-young"]
 
 
+def test_half_a_peer_may_go_while_another_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "bump-1.0-a"
+    target.mkdir()
+    real = cache.read
+
+    def read(folder: Path) -> Built | None:
+        peer = real(folder)
+        if folder == target and peer is None:
+            target.rmdir()  # as another process would
+        return peer
+
+    monkeypatch.setattr(cache, "read", read)
+    put(tmp_path, receipt(), target.name)
+    monkeypatch.undo()
+    assert built(tmp_path)["bump"].library.read_bytes() == b"library"
+
+
 def test_many_processes_may_build_the_same_at_once(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from freestone.allocators.peers import Receipt, cache\n"

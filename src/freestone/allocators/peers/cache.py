@@ -144,7 +144,8 @@ def store(parts: Path, receipt: Receipt, target: Path) -> Built:
         _sync(parts / receipt.library)
         _sync(parts)
         if target.exists() and read(target) is None:
-            shutil.rmtree(target)
+            # Half a folder, or one that another process takes away meanwhile.
+            _discard(target)
         try:
             parts.rename(target)
         except OSError as error:
