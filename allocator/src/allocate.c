@@ -14,14 +14,8 @@ static void *out_of_memory(void) {
 /* -- allocating ---------------------------------------------------------------------------------------------- */
 
 static void *take_class(unsigned class) {
-    struct cache_class *magazines = &thread_view.cache->classes[class];
-    void **top = magazines->top;
-    void *block = *top;
-    if (likely(block != NULL)) {
-        magazines->top = top - 1;
-        return block;
-    }
-    return thread_cache_take(class);
+    void *block = pop(&thread_view.cache->classes[class]);
+    return likely(block != NULL) ? block : thread_cache_take(class);
 }
 
 /* For sizes above the classes and at most PTRDIFF_MAX. */

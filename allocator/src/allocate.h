@@ -22,6 +22,16 @@ void release_sized_slow(void *block, size_t size);
 /* Bytes the owner of `block` may write; 0 for NULL and for what is no block. */
 size_t usable_bytes(const void *block);
 
+/* The block on top of the loaded magazine, NULL when it is empty. */
+static inline void *pop(struct cache_class *magazines) {
+    void **top = magazines->top;
+    void *block = *top;
+    if (likely(block != NULL)) {
+        magazines->top = top - 1;
+    }
+    return block;
+}
+
 /* malloc's fast path: pops a block from the thread's loaded magazine, NULL when that must be left to allocate_slow.
  * A size of 0 wraps round and leaves by the first branch, an empty magazine by the second; a thread without a cache
  * has nothing but empty magazines. */
@@ -30,13 +40,7 @@ static inline void *allocate_fast(size_t size) {
     if (unlikely(last >= STEP_LARGEST)) {
         return NULL;
     }
-    struct cache_class *magazines = thread_view.by_step[last >> CLASS_STEP_BITS];
-    void **top = magazines->top;
-    void *block = *top;
-    if (likely(block != NULL)) {
-        magazines->top = top - 1;
-    }
-    return block;
+    return pop(thread_view.by_step[last >> CLASS_STEP_BITS]);
 }
 
 /* True when the block lies in a slab of the thread's own heap, whose class goes to *class. The first branch rejects

@@ -24,8 +24,12 @@ static void *take_zeroed(size_t size) {
         return zero ? block : memset(block, 0, size);
     }
     if (size >= CLASS_FRESH) {
-        bool zero;
-        void *block = thread_cache_take_zero(class_of(size), &zero);
+        bool zero = false;
+        unsigned class = class_of(size);
+        void *block = pop(&thread_view.cache->classes[class]); /* warm, and cheaper than the heap */
+        if (block == NULL) {
+            block = thread_cache_take_zero(class, &zero);
+        }
         if (unlikely(block == NULL)) {
             errno = ENOMEM;
             return NULL;
@@ -71,13 +75,44 @@ static void *move(void *block, size_t had, size_t size) {
     return moved;
 }
 
+/* Small blocks are copied here: a call would cost more. Both are multiples of 16 bytes, whatever the sizes are. */
+static inline void copy(void *to, const void *from, size_t bytes) {
+    enum { UNIT = 16, MOST = 256 };
+    if (bytes > MOST) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    for (size_t at = 0; at < bytes; at += UNIT) {
+        memcpy((char *)to + at, (const char *)from + at, UNIT);
+    }
+}
+
+static inline bool stays(size_t had, size_t size) { return size <= had && (size >= had / 2 || had <= 64); }
+
+/* The way of nearly every block: from one of the thread's own classes to another. */
+static inline void *resize_own(void *block, uint32_t class, size_t size) {
+    size_t had = class_bytes[class];
+    if (stays(had, size)) {
+        return block;
+    }
+    void *moved = allocate_fast(size);
+    if (unlikely(moved == NULL)) {
+        return move(block, had, size);
+    }
+    copy(moved, block, bits_min(had, size));
+    if (unlikely(!push(block, class))) {
+        release_slow(block);
+    }
+    return moved;
+}
+
 static void *resize(void *block, size_t size) {
     size_t had = usable_bytes(block);
     if (unlikely(had == 0)) {
         release(block); /* no block: says so and stops */
         return NULL;
     }
-    if (size <= had && (size >= had / 2 || had <= 64)) {
+    if (stays(had, size)) {
         if (had <= CLASS_LARGEST || bits_round_up(size, os_page_bytes()) == had) {
             return block;
         }
@@ -101,7 +136,8 @@ static void *resize_or_take(void *block, size_t size) {
         release(block);
         return NULL;
     }
-    return resize(block, size);
+    uint32_t class;
+    return likely(is_own(block, &class)) ? resize_own(block, class, size) : resize(block, size);
 }
 
 PUBLIC void *realloc(void *block, size_t size) { return resize_or_take(block, size); }

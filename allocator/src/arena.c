@@ -52,6 +52,8 @@ static struct {
     _Atomic uint32_t dirty;
     _Atomic uint32_t oldest; /* stamp of dirty_old */
     uint64_t purged;
+    uint32_t populated; /* behind the slices brought in ahead */
+    uint32_t window;    /* slices brought in the last time */
     uint32_t rest;      /* HUGE_REST_MS and so on, 0 before the first slow huge page */
     uint32_t rest_over; /* stamp: no huge pages are asked for before it */
     bool refused; /* the kernel took no purge since a span was last given back: asking again is in vain */
@@ -498,6 +500,25 @@ static void try_huge(uint32_t slice, uint32_t slices) {
     lock_free(&arena.lock);
 }
 
+/* Brings in what a program that grows will write next: [*from, and as many slices as it returns], under the lock to plan, to
+ * be done without it. None while what was brought in before suffices, and never more than is in use already. It is in
+ * nobody's way: fresh memory is handed out from there on, and whoever has it by then finds its pages as they were. */
+static uint32_t plan_ahead(uint32_t slice, uint32_t *from) {
+    uint32_t most = option_value(OPTION_POPULATE_KIB) / (SLICE_BYTES / 1024);
+    if (likely(most == 0) || arena.front <= arena.populated) {
+        return 0;
+    }
+    uint32_t window = (uint32_t)bits_min(bits_max(2 * (size_t)arena.window, 1), most);
+    *from = (uint32_t)bits_max(slice, arena.populated);
+    uint32_t to = (uint32_t)bits_min(*from + bits_min(window, arena.used), arena.limit);
+    if (!commit(to)) {
+        return 0;
+    }
+    arena.window = window;
+    arena.populated = to;
+    return to - *from;
+}
+
 /* -- purging ------------------------------------------------------------------------------------------------- */
 
 static uint64_t budget_slices(void) {
@@ -648,8 +669,10 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero)
     if (slice == 0) {
         slice = take_free(SPAN_CLEAN, slices, alignment);
     }
+    uint32_t ahead = 0, from = 0;
     if (slice == 0) {
         slice = take_fresh(slices, alignment);
+        ahead = slice != 0 && dense ? plan_ahead(slice, &from) : 0;
     }
     if (slice == 0) {
         slice = take_free(SPAN_HUGE, slices, alignment);
@@ -660,6 +683,9 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero)
     lock_free(&arena.lock);
     if (huge) {
         try_huge(slice, slices);
+    }
+    if (unlikely(ahead > 0)) {
+        os_populate(arena_address(from), (size_t)ahead << SLICE_BITS);
     }
     return slice;
 }

@@ -15,6 +15,9 @@
 /* Kept out of line so that a hot caller needs no stack frame: the call to it becomes a jump. */
 #define OUT_OF_LINE __attribute__((noinline, cold))
 
+/* For the body of a loop that runs for every block. */
+#define INLINE_ALWAYS __attribute__((always_inline)) inline
+
 /* Index of the lowest set bit; `word` is not 0. */
 static inline unsigned bits_lowest(uint64_t word) { return (unsigned)__builtin_ctzll(word); }
 

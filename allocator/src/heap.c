@@ -20,6 +20,7 @@ enum {
     SETTLE_MS = 250,    /* a depot's magazines unneeded for this long are drained, */
     SETTLE_BYTES = 1024 * 1024, /* and those unneeded while the heap took this many bytes of slabs, */
     SETTLE_SHARE = 16,          /* or this share of those it has */
+    SETTLE_TRAFFIC = 4 * 1024 * 1024, /* what a depot did not need while so many bytes were exchanged is cold anyway */
     KEEPER_BYTES = 4 * 1024 * 1024, /* free in bitmaps since the last look: worth a thread that returns it */
 };
 
@@ -37,11 +38,12 @@ struct heap {
     /* protects everything in the heap, the descriptors and bitmaps of its slabs, and the magazines in its depots */
     _Alignas(64) struct lock lock;
     uint32_t number;
-    uint32_t threads; /* protected by `choice` */
+    _Atomic uint32_t threads; /* changed under `choice`; read without by heap_choose_again, which asks again under it */
     uint32_t events;
     bool gave_slab; /* to the arena, since arena_age was last called */
     uint64_t settled; /* milliseconds */
     size_t grown;     /* bytes of slabs taken since the depots were last settled */
+    size_t traffic;   /* bytes of blocks exchanged since they were last drained for that */
     _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
     size_t slab_bytes;
     size_t depot_bytes;
@@ -84,6 +86,9 @@ void *heap_bookkeeping(size_t bytes) {
             lock_free(&bookkeeping.lock);
             return NULL;
         }
+        if (!zero) {
+            __builtin_memset(arena_address(slice), 0, SLICE_BYTES);
+        }
         bookkeeping.at = arena_address(slice); /* what was left of the last slice is lost, less than a request */
         bookkeeping.end = bookkeeping.at + SLICE_BYTES;
         bookkeeping.bytes += SLICE_BYTES;
@@ -113,20 +118,32 @@ static unsigned most_heaps(void) {
     return heaps_by_cpus;
 }
 
-struct heap *heap_choose(void) {
-    lock_take(&choice);
-    unsigned count = atomic_load_explicit(&heap_count, memory_order_relaxed);
+static uint32_t threads_of(struct heap *heap) { return atomic_load_explicit(&heap->threads, memory_order_relaxed); }
+
+static void count_threads(struct heap *heap, int more) {
+    atomic_store_explicit(&heap->threads, threads_of(heap) + (uint32_t)more, memory_order_relaxed);
+}
+
+static struct heap *least_loaded(void) {
+    /* acquire: pairs with the release in heap_choose */
+    unsigned count = atomic_load_explicit(&heap_count, memory_order_acquire);
     struct heap *chosen = heaps[0];
     for (unsigned i = 1; i < count; i++) {
-        if (heaps[i]->threads < chosen->threads) {
+        if (threads_of(heaps[i]) < threads_of(chosen)) {
             chosen = heaps[i];
         }
     }
+    return chosen;
+}
+
+struct heap *heap_choose(void) {
+    lock_take(&choice);
+    unsigned count = atomic_load_explicit(&heap_count, memory_order_relaxed);
+    struct heap *chosen = least_loaded();
     /* Not between a fork's handlers: the new heap's lock would not be among those held. */
-    if (chosen->threads > 0 && count < most_heaps() && !lock_holds_all()) {
+    if (threads_of(chosen) > 0 && count < most_heaps() && !lock_holds_all()) {
         struct heap *fresh = heap_bookkeeping(sizeof(struct heap));
         if (fresh != NULL) { /* otherwise share one */
-            __builtin_memset(fresh, 0, sizeof *fresh);
             fresh->number = count;
             heaps[count] = fresh;
             /* release: who reads the new count sees the heap's contents */
@@ -134,15 +151,33 @@ struct heap *heap_choose(void) {
             chosen = fresh;
         }
     }
-    chosen->threads++;
+    count_threads(chosen, 1);
     lock_free(&choice);
     return chosen;
 }
 
 void heap_leave(struct heap *heap) {
     lock_take(&choice);
-    heap->threads--;
+    count_threads(heap, -1);
     lock_free(&choice);
+}
+
+static bool is_crowded(struct heap *heap, struct heap *other) { return threads_of(heap) > threads_of(other) + 1; }
+
+struct heap *heap_choose_again(struct heap *heap) {
+    if (likely(!is_crowded(heap, least_loaded()))) {
+        return heap;
+    }
+    lock_take(&choice);
+    struct heap *chosen = least_loaded();
+    if (is_crowded(heap, chosen)) {
+        count_threads(heap, -1);
+        count_threads(chosen, 1);
+    } else {
+        chosen = heap;
+    }
+    lock_free(&choice);
+    return chosen;
 }
 
 /* -- slabs --------------------------------------------------------------------------------------------------- */
@@ -221,7 +256,7 @@ static unsigned take_blocks(struct heap *heap, unsigned class, void **end, unsig
     return taken;
 }
 
-static void release_slab(struct heap *heap, uint32_t slab) {
+static __attribute__((noinline)) void release_slab(struct heap *heap, uint32_t slab) {
     struct span *span = arena_span(slab);
     struct shelf *shelf = &heap->shelf[span->size_class];
     unlist_slab(shelf, slab);
@@ -235,11 +270,12 @@ static void release_slab(struct heap *heap, uint32_t slab) {
 
 /* Frees the block at[0] of this heap into its slab's bitmap, and with it the neighbours that follow at at[-1], ... Returns
  * how many; the heap's free_bytes are the caller's to add to. */
-static inline unsigned give_blocks(struct heap *heap, unsigned class, const struct slab_shape *shape, void **at) {
+static INLINE_ALWAYS unsigned give_blocks(struct heap *heap, unsigned class, const struct slab_shape *shape, void **at) {
     uint32_t slab = shape->bytes == SLICE_BYTES ? arena_slice(*at) : slab_of(*at);
     unsigned given = 1;
     if (slab_is_run(shape, at)) {
-        given = slab_give_run(slab, shape, at);
+        struct slab_shape passed = *shape; /* whose address is taken, so that the other stays in registers */
+        given = slab_give_run(slab, &passed, at);
     } else {
         slab_give_one(slab, shape, at);
     }
@@ -349,6 +385,16 @@ static void drain_unneeded(struct heap *heap) {
     }
 }
 
+/* Blocks are about to be exchanged. From a depot they come in the order in which they were freed, from the bitmaps in that of
+ * their addresses, neighbours on one cache line: the depot's are better only while they are still in a cache. */
+static void count_traffic(struct heap *heap, unsigned class, unsigned blocks) {
+    heap->traffic += (size_t)blocks * class_bytes[class];
+    if (unlikely(heap->traffic > SETTLE_TRAFFIC)) {
+        heap->traffic = 0;
+        drain_unneeded(heap);
+    }
+}
+
 /* Now and then drains what the depots did not need since the last time: by the clock, and, since a block in a depot keeps
  * a whole slab from being used for something else, before the heap grows by more than a little. True when it did. */
 static bool settle(struct heap *heap) {
@@ -405,6 +451,7 @@ void heap_return_spare(struct heap *heap, void **top) {
 void **heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsigned capacity) {
     lock_take(&heap->lock);
     bool settled = settle(heap);
+    count_traffic(heap, class, capacity);
     void **top;
     union magazine *full = pop_depot(heap, class);
     if (full != NULL) {
@@ -428,6 +475,7 @@ void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsign
     bool settled = settle(heap);
     union magazine *magazine = magazine_of(full);
     unsigned blocks = magazine_capacity(magazine);
+    count_traffic(heap, class, blocks);
     bool keep = blocks >= capacity / 2 && depot_has_room(heap, class, blocks); /* few blocks are not worth a magazine */
     union magazine *spare = keep ? take_spare(heap) : NULL;
     if (spare != NULL) {

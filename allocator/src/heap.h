@@ -28,6 +28,10 @@ struct heap *heap_choose(void);
 /* A thread of the heap has ended. */
 void heap_leave(struct heap *heap);
 
+/* The heap for a thread that goes on, after others have come and gone: its own, unless it shares that with others while
+ * some heap has at least two threads less. Counts it there. */
+struct heap *heap_choose_again(struct heap *heap);
+
 /* What a slab of the heap is tagged with, less the class. */
 uint32_t heap_tag(const struct heap *heap);
 
@@ -78,8 +82,8 @@ struct heap_figures {
 };
 void heap_figures(struct heap_figures *figures, size_t *of_class);
 
-/* Bookkeeping memory that is never returned to the kernel: `bytes` at most a slice, aligned to a kibibyte. NULL when
- * memory is out. */
+/* Bookkeeping memory that is never returned to the kernel, zero: `bytes` at most a slice, aligned to a kibibyte. NULL
+ * when memory is out. */
 void *heap_bookkeeping(size_t bytes);
 
 /* Fork: takes the locks of this room and the arena's (order: choice of heaps, heaps by number, bookkeeping, arena);

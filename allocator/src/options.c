@@ -7,7 +7,7 @@
 
 uint32_t options[OPTION_COUNT] = {
     [OPTION_RETAIN_MIB] = 128,  [OPTION_RETAIN_PERCENT] = 50, [OPTION_RETAIN_MS] = 1000, [OPTION_HEAPS] = 0,
-    [OPTION_HUGE_FROM_MIB] = 4, [OPTION_KEEPER] = 1,          [OPTION_IDENTIFY] = 0,
+    [OPTION_HUGE_FROM_MIB] = 4, [OPTION_POPULATE_KIB] = 0,    [OPTION_KEEPER] = 1,   [OPTION_IDENTIFY] = 0,
 };
 
 static const struct {
@@ -19,6 +19,7 @@ static const struct {
     [OPTION_RETAIN_MS] = {"retain_ms", 1000u * 86400},
     [OPTION_HEAPS] = {"heaps", 1024},
     [OPTION_HUGE_FROM_MIB] = {"huge_from_mib", HUGE_NEVER},
+    [OPTION_POPULATE_KIB] = {"populate_kib", 1u << 20},
     [OPTION_KEEPER] = {"keeper", 1},
     [OPTION_IDENTIFY] = {"identify", 1},
 };

@@ -13,6 +13,7 @@ enum option {
     OPTION_RETAIN_MS,      /* kept at most about this long */
     OPTION_HEAPS,          /* heaps at most; 0: by the number of CPUs */
     OPTION_HUGE_FROM_MIB,  /* memory in use from which on it is given huge pages; HUGE_NEVER: none at all */
+    OPTION_POPULATE_KIB,   /* pages brought in ahead of a program that grows, at most; 0: none */
     OPTION_KEEPER,         /* 1: a thread of the library's own returns memory while the program idles */
     OPTION_IDENTIFY,       /* 1: one line on standard error at start that says the library is in force */
     OPTION_COUNT,

@@ -121,6 +121,11 @@ bool os_purge(void *at, size_t bytes) { return kernel(SYS_madvise, (long)at, (lo
 
 void os_prefer_huge(void *at, size_t bytes) { (void)kernel(SYS_madvise, (long)at, (long)bytes, MADV_HUGEPAGE, 0, 0); }
 
+void os_populate(void *at, size_t bytes) {
+    enum { POPULATE_WRITE = 23 }; /* MADV_POPULATE_WRITE: younger than some headers */
+    (void)kernel(SYS_madvise, (long)at, (long)bytes, POPULATE_WRITE, 0, 0);
+}
+
 void os_avoid_huge(void *at, size_t bytes) { (void)kernel(SYS_madvise, (long)at, (long)bytes, MADV_NOHUGEPAGE, 0, 0); }
 
 unsigned os_cpus(void) {

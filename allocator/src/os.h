@@ -33,6 +33,9 @@ void os_prefer_huge(void *at, size_t bytes);
 /* Takes the wish back. */
 void os_avoid_huge(void *at, size_t bytes);
 
+/* Brings the pages in, to be written, where the kernel knows how to (5.14); a wish, no more. */
+void os_populate(void *at, size_t bytes);
+
 /* CPUs this process may run on, at least 1. */
 unsigned os_cpus(void);
 

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "large.h"
 #include "lock.h"
@@ -11,7 +12,7 @@ enum {
     CAPACITY_FIRST = 16,
     CAPACITY_BYTES = 32 * 1024,
     CAPACITY_THREADS = 16, /* with more threads than this, each has a share of what so many would have */
-    DELIVER_EXCHANGES = 256, /* exchanges of empty magazines between two deliveries of everything */
+    LOOK_EXCHANGES = 256, /* exchanges of magazines between two looks at what others wait for, and at the other heaps */
     /* The key's destructor asks to be called again until the third of the four passes over all keys, so that other
      * destructors still find a cache. */
     LAST_PASS = 3,
@@ -101,7 +102,8 @@ static struct thread_cache *new_cache(void) {
         cache = heap_bookkeeping(sizeof *cache);
     }
     if (cache != NULL) {
-        *cache = thread_cache_none;
+        /* Not `remote`: its entries have no magazine, and those that were never used no page. */
+        memcpy(cache, &thread_cache_none, offsetof(struct thread_cache, remote));
         link_cache(cache);
     }
     lock_free(&registry.lock);
@@ -197,6 +199,16 @@ static void deliver(struct thread_cache *cache, struct remote *remote) {
     void **full = seal(cache, remote);
     void **empty = heap_exchange_full(heap_of_tag(remote->tag), class_of_tag(remote->tag), full, remote->capacity);
     remote->magazine = magazine_of(empty);
+    cache->exchanges++;
+}
+
+/* The same for all. One alone would be delivered with few blocks in it, and the next free would be at the bound again. */
+static void deliver_each(struct thread_cache *cache) {
+    for (unsigned slot = 0; slot < REMOTE_SLOTS; slot++) {
+        if (cache->remote[slot].count > 0) {
+            deliver(cache, &cache->remote[slot]);
+        }
+    }
 }
 
 /* The same for all, into the bitmaps; no magazine is kept. */
@@ -307,6 +319,29 @@ static inline void follow_season(struct thread_cache *cache) {
     }
 }
 
+/* Moves the thread to the heap, with an empty cache: the blocks it has from the old one are others' from now on. */
+static void move_to(struct thread_cache *cache, struct heap *heap) {
+    flush_cache(cache);
+    cache->heap = heap;
+    thread_view.tag = heap_tag(heap);
+}
+
+/* What others wait for does not grow old here, and threads spread over the heaps that others have left. */
+static OUT_OF_LINE void look_round(struct thread_cache *cache) {
+    cache->looked = cache->exchanges;
+    deliver_all(cache);
+    struct heap *heap = heap_choose_again(cache->heap);
+    if (heap != cache->heap) {
+        move_to(cache, heap);
+    }
+}
+
+static inline void look_round_sometimes(struct thread_cache *cache) {
+    if (unlikely(cache->exchanges - cache->looked >= LOOK_EXCHANGES)) {
+        look_round(cache);
+    }
+}
+
 /* A class in use earns larger magazines: twice as large at each visit to the heap, up to the most. */
 static unsigned grown_capacity(struct cache_class *magazines, unsigned class) {
     size_t capacity = magazines->capacity == 0 ? CAPACITY_FIRST : 2 * (size_t)magazines->capacity;
@@ -343,9 +378,7 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
         if (magazines->previous != NULL && !magazine_is_empty(magazines->previous)) {
             swap(magazines);
         } else {
-            if (++cache->exchanges % DELIVER_EXCHANGES == 0) {
-                deliver_all(cache); /* what others wait for does not grow old here */
-            }
+            cache->exchanges++;
             unsigned capacity = grown_capacity(magazines, class);
             magazines->top = heap_exchange_empty(cache->heap, class, magazines->top, capacity);
         }
@@ -364,6 +397,7 @@ OUT_OF_LINE void *thread_cache_take(unsigned class) {
     }
     struct thread_cache *cache = thread_view.cache;
     enter(cache);
+    look_round_sometimes(cache);
     void *block = take_from(cache, class);
     leave(cache);
     thread_cache_serve_wishes();
@@ -404,6 +438,7 @@ static bool make_room(struct thread_cache *cache, unsigned class) {
         }
     }
     if (magazine_is_full(magazines->previous)) {
+        cache->exchanges++;
         unsigned capacity = grown_capacity(magazines, class);
         magazines->previous = heap_exchange_full(cache->heap, class, magazines->previous, capacity);
     }
@@ -437,16 +472,17 @@ static bool turn_to(struct thread_cache *cache, struct remote *remote, uint32_t 
 }
 
 static void give_remote(struct thread_cache *cache, void *block, uint32_t tag) {
-    enum { SPREAD = 23 }; /* odd, so that the classes of different heaps fall into different slots */
-    struct remote *remote = &cache->remote[(class_of_tag(tag) + SPREAD * (tag >> TAG_HEAP_SHIFT)) % REMOTE_SLOTS];
+    struct remote *remote = &cache->remote[(class_of_tag(tag) + CLASS_COUNT * (tag >> TAG_HEAP_SHIFT)) % REMOTE_SLOTS];
     if (unlikely(remote->tag != tag || remote->magazine == NULL) && !turn_to(cache, remote, tag)) {
         heap_give(&block, 1);
         return;
     }
     remote->magazine->word[MAGAZINE_WORDS - 1 - remote->count++] = block;
     cache->remote_bytes += class_bytes[class_of_tag(tag)];
-    if (remote->count == remote->capacity || cache->remote_bytes >= REMOTE_BYTES) {
+    if (remote->count == remote->capacity) {
         deliver(cache, remote);
+    } else if (cache->remote_bytes >= REMOTE_BYTES) {
+        deliver_each(cache);
     }
 }
 
@@ -457,6 +493,7 @@ __attribute__((noinline)) void thread_cache_give(void *block, uint32_t tag) {
     }
     struct thread_cache *cache = thread_view.cache;
     enter(cache);
+    look_round_sometimes(cache);
     if (tag - thread_view.tag < CLASS_COUNT) {
         give_own(cache, block, tag - thread_view.tag);
     } else {

@@ -18,7 +18,7 @@
 enum {
     STEP_LARGEST = 1024, /* sizes up to here find their magazine by 16-byte step, without computing the class */
     STEP_COUNT = STEP_LARGEST >> CLASS_STEP_BITS,
-    REMOTE_SLOTS = 64,        /* magazines for other heaps' blocks; a heap's classes fall into different ones */
+    REMOTE_SLOTS = 256,       /* magazines for other heaps' blocks: room for every class of four heaps, see give_remote */
     REMOTE_BYTES = 256 * 1024, /* bound of the blocks in all of them */
 };
 
@@ -50,7 +50,7 @@ struct thread_cache {
     _Atomic uint32_t borrowed; /* the keeper empties what the thread only touches while busy; see enter */
     _Atomic uint32_t visits; /* times the thread was busy; relaxed, the keeper compares */
     uint32_t seen, relieved; /* visits when the keeper last looked, and when it last emptied it */
-    uint32_t exchanges; /* of empty magazines */
+    uint32_t exchanges, looked; /* of magazines: with heaps, and when the thread last looked round */
     uint32_t season; /* heap_season when idle classes were last emptied */
     size_t remote_bytes;
     struct remote remote[REMOTE_SLOTS];

@@ -248,15 +248,14 @@ static void with_huge_pages(void) {
     run_seeds(16000, SCENARIO_SANITIZED ? 20 : 60, 600);
 }
 
-/* The arena's clock, which the linker puts in the place of os_nanoseconds: as it is, or running away at each look. */
-uint64_t __real_os_nanoseconds(void);
+/* The arena's clock, which the linker puts in the place of os_nanoseconds: standing still, or running away at each look. */
 uint64_t __wrap_os_nanoseconds(void);
 static uint64_t run_away;
 
 uint64_t __wrap_os_nanoseconds(void) {
-    static uint64_t ahead;
-    ahead += run_away;
-    return __real_os_nanoseconds() + ahead;
+    static uint64_t now;
+    now += run_away;
+    return now;
 }
 
 /* The chunks of 2 MiB that begin in the span for which huge pages are asked. */
@@ -297,6 +296,46 @@ static void slow_huge_pages_are_left(void) {
     usleep(1200 * 1000);
     uint32_t later = take_dense(SLICES);
     EXPECT(huge_chunks(later, SLICES) >= 4, "%u chunks are huge a second later", huge_chunks(later, SLICES));
+    street_check(true);
+}
+
+/* Of at most 64 MiB of mapped memory. */
+static size_t resident_bytes(char *at, size_t bytes) {
+    static unsigned char resident[1024 * SLICE_BYTES / 4096];
+    size_t page = os_page_bytes(), count = 0;
+    EXPECT(mincore(at, bytes, resident) == 0, "mincore failed");
+    for (size_t i = 0; i < bytes / page; i++) {
+        count += resident[i] & 1;
+    }
+    return count * page;
+}
+
+/* Pages come in ahead of dense spans from the frontier: twice as many each time up to the option, never more than is in use,
+ * none for other spans, and what is in already is used first. */
+static void what_grows_is_brought_in_ahead(void) {
+    enum { MOST = 16, SPANS = 400 };
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
+    option_set(OPTION_POPULATE_KIB, MOST * SLICE_BYTES / 1024);
+    bool zero;
+    uint32_t plain = arena_take(8, 1, false, &zero);
+    EXPECT(resident_bytes(arena_address(plain), 8 * SLICE_BYTES) == 0, "pages came in for a span that may stay empty");
+    uint32_t used = 8, first = arena_take(1, 1, true, &zero), last = first;
+    if (resident_bytes(arena_address(first), SLICE_BYTES) == 0) {
+        return; /* a kernel before 5.14 */
+    }
+    size_t most = 0;
+    for (uint32_t i = 1; i <= SPANS; i++) {
+        size_t ahead = resident_bytes(arena_address(last + 1), 2 * MOST * SLICE_BYTES) / SLICE_BYTES;
+        EXPECT(ahead <= MOST && ahead <= used + i, "%zu slices were brought in ahead of %u", ahead, used + i);
+        EXPECT(resident_bytes(arena_address(last), SLICE_BYTES) == SLICE_BYTES, "span %u was left out", i);
+        most = bits_max(most, ahead);
+        last = arena_take(1, 1, true, &zero);
+        EXPECT(last == first + i && zero && *(const char *)arena_address(last) == 0, "no fresh memory");
+    }
+    EXPECT(most == MOST - 1, "at most %zu slices were brought in ahead of %u", most, MOST);
+    EXPECT(arena_give(last), "not in use");
+    EXPECT(arena_take(1, 1, true, &zero) == last && !zero, "fresh memory while there is some of before");
     street_check(true);
 }
 
@@ -780,6 +819,7 @@ static const struct scenario scenarios[] = {
     {"with_ages_of_a_millisecond", with_ages_of_a_millisecond},
     {"with_huge_pages", with_huge_pages},
     {"slow_huge_pages_are_left", slow_huge_pages_are_left},
+    {"what_grows_is_brought_in_ahead", what_grows_is_brought_in_ahead},
     {"budget_is_kept", budget_is_kept},
     {"age_is_kept", age_is_kept},
     {"purged_memory_leaves", purged_memory_leaves},

@@ -204,34 +204,57 @@ static void depot_passes_magazines_on(void) {
 }
 
 /* A magazine goes into the depot as long as its class's bound and the heap's allow, and not beyond; the heap's follows
- * the slabs there are at that moment. */
+ * the slabs there are at that moment. What lay there while 4 MiB of blocks were exchanged goes first. */
 static void depots_are_bounded(void) {
-    enum { CLASSES = 20, EACH = 600, CAPACITY = 100 };
-    static void **full[CLASSES][EACH];
+    enum { CLASSES = 6, OF_EACH = 1300 * 1024, CAPACITY = 100, MOST = OF_EACH / CAPACITY / 16, TRAFFIC = 4 * 1024 * 1024 };
+    static void **full[CLASSES][MOST];
+    static size_t lain[CLASSES]; /* of the class's in the depot, since the last time at least */
+    static size_t of_class[CLASSES];
     start();
     struct heap *heap = heap_choose();
+    size_t depots = 0, traffic = 0;
     for (unsigned class = 0; class < CLASSES; class++) {
-        for (int i = 0; i < EACH; i++) {
+        for (unsigned i = 0; i < OF_EACH / CAPACITY / class_bytes[class]; i++) {
             full[class][i] = heap_exchange_empty(heap, class, heap_spare(heap, CAPACITY), CAPACITY);
             EXPECT(magazine_count(full[class][i]) == CAPACITY, "no memory");
+            traffic += CAPACITY * (size_t)class_bytes[class];
+            traffic = traffic > TRAFFIC ? 0 : traffic;
         }
     }
-    unsigned refused_by_class = 0, refused_by_heap = 0;
+    unsigned refused_by_class = 0, refused_by_heap = 0, drained = 0;
     for (unsigned class = 0; class < CLASSES; class++) {
-        size_t magazine = CAPACITY * (size_t)class_bytes[class], of_class = 0;
-        for (int i = 0; i < EACH; i++) {
-            struct heap_figures before = figures_now();
-            bool class_full = of_class + magazine > DEPOT_BYTES;
-            bool heap_full = before.depots + magazine > DEPOT_BYTES + before.slabs / DEPOT_SHARE;
+        size_t magazine = CAPACITY * (size_t)class_bytes[class];
+        for (unsigned i = 0; i < OF_EACH / CAPACITY / class_bytes[class]; i++) {
+            size_t slabs = figures_now().slabs; /* before the magazine's own are given back */
             heap_return_spare(heap, heap_exchange_full(heap, class, full[class][i], CAPACITY));
-            bool kept = figures_now().depots == before.depots + magazine;
-            EXPECT(kept == (!class_full && !heap_full), "class %u: kept %d, the class's depot full %d, the heap's %d",
-                   class, kept, class_full, heap_full);
-            of_class += kept ? magazine : 0;
+            traffic += magazine;
+            size_t seen = figures_now().depots;
+            bool class_full = false, heap_full = false;
+            for (bool drains = traffic > TRAFFIC;; drains = true) { /* also when slabs become few: see settle */
+                if (drains) {
+                    traffic = traffic > TRAFFIC ? 0 : traffic;
+                    drained++;
+                    for (unsigned c = 0; c < CLASSES; c++) {
+                        of_class[c] -= lain[c];
+                        depots -= lain[c];
+                        lain[c] = of_class[c];
+                    }
+                }
+                class_full = of_class[class] + magazine > DEPOT_BYTES;
+                heap_full = depots + magazine > DEPOT_BYTES + slabs / DEPOT_SHARE;
+                size_t kept = class_full || heap_full ? 0 : magazine;
+                if (seen == depots + kept) {
+                    of_class[class] += kept;
+                    depots += kept;
+                    break;
+                }
+                EXPECT(!drains, "class %u: %zu bytes in depots instead of %zu", class, seen, depots + kept);
+            }
             refused_by_class += class_full;
             refused_by_heap += heap_full;
         }
     }
+    EXPECT(drained > 0, "never drained");
     EXPECT(refused_by_class > 0 && refused_by_heap > 0, "a bound was not reached");
 }
 
@@ -330,6 +353,50 @@ static void least_loaded_lowest_first(void) {
         of_thread[count++] = chosen;
     }
     EXPECT(figures_now().heaps == HEAPS, "%u heaps", figures_now().heaps);
+}
+
+/* Threads that go on spread over the heaps that others have left, one at a time, and then stay. */
+static void those_that_stay_spread(void) {
+    enum { HEAPS = 5, THREADS = 40 };
+    uint64_t random = 11;
+    start();
+    option_set(OPTION_HEAPS, HEAPS);
+    for (int round = 0; round < 200; round++) {
+        struct heap *of_thread[THREADS];
+        unsigned threads[HEAPS] = {0};
+        for (size_t i = 0; i < THREADS; i++) {
+            of_thread[i] = heap_choose();
+        }
+        size_t count = 0;
+        for (size_t i = 0; i < THREADS; i++) {
+            if (pattern_below(&random, 3) == 0) {
+                of_thread[count++] = of_thread[i];
+            } else {
+                heap_leave(of_thread[i]);
+            }
+        }
+        for (int moved = 1; moved > 0;) {
+            moved = 0;
+            for (size_t i = 0; i < count; i++) {
+                struct heap *again = heap_choose_again(of_thread[i]);
+                moved += again != of_thread[i];
+                of_thread[i] = again;
+            }
+            EXPECT(moved < THREADS, "all of them move for ever");
+        }
+        for (size_t i = 0; i < count; i++) {
+            threads[(heap_tag(of_thread[i]) >> TAG_HEAP_SHIFT) - 1]++;
+        }
+        unsigned least = THREADS, most = 0;
+        for (size_t i = 0; i < HEAPS; i++) {
+            least = threads[i] < least ? threads[i] : least;
+            most = threads[i] > most ? threads[i] : most;
+        }
+        EXPECT(most <= least + 1, "%u threads on one heap, %u on another", most, least);
+        for (size_t i = 0; i < count; i++) {
+            heap_leave(of_thread[i]);
+        }
+    }
 }
 
 /* However many threads: a power of two from 4 up, at least two a CPU and less than four, unless 4 is more. */
@@ -697,7 +764,9 @@ static const struct scenario scenarios[] = {
     {"fullest_slab_first", fullest_slab_first},
     {"last_slab_is_kept", last_slab_is_kept},
     {"least_loaded_lowest_first", least_loaded_lowest_first},
+    {"those_that_stay_spread", those_that_stay_spread},
     {"bounded_by_cpus", bounded_by_cpus},
+    {"those_that_stay_spread", those_that_stay_spread},
     {"bookkeeping_is_used_again", bookkeeping_is_used_again},
     {"out_of_memory", out_of_memory},
     {"stops_at_blocks_of_slabs_gone", stops_at_blocks_of_slabs_gone},
