@@ -113,7 +113,7 @@ static void *resize(void *block, size_t size) {
         return NULL;
     }
     if (stays(had, size)) {
-        if (had <= CLASS_LARGEST || bits_round_up(size, os_page_bytes()) == had) {
+        if (had <= CLASS_LARGEST || had - size < os_page_bytes()) {
             return block;
         }
     }

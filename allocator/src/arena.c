@@ -712,6 +712,15 @@ bool arena_give(uint32_t slice) {
     return used;
 }
 
+void arena_give_clean(uint32_t slice) {
+    lock_take(&arena.lock);
+    uint32_t slices = arena_span(slice)->slices;
+    arena_tag(slice, slices, TAG_NONE);
+    arena.used -= slices;
+    make_free_purged(slice, slices);
+    lock_free(&arena.lock);
+}
+
 bool arena_purge_pages(void *at, size_t bytes) {
     lock_take(&arena.lock);
     uint32_t last = arena_slice((char *)at + bytes - 1);
@@ -733,28 +742,34 @@ static bool is_free(uint32_t slice) {
     return state == SPAN_DIRTY || state == SPAN_CLEAN || state == SPAN_HUGE;
 }
 
+/* Takes the `more` slices behind a used span that follow at `next`: free ones, as far as there are, then from the frontier. */
+static bool take_behind(uint32_t next, uint32_t more) {
+    uint32_t end = next + more;
+    uint32_t free_there = next < arena.front && is_free(next) ? arena_span(next)->slices : 0;
+    if (free_there < more && (next + free_there != arena.front || end < next || end > arena.limit || !commit(end))) {
+        return false;
+    }
+    if (free_there > 0) {
+        use_front(next, (uint32_t)bits_min(free_there, more));
+        arena_span(next)->state = SPAN_UNUSED;
+    }
+    if (free_there < more) {
+        move_front(end);
+        arena.used += more - free_there;
+    }
+    return true;
+}
+
 bool arena_extend(uint32_t slice, uint32_t slices) {
     lock_take(&arena.lock);
-    struct span *span = arena_span(slice);
-    uint32_t more = slices - span->slices;
-    uint32_t next = slice + span->slices;
-    bool extended = false;
-    if (next == arena.front) {
-        extended = slices <= arena.limit && slice <= arena.limit - slices && commit(slice + slices);
-        if (extended) {
-            move_front(slice + slices);
-            arena.used += more;
-            if (slices >= HUGE_OBJECT && wants_huge(slices)) { /* what grows is written */
-                ask_for_huge(next, more);
-            }
-        }
-    } else if (is_free(next) && arena_span(next)->slices >= more) {
-        use_front(next, more);
-        arena_span(next)->state = SPAN_UNUSED;
-        extended = true;
-    }
+    uint32_t had = arena_span(slice)->slices;
+    uint32_t front = arena.front;
+    bool extended = take_behind(slice + had, slices - had);
     if (extended) {
         describe(slice, slices, SPAN_USED);
+        if (arena.front != front && slices >= HUGE_OBJECT && wants_huge(slices)) { /* what grows is written */
+            ask_for_huge(front, arena.front - front);
+        }
     }
     lock_free(&arena.lock);
     return extended;

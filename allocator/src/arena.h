@@ -42,7 +42,10 @@ struct span {
     uint8_t state; /* enum span_state, changed under the arena's lock only */
     uint8_t size_class; /* slab */
     uint16_t heap; /* slab: the heap whose lock protects what follows */
-    uint32_t blocks; /* slab: blocks it holds in all */
+    union {
+        uint32_t blocks; /* slab: blocks it holds in all */
+        uint32_t offset; /* large: bytes from the span's start to the block's, less than a page */
+    };
     uint32_t free_blocks; /* slab: set bits in its bitmap */
     uint32_t reciprocal; /* slab: class_reciprocal */
     uint16_t clean_pages; /* slab: bits set in `clean`, over all its slices */
@@ -50,7 +53,7 @@ struct span {
     bool huge; /* arena, first slice of a chunk: huge pages were asked for */
     union {
         uint64_t summary; /* slab: bit w is set when word w of the bitmap is not 0 */
-        size_t used_bytes; /* large: bytes the owner may write, a multiple of the page */
+        size_t used_bytes; /* large: bytes the owner may write; they end with a page */
     };
     uint32_t clean; /* slab, each of its slices: bit p is set when page p is free, purged and not taken since */
     uint32_t examined; /* slab: free_blocks when slab_clean last purged */
@@ -88,6 +91,9 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero)
 /* Gives a used span back; its tags become TAG_NONE. False when no used span starts there: somebody gave it back
  * before. */
 bool arena_give(uint32_t slice);
+
+/* Gives a used span back whose pages the caller has moved elsewhere: it reads as zero and costs no memory. */
+void arena_give_clean(uint32_t slice);
 
 /* Lengthens a used span in place; false when what follows is not free. New slices have TAG_NONE. */
 bool arena_extend(uint32_t slice, uint32_t slices);

@@ -470,6 +470,17 @@ void **heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsi
     return top;
 }
 
+void **heap_exchange_used(struct heap *heap, unsigned class, void **empty) {
+    lock_take(&heap->lock);
+    union magazine *full = pop_depot(heap, class);
+    if (full != NULL) {
+        count_traffic(heap, class, magazine_capacity(full));
+        keep_spare(heap, magazine_of(empty));
+    }
+    lock_free(&heap->lock);
+    return full == NULL ? NULL : magazine_full_top(full);
+}
+
 void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity) {
     lock_take(&heap->lock);
     bool settled = settle(heap);

@@ -45,6 +45,9 @@ void heap_return_spare(struct heap *heap, void **top);
  * `capacity`. Returns the top of the magazine to load; it is empty when memory is out. */
 void **heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsigned capacity);
 
+/* The same from the depot alone; NULL, and nothing is exchanged, when that has none. */
+void **heap_exchange_used(struct heap *heap, unsigned class, void **empty);
+
 /* An empty magazine of that capacity in exchange for a full one, by any thread. Never fails: the full one itself comes back emptied
  * when there is no other. */
 void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity);

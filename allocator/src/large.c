@@ -1,5 +1,6 @@
 #include "large.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "lock.h"
@@ -10,11 +11,18 @@
 enum {
     HUGE_PAGE = 2 * 1024 * 1024,
     DENSE_LEAST = 4 * 1024 * 1024, /* smaller blocks are often buffers with room to spare */
+    MOVE_LEAST = 32 * 1024 * 1024, /* smaller blocks are copied: to memory that stays with the arena when they are freed */
+    GROW_SHARE = 4, /* a block that grows gets this share more room, so that it moves a logarithmic number of times */
+    LINE = 64,
+    LINES_IN_PAGE = 64,
+    LINES_APART = 5, /* odd: every line of a page has its turn */
 };
 
 struct mapping {
     uintptr_t start;
     size_t bytes;
+    size_t used; /* of them, from the start to the end of the page with the block's last byte */
+    size_t offset; /* from the start to the block */
 };
 
 /* Mappings sorted by start, in memory of its own that doubles. `lock` protects all of it. */
@@ -22,8 +30,18 @@ static struct {
     struct lock lock;
     struct mapping *row;
     size_t count, room;
-    size_t bytes;
+    size_t used;
 } table;
+
+/* Where in its first page a block starts. Blocks that all started alike would share a few sets of the caches: a loop over
+ * sixteen of them takes three times as long. */
+static uint32_t next_offset(size_t alignment) {
+    static _Atomic uint32_t turn; /* relaxed: any value will do, if only they differ */
+    if (alignment > LINE) {
+        return 0;
+    }
+    return atomic_fetch_add_explicit(&turn, LINES_APART, memory_order_relaxed) % LINES_IN_PAGE * LINE;
+}
 
 /* -- the table ----------------------------------------------------------------------------------------------- */
 
@@ -43,7 +61,8 @@ static size_t rows_up_to(uintptr_t at) {
 
 static struct mapping *row_of(const void *block) {
     size_t rows = rows_up_to((uintptr_t)block);
-    return rows > 0 && table.row[rows - 1].start == (uintptr_t)block ? &table.row[rows - 1] : NULL;
+    struct mapping *row = rows > 0 ? &table.row[rows - 1] : NULL;
+    return row != NULL && row->start + row->offset == (uintptr_t)block ? row : NULL;
 }
 
 static bool make_room(void) {
@@ -61,16 +80,16 @@ static bool make_room(void) {
     return true;
 }
 
-static void insert(uintptr_t start, size_t bytes) {
-    size_t at = rows_up_to(start);
+static void insert(struct mapping mapping) {
+    size_t at = rows_up_to(mapping.start);
     memmove(&table.row[at + 1], &table.row[at], (table.count - at) * sizeof(struct mapping));
-    table.row[at] = (struct mapping){start, bytes};
+    table.row[at] = mapping;
     table.count++;
-    table.bytes += bytes;
+    table.used += mapping.used;
 }
 
 static void erase(struct mapping *row) {
-    table.bytes -= row->bytes;
+    table.used -= row->used;
     table.count--;
     memmove(row, row + 1, (size_t)(&table.row[table.count] - row) * sizeof(struct mapping));
 }
@@ -79,41 +98,54 @@ static void erase(struct mapping *row) {
 
 static void *take_mapping(size_t bytes, size_t alignment, bool dense, bool *zero) {
     size_t page = os_page_bytes();
-    size_t whole = bits_round_up(bytes, page);
+    size_t offset = next_offset(alignment);
+    size_t whole = bits_round_up(offset + bytes, page);
     bool huge = dense && option_value(OPTION_HUGE_FROM_MIB) != HUGE_NEVER;
-    void *block = os_map(whole, bits_max(alignment, huge ? HUGE_PAGE : page));
-    if (block == NULL) {
+    void *start = os_map(whole, bits_max(alignment, huge ? HUGE_PAGE : page));
+    if (start == NULL) {
         return NULL;
     }
     if (huge) {
-        os_prefer_huge(block, whole);
+        os_prefer_huge(start, whole);
     }
     lock_take(&table.lock);
     bool noted = make_room();
     if (noted) {
-        insert((uintptr_t)block, whole);
+        insert((struct mapping){(uintptr_t)start, whole, whole, offset});
     }
     lock_free(&table.lock);
     if (!noted) {
-        os_unmap(block, whole);
+        os_unmap(start, whole);
         return NULL;
     }
     *zero = true;
-    return block;
+    return (char *)start + offset;
 }
 
-/* `room` is the length of the span, at least `bytes`. */
+/* Bytes from a block to the end of the page with its last one. */
+static size_t usable_of(size_t offset, size_t bytes) { return bits_round_up(offset + bytes, os_page_bytes()) - offset; }
+
+/* Whatever the offset is, so that a block finds room where one of its size was before. */
+static uint32_t slices_of(size_t bytes) {
+    return (uint32_t)((bytes + (LINES_IN_PAGE - 1) * LINE + SLICE_BYTES - 1) >> SLICE_BITS);
+}
+
+static void *block_of(uint32_t slice) { return (char *)arena_address(slice) + arena_span(slice)->offset; }
+
+/* `room` is what the span is to hold, at least `bytes`. */
 static void *take_span(size_t bytes, size_t room, size_t alignment, bool dense, bool *zero) {
-    uint32_t slices = (uint32_t)((room + SLICE_BYTES - 1) >> SLICE_BITS);
+    uint32_t offset = next_offset(alignment);
+    uint32_t slices = slices_of(room);
     dense = dense && bytes >= DENSE_LEAST;
     uint32_t slice = arena_take(slices, (uint32_t)(bits_max(alignment, SLICE_BYTES) >> SLICE_BITS), dense, zero);
     if (slice == 0) {
         return NULL;
     }
-    arena_span(slice)->used_bytes = bits_round_up(bytes, os_page_bytes());
+    arena_span(slice)->offset = offset;
+    arena_span(slice)->used_bytes = usable_of(offset, bytes);
     arena_tag(slice, 1, TAG_LARGE);
     arena_tag(slice + 1, slices - 1, TAG_INSIDE);
-    return arena_address(slice);
+    return block_of(slice);
 }
 
 void *large_take(size_t bytes, size_t alignment, bool dense, bool *zero) {
@@ -127,21 +159,20 @@ void *large_take(size_t bytes, size_t alignment, bool dense, bool *zero) {
 }
 
 void *large_take_growing(size_t bytes, bool *zero) {
-    enum { SHARE = 4 }; /* a quarter more, so that repeated growth moves the block a logarithmic number of times */
     if (bytes <= LARGE_SPAN_MOST) {
-        void *block = take_span(bytes, bytes + bytes / SHARE, SLICE_BYTES, true, zero);
+        void *block = take_span(bytes, bytes + bytes / GROW_SHARE, 1, true, zero);
         if (block != NULL) {
             return block;
         }
     }
-    return large_take(bytes, SLICE_BYTES, true, zero);
+    return large_take(bytes, 1, true, zero);
 }
 
 /* -- giving -------------------------------------------------------------------------------------------------- */
 
 void large_give_span(void *block) {
     uint32_t slice = arena_slice(block);
-    if (unlikely(block != arena_address(slice))) {
+    if (unlikely(block != block_of(slice))) {
         message_interior_pointer(block, "span", (size_t)arena_span(slice)->slices << SLICE_BITS);
     }
     size_t bytes = (size_t)arena_span(slice)->slices << SLICE_BITS;
@@ -154,16 +185,16 @@ void large_give_span(void *block) {
 bool large_give_mapping(void *block) {
     lock_take(&table.lock);
     struct mapping *row = row_of(block);
-    size_t bytes = 0;
+    struct mapping mapping = {0};
     if (row != NULL) {
-        bytes = row->bytes;
+        mapping = *row;
         erase(row);
     }
     lock_free(&table.lock);
     if (row == NULL) {
         return false;
     }
-    os_unmap(block, bytes); /* after it left the table: its address may be mapped anew at once */
+    os_unmap((void *)mapping.start, mapping.bytes); /* after it left the table: its address may be mapped anew at once */
     return true;
 }
 
@@ -172,49 +203,137 @@ bool large_give_mapping(void *block) {
 size_t large_usable(const void *block, uint32_t tag) {
     if (tag == TAG_LARGE) {
         uint32_t slice = arena_slice(block);
-        return block == arena_address(slice) ? arena_span(slice)->used_bytes : 0;
+        return block == block_of(slice) ? arena_span(slice)->used_bytes : 0;
     }
     lock_take(&table.lock);
     const struct mapping *row = row_of(block);
-    size_t bytes = row == NULL ? 0 : row->bytes;
+    size_t bytes = row == NULL ? 0 : row->used - row->offset;
     lock_free(&table.lock);
     return bytes;
+}
+
+/* Makes a mapping whose first `had` bytes are in use one of `used` bytes, with room to grow where it can be had. False, and
+ * nothing has changed, when memory is out. */
+static bool grow(struct mapping *mapping, size_t had, size_t used) {
+    size_t room = bits_round_up(used + used / GROW_SHARE, os_page_bytes());
+    void *grown = os_remap((void *)mapping->start, had, room);
+    if (grown == NULL) {
+        room = used;
+        grown = os_remap((void *)mapping->start, had, room);
+    }
+    if (grown == NULL) {
+        return false;
+    }
+    if (used >= DENSE_LEAST && option_value(OPTION_HUGE_FROM_MIB) != HUGE_NEVER) {
+        os_prefer_huge(grown, room);
+    }
+    *mapping = (struct mapping){(uintptr_t)grown, room, used, mapping->offset};
+    return true;
+}
+
+/* Moves the pages of a block that cannot grow where it is into a mapping of its own, which the kernel grows without a copy
+ * from then on. The block's first and last address within its page stay as they are. Returns the mapping's start as 0, and
+ * the block is unchanged, when that cannot be done. */
+static struct mapping move_pages(uint32_t slice, size_t bytes) {
+    const struct span *span = arena_span(slice);
+    struct mapping mapping = {.offset = span->offset};
+    size_t had = span->offset + span->used_bytes;
+    void *start = os_map(had, os_page_bytes());
+    if (start == NULL) {
+        return mapping;
+    }
+    if (!os_move(arena_address(slice), start, had)) {
+        os_unmap(start, had);
+        return mapping;
+    }
+    mapping.start = (uintptr_t)start;
+    if (!grow(&mapping, had, bits_round_up(span->offset + bytes, os_page_bytes()))) {
+        memcpy(arena_address(slice), start, had);
+        os_unmap(start, had);
+        mapping.start = 0;
+    }
+    return mapping;
+}
+
+static void *move_out(uint32_t slice, size_t bytes) {
+    if (bytes < MOVE_LEAST) {
+        return NULL;
+    }
+    const struct span *span = arena_span(slice);
+    size_t had = span->offset + span->used_bytes;
+    struct mapping mapping = {0};
+    lock_take(&table.lock);
+    if (make_room()) {
+        mapping = move_pages(slice, bytes);
+        if (mapping.start != 0) {
+            insert(mapping);
+        }
+    }
+    lock_free(&table.lock);
+    if (mapping.start == 0) {
+        return NULL;
+    }
+    size_t rest = ((size_t)span->slices << SLICE_BITS) - had; /* room to grow, perhaps used by somebody before */
+    if (rest == 0 || os_purge((char *)arena_address(slice) + had, rest)) {
+        arena_give_clean(slice);
+    } else {
+        (void)arena_give(slice);
+    }
+    return (void *)(mapping.start + mapping.offset);
 }
 
 static void *resize_span(void *block, size_t bytes) {
     uint32_t slice = arena_slice(block);
     struct span *span = arena_span(slice);
-    if (bytes > LARGE_SPAN_MOST) {
-        return NULL;
-    }
-    uint32_t slices = (uint32_t)((bytes + SLICE_BYTES - 1) >> SLICE_BITS);
     uint32_t had = span->slices;
+    if (bytes > LARGE_SPAN_MOST) {
+        return move_out(slice, bytes);
+    }
+    uint32_t slices = slices_of(bytes);
     if (slices > had) {
         if (!arena_extend(slice, slices)) {
-            return NULL;
+            return move_out(slice, bytes);
         }
         arena_tag(slice + had, slices - had, TAG_INSIDE);
     } else if (bytes < span->used_bytes && slices < had) {
         arena_shorten(slice, slices);
         arena_age();
     }
-    span->used_bytes = bits_round_up(bytes, os_page_bytes());
+    span->used_bytes = usable_of(span->offset, bytes);
     return block;
+}
+
+/* Makes the mapping end with the block's last page, wherever the kernel has room for it. False when it is refused. */
+static bool fit(struct mapping *mapping, size_t used) {
+    void *moved = mapping->bytes == used ? (void *)mapping->start : os_remap((void *)mapping->start, mapping->bytes, used);
+    if (moved == NULL) {
+        return false;
+    }
+    *mapping = (struct mapping){(uintptr_t)moved, used, used, mapping->offset};
+    return true;
 }
 
 /* The row stays in the table while the kernel moves the mapping, under the lock: another thread may be given the old
  * address the moment it is free. */
 static void *resize_mapping(void *block, size_t bytes) {
-    size_t whole = bits_round_up(bytes, os_page_bytes());
     void *moved = NULL;
     lock_take(&table.lock);
     struct mapping *row = row_of(block);
     if (row != NULL) {
-        size_t had = row->bytes;
-        moved = had == whole ? block : os_remap(block, had, whole);
-        if (moved != NULL) {
+        struct mapping mapping = *row;
+        size_t used = bits_round_up(mapping.offset + bytes, os_page_bytes());
+        bool resized = true;
+        if (used > mapping.bytes) {
+            resized = grow(&mapping, mapping.bytes, used);
+        } else if (used < mapping.used) {
+            resized = fit(&mapping, used);
+        } else {
+            mapping.used = used;
+        }
+        if (resized) {
             erase(row);
-            insert((uintptr_t)moved, whole);
+            insert(mapping);
+            moved = (void *)(mapping.start + mapping.offset);
         }
     }
     lock_free(&table.lock);
@@ -268,7 +387,7 @@ OUT_OF_LINE _Noreturn void large_wrong_size(const void *block, uint32_t tag, siz
 void large_figures(size_t *mappings, size_t *bytes) {
     lock_take(&table.lock);
     *mappings = table.count;
-    *bytes = table.bytes;
+    *bytes = table.used;
     lock_free(&table.lock);
 }
 

@@ -404,18 +404,28 @@ OUT_OF_LINE void *thread_cache_take(unsigned class) {
     return block;
 }
 
+/* Whether the thread has blocks of the class that were in use before, or gets some from its heap. To clear one costs less than
+ * the page fault of a fresh one. */
+static bool has_used(struct thread_cache *cache, unsigned class) {
+    struct cache_class *magazines = &cache->classes[class];
+    if (!magazine_is_empty(magazines->top) || (magazines->previous != NULL && !magazine_is_empty(magazines->previous))) {
+        return true;
+    }
+    void **used = magazines->top == VOID_TOP ? NULL : heap_exchange_used(cache->heap, class, magazines->top);
+    if (used != NULL) {
+        magazines->top = used;
+    }
+    return used != NULL;
+}
+
 void *thread_cache_take_zero(unsigned class, bool *zero) {
     *zero = false;
     if (!has_cache()) {
         return thread_cache_take(class);
     }
     struct thread_cache *cache = thread_view.cache;
-    const struct cache_class *magazines = &cache->classes[class];
     enter(cache);
-    bool cached =
-        !magazine_is_empty(magazines->top) || (magazines->previous != NULL && !magazine_is_empty(magazines->previous));
-    /* A cached block is warm, and cheaper than the lock. */
-    void *block = cached ? take_from(cache, class) : heap_take_one(cache->heap, class, zero);
+    void *block = has_used(cache, class) ? take_from(cache, class) : heap_take_one(cache->heap, class, zero);
     leave(cache);
     return block;
 }

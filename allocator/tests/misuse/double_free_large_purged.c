@@ -2,8 +2,8 @@
 #include "misuse.h"
 
 int main(void) {
-    void *block = unseen(malloc(1 << 20));
-    void *neighbour = unseen(malloc(1 << 20)); /* keeps the span from being joined with what follows */
+    void *block = unseen(malloc(1000000));
+    void *neighbour = unseen(malloc(1000000)); /* keeps the span from being joined with what follows */
     announce("double free: pointer %p, span 1048576 bytes", block);
     free(block);
     flush();

@@ -766,7 +766,6 @@ static const struct scenario scenarios[] = {
     {"least_loaded_lowest_first", least_loaded_lowest_first},
     {"those_that_stay_spread", those_that_stay_spread},
     {"bounded_by_cpus", bounded_by_cpus},
-    {"those_that_stay_spread", those_that_stay_spread},
     {"bookkeeping_is_used_again", bookkeeping_is_used_again},
     {"out_of_memory", out_of_memory},
     {"stops_at_blocks_of_slabs_gone", stops_at_blocks_of_slabs_gone},

@@ -1,0 +1,170 @@
+/* Large blocks by themselves: where in their first page they start, that freed ones are used again, and how they move. */
+#include "large.h"
+
+#include <sys/mman.h>
+
+#include "options.h"
+#include "os.h"
+#include "pattern.h"
+#include "scenario.h"
+#include "street.h"
+
+static const size_t MIB = 1024 * 1024;
+
+static void *take(size_t bytes, size_t alignment) {
+    bool zero = false;
+    void *block = large_take(bytes, alignment, true, &zero);
+    EXPECT(block != NULL, "no memory");
+    return block;
+}
+
+static uint32_t tag(const void *block) {
+    uint32_t found = TAG_NONE;
+    (void)tag_of(block, &found);
+    return found;
+}
+
+static void give(void *block) {
+    if (tag(block) == TAG_LARGE) {
+        large_give_span(block);
+    } else {
+        EXPECT(large_give_mapping(block), "%p is no mapping", block);
+    }
+}
+
+static size_t mappings(void) {
+    size_t count, bytes;
+    large_figures(&count, &bytes);
+    return count;
+}
+
+static size_t used(void) {
+    struct arena_figures figures;
+    arena_figures(&figures);
+    return figures.used;
+}
+
+static void open_arena(void) { EXPECT(arena_open(), "no address space"); }
+
+/* Every line of a page has its turn, in spans as in mappings, and whoever asks for more than a line gets it. */
+static void starts_are_spread(void) {
+    enum { BLOCKS = 64 };
+    void *block[BLOCKS];
+    open_arena();
+    for (int kind = 0; kind < 2; kind++) {
+        uint64_t lines = 0;
+        for (int i = 0; i < BLOCKS; i++) {
+            block[i] = take(kind == 0 ? MIB : LARGE_SPAN_MOST + MIB, 1);
+            EXPECT((uintptr_t)block[i] % 64 == 0, "a block starts at %p", block[i]);
+            lines |= UINT64_C(1) << ((uintptr_t)block[i] % 4096 / 64);
+        }
+        EXPECT(lines == UINT64_MAX, "lines %#jx of a page have their turn", (uintmax_t)lines);
+        for (int i = 0; i < BLOCKS; i++) {
+            give(block[i]);
+        }
+    }
+    for (size_t alignment = 1; alignment <= 64 * MIB; alignment *= 2) {
+        void *aligned = take(MIB, alignment);
+        EXPECT(((uintptr_t)aligned & (alignment - 1)) == 0, "%p is not aligned to %zu", aligned, alignment);
+        size_t usable = large_usable(aligned, tag(aligned));
+        EXPECT(usable >= MIB && ((uintptr_t)aligned + usable) % os_page_bytes() == 0, "%zu bytes usable", usable);
+        memset(aligned, 1, usable);
+        give(aligned);
+    }
+    street_check(true);
+}
+
+/* A block finds room where one of its size was, wherever both start. */
+static void freed_blocks_are_used_again(void) {
+    open_arena();
+    give(take(16 * MIB, 1));
+    struct arena_figures before, after;
+    arena_figures(&before);
+    for (int i = 0; i < 200; i++) {
+        give(take(16 * MIB, 1));
+    }
+    arena_figures(&after);
+    EXPECT(after.extent == before.extent, "the arena went from %zu to %zu", before.extent, after.extent);
+    street_check(true);
+}
+
+static void *resize(void *block, size_t bytes) { return large_resize(block, tag(block), bytes); }
+
+/* Two blocks side by side: the first cannot grow where it is. */
+static void *take_walled_in(size_t bytes, void **wall) {
+    void *block = take(bytes, 1);
+    *wall = take(MIB, 1);
+    EXPECT(*wall > block, "the frontier runs backwards");
+    return block;
+}
+
+static void expect_content(const void *block, size_t bytes) {
+    size_t mismatch = pattern_mismatch(block, bytes, 7);
+    EXPECT(mismatch == SIZE_MAX, "byte %zu of %zu has changed", mismatch, bytes);
+}
+
+/* Pages move, and grow and shrink from then on by the kernel's hand; what they leave reads as zero. */
+static void pages_move(void) {
+    void *wall;
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER); /* pages of two kinds do not move together */
+    void *block = take_walled_in(40 * MIB, &wall);
+    char *span = (char *)block;
+    pattern_fill(block, 0, 40 * MIB, 7);
+    size_t before = used();
+    void *moved = resize(block, 60 * MIB);
+    if (moved == NULL) {
+        return; /* a kernel before 5.7: whoever asked copies */
+    }
+    EXPECT(moved != block && mappings() == 1, "the block stayed, %zu mappings", mappings());
+    EXPECT((uintptr_t)moved % 4096 == (uintptr_t)block % 4096, "it starts on another line");
+    EXPECT(used() <= before - 40 * MIB, "its span is in use");
+    expect_content(moved, 40 * MIB);
+    for (size_t i = 0; i < 40 * MIB; i += 4096) {
+        EXPECT(span[i] == 0, "byte %zu stayed behind", i);
+    }
+    size_t held = 40 * MIB;
+    for (size_t bytes = 60 * MIB; bytes <= 300 * MIB; bytes += 31 * MIB + 4000) {
+        moved = resize(moved, bytes);
+        EXPECT(moved != NULL && large_usable(moved, TAG_NONE) >= bytes, "%zu bytes cannot be had", bytes);
+        expect_content(moved, held);
+        pattern_fill(moved, held, bytes, 7);
+        held = bytes;
+    }
+    for (; held > 2 * MIB; held = held / 3 * 2) {
+        moved = resize(moved, held);
+        EXPECT(moved != NULL && large_usable(moved, TAG_NONE) - held < os_page_bytes(), "%zu bytes stay", held);
+        expect_content(moved, held);
+    }
+    give(moved);
+    give(wall);
+    EXPECT(mappings() == 0 && used() == 0, "%zu mappings, %zu bytes in use", mappings(), used());
+    street_check(true);
+}
+
+/* Locked memory stays where it is, and locked. */
+static void locked_pages_stay(void) {
+    void *wall;
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
+    void *block = take_walled_in(33 * MIB, &wall);
+    pattern_fill(block, 0, 33 * MIB, 7);
+    if (mlock(block, 33 * MIB) != 0) {
+        return; /* more than this user may lock */
+    }
+    EXPECT(resize(block, 50 * MIB) == NULL && mappings() == 0, "locked pages were moved");
+    expect_content(block, 33 * MIB);
+    EXPECT(munlock(block, 33 * MIB) == 0, "munlock failed");
+    give(block);
+    give(wall);
+    street_check(true);
+}
+
+static const struct scenario scenarios[] = {
+    {"starts_are_spread", starts_are_spread},
+    {"freed_blocks_are_used_again", freed_blocks_are_used_again},
+    {"pages_move", pages_move},
+    {"locked_pages_stay", locked_pages_stay},
+};
+
+SCENARIO_MAIN(scenarios)
