@@ -170,7 +170,7 @@ def test_half_a_peer_may_go_while_another_takes_its_place(tmp_path: Path, monkey
     target.mkdir()
     real = cache.read
 
-    def read(folder: Path) -> Built | None:
+    def read(folder: Path) -> cache.Built | None:
         peer = real(folder)
         if folder == target and peer is None:
             target.rmdir()  # as another process would

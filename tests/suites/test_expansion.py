@@ -76,6 +76,23 @@ def test_what_nothing_stands_for_is_refused_with_the_nearest(entry: dict[str, An
     assert "\n" not in str(error.value)
 
 
+def test_a_sleep_goes_to_programs_that_measure_themselves_in_suites_that_idle() -> None:
+    entries = [Entry(name="own", command=["a", "1"], reads="json"), Entry(name="whole", command=["b"])]
+    wakeful = Suite(title="t", workload=[Entry(name="other", command=["c"], reads="json")])
+    suites = [Suite(title="t", idles=True, workload=entries), wakeful]
+    commands = [each.command for each in expand(suites, PLACES, idle_s=2)]
+    assert commands == [["a", "1", "--idle", "2"], ["b"], ["c"]]
+    assert [each.command for each in expand(suites, PLACES)] == [["a", "1"], ["b"], ["c"]]
+    with pytest.raises(SuiteError, match="--idle is for suites whose programs sleep"):
+        expand([wakeful], PLACES, idle_s=2)
+
+
+@pytest.mark.parametrize("seconds", [-1, 0, 3601])
+def test_a_sleep_that_no_program_takes_is_refused(seconds: int) -> None:
+    with pytest.raises(SuiteError, match=f"--idle is a whole number of seconds from 1 to 3600, not {seconds}"):
+        expand([Suite(title="t", idles=True, workload=[Entry(name="w", command=["a"])])], PLACES, idle_s=seconds)
+
+
 def test_two_workloads_of_one_name_are_refused_also_over_two_suites() -> None:
     with pytest.raises(SuiteError, match="two workloads are named 'w'"):
         planned(matrix={"n": [1, 2]})

@@ -50,7 +50,10 @@ def test_every_program_that_a_package_brings_is_named_with_it(repository: Path) 
         ("title = 't'", "workload: field required"),
         ("title = 't'\nworkload = []", "workload: list should have at least 1 item"),
         ("titel = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']", "title: field required"),
-        ("title = 't'\nx = 1\n[[workload]]\nname = 'a'\ncommand = ['b']", "x: is not known; there are title, workload"),
+        (
+            "title = 't'\nx = 1\n[[workload]]\nname = 'a'\ncommand = ['b']",
+            "x: is not known; there are title, idles, workload",
+        ),
         ("title = 't'\n[[workload]]\nname = 'a'\ncomand = ['b']", "workload 'a', command: field required"),
         (
             "title = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']\nquik = {}",

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,7 @@ REFUSED: list[tuple[str, list[str]]] = [
     ("server", ["--least", "600"]),
     ("span-loop", ["--idle", "nan"]),
     ("thread-churn", ["--keep", "301"]),
+    *(("patterns", ["--idle", seconds]) for seconds in ("-1", "0.5", "3601", "soon")),
 ]
 
 
@@ -184,6 +186,23 @@ def test_the_line_keeps_the_contract(programs: Path, variant: tuple[str, list[st
 @pytest.mark.parametrize("name", sorted(set(SMALL) - WITHOUT_FLOOR))
 def test_the_floor_can_be_left_out(programs: Path, name: str) -> None:
     assert told(programs, name, ["--no-floor"])["floor_seconds"] is None
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_program_can_sleep_after_its_work(programs: Path, name: str) -> None:
+    begun = time.monotonic()
+    finished = run(programs, name, ["--idle", "1"])
+    took = time.monotonic() - begun
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout.count('"rss_kib_idle"') == 1
+    line = json.loads(finished.stdout)
+    assert line["seconds"] + 1 < took
+    assert line["rss_kib_idle"] != 0
+    assert run(programs, name, ["--help"]).stdout.count("  --idle ") == 1
+
+
+def test_nobody_sleeps_unasked(programs: Path) -> None:
+    assert not [name for name in set(SMALL) - {"idle-return"} if "rss_kib_idle" in told(programs, name, [])]
 
 
 @pytest.mark.parametrize("name", SMALL)

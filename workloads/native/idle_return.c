@@ -7,8 +7,6 @@
 #include "resident.h"
 #include "store.h"
 
-#include <time.h>
-
 enum { SECONDS_MOST = 3600 };
 static uint64_t blocks = 4000000, size = 160, keep_per_mille = 5, seconds = 12;
 
@@ -17,15 +15,10 @@ static const struct parameter parameters[] = {
     {"size", BYTES, &size, BLOCK_LEAST, 1 << 30, NULL, "of a block"},
     {"keep-per-mille", COUNT, &keep_per_mille, 0, 1000, NULL, "of the blocks, scattered, stay allocated"},
     {"seconds", COUNT, &seconds, 0, SECONDS_MOST, NULL, "of sleep, with one look at the resident set in each"},
+    {"idle", COUNT, &seconds, 0, SECONDS_MOST, NULL, "the same, under the name it has in every program"},
 };
 static const struct program program = {"idle-return", "What is given back while the program sleeps.", parameters,
                                        sizeof parameters / sizeof *parameters};
-
-static void sleep_until(uint64_t moment) {
-    const struct timespec when = {.tv_sec = (time_t)(moment / 1000000000u), .tv_nsec = (long)(moment % 1000000000u)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) != 0) {
-    }
-}
 
 int main(int argc, char **argv) {
     program_read(&program, argc, argv);

@@ -1,4 +1,4 @@
-/* The clock of every workload. */
+/* The clock of every workload, and sleep by it. */
 #pragma once
 
 #include <stdint.h>
@@ -12,3 +12,10 @@ static inline uint64_t moment_ns(void) {
 }
 
 static inline double seconds_between(uint64_t from_ns, uint64_t to_ns) { return (double)(to_ns - from_ns) * 1e-9; }
+
+/* Sleep until the clock shows `when_ns`, whatever signals arrive, with no call of the allocator. */
+static inline void sleep_until(uint64_t when_ns) {
+    const struct timespec when = {.tv_sec = (time_t)(when_ns / 1000000000u), .tv_nsec = (long)(when_ns % 1000000000u)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) != 0) {
+    }
+}

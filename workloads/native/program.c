@@ -11,15 +11,20 @@
 
 static const struct program *current;
 static bool without_floor;
+static uint64_t idle_seconds;
 
 static const struct parameter of_all[] = {
     {"no-floor", FLAG, &without_floor, 0, 0, NULL,
      "do not run the loop over the null allocator: floor_seconds is null"},
+    {"idle", COUNT, &idle_seconds, 0, 3600, NULL, "seconds to sleep after all the work, before rss_kib_idle"},
 };
+enum { OF_ALL = sizeof of_all / sizeof *of_all };
 
 const char *program_name(void) { return current->name; }
 
 bool program_has_floor(void) { return !without_floor; }
+
+uint64_t program_idle_seconds(void) { return idle_seconds; }
 
 void program_refuse(const char *reason, ...) {
     char line[512];
@@ -59,22 +64,28 @@ static void print_parameter(const struct parameter *p) {
     putchar('\n');
 }
 
+static const struct parameter *find_in(const struct parameter *table, size_t count, const char *name, size_t length) {
+    for (size_t i = 0; i < count; i++)
+        if (strlen(table[i].name) == length && memcmp(table[i].name, name, length) == 0)
+            return &table[i];
+    return NULL;
+}
+
+/* A program's own parameter goes before one of all programs. */
+static const struct parameter *find(const char *name, size_t length) {
+    const struct parameter *own = find_in(current->parameters, current->parameter_count, name, length);
+    return own != NULL ? own : find_in(of_all, OF_ALL, name, length);
+}
+
 static void help(void) {
     printf("usage: %s [options]\n%s\nPrints one line of JSON. Defaults are in brackets.\n", current->name,
            current->purpose);
     for (size_t i = 0; i < current->parameter_count; i++)
         print_parameter(&current->parameters[i]);
-    print_parameter(&of_all[0]);
+    for (size_t i = 0; i < OF_ALL; i++)
+        if (find(of_all[i].name, strlen(of_all[i].name)) == &of_all[i])
+            print_parameter(&of_all[i]);
     exit(fflush(stdout) == 0 ? 0 : 1);
-}
-
-static const struct parameter *find(const char *name, size_t length) {
-    for (size_t i = 0; i < current->parameter_count; i++)
-        if (strlen(current->parameters[i].name) == length && memcmp(current->parameters[i].name, name, length) == 0)
-            return &current->parameters[i];
-    if (strlen(of_all[0].name) == length && memcmp(of_all[0].name, name, length) == 0)
-        return &of_all[0];
-    return NULL;
 }
 
 static double unit(const char *suffix) {

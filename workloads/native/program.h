@@ -37,5 +37,8 @@ const char *program_name(void);
 /* Whether the floor is to be measured: not with --no-floor. */
 bool program_has_floor(void);
 
+/* Seconds to sleep after all the work: --idle; 0 without it, and in a program that has an --idle of its own. */
+uint64_t program_idle_seconds(void);
+
 /* A combination of parameters that cannot be: one line, and status 2. */
 void program_refuse(const char *reason, ...) __attribute__((noreturn, format(printf, 1, 2)));

@@ -1,5 +1,7 @@
 #include "report.h"
 
+#include "moment.h"
+#include "resident.h"
 #include "store.h"
 
 #include <inttypes.h>
@@ -107,6 +109,10 @@ void report_reals(const char *key, const double *values, size_t count) {
 }
 
 void report_close(void) {
+    if (program_idle_seconds() > 0) {
+        sleep_until(moment_ns() + program_idle_seconds() * 1000000000u);
+        report_count("rss_kib_idle", resident_kib());
+    }
     report_count("harness_kib", store_peak_kib());
     add("}\n");
     for (size_t at = 0; at < length;) {

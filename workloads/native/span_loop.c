@@ -6,7 +6,6 @@
 #include "resident.h"
 
 #include <string.h>
-#include <time.h>
 
 enum touch { NONE, PAGE, ALL };
 static const char *const touches[] = {"none", "page", "all", NULL};
@@ -71,12 +70,6 @@ static __attribute__((noinline)) struct outcome run_floor(size_t bytes, uint64_t
     return run(&null_allocator, bytes, count);
 }
 
-static void sleep_for(double seconds) {
-    struct timespec left = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    while (nanosleep(&left, &left) != 0) {
-    }
-}
-
 /* Blocks too large for the null allocator's pool are cut, and the floor told by bytes written instead of by calls. */
 static void report_scaled_floor(struct measurement whole) {
     const size_t pool = null_pool_for(size, 0, 1), bytes = size < pool ? size : pool;
@@ -94,7 +87,7 @@ int main(int argc, char **argv) {
     const struct outcome outcome = run_measured();
     const uint64_t resident_end = resident_kib();
     if (idle > 0)
-        sleep_for(idle);
+        sleep_until(moment_ns() + (uint64_t)(idle * 1e9));
     const uint64_t resident_idle = resident_kib();
 
     report_open(&program);

@@ -48,6 +48,10 @@ def bench(
     quick: Annotated[
         bool, Parameter(negative="", help="The suite's small sizes: to try it out, not to judge.")
     ] = False,
+    idle: Annotated[
+        int | None,
+        Parameter(help="Let each program that can sleep so many seconds after its work, and take its RSS then."),
+    ] = None,
     subject: Annotated[
         str | None,
         Parameter(help="The allocator to hold against the best of the others. Default: freestone, or the baseline."),
@@ -89,7 +93,7 @@ def bench(
     """
     try:
         if list_:
-            return _list(suite, only or [], quick)
+            return _list(suite, only or [], quick, idle)
         if resume is not None:
             given = {
                 "SUITE": suite or None,
@@ -98,6 +102,7 @@ def bench(
                 "--time-budget": time_budget,
                 "--only": only,
                 "--quick": quick or None,
+                "--idle": idle,
                 "--baseline": baseline,
                 "--timeout": timeout,
                 "--name": name,
@@ -109,7 +114,7 @@ def bench(
             held = scoring.subject_of(experiment, subject)
         else:
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
-            workloads = _workloads(suite, only or [], quick)
+            workloads = _workloads(suite, only or [], quick, idle)
             called = name or "-".join(Path(each).name.removesuffix(".toml") for each in suite)
             experiment = measuring.planned(called, workloads, allocators, baseline, extent)
             held = scoring.subject_of(experiment, subject)
@@ -128,14 +133,15 @@ def bench(
     return measuring.measure(folder, experiment, verb="bench", show=show, report=None)
 
 
-def _selection(names: Sequence[str], only: Sequence[str], quick: bool) -> Selection:
-    return suites.select([suites.load(name) for name in names], only=only, quick=quick, directory=os.getcwd())
+def _selection(names: Sequence[str], only: Sequence[str], quick: bool, idle_s: int | None) -> Selection:
+    loaded = [suites.load(name) for name in names]
+    return suites.select(loaded, only=only, quick=quick, idle_s=idle_s, directory=os.getcwd())
 
 
-def _workloads(names: Sequence[str], only: Sequence[str], quick: bool) -> list[Workload]:
+def _workloads(names: Sequence[str], only: Sequence[str], quick: bool, idle_s: int | None) -> list[Workload]:
     if not names:
         raise SuiteError(f"no suite given; there are {', '.join(suites.names())}, as in: freestone bench field")
-    selection = _selection(names, only, quick)
+    selection = _selection(names, only, quick, idle_s)
     for absent in selection.absent:
         print(f"freestone: {absent.name} is left out: {absent.reason}", file=sys.stderr)
     if not selection.workloads:
@@ -144,12 +150,12 @@ def _workloads(names: Sequence[str], only: Sequence[str], quick: bool) -> list[W
     return selection.workloads
 
 
-def _list(names: Sequence[str], only: Sequence[str], quick: bool) -> int:
+def _list(names: Sequence[str], only: Sequence[str], quick: bool, idle_s: int | None) -> int:
     if not names:
         for name in suites.names():
             print(f"{name:<12} {suites.load(name).title}")
         return ExitStatus.FINE
-    selection = _selection(names, only, quick)
+    selection = _selection(names, only, quick, idle_s)
     for workload in selection.workloads:
         print(workload.name + ("" if workload.counted else "  (not counted in the means)"))
     for absent in selection.absent:

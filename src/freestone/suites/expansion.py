@@ -16,6 +16,9 @@ from typing import Literal
 
 from freestone.suites.schema import Entry, Need, Scalar, Suite, SuiteError
 
+IDLE_MOST_S = 3600
+"""The longest sleep that the workload programs take."""
+
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
@@ -31,17 +34,27 @@ class Planned:
     counted: bool
 
 
-def expand(suites: Sequence[Suite], places: Mapping[str, str], *, quick: bool = False) -> list[Planned]:
+def expand(
+    suites: Sequence[Suite], places: Mapping[str, str], *, quick: bool = False, idle_s: int | None = None
+) -> list[Planned]:
     """Every workload of one or several suites, in their order.
 
     Args:
         places: what the placeholders of every suite stand for: ``workloads``, ``python``, ``cores`` and so on.
         quick: take the ``quick`` values.
+        idle_s: seconds, 1 to 3600, that programs of suites with ``idles`` sleep after their work.
 
     Raises:
-        SuiteError: a placeholder that nothing stands for, or two workloads of one name.
+        SuiteError: a placeholder that nothing stands for, two workloads of one name, or a sleep that cannot be.
     """
-    planned = [each for suite in suites for entry in suite.workload for each in _expand(entry, places, quick)]
+    if idle_s is not None:
+        _require_idle(suites, idle_s)
+    planned = [
+        each
+        for suite in suites
+        for entry in suite.workload
+        for each in _expand(entry, places, quick, idle_s if suite.idles else None)
+    ]
     seen: set[str] = set()
     for each in planned:
         if each.name in seen:
@@ -52,7 +65,16 @@ def expand(suites: Sequence[Suite], places: Mapping[str, str], *, quick: bool = 
     return planned
 
 
-def _expand(entry: Entry, places: Mapping[str, str], quick: bool) -> Iterator[Planned]:
+def _require_idle(suites: Sequence[Suite], idle_s: int) -> None:
+    if not 1 <= idle_s <= IDLE_MOST_S:
+        raise SuiteError(f"--idle is a whole number of seconds from 1 to {IDLE_MOST_S}, not {idle_s}")
+    if not any(suite.idles for suite in suites):
+        raise SuiteError("--idle is for suites whose programs sleep when told to, which say 'idles = true'")
+
+
+def _expand(entry: Entry, places: Mapping[str, str], quick: bool, idle_s: int | None) -> Iterator[Planned]:
+    # A process that is timed from outside would have its sleep counted as work.
+    sleep = [] if idle_s is None or entry.reads == "process" else ["--idle", str(idle_s)]
     axes = [[(key, value) for value in values] for key, values in entry.matrix.items()]
     for combination in itertools.product(*axes):
         for case in entry.cases or [{}]:
@@ -63,7 +85,7 @@ def _expand(entry: Entry, places: Mapping[str, str], quick: bool) -> Iterator[Pl
             filled = dict(places) | {key: _filled(str(value), places, place) for key, value in values.items()}
             yield Planned(
                 name=name,
-                command=[_filled(word, filled, place) for word in entry.command],
+                command=[*(_filled(word, filled, place) for word in entry.command), *sleep],
                 environment={key: _filled(value, filled, place) for key, value in entry.environment.items()},
                 needs=tuple(entry.needs),
                 reads=entry.reads,

@@ -36,9 +36,10 @@ class Entry(_Table):
 
 
 class Suite(_Table):
-    """A whole file."""
+    """A whole file. ``idles``: its programs that read ``json`` take ``--idle SECONDS`` behind their arguments."""
 
     title: str = Field(min_length=1)
+    idles: bool = False
     workload: list[Entry] = Field(min_length=1)
 
 

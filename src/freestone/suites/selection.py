@@ -34,18 +34,26 @@ class Selection:
     absent: list[Absent]
 
 
-def select(suites: Sequence[Suite], *, only: Sequence[str] = (), quick: bool = False, directory: str) -> Selection:
+def select(
+    suites: Sequence[Suite],
+    *,
+    only: Sequence[str] = (),
+    quick: bool = False,
+    idle_s: int | None = None,
+    directory: str,
+) -> Selection:
     """The workloads of one or several suites that can be measured here.
 
     Args:
         only: patterns (``*``, ``?``, ``[...]``) of names, any of which suffices; none for all.
         quick: take the quick values.
+        idle_s: seconds that programs which can sleep do so after their work.
         directory: where the programs run.
 
     Raises:
-        SuiteError: a pattern that matches nothing, or suites that do not hold together.
+        SuiteError: a pattern that matches nothing, a sleep that cannot be, or suites that do not hold together.
     """
-    planned = _picked(expansion.expand(suites, places(), quick=quick), only)
+    planned = _picked(expansion.expand(suites, places(), quick=quick, idle_s=idle_s), only)
     workloads: list[Workload] = []
     absent: list[Absent] = []
     for each in planned:
