@@ -127,7 +127,7 @@ def test_a_suite_is_listed_without_being_run(freestone: Tool, suite: Path, tmp_p
     assert done.stdout.splitlines()[:3] == ["own-100", "own-20000", "whole"]
     assert done.stdout.splitlines()[3].startswith("elsewhere  (left out: no-such-program is not here")
     names = freestone("bench", "--list").stdout
-    assert {line.split()[0] for line in names.splitlines()} >= {"field", "apps", "idle", "patterns"}
+    assert {line.split()[0] for line in names.splitlines()} >= {"field", "apps", "curves", "idle", "patterns"}
     assert not (tmp_path / "results").exists()
 
 
