@@ -26,12 +26,12 @@ enum {
 
 /* What a heap has of one size class. */
 struct shelf {
-    uint32_t slabs;         /* those with free blocks; 0 ends the list */
-    uint32_t blocks;        /* in all slabs of the class */
-    union magazine *depot;  /* full magazines */
-    uint32_t depot_count;   /* how many */
-    uint32_t depot_low;     /* fewest there were since the depots were last settled */
-    size_t depot_blocks;    /* blocks in them */
+    uint32_t slabs; /* those with free blocks; 0 ends the list */
+    uint32_t blocks; /* in all slabs of the class */
+    union magazine *depot; /* full magazines */
+    uint32_t depot_count; /* how many */
+    uint32_t depot_low; /* fewest there were since the depots were last settled */
+    size_t depot_blocks; /* blocks in them */
 };
 
 struct heap {
@@ -42,14 +42,14 @@ struct heap {
     uint32_t events;
     bool gave_slab; /* to the arena, since arena_age was last called */
     uint64_t settled; /* milliseconds */
-    size_t grown;     /* bytes of slabs taken since the depots were last settled */
-    size_t traffic;   /* bytes of blocks exchanged since they were last drained for that */
+    size_t grown; /* bytes of slabs taken since the depots were last settled */
+    size_t traffic; /* bytes of blocks exchanged since they were last drained for that */
     _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
     size_t slab_bytes;
     size_t depot_bytes;
-    size_t free_bytes;  /* of blocks in bitmaps */
+    size_t free_bytes; /* of blocks in bitmaps */
     size_t clean_bytes; /* of pages among them that are purged */
-    size_t looked_at;   /* free_bytes less clean_bytes as the keeper left them, or less since */
+    size_t looked_at; /* free_bytes less clean_bytes as the keeper left them, or less since */
     union magazine *spare;
     struct shelf shelf[CLASS_COUNT];
 };
@@ -270,7 +270,8 @@ static __attribute__((noinline)) void release_slab(struct heap *heap, uint32_t s
 
 /* Frees the block at[0] of this heap into its slab's bitmap, and with it the neighbours that follow at at[-1], ... Returns
  * how many; the heap's free_bytes are the caller's to add to. */
-static INLINE_ALWAYS unsigned give_blocks(struct heap *heap, unsigned class, const struct slab_shape *shape, void **at) {
+static INLINE_ALWAYS unsigned give_blocks(struct heap *heap, unsigned class, const struct slab_shape *shape,
+                                          void **at) {
     uint32_t slab = shape->bytes == SLICE_BYTES ? arena_slice(*at) : slab_of(*at);
     unsigned given = 1;
     if (slab_is_run(shape, at)) {

@@ -11,7 +11,8 @@
 enum {
     HUGE_PAGE = 2 * 1024 * 1024,
     DENSE_LEAST = 4 * 1024 * 1024, /* smaller blocks are often buffers with room to spare */
-    MOVE_LEAST = 32 * 1024 * 1024, /* smaller blocks are copied: to memory that stays with the arena when they are freed */
+    MOVE_LEAST = 32 * 1024 *
+        1024, /* smaller blocks are copied: to memory that stays with the arena when they are freed */
     GROW_SHARE = 4, /* a block that grows gets this share more room, so that it moves a logarithmic number of times */
     LINE = 64,
     LINES_IN_PAGE = 64,
@@ -194,7 +195,8 @@ bool large_give_mapping(void *block) {
     if (row == NULL) {
         return false;
     }
-    os_unmap((void *)mapping.start, mapping.bytes); /* after it left the table: its address may be mapped anew at once */
+    os_unmap((void *)mapping.start,
+             mapping.bytes); /* after it left the table: its address may be mapped anew at once */
     return true;
 }
 
@@ -238,12 +240,8 @@ static struct mapping move_pages(uint32_t slice, size_t bytes) {
     const struct span *span = arena_span(slice);
     struct mapping mapping = {.offset = span->offset};
     size_t had = span->offset + span->used_bytes;
-    void *start = os_map(had, os_page_bytes());
+    void *start = os_move(arena_address(slice), had);
     if (start == NULL) {
-        return mapping;
-    }
-    if (!os_move(arena_address(slice), start, had)) {
-        os_unmap(start, had);
         return mapping;
     }
     mapping.start = (uintptr_t)start;
@@ -305,7 +303,8 @@ static void *resize_span(void *block, size_t bytes) {
 
 /* Makes the mapping end with the block's last page, wherever the kernel has room for it. False when it is refused. */
 static bool fit(struct mapping *mapping, size_t used) {
-    void *moved = mapping->bytes == used ? (void *)mapping->start : os_remap((void *)mapping->start, mapping->bytes, used);
+    void *moved =
+        mapping->bytes == used ? (void *)mapping->start : os_remap((void *)mapping->start, mapping->bytes, used);
     if (moved == NULL) {
         return false;
     }

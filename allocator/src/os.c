@@ -117,14 +117,13 @@ void *os_remap(void *at, size_t old_bytes, size_t new_bytes) {
     return address_or_null(kernel(SYS_mremap, (long)at, (long)old_bytes, (long)new_bytes, MREMAP_MAYMOVE, 0));
 }
 
-bool os_move(void *from, void *to, size_t bytes) {
+void *os_move(void *at, size_t bytes) {
     enum { DONTUNMAP = 4, COLD = 20 }; /* MREMAP_DONTUNMAP and MADV_COLD: younger than some headers */
     /* A move that leaves the old mapping there unlocks all of it: whoever locked memory would lose that unasked. */
-    if (kernel(SYS_madvise, (long)from, (long)os_page_bytes(), COLD, 0, 0) != 0) {
-        return false;
+    if (kernel(SYS_madvise, (long)at, (long)os_page_bytes(), COLD, 0, 0) != 0) {
+        return NULL;
     }
-    long flags = MREMAP_MAYMOVE | MREMAP_FIXED | DONTUNMAP;
-    return kernel(SYS_mremap, (long)from, (long)bytes, (long)bytes, flags, (long)to) == (long)to;
+    return address_or_null(kernel(SYS_mremap, (long)at, (long)bytes, (long)bytes, MREMAP_MAYMOVE | DONTUNMAP, 0));
 }
 
 bool os_purge(void *at, size_t bytes) { return kernel(SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0) == 0; }

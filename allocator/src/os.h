@@ -23,10 +23,10 @@ void os_unmap(void *at, size_t bytes);
  * NULL when refused: the old mapping is then untouched. */
 void *os_remap(void *at, size_t old_bytes, size_t new_bytes);
 
-/* Moves the pages at `from` to `to`, mapped memory that does not overlap and is replaced; those at `from` read as zero then.
- * False, and nothing has changed, when the kernel cannot (before 5.7), for locked memory, and where the pages at `from` are
- * not all of one kind. */
-bool os_move(void *from, void *to, size_t bytes);
+/* Moves the pages to where the kernel has room, as a mapping of its own; what they leave reads as zero. Returns where they are;
+ * NULL, and nothing has changed, when the kernel cannot (before 5.7), for locked memory, and where the pages are not all of
+ * one kind. */
+void *os_move(void *at, size_t bytes);
 
 /* Gives the pages back to the kernel; they read as zero afterwards. False when the kernel did not take them
  * (locked memory): their content is then unchanged. */

@@ -408,7 +408,8 @@ OUT_OF_LINE void *thread_cache_take(unsigned class) {
  * the page fault of a fresh one. */
 static bool has_used(struct thread_cache *cache, unsigned class) {
     struct cache_class *magazines = &cache->classes[class];
-    if (!magazine_is_empty(magazines->top) || (magazines->previous != NULL && !magazine_is_empty(magazines->previous))) {
+    if (!magazine_is_empty(magazines->top) ||
+        (magazines->previous != NULL && !magazine_is_empty(magazines->previous))) {
         return true;
     }
     void **used = magazines->top == VOID_TOP ? NULL : heap_exchange_used(cache->heap, class, magazines->top);

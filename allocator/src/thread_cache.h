@@ -18,16 +18,16 @@
 enum {
     STEP_LARGEST = 1024, /* sizes up to here find their magazine by 16-byte step, without computing the class */
     STEP_COUNT = STEP_LARGEST >> CLASS_STEP_BITS,
-    REMOTE_SLOTS = 256,       /* magazines for other heaps' blocks: room for every class of four heaps, see give_remote */
+    REMOTE_SLOTS = 256, /* magazines for other heaps' blocks: room for every class of four heaps, see give_remote */
     REMOTE_BYTES = 256 * 1024, /* bound of the blocks in all of them */
 };
 
 /* One class's magazines in a thread; 32 bytes, so that the class's number is turned into its place by a shift. */
 struct cache_class {
-    void **top;      /* in the loaded magazine; the NULL below its lowest block when empty */
+    void **top; /* in the loaded magazine; the NULL below its lowest block when empty */
     void **previous; /* top of the other magazine, NULL while there is none */
     uint32_t capacity;
-    uint32_t last_top;      /* low half of `top` when the season changed */
+    uint32_t last_top; /* low half of `top` when the season changed */
     uint32_t visits, last_visits; /* of the slow paths, and when the season changed */
 };
 _Static_assert(sizeof(struct cache_class) == 32, "indexed by a shift");
@@ -36,7 +36,7 @@ _Static_assert(sizeof(struct cache_class) == 32, "indexed by a shift");
  * `count` blocks at any time. */
 struct remote {
     union magazine *magazine; /* NULL while there is none */
-    uint32_t tag;             /* of the blocks' slabs */
+    uint32_t tag; /* of the blocks' slabs */
     uint16_t count, capacity;
 };
 

@@ -45,6 +45,13 @@ def test_hot_path_is_within_its_budget(freestone_library: Path, function: str, b
         assert getattr(seen, what) <= getattr(budget, what), f"{function}: {seen} exceeds {budget} in {what}"
 
 
+def test_what_a_flush_will_need_is_fetched_ahead(freestone_library: Path) -> None:
+    """GCC 12 drops the call of a function that only prefetches, unless it is inlined by force; nobody would notice."""
+    command = ["objdump", "-d", "--no-show-raw-insn", str(freestone_library)]
+    code = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert len(re.findall(r"\tprefetch", code)) >= 3, "a block's line in a refill, a slab's and its bitmap's in a flush"
+
+
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind (package valgrind)")
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_a_turn_of_malloc_and_free_is_within_its_budget(freestone_library: Path, tmp_path: Path) -> None:

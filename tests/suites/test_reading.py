@@ -22,7 +22,9 @@ def test_there_are_suites_by_name() -> None:
 def test_every_suite_that_comes_along_holds_together_beside_the_others(quick: bool) -> None:
     for name in suites.names():
         assert expand([suites.load(name)], PLACES, quick=quick)
-    assert expand([suites.load("field"), suites.load("apps"), suites.load("idle"), suites.load("curves")], PLACES, quick=quick)
+    assert expand(
+        [suites.load("field"), suites.load("apps"), suites.load("idle"), suites.load("curves")], PLACES, quick=quick
+    )
 
 
 def test_every_workload_of_every_suite_has_a_quick_size() -> None:

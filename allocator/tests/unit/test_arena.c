@@ -123,8 +123,8 @@ static void extend(size_t index, uint32_t more) {
     bool fits = at_front || free_there >= more;
     bool extended = arena_extend(held->slice, held->slices + more);
     /* At the front the reservation decides, which the model does not know. */
-    EXPECT((at_front && free_there < more) || extended == fits, "span %u by %u slices: %d, what follows fits: %d", held->slice, more, extended,
-           fits);
+    EXPECT((at_front && free_there < more) || extended == fits, "span %u by %u slices: %d, what follows fits: %d",
+           held->slice, more, extended, fits);
     if (extended) {
         uint32_t from = held->slices;
         held->slices += more;

@@ -206,7 +206,13 @@ static void depot_passes_magazines_on(void) {
 /* A magazine goes into the depot as long as its class's bound and the heap's allow, and not beyond; the heap's follows
  * the slabs there are at that moment. What lay there while 4 MiB of blocks were exchanged goes first. */
 static void depots_are_bounded(void) {
-    enum { CLASSES = 6, OF_EACH = 1300 * 1024, CAPACITY = 100, MOST = OF_EACH / CAPACITY / 16, TRAFFIC = 4 * 1024 * 1024 };
+    enum {
+        CLASSES = 6,
+        OF_EACH = 1300 * 1024,
+        CAPACITY = 100,
+        MOST = OF_EACH / CAPACITY / 16,
+        TRAFFIC = 4 * 1024 * 1024
+    };
     static void **full[CLASSES][MOST];
     static size_t lain[CLASSES]; /* of the class's in the depot, since the last time at least */
     static size_t of_class[CLASSES];

@@ -19,7 +19,7 @@ static const struct {
     [OPTION_RETAIN_MS] = {"retain_ms", 86400000, 1000},
     [OPTION_HEAPS] = {"heaps", 1024, 0},
     [OPTION_POPULATE_KIB] = {"populate_kib", 1048576, 0},
-    [OPTION_HUGE_FROM_MIB] = {"huge_from_mib", 16777216, 4},
+    [OPTION_HUGE_FROM_MIB] = {"huge_from_mib", 16777216, 16},
     [OPTION_KEEPER] = {"keeper", 1, 1},
     [OPTION_IDENTIFY] = {"identify", 1, 0},
 };

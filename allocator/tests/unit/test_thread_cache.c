@@ -250,6 +250,60 @@ static void remote_blocks_are_delivered(void) {
     expect_nothing_left();
 }
 
+enum { TURN_CLASSES = 20, TURNS = 600 };
+static void *in_turn[TURNS][TURN_CLASSES];
+
+static void *give_in_turn(void *argument) {
+    for (unsigned i = 0; i < TURNS; i++) {
+        for (unsigned class = 0; class < TURN_CLASSES; class++) {
+            give(in_turn[i][class]);
+        }
+    }
+    *(unsigned *)argument = thread_view.cache->exchanges;
+    return NULL;
+}
+
+/* Blocks of many classes that come in by turns reach the bound of all together long before their magazines are full: many
+ * are delivered then, not the one that came last, and the next, and the next. */
+static void deliveries_at_the_bound_are_few(void) {
+    unsigned exchanges = 0;
+    option_set(OPTION_HEAPS, 2);
+    for (unsigned i = 0; i < TURNS; i++) {
+        for (unsigned class = 0; class < TURN_CLASSES; class++) {
+            in_turn[i][class] = take(class_bytes[class]);
+            EXPECT(in_turn[i][class] != NULL, "no memory");
+        }
+    }
+    run_thread(give_in_turn, &exchanges);
+    EXPECT(exchanges < TURNS * TURN_CLASSES / 10, "%u deliveries of %d blocks", exchanges, TURNS * TURN_CLASSES);
+    expect_nothing_left();
+}
+
+/* Whoever wants zeros gets what was in use before, which is resident, as long as the thread or its heap has some. */
+static void used_blocks_are_cleared_first(void) {
+    enum { BLOCKS = 64 };
+    void *block[BLOCKS];
+    unsigned class = class_of(CLASS_FRESH);
+    for (int i = 0; i < BLOCKS; i++) {
+        block[i] = take(CLASS_FRESH);
+        EXPECT(block[i] != NULL, "no memory");
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        give(block[i]);
+    }
+    size_t slabs = figures_now().slabs;
+    for (int i = 0; i < BLOCKS; i++) {
+        bool zero = false;
+        block[i] = thread_cache_take_zero(class, &zero);
+        EXPECT(block[i] != NULL && !zero, "block %d is a fresh one", i);
+    }
+    EXPECT(figures_now().slabs == slabs, "slabs went from %zu to %zu bytes", slabs, figures_now().slabs);
+    for (int i = 0; i < BLOCKS; i++) {
+        give(block[i]);
+    }
+    expect_nothing_left();
+}
+
 /* Threads of as many heaps that have allocated and stay: whose blocks they are, others have to say. */
 enum { OWNERS = 12, OF_CLASS = 40 };
 
@@ -643,8 +697,8 @@ static void threads_leave_nothing(void) {
         EXPECT(in_use_outside_caches() == 0, "thread %zu left %zu bytes in use", (size_t)i, figures_now().in_use);
         EXPECT(figures_now().heaps <= 2, "%u heaps for two threads", figures_now().heaps);
         bookkeeping = i == 10 ? figures_now().bookkeeping : bookkeeping;
-        EXPECT(i <= 10 || figures_now().bookkeeping <= bookkeeping + SLICE_BYTES, "bookkeeping grows: %zu bytes after thread %zu",
-               figures_now().bookkeeping, (size_t)i);
+        EXPECT(i <= 10 || figures_now().bookkeeping <= bookkeeping + SLICE_BYTES,
+               "bookkeeping grows: %zu bytes after thread %zu", figures_now().bookkeeping, (size_t)i);
     }
     expect_nothing_left();
 }
@@ -1117,6 +1171,8 @@ static const struct scenario scenarios[] = {
     {"magazines_grow", magazines_grow},
     {"order_of_blocks", order_of_blocks},
     {"remote_blocks_are_delivered", remote_blocks_are_delivered},
+    {"deliveries_at_the_bound_are_few", deliveries_at_the_bound_are_few},
+    {"used_blocks_are_cleared_first", used_blocks_are_cleared_first},
     {"every_owner_gets_its_own", every_owner_gets_its_own},
     {"remote_blocks_without_memory", remote_blocks_without_memory},
     {"idle_classes_are_emptied", idle_classes_are_emptied},

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from freestone import suites
 from freestone.allocators import AllocatorError
 from freestone.commands import measuring, scoring
+from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments import score
 from freestone.experiments.plan import Extent, PlanError
@@ -23,14 +24,7 @@ from freestone.suites import Selection, SuiteError
 
 def bench(
     *suite: Annotated[str, Parameter(help="Names of suites, or .toml files. --list shows which there are.")],
-    allocators: Annotated[
-        list[str] | None,
-        Parameter(
-            name=["--allocators", "-a"],
-            negative="",
-            help="Names or library paths, with commas between. Default: all that are here.",
-        ),
-    ] = None,
+    allocators: Allocators = None,
     rounds: Annotated[
         int | None,
         Parameter(
@@ -38,9 +32,7 @@ def bench(
             help="How often everything is measured. Default: 10, or as many as fit --time-budget.",
         ),
     ] = None,
-    time_budget: Annotated[
-        float | None, Parameter(help="Seconds. No round is begun that would not fit; the first always is.")
-    ] = None,
+    time_budget: TimeBudget = None,
     only: Annotated[
         list[str] | None,
         Parameter(negative="", help="Workloads whose name matches this pattern, as in 'random-*'. May be repeated."),
@@ -59,15 +51,11 @@ def bench(
     baseline: Annotated[
         str | None, Parameter(help="The allocator that runs twice in every round: the noise. Default: the system's.")
     ] = None,
-    timeout: Annotated[
-        float | None, Parameter(help="Seconds after which a run is ended and counts as timed out.")
-    ] = None,
+    timeout: Timeout = None,
     name: Annotated[str | None, Parameter(help="What to call the experiment. Default: the suite's name.")] = None,
-    seed: Annotated[int | None, Parameter(help="Of the random order of runs. Default: drawn, and recorded.")] = None,
-    results: Annotated[Path, Parameter(help="The folder that holds all results.")] = Path("results"),
-    resume: Annotated[
-        Path | None, Parameter(help="A results folder: measure what is missing there, with the settings it has.")
-    ] = None,
+    seed: Seed = None,
+    results: Results = Path("results"),
+    resume: Resume = None,
     markdown: Annotated[Path | None, Parameter(help="Write the scoreboard into this file as Markdown.")] = None,
     json: Annotated[bool, Parameter(negative="", help="Print the score as JSON instead of tables.")] = False,
     list_: Annotated[

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from freestone.allocators import AllocatorError
 from freestone.commands import measuring, program, terminal
+from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments.plan import Extent, PlanError
 from freestone.records import store
@@ -22,14 +23,7 @@ from freestone.reports import table
 
 def compare(
     *command: Annotated[str, Parameter(help="The program and its arguments, after --.")],
-    allocators: Annotated[
-        list[str] | None,
-        Parameter(
-            name=["--allocators", "-a"],
-            negative="",
-            help="Names or library paths, with commas between. Default: all that are here.",
-        ),
-    ] = None,
+    allocators: Allocators = None,
     rounds: Annotated[
         int | None,
         Parameter(
@@ -37,24 +31,18 @@ def compare(
             help="How often each allocator is measured. Default: 10, or as many as fit --time-budget.",
         ),
     ] = None,
-    time_budget: Annotated[
-        float | None, Parameter(help="Seconds. No round is begun that would not fit; the first always is.")
-    ] = None,
+    time_budget: TimeBudget = None,
     baseline: Annotated[
         str | None, Parameter(help="The allocator the others are held against. Default: the system's.")
     ] = None,
-    timeout: Annotated[
-        float | None, Parameter(help="Seconds after which a run is ended and counts as timed out.")
-    ] = None,
+    timeout: Timeout = None,
     name: Annotated[str | None, Parameter(help="What to call the experiment. Default: the program's name.")] = None,
     env: Annotated[
         list[str] | None, Parameter(negative="", help="NAME=VALUE for the program's environment. May be given again.")
     ] = None,
-    seed: Annotated[int | None, Parameter(help="Of the random order of runs. Default: drawn, and recorded.")] = None,
-    results: Annotated[Path, Parameter(help="The folder that holds all results.")] = Path("results"),
-    resume: Annotated[
-        Path | None, Parameter(help="A results folder: measure what is missing there, with the settings it has.")
-    ] = None,
+    seed: Seed = None,
+    results: Results = Path("results"),
+    resume: Resume = None,
     json: Annotated[bool, Parameter(negative="", help="Print the summary as JSON instead of a table.")] = False,
     report: Annotated[bool, Parameter(name="--report", negative="--no-report", help="Write the HTML report.")] = True,
 ) -> int:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from rich import box
-from rich.console import Console
-from rich.measure import Measurement
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from freestone.reports import screen
 
 Mark = Literal["", "better", "worse", "same", "title"]
 _STYLES: dict[Mark, str] = {"": "", "better": "green", "worse": "red", "same": "dim", "title": "bold"}
@@ -42,26 +42,10 @@ class Grid:
 
 def text(grid: Grid, *, width: int, colour: bool, ascii_only: bool) -> str:
     """The grid for a terminal; what does not fit is broken or stands in a table of its own, and is never cut."""
-    buffer = io.StringIO()
-    console = Console(
-        file=buffer,
-        width=width,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-        _environ={},  # the caller has decided; the environment must not overrule it
-    )
-    console.print(Text(grid.title, style="bold"))
-    for table in _tables(grid, width, ascii_only):
-        console.print(table)
+    shown: list[RenderableType] = [Text(grid.title, style="bold"), *_tables(grid, width, ascii_only)]
     if grid.note:
-        console.print(Text(grid.note, style="dim"))
-    lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
-    return "\n".join(lines) + "\n"
+        shown.append(Text(grid.note, style="dim"))
+    return "\n".join(screen.lines(*shown, width=width, colour=colour)) + "\n"
 
 
 def _tables(grid: Grid, width: int, ascii_only: bool) -> list[Table]:
@@ -71,7 +55,7 @@ def _tables(grid: Grid, width: int, ascii_only: bool) -> list[Table]:
     dealt: list[list[int]] = []
     for group in groups:
         wider = [*dealt[-1], *group] if dealt else group
-        if dealt and _width(_table(grid, wider, ascii_only)) <= width:
+        if dealt and screen.width_of(_table(grid, wider, ascii_only)) <= width:
             dealt[-1] = wider
         else:
             dealt.append(group)
@@ -87,11 +71,6 @@ def _table(grid: Grid, columns: Sequence[int], ascii_only: bool) -> Table:
         pieces = (row[number] for number in (0, *columns))
         table.add_row(*(Text(piece.text, style=_STYLES[piece.mark]) for piece in pieces))
     return table
-
-
-def _width(table: Table) -> int:
-    console = Console(width=10_000, _environ={})
-    return Measurement.get(console, console.options, table).maximum
 
 
 def markdown(grid: Grid, *, level: int = 2) -> str:

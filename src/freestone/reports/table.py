@@ -7,7 +7,6 @@ several, and where not even the wall time and its ratio fit side by side they be
 from __future__ import annotations
 
 import functools
-import io
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -15,14 +14,13 @@ from dataclasses import dataclass
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
-from rich.measure import Measurement
+from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from freestone.records.schema import Cell, Ratio, Summary
-from freestone.reports import quantities
+from freestone.reports import quantities, screen
 from freestone.reports.quantities import Scale, quantity_of
 
 _COLUMNS = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
@@ -49,26 +47,8 @@ def render(summary: Summary, *, width: int, colour: bool, ascii_only: bool = Fal
     for workload in dict.fromkeys(cell.workload for cell in summary.cells):
         cells = [cell for cell in summary.cells if cell.workload == workload]
         parts += ["", *_Workload(summary, workload, cells, ascii_only).parts(width)]
-    text = _print(Group(*parts), width, colour)
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(screen.lines(*parts, width=width, colour=colour)) + "\n")
     return text.translate(_PLAIN).encode("ascii", "replace").decode() if ascii_only else text
-
-
-def _print(what: RenderableType, width: int, colour: bool) -> str:
-    buffer = io.StringIO()
-    console = Console(
-        file=buffer,
-        width=width,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-        _environ={},  # the caller has decided; the environment must not overrule it
-    )
-    console.print(what)
-    return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", buffer.getvalue(), flags=re.MULTILINE))
 
 
 @dataclass(frozen=True)
@@ -102,12 +82,12 @@ class _Workload:
         first, *others = self.columns()
         groups = [[first]]
         for column in others:
-            if _width(self.table([*groups[-1], column])) <= width:
+            if screen.width_of(self.table([*groups[-1], column])) <= width:
                 groups[-1].append(column)
             else:
                 groups.append([column])
         tables = [self.table(group) for group in groups]
-        return list(tables) if all(_width(table) <= width for table in tables) else []
+        return list(tables) if all(screen.width_of(table) <= width for table in tables) else []
 
     def paragraphs(self) -> list[RenderableType]:
         """A list: each configuration a paragraph, each quantity a line."""
@@ -275,11 +255,6 @@ def _aligned(rows: list[list[Text]]) -> list[list[Text]]:
             padded.append(space + piece if place == 0 else piece + space)
         aligned.append(padded)
     return aligned
-
-
-def _width(table: Table) -> int:
-    console = Console(width=10_000, _environ={})
-    return Measurement.get(console, console.options, table).maximum
 
 
 def _style(ratio: Ratio) -> str:
