@@ -479,25 +479,53 @@ static void level(void) {
     }
 }
 
-/* Touches the first chunk that begins in a span just taken, which is zero and stays so. If that takes too long, the rest of
- * the span and all that is free do without huge pages, and so does what comes in the next seconds. Without the lock: it
- * takes a fraction of a millisecond at best. */
+/* Touches a chunk, which is zero and stays so. True when that took too long. Without the lock: it takes a fraction of a
+ * millisecond at best. */
+static bool is_slow(void *chunk) {
+    uint64_t before = os_nanoseconds();
+    *(volatile char *)chunk = 0;
+    return os_nanoseconds() - before > HUGE_SLOW_NS;
+}
+
+/* No huge pages for a while. */
+static void rest_from_huge(void) {
+    arena.rest = (uint32_t)bits_min(bits_max(2 * (size_t)arena.rest, HUGE_REST_MS), HUGE_REST_MOST_MS);
+    arena.rest_over = now() + arena.rest;
+    level();
+}
+
+/* Tries the first chunk that begins in a span just taken. If that takes too long, the rest of the span and all that is free do
+ * without huge pages, and so does what comes in the next seconds. */
 static void try_huge(uint32_t slice, uint32_t slices) {
     uint32_t chunk = align(slice, CHUNK_SLICES);
     if (chunk >= slice + slices) {
         return; /* in a chunk that others have begun */
     }
-    uint64_t before = os_nanoseconds();
-    *(volatile char *)arena_address(chunk) = 0;
-    if (likely(os_nanoseconds() - before <= HUGE_SLOW_NS)) {
+    if (likely(!is_slow(arena_address(chunk)))) {
         return;
     }
     lock_take(&arena.lock);
-    arena.rest = (uint32_t)bits_min(bits_max(2 * (size_t)arena.rest, HUGE_REST_MS), HUGE_REST_MOST_MS);
-    arena.rest_over = now() + arena.rest;
     make_all_plain(chunk + 1, slice + slices);
-    level();
+    rest_from_huge();
     lock_free(&arena.lock);
+}
+
+void arena_prefer_huge(void *at, size_t bytes, bool fresh) {
+    lock_take(&arena.lock);
+    bool wanted = wants_huge(HUGE_OBJECT);
+    lock_free(&arena.lock);
+    if (!wanted) {
+        return;
+    }
+    os_prefer_huge(at, bytes);
+    size_t chunk_bytes = (size_t)CHUNK_SLICES << SLICE_BITS;
+    uintptr_t chunk = bits_round_up((uintptr_t)at, chunk_bytes);
+    if (fresh && chunk + chunk_bytes <= (uintptr_t)at + bytes && is_slow((void *)chunk)) {
+        os_avoid_huge(at, bytes);
+        lock_take(&arena.lock);
+        rest_from_huge();
+        lock_free(&arena.lock);
+    }
 }
 
 /* Brings in what a program that grows will write next: [*from, and as many slices as it returns], under the lock to plan, to

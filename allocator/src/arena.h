@@ -88,6 +88,10 @@ bool arena_open(void);
  * is out. */
 uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero);
 
+/* Asks for huge pages in a mapping that will be written throughout, by the same rules as for a span. `fresh` tells that it has
+ * never been touched: its first chunk is tried then. */
+void arena_prefer_huge(void *at, size_t bytes, bool fresh);
+
 /* Gives a used span back; its tags become TAG_NONE. False when no used span starts there: somebody gave it back
  * before. */
 bool arena_give(uint32_t slice);

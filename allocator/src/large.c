@@ -107,7 +107,7 @@ static void *take_mapping(size_t bytes, size_t alignment, bool dense, bool *zero
         return NULL;
     }
     if (huge) {
-        os_prefer_huge(start, whole);
+        arena_prefer_huge(start, whole, true);
     }
     lock_take(&table.lock);
     bool noted = make_room();
@@ -214,6 +214,13 @@ size_t large_usable(const void *block, uint32_t tag) {
     return bytes;
 }
 
+/* What has grown is written. Without the table's lock, under which the arena's is not taken; the block is the caller's. */
+static void prefer_huge(const struct mapping *mapping) {
+    if (mapping->used >= DENSE_LEAST) {
+        arena_prefer_huge((void *)mapping->start, mapping->bytes, false);
+    }
+}
+
 /* Makes a mapping whose first `had` bytes are in use one of `used` bytes, with room to grow where it can be had. False, and
  * nothing has changed, when memory is out. */
 static bool grow(struct mapping *mapping, size_t had, size_t used) {
@@ -225,9 +232,6 @@ static bool grow(struct mapping *mapping, size_t had, size_t used) {
     }
     if (grown == NULL) {
         return false;
-    }
-    if (used >= DENSE_LEAST && option_value(OPTION_HUGE_FROM_MIB) != HUGE_NEVER) {
-        os_prefer_huge(grown, room);
     }
     *mapping = (struct mapping){(uintptr_t)grown, room, used, mapping->offset};
     return true;
@@ -271,6 +275,7 @@ static void *move_out(uint32_t slice, size_t bytes) {
     if (mapping.start == 0) {
         return NULL;
     }
+    prefer_huge(&mapping);
     size_t rest = ((size_t)span->slices << SLICE_BITS) - had; /* room to grow, perhaps used by somebody before */
     if (rest == 0 || os_purge((char *)arena_address(slice) + had, rest)) {
         arena_give_clean(slice);
@@ -316,14 +321,16 @@ static bool fit(struct mapping *mapping, size_t used) {
  * address the moment it is free. */
 static void *resize_mapping(void *block, size_t bytes) {
     void *moved = NULL;
+    struct mapping mapping = {0};
+    bool grown = false;
     lock_take(&table.lock);
     struct mapping *row = row_of(block);
     if (row != NULL) {
-        struct mapping mapping = *row;
+        mapping = *row;
         size_t used = bits_round_up(mapping.offset + bytes, os_page_bytes());
         bool resized = true;
         if (used > mapping.bytes) {
-            resized = grow(&mapping, mapping.bytes, used);
+            resized = grown = grow(&mapping, mapping.bytes, used);
         } else if (used < mapping.used) {
             resized = fit(&mapping, used);
         } else {
@@ -336,6 +343,9 @@ static void *resize_mapping(void *block, size_t bytes) {
         }
     }
     lock_free(&table.lock);
+    if (grown) {
+        prefer_huge(&mapping);
+    }
     return moved;
 }
 

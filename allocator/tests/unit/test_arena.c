@@ -297,6 +297,30 @@ static void slow_huge_pages_are_left(void) {
     usleep(1200 * 1000);
     uint32_t later = take_dense(SLICES);
     EXPECT(huge_chunks(later, SLICES) >= 4, "%u chunks are huge a second later", huge_chunks(later, SLICES));
+    /* A mapping is tried alike, unless it is in use: then it is only asked for. */
+    enum { BYTES = 16 * 1024 * 1024 };
+    char *mapping = os_map(BYTES, os_page_bytes());
+    EXPECT(mapping != NULL, "no mapping");
+    memset(mapping, 7, BYTES);
+    run_away = 2000000;
+    arena_prefer_huge(mapping, BYTES, false);
+    for (int i = 0; i < BYTES; i++) {
+        EXPECT(mapping[i] == 7, "byte %d has changed", i);
+    }
+    os_unmap(mapping, BYTES);
+    uint32_t still = take_dense(SLICES);
+    EXPECT(huge_chunks(still, SLICES) <= 1, "%u chunks are huge after a slow one", huge_chunks(still, SLICES));
+    usleep(2400 * 1000);
+    run_away = 0;
+    EXPECT(huge_chunks(take_dense(SLICES), SLICES) >= 4, "none is huge again");
+    run_away = 2000000;
+    mapping = os_map(BYTES, os_page_bytes());
+    EXPECT(mapping != NULL, "no mapping");
+    arena_prefer_huge(mapping, BYTES, true);
+    EXPECT(pattern_not_zero(mapping, BYTES) == SIZE_MAX, "a fresh mapping is not zero");
+    os_unmap(mapping, BYTES);
+    run_away = 0;
+    EXPECT(huge_chunks(take_dense(SLICES), SLICES) == 0, "chunks are huge after a slow mapping");
     street_check(true);
 }
 
