@@ -17,6 +17,7 @@ enum {
     LINE = 64,
     LINES_IN_PAGE = 64,
     LINES_APART = 5, /* odd: every line of a page has its turn */
+    OFFSET_MOST = (LINES_IN_PAGE - 1) * LINE,
 };
 
 struct mapping {
@@ -127,9 +128,7 @@ static void *take_mapping(size_t bytes, size_t alignment, bool dense, bool *zero
 static size_t usable_of(size_t offset, size_t bytes) { return bits_round_up(offset + bytes, os_page_bytes()) - offset; }
 
 /* Whatever the offset is, so that a block finds room where one of its size was before. */
-static uint32_t slices_of(size_t bytes) {
-    return (uint32_t)((bytes + (LINES_IN_PAGE - 1) * LINE + SLICE_BYTES - 1) >> SLICE_BITS);
-}
+static uint32_t slices_of(size_t bytes) { return (uint32_t)((bytes + OFFSET_MOST + SLICE_BYTES - 1) >> SLICE_BITS); }
 
 static void *block_of(uint32_t slice) { return (char *)arena_address(slice) + arena_span(slice)->offset; }
 
