@@ -12,6 +12,7 @@ enum {
     HEAPS_LEAST = 4,
     CANDIDATES = 4,                  /* slabs looked at for the fullest */
     PREFETCH_BLOCKS = 24,            /* how far a flush looks ahead */
+    PREFETCH_SLABS = 128,            /* ... from this many slabs of a class on: fewer stay in a first-level cache */
     DENSE_SLABS = 4,                 /* full slabs that promise that the next will be filled too */
     DEPOT_CLASS_BYTES = 1024 * 1024, /* blocks a class may keep in its depot */
     DEPOT_HEAP_BYTES = 1024 * 1024,  /* ... and all classes of a heap, plus a share of its slabs: */
@@ -268,11 +269,28 @@ static __attribute__((noinline)) void release_slab(struct heap *heap, uint32_t s
     slab_unmake(slab);
 }
 
+/* Some blocks of the slab became free, `given` of them just now. */
+static INLINE_ALWAYS void blocks_given(struct heap *heap, const struct slab_shape *shape, unsigned class, uint32_t slab,
+                                       unsigned given) {
+    const struct span *span = &shape->spans[slab];
+    struct shelf *shelf = &heap->shelf[class];
+    uint32_t free_blocks = span->free_blocks;
+    if (unlikely(free_blocks == given)) {
+        list_slab(shelf, slab);
+    }
+    if (unlikely(free_blocks == shape->blocks)) {
+        /* A class's only slab of one slice is kept, so that a program around its edge does not make it anew. */
+        bool only = shelf->slabs == slab && span->next == 0;
+        if (!only || shape->slices > 1) {
+            release_slab(heap, slab);
+        }
+    }
+}
+
 /* Frees the block at[0] of this heap into its slab's bitmap, and with it the neighbours that follow at at[-1], ... Returns
  * how many; the heap's free_bytes are the caller's to add to. */
 static INLINE_ALWAYS unsigned give_blocks(struct heap *heap, unsigned class, const struct slab_shape *shape,
-                                          void **at) {
-    uint32_t slab = shape->bytes == SLICE_BYTES ? arena_slice(*at) : slab_of(*at);
+                                          uint32_t slab, void **at) {
     unsigned given = 1;
     if (slab_is_run(shape, at)) {
         struct slab_shape passed = *shape; /* whose address is taken, so that the other stays in registers */
@@ -280,18 +298,7 @@ static INLINE_ALWAYS unsigned give_blocks(struct heap *heap, unsigned class, con
     } else {
         slab_give_one(slab, shape, at);
     }
-    const struct span *span = arena_span(slab);
-    struct shelf *shelf = &heap->shelf[class];
-    if (unlikely(span->free_blocks == given)) {
-        list_slab(shelf, slab);
-    }
-    if (unlikely(span->free_blocks == shape->blocks)) {
-        /* A class's only slab of one slice is kept, so that a program around its edge does not make it anew. */
-        bool only = shelf->slabs == slab && span->next == 0;
-        if (!only || span->slices > 1) {
-            release_slab(heap, slab);
-        }
-    }
+    blocks_given(heap, shape, class, slab, given);
     return given;
 }
 
@@ -318,23 +325,36 @@ static union magazine *take_spare(struct heap *heap) {
     return magazine;
 }
 
-/* Frees all blocks of a magazine of the class into bitmaps. Blocks that were freed in random order are a miss or two each;
- * those of a few blocks later are fetched meanwhile. */
-static void flush_blocks(struct heap *heap, unsigned class, void **top) {
+/* Frees the blocks from `top` down to the NULL. Each was seen to be a block of the class when it was freed. */
+static INLINE_ALWAYS void flush_each(struct heap *heap, unsigned class, const struct slab_shape *shape, void **top,
+                                     void **prefetch_from) {
+    const uint32_t *tags = (const uint32_t *)shape->base;
     uint32_t expected = heap_tag(heap) | class;
+    while (*top != NULL) {
+        if (top >= prefetch_from) {
+            slab_prefetch(top[-PREFETCH_BLOCKS], shape);
+        }
+        uint32_t slice = slab_shape_slice(shape, *top);
+        /* relaxed: no other thread changes the tag of a slab of this heap, whose lock is held */
+        if (unlikely(__atomic_load_n(&tags[slice], __ATOMIC_RELAXED) != expected)) {
+            /* It was this slab's when it was freed; since then the slab, with all blocks free, has gone. */
+            message_double_free(*top, "size class", shape->size);
+        }
+        top -= give_blocks(heap, class, shape, slab_shape_slab(shape, slice), top);
+    }
+}
+
+/* Frees all blocks of a magazine of the class into bitmaps. Blocks that were freed in random order are a miss or two each
+ * where the class has many slabs; those of a few blocks later are fetched meanwhile. */
+static void flush_blocks(struct heap *heap, unsigned class, void **top) {
     struct slab_shape shape = slab_shape(class);
     void **lowest = &magazine_of(top)->word[magazine_of(top)->bottom + 1];
     heap->free_bytes += (size_t)(top + 1 - lowest) * shape.size;
-    while (*top != NULL) {
-        if (shape.bytes == SLICE_BYTES && top - lowest >= PREFETCH_BLOCKS) {
-            slab_prefetch(top[-PREFETCH_BLOCKS], &shape);
-        }
-        uint32_t tag;
-        if (unlikely(!tag_of(*top, &tag) || tag != expected)) {
-            /* It was this slab's when it was freed; since then the slab, with all blocks free, has gone. */
-            message_double_free(*top, "size class", shape.size);
-        }
-        top -= give_blocks(heap, class, &shape, top);
+    if (shape.slices == 1) {
+        bool many = heap->shelf[class].blocks > PREFETCH_SLABS * shape.blocks;
+        flush_each(heap, class, &shape, top, many ? lowest + PREFETCH_BLOCKS : top + 1);
+    } else {
+        flush_each(heap, class, &shape, top, top + 1);
     }
 }
 
@@ -554,7 +574,7 @@ void heap_give(void **blocks, unsigned count) {
                 unsigned class = arena_span(slab_of(block))->size_class;
                 struct slab_shape shape = slab_shape(class);
                 owner->free_bytes += shape.size;
-                (void)give_blocks(owner, class, &shape, &one[1]);
+                (void)give_blocks(owner, class, &shape, slab_of(block), &one[1]);
             } else {
                 blocks[others++] = block;
             }

@@ -44,34 +44,50 @@ static inline uint32_t slab_of(const void *block) { return arena_span(arena_slic
 /* Stops the program: one of at[0], at[-1], ... is no block in use of the slab. */
 _Noreturn void slab_misuse(uint32_t slab, void **at, unsigned count);
 
-/* What giving blocks back needs to know of a class; worked out once for many blocks. */
+/* What giving blocks back needs to know of a class, and the arena's addresses; worked out once for many blocks, so that a
+ * loop over them reads no variable that its own stores might have changed. */
 struct slab_shape {
+    uintptr_t base;      /* of the arena */
+    struct span *spans;  /* ... its descriptors */
+    char *bitmaps;       /* ... and bitmaps */
     size_t size;         /* of a block */
     uint64_t reciprocal; /* of that */
-    size_t bytes;        /* of a slab */
+    uint32_t slices;     /* in a slab */
     uint32_t blocks;     /* in it */
     uint32_t skew_mask;  /* slab_bitmap: 8 / lines - 1 */
-    uint32_t skew_words; /* ... words of that many lines */
+    uint32_t skew_shift; /* ... times 2^this bytes, of that many lines */
 };
 
 static inline struct slab_shape slab_shape(unsigned class) {
     unsigned lines = slab_bitmap_lines(class);
-    return (struct slab_shape){class_bytes[class],
-                               class_reciprocals[class],
-                               (size_t)class_slices[class] << SLICE_BITS,
-                               class_blocks(class),
-                               8 / lines - 1,
-                               lines * 8};
+    return (struct slab_shape){
+        window.base,         arena_spans,         arena_bitmaps, class_bytes[class],    class_reciprocals[class],
+        class_slices[class], class_blocks(class), 8 / lines - 1, 6 + bits_lowest(lines)};
+}
+
+static inline uint32_t slab_shape_slice(const struct slab_shape *shape, const void *block) {
+    return (uint32_t)(((uintptr_t)block - shape->base) >> SLICE_BITS);
+}
+
+/* The first slice of the slab that a slice is in. */
+static inline uint32_t slab_shape_slab(const struct slab_shape *shape, uint32_t slice) {
+    return shape->slices == 1 ? slice : shape->spans[slice].first;
+}
+
+static inline uint64_t *slab_shape_word(const struct slab_shape *shape, uint32_t slab, size_t number) {
+    char *bitmap =
+        shape->bitmaps + (size_t)slab * BITMAP_BYTES + ((size_t)(slab & shape->skew_mask) << shape->skew_shift);
+    return (uint64_t *)(void *)bitmap + number / 64;
 }
 
 /* The block's bit, and its word of the bitmap; stops the program when no block starts there. */
 static inline uint64_t *slab_word(uint32_t slab, const struct slab_shape *shape, void **at, size_t *number) {
-    size_t offset = (uintptr_t)*at - (uintptr_t)arena_address(slab);
+    size_t offset = (uintptr_t)*at - shape->base - ((uintptr_t)slab << SLICE_BITS);
     *number = offset * shape->reciprocal >> 32;
     if (unlikely(*number * shape->size != offset || *number >= shape->blocks)) {
         slab_misuse(slab, at, 1);
     }
-    return arena_bitmap(slab) + (size_t)(slab & shape->skew_mask) * shape->skew_words + *number / 64;
+    return slab_shape_word(shape, slab, *number);
 }
 
 /* Makes the block free. */
@@ -83,7 +99,7 @@ static inline void slab_give_one(uint32_t slab, const struct slab_shape *shape, 
         slab_misuse(slab, at, 1);
     }
     *word |= bit;
-    struct span *span = arena_span(slab);
+    struct span *span = &shape->spans[slab];
     span->summary |= UINT64_C(1) << (number / 64);
     span->free_blocks++;
 }
@@ -98,13 +114,13 @@ static inline bool slab_is_run(const struct slab_shape *shape, void **at) {
  * how many, at least 1. */
 unsigned slab_give_run(uint32_t slab, const struct slab_shape *shape, void **at);
 
-/* Brings what giving the block will need closer. Its class's slabs are one slice. Inlined always: GCC 12 takes a function
+/* Brings what giving the block will need closer. Its class's slabs are of one slice. Inlined always: GCC 12 takes a function
  * that does nothing but prefetch for one without effect, and drops the call. */
 static INLINE_ALWAYS void slab_prefetch(const void *block, const struct slab_shape *shape) {
-    uint32_t slab = arena_slice(block);
+    uint32_t slab = slab_shape_slice(shape, block);
     size_t number = ((uintptr_t)block & (SLICE_BYTES - 1)) * shape->reciprocal >> 32;
-    __builtin_prefetch(arena_span(slab), 1);
-    __builtin_prefetch(arena_bitmap(slab) + (size_t)(slab & shape->skew_mask) * shape->skew_words + number / 64, 1);
+    __builtin_prefetch(&shape->spans[slab], 1);
+    __builtin_prefetch(slab_shape_word(shape, slab, number), 1);
 }
 
 #endif
