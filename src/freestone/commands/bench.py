@@ -40,6 +40,10 @@ def bench(
     quick: Annotated[
         bool, Parameter(negative="", help="The suite's small sizes: to try it out, not to judge.")
     ] = False,
+    settings: Annotated[
+        list[str] | None,
+        Parameter(negative="", help="Of the suite's settings, those to measure too. Default: all; 'none' for none."),
+    ] = None,
     idle: Annotated[
         int | None,
         Parameter(help="Let each program that can sleep so many seconds after its work, and take its RSS then."),
@@ -90,6 +94,7 @@ def bench(
                 "--time-budget": time_budget,
                 "--only": only,
                 "--quick": quick or None,
+                "--settings": settings,
                 "--idle": idle,
                 "--baseline": baseline,
                 "--timeout": timeout,
@@ -104,7 +109,8 @@ def bench(
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
             workloads = _workloads(suite, only or [], quick, idle)
             called = name or "-".join(Path(each).name.removesuffix(".toml") for each in suite)
-            experiment = measuring.planned(called, workloads, allocators, baseline, extent)
+            chosen = suites.settings([suites.load(each) for each in suite], settings)
+            experiment = measuring.planned(called, workloads, allocators, baseline, extent, chosen)
             held = scoring.subject_of(experiment, subject)
             folder = measuring.begun(results, called, experiment)
     except (AllocatorError, PlanError, SuiteError) as error:
@@ -148,4 +154,7 @@ def _list(names: Sequence[str], only: Sequence[str], quick: bool, idle_s: int | 
         print(workload.name + ("" if workload.counted else "  (not counted in the means)"))
     for absent in selection.absent:
         print(f"{absent.name}  (left out: {absent.reason})")
+    for setting in suites.settings([suites.load(name) for name in names]):
+        told = " ".join(f"{name}={value}" for name, value in setting.environment.items())
+        print(f"setting {setting.name}: {', '.join(setting.allocators)} with {told}")
     return ExitStatus.FINE

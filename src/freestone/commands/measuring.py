@@ -20,6 +20,7 @@ from freestone.records import store
 from freestone.records.parquet import write_parquet
 from freestone.records.schema import Allocator, Configuration, Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
+from freestone.suites import Setting
 from freestone.trials import LauncherBroken
 
 Show = Callable[[Experiment, Sequence[TrialRecord], Summary], None]
@@ -32,6 +33,7 @@ def planned(
     allocators: Sequence[str] | None,
     baseline: str | None,
     extent: Extent,
+    settings: Sequence[Setting] = (),
 ) -> Experiment:
     """A new experiment; nothing is written yet.
 
@@ -39,6 +41,7 @@ def planned(
         name: what to call it.
         allocators: names or paths of libraries; None for all that are here.
         baseline: the allocator the others are held against; None for the system's.
+        settings: each is measured beside the plain allocators that it is for, where they are among those compared.
 
     Raises:
         AllocatorError, PlanError: what was asked for cannot be run.
@@ -52,13 +55,29 @@ def planned(
     return new_experiment(
         name=name,
         workloads=workloads,
-        configurations=[configuration_for(allocator) for allocator in compared],
+        configurations=_configurations(compared, settings),
         baseline=held_against,
         extent=extent,
         machine=machine.describe(),
         command_line=["freestone", *sys.argv[1:]],
         now=datetime.now(UTC),
     )
+
+
+def _configurations(allocators: Sequence[Allocator], settings: Sequence[Setting]) -> list[Configuration]:
+    """Every allocator as it is, and behind it under each setting that is for it: ``glibc+trim-0``."""
+    return [
+        each
+        for allocator in allocators
+        for each in [
+            configuration_for(allocator),
+            *(
+                configuration_for(allocator, name=f"{allocator.name}+{setting.name}", environment=setting.environment)
+                for setting in settings
+                if allocator.name in setting.allocators
+            ),
+        ]
+    ]
 
 
 def begun(results: Path, name: str, experiment: Experiment) -> Path:

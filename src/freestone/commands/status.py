@@ -14,6 +14,7 @@ class ExitStatus(IntEnum):
     NOTHING_MEASURED = 3
     PARTLY_MEASURED = 4
     STORE = 5
+    EXCEEDED = 6
     NOT_EXECUTABLE = 126
     NOT_FOUND = 127
     INTERRUPTED = 130

@@ -285,3 +285,66 @@ class Score(_Row):
     rounds_complete: int
     aspects: list[Aspect]
     left_out: list[LeftOut]
+
+
+ChangeVerdict = Literal["more", "less", "same", "unknown"]
+
+
+class Change(_Row):
+    """One metric of one workload under one configuration, before and after; or the mean over all workloads."""
+
+    workload: str | None = Field(description="None for the mean over all counted workloads")
+    configuration: str = Field(description="by its name after")
+    aspect: str = Field(description="'time', 'peak RSS', 'minor faults'")
+    before: float | None = Field(None, description="geometric mean over rounds, in the metric's unit; None in a mean")
+    after: float | None = None
+    ratio: float = Field(description="after / before, less what the controls changed where time is compared")
+    low: float = Field(description="lower end of its own 95 % interval; 0 when too few rounds say anything")
+    high: float = Field(description="upper end; 'Infinity' when too few rounds say anything")
+    sure_low: float = Field(description="of an interval so wide that all of them hold at once, 19 times in 20")
+    sure_high: float
+    rounds: int = Field(description="in the smaller of the two sides")
+    verdict: ChangeVerdict = Field(description="'more' and 'less': the sure interval leaves out 1")
+
+
+class Apart(_Row):
+    """Something of two results that must not be compared, and why."""
+
+    what: str = Field(description="'workload lua-keys', 'configuration jemalloc'")
+    reason: str
+
+
+class Difference(_Row):
+    """What changed between two results, or between two configurations of one. Re-computable from the records."""
+
+    schema_version: int = SCHEMA_VERSION
+    before: str = Field(description="the experiment")
+    after: str
+    subjects: dict[str, str] = Field(description="configuration -> what is different about it, in words")
+    controls: list[str] = Field(description="configurations that are the same on both sides: what they change is drift")
+    confidence: float
+    changes: list[Change]
+    drift: list[Change] = Field(default_factory=list, description="of the controls' time, over all counted workloads")
+    apart: list[Apart]
+    unrelated: str | None = Field(None, description="why times of the two sides cannot be held against each other")
+
+
+GateOutcome = Literal["kept", "open", "exceeded"]
+
+
+class GateRow(_Row):
+    """One change against its limit."""
+
+    change: Change
+    limit: float = Field(description="largest increase allowed, as a fraction")
+    outcome: GateOutcome
+
+
+class Gate(_Row):
+    """Whether a difference stays within limits."""
+
+    schema_version: int = SCHEMA_VERSION
+    limits: dict[str, float] = Field(description="aspect -> fraction")
+    rows: list[GateRow]
+    outcome: GateOutcome = Field(description="the worst of the rows'; 'open' where there is none")
+    difference: Difference

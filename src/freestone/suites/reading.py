@@ -67,17 +67,20 @@ def _first_problem(error: ValidationError, table: dict[str, object]) -> str:
 
 
 def _fields_of(place: list[str]) -> list[str]:
-    from freestone.suites.schema import Entry, Need
+    from freestone.suites.schema import Entry, Need, Setting
 
+    if place[0] == "setting":
+        return list(Setting.model_fields)
     return list(Need.model_fields if "needs" in place[2:-1] else Entry.model_fields)
 
 
 def _spoken(place: list[str], table: dict[str, object]) -> str:
-    """``workload.2.comand`` with the workload's name where it has one."""
-    workloads = table.get("workload")
-    if len(place) > 1 and place[0] == "workload" and place[1].isdigit() and isinstance(workloads, list):
-        entry = workloads[int(place[1])]
+    """``workload.2.comand`` with the workload's or setting's name where it has one."""
+    kind = place[0]
+    entries = table.get(kind)
+    if len(place) > 1 and kind in ("workload", "setting") and place[1].isdigit() and isinstance(entries, list):
+        entry = entries[int(place[1])]
         name = entry.get("name") if isinstance(entry, dict) else None
-        called = f"workload '{name}'" if isinstance(name, str) else f"workload number {int(place[1]) + 1}"
+        called = f"{kind} '{name}'" if isinstance(name, str) else f"{kind} number {int(place[1]) + 1}"
         return ", ".join([called, ".".join(place[2:])]) if place[2:] else called
     return ".".join(place)

@@ -35,11 +35,20 @@ class Entry(_Table):
     quick: dict[str, Scalar] = Field(default_factory=dict)
 
 
+class Setting(_Table):
+    """One ``[[setting]]``: an environment under which these allocators are measured as well."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    allocators: list[str] = Field(min_length=1)
+    environment: dict[str, str] = Field(min_length=1)
+
+
 class Suite(_Table):
     """A whole file. ``idles``: its programs that read ``json`` take ``--idle SECONDS`` behind their arguments."""
 
     title: str = Field(min_length=1)
     idles: bool = False
+    setting: list[Setting] = Field(default_factory=list)
     workload: list[Entry] = Field(min_length=1)
 
 

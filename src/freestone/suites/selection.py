@@ -15,7 +15,10 @@ from freestone import native
 from freestone.records.schema import Workload
 from freestone.suites import expansion, inputs
 from freestone.suites.expansion import Planned
-from freestone.suites.schema import Suite, SuiteError
+from freestone.suites.schema import Setting, Suite, SuiteError
+
+
+NO_SETTING = "none"
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,31 @@ def select(
             )
         )
     return Selection(workloads, absent)
+
+
+def settings(suites: Sequence[Suite], asked: Sequence[str] | None = None) -> list[Setting]:
+    """The settings of one or several suites.
+
+    Args:
+        asked: names of those to take; None for all, ``none`` for none.
+
+    Raises:
+        SuiteError: a name that no suite has, or two settings of one name.
+    """
+    found = [setting for suite in suites for setting in suite.setting]
+    names = [setting.name for setting in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise SuiteError(f"two settings are named '{twice}'")
+    if asked is None:
+        return found
+    wanted = [name for given in asked for name in given.split(",") if name not in ("", NO_SETTING)]
+    for name in wanted:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            there = f"there are {', '.join(names)}" if names else "these suites have none"
+            raise SuiteError(f"no setting is called '{name}'; " + (f"did you mean {near[0]}?" if near else there))
+    return [setting for setting in found if setting.name in wanted]
 
 
 def prepare(workloads: Sequence[Workload]) -> None:

@@ -1,0 +1,57 @@
+"""Whether a change stays within limits: a difference and limits in, verdicts out. Pure functions.
+
+A limit holds for every workload and for the mean over all of them. It is *exceeded* where even the least change that the
+measurement allows lies above it, *kept* where even the largest lies below, and *open* in between: more rounds would tell.
+The intervals are those that hold all at once, so that of twenty gates over a library that did not change one may fail.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from freestone.records.schema import Change, Difference, Gate, GateOutcome, GateRow
+
+
+def judge(difference: Difference, limits: Mapping[str, float]) -> Gate:
+    """Every change in an aspect that has a limit.
+
+    Args:
+        limits: aspect -> the largest increase allowed, as a fraction: 0.03 for 3 %. At least 0.
+    """
+    rows = [
+        GateRow(change=change, limit=limits[change.aspect], outcome=_outcome(change, limits[change.aspect]))
+        for change in difference.changes
+        if change.aspect in limits
+    ]
+    return Gate(limits=dict(limits), rows=rows, outcome=_worst(row.outcome for row in rows), difference=difference)
+
+
+def rounds_needed(row: GateRow) -> int | None:
+    """How many rounds would probably settle an open row; None where no number is known to.
+
+    The width of an interval shrinks with the root of the rounds.
+    """
+    change = row.change
+    if row.outcome != "open" or change.verdict == "unknown" or not math.isfinite(change.sure_high):
+        return None
+    away = abs(math.log(change.ratio / (1 + row.limit)))
+    half = math.log(change.sure_high / change.ratio)
+    if away <= half / 10:  # a hundred times the rounds: so close to the limit that nobody should wait
+        return None
+    return max(change.rounds + 1, math.ceil(change.rounds * (half / away) ** 2))
+
+
+def _outcome(change: Change, limit: float) -> GateOutcome:
+    if change.verdict == "unknown":
+        return "open"
+    if change.sure_low > 1 + limit:
+        return "exceeded"
+    return "kept" if change.sure_high <= 1 + limit else "open"
+
+
+def _worst(outcomes: Iterable[GateOutcome]) -> GateOutcome:
+    found = set(outcomes)
+    order: tuple[Literal["exceeded", "open", "kept"], ...] = ("exceeded", "open", "kept")
+    return next((each for each in order if each in found), "open")
