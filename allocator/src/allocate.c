@@ -14,7 +14,7 @@ static void *out_of_memory(void) {
 /* -- allocating ---------------------------------------------------------------------------------------------- */
 
 static void *take_class(unsigned class) {
-    void *block = pop(&thread_view.cache->classes[class]);
+    void *block = pop(thread_magazines(class));
     return likely(block != NULL) ? block : thread_cache_take(class);
 }
 
@@ -57,8 +57,6 @@ void *allocate_aligned(size_t alignment, size_t size) {
 
 /* -- freeing ------------------------------------------------------------------------------------------------- */
 
-static bool is_slab(uint32_t tag) { return tag != TAG_NONE && tag < TAG_LARGE; }
-
 static void release_elsewhere(void *block) {
     if (block == NULL || large_give_mapping(block)) {
         return;
@@ -70,8 +68,8 @@ __attribute__((noinline)) void release_slow(void *block) {
     uint32_t tag;
     if (!tag_of(block, &tag)) {
         release_elsewhere(block);
-    } else if (likely(is_slab(tag))) {
-        thread_cache_give(block, tag);
+    } else if (likely(tag_is_slab(tag))) {
+        thread_cache_give(block, tag_slot(tag));
     } else if (tag == TAG_LARGE) {
         large_give_span(block);
         thread_cache_serve_wishes();
@@ -86,8 +84,8 @@ size_t usable_bytes(const void *block) {
         return 0;
     }
     if (tag_of(block, &tag)) {
-        if (is_slab(tag)) {
-            return class_bytes[tag & ((1u << TAG_HEAP_SHIFT) - 1)];
+        if (tag_is_slab(tag)) {
+            return slot_bytes[tag_slot(tag)];
         }
         if (tag != TAG_LARGE) {
             return 0;
@@ -101,7 +99,7 @@ __attribute__((noinline)) void release_sized_slow(void *block, size_t size) {
     if (unlikely(size > usable && usable > 0)) {
         uint32_t tag = TAG_NONE;
         (void)tag_of(block, &tag);
-        if (is_slab(tag)) {
+        if (tag_is_slab(tag)) {
             message_wrong_size(block, size, "size class", usable);
         }
         large_wrong_size(block, tag, size);

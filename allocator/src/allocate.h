@@ -13,7 +13,7 @@ void *allocate_slow(size_t size);
 /* A block aligned to `alignment`, a power of two. NULL and ENOMEM when that cannot be had. */
 void *allocate_aligned(size_t alignment, size_t size);
 
-/* Frees what release() could not: NULL, large and foreign blocks, full magazines, other heaps. Keeps errno. */
+/* Frees what release() could not: NULL, large and foreign blocks, full magazines. Keeps errno. */
 void release_slow(void *block);
 
 /* The same after it has stopped the program if `block` does not hold `size` bytes. */
@@ -43,23 +43,8 @@ static inline void *allocate_fast(size_t size) {
     return pop(thread_view.by_step[last >> CLASS_STEP_BITS]);
 }
 
-/* True when the block lies in a slab of the thread's own heap, whose class goes to *class. The first branch rejects
- * NULL, mappings and foreign pointers, the second large blocks and other heaps'. */
-static inline bool is_own(const void *block, uint32_t *class) {
-    uint32_t tag;
-    if (unlikely(!tag_of(block, &tag))) {
-        return false;
-    }
-    *class = tag - thread_view.tag;
-    if (unlikely(*class >= CLASS_COUNT)) {
-        return false;
-    }
-    return true;
-}
-
-/* Pushes a block on the loaded magazine of its class; false when that is full. */
-static inline bool push(void *block, uint32_t class) {
-    struct cache_class *magazines = &thread_view.cache->classes[class];
+/* Pushes a block on a loaded magazine; false when that is full. */
+static inline bool push(struct cache_class *magazines, void *block) {
     void **slot = magazines->top + 1;
     if (unlikely(magazine_is_past_end(slot))) {
         return false;
@@ -72,16 +57,24 @@ static inline bool push(void *block, uint32_t class) {
     return true;
 }
 
-/* free's fast path; what it leaves to others goes to release_slow. */
+/* The slot of a block; 0 for what is no slab's block. */
+static inline unsigned slot_of_block(const void *block) {
+    uint32_t tag;
+    return likely(tag_of(block, &tag)) ? tag_slot(tag) : 0;
+}
+
+/* free's fast path, for the blocks of every heap; what it leaves to others goes to release_slow. NULL, mappings and foreign
+ * pointers leave by the first branch, large blocks by the one that finds a magazine full: that of slot 0 always is. */
 static inline bool release_fast(void *block) {
-    uint32_t class;
-    return likely(is_own(block, &class)) && push(block, class);
+    uint32_t tag;
+    return likely(tag_of(block, &tag)) && push(&thread_view.cache->slots[tag_slot(tag)], block);
 }
 
 /* The same where the caller says how large the block is; what it leaves to others goes to release_sized_slow. */
 static inline bool release_sized_fast(void *block, size_t size) {
-    uint32_t class;
-    return likely(is_own(block, &class)) && likely(size <= class_bytes[class]) && push(block, class);
+    uint32_t tag;
+    return likely(tag_of(block, &tag)) && likely(size <= slot_bytes[tag_slot(tag)]) &&
+           push(&thread_view.cache->slots[tag_slot(tag)], block);
 }
 
 /* The whole of malloc and free: every entry point is one of these, and the library itself calls them by these names,

@@ -26,7 +26,7 @@ static void *take_zeroed(size_t size) {
     if (size >= CLASS_FRESH) {
         bool zero = false;
         unsigned class = class_of(size);
-        void *block = pop(&thread_view.cache->classes[class]); /* warm, and cheaper than the heap */
+        void *block = pop(thread_magazines(class)); /* warm, and cheaper than the heap */
         if (block == NULL) {
             block = thread_cache_take_zero(class, &zero);
         }
@@ -89,9 +89,9 @@ static inline void copy(void *to, const void *from, size_t bytes) {
 
 static inline bool stays(size_t had, size_t size) { return size <= had && (size >= had / 2 || had <= 64); }
 
-/* The way of nearly every block: from one of the thread's own classes to another. */
-static inline void *resize_own(void *block, uint32_t class, size_t size) {
-    size_t had = class_bytes[class];
+/* The way of nearly every block: from one class to another. */
+static inline void *resize_small(void *block, unsigned slot, size_t size) {
+    size_t had = slot_bytes[slot];
     if (stays(had, size)) {
         return block;
     }
@@ -100,7 +100,7 @@ static inline void *resize_own(void *block, uint32_t class, size_t size) {
         return move(block, had, size);
     }
     copy(moved, block, bits_min(had, size));
-    if (unlikely(!push(block, class))) {
+    if (unlikely(!push(&thread_view.cache->slots[slot], block))) {
         release_slow(block);
     }
     return moved;
@@ -136,8 +136,8 @@ static void *resize_or_take(void *block, size_t size) {
         release(block);
         return NULL;
     }
-    uint32_t class;
-    return likely(is_own(block, &class)) ? resize_own(block, class, size) : resize(block, size);
+    unsigned slot = slot_of_block(block);
+    return likely(slot != 0) ? resize_small(block, slot, size) : resize(block, size);
 }
 
 PUBLIC void *realloc(void *block, size_t size) { return resize_or_take(block, size); }

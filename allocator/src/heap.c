@@ -52,6 +52,7 @@ struct heap {
     size_t clean_bytes; /* of pages among them that are purged */
     size_t looked_at; /* free_bytes less clean_bytes as the keeper left them, or less since */
     union magazine *spare;
+    union magazine *strays; /* full ones, of other heaps' blocks: sent home once the lock is free */
     struct shelf shelf[CLASS_COUNT];
 };
 
@@ -75,7 +76,7 @@ static struct {
 
 struct heap *heap_numbered(unsigned number) { return heaps[number]; }
 
-uint32_t heap_tag(const struct heap *heap) { return (heap->number + 1) << TAG_HEAP_SHIFT; }
+unsigned heap_number(const struct heap *heap) { return heap->number; }
 
 void *heap_bookkeeping(size_t bytes) {
     bytes = bits_round_up(bytes, MAGAZINE_BYTES);
@@ -325,11 +326,31 @@ static union magazine *take_spare(struct heap *heap) {
     return magazine;
 }
 
-/* Frees the blocks from `top` down to the NULL. Each was seen to be a block of the class when it was freed. */
-static INLINE_ALWAYS void flush_each(struct heap *heap, unsigned class, const struct slab_shape *shape, void **top,
-                                     void **prefetch_from) {
+/* Where a block that other heaps' threads freed belongs: NULL when that is no slab of the class (any more). */
+static struct heap *home_of(const void *block, unsigned class) {
+    uint32_t tag;
+    if (!tag_of(block, &tag) || !tag_is_slab(tag) || tag_class(tag) != class) {
+        return NULL;
+    }
+    return heaps[tag_heap(tag)];
+}
+
+/* Keeps a block of another heap for later, or stops the program: it was a slab's of the class when it was freed, and since
+ * then the slab, with all blocks free, has gone. */
+static OUT_OF_LINE void keep_stray(void *block, unsigned class, void **strays, unsigned count) {
+    if (home_of(block, class) == NULL) {
+        message_double_free(block, "size class", class_bytes[class]);
+    }
+    strays[count] = block;
+}
+
+/* Frees this heap's blocks from `top` down to the NULL into bitmaps. Returns how many are not this heap's; they go to
+ * `strays`. */
+static INLINE_ALWAYS unsigned flush_each(struct heap *heap, unsigned class, const struct slab_shape *shape, void **top,
+                                         void **prefetch_from, void **strays) {
     const uint32_t *tags = (const uint32_t *)shape->base;
-    uint32_t expected = heap_tag(heap) | class;
+    uint32_t expected = tag_of_slab(heap->number, class);
+    unsigned stray = 0;
     while (*top != NULL) {
         if (top >= prefetch_from) {
             slab_prefetch(top[-PREFETCH_BLOCKS], shape);
@@ -337,25 +358,38 @@ static INLINE_ALWAYS void flush_each(struct heap *heap, unsigned class, const st
         uint32_t slice = slab_shape_slice(shape, *top);
         /* relaxed: no other thread changes the tag of a slab of this heap, whose lock is held */
         if (unlikely(__atomic_load_n(&tags[slice], __ATOMIC_RELAXED) != expected)) {
-            /* It was this slab's when it was freed; since then the slab, with all blocks free, has gone. */
-            message_double_free(*top, "size class", shape->size);
+            keep_stray(*top--, class, strays, stray++);
+            continue;
         }
         top -= give_blocks(heap, class, shape, slab_shape_slab(shape, slice), top);
     }
+    return stray;
 }
 
-/* Frees all blocks of a magazine of the class into bitmaps. Blocks that were freed in random order are a miss or two each
- * where the class has many slabs; those of a few blocks later are fetched meanwhile. */
-static void flush_blocks(struct heap *heap, unsigned class, void **top) {
+/* Frees a magazine's blocks into bitmaps, as far as they are this heap's. True when none are left; else the magazine is a full
+ * one of what is left. Blocks that were freed in random order are a miss or two each where the class has many slabs; those
+ * of a few blocks later are fetched meanwhile. */
+static bool flush_blocks(struct heap *heap, unsigned class, void **top) {
+    void *strays[MAGAZINE_MOST];
     struct slab_shape shape = slab_shape(class);
-    void **lowest = &magazine_of(top)->word[magazine_of(top)->bottom + 1];
-    heap->free_bytes += (size_t)(top + 1 - lowest) * shape.size;
+    union magazine *magazine = magazine_of(top);
+    void **lowest = &magazine->word[magazine->bottom + 1];
+    unsigned stray;
     if (shape.slices == 1) {
         bool many = heap->shelf[class].blocks > PREFETCH_SLABS * shape.blocks;
-        flush_each(heap, class, &shape, top, many ? lowest + PREFETCH_BLOCKS : top + 1);
+        stray = flush_each(heap, class, &shape, top, many ? lowest + PREFETCH_BLOCKS : top + 1, strays);
     } else {
-        flush_each(heap, class, &shape, top, top + 1);
+        stray = flush_each(heap, class, &shape, top, top + 1, strays);
     }
+    heap->free_bytes += ((size_t)(top + 1 - lowest) - stray) * shape.size;
+    if (likely(stray == 0)) {
+        return true;
+    }
+    void **bottom = magazine_clear(magazine, stray);
+    for (unsigned i = stray; i-- > 0;) {
+        *++bottom = strays[i];
+    }
+    return false;
 }
 
 static void push_depot(struct heap *heap, unsigned class, union magazine *full) {
@@ -392,8 +426,13 @@ static bool depot_has_room(const struct heap *heap, unsigned class, unsigned blo
 static void drain_depot(struct heap *heap, unsigned class, uint32_t magazines) {
     while (magazines-- > 0) {
         union magazine *full = pop_depot(heap, class);
-        flush_blocks(heap, class, magazine_full_top(full));
-        keep_spare(heap, full);
+        if (flush_blocks(heap, class, magazine_full_top(full))) {
+            keep_spare(heap, full);
+        } else {
+            full->size_class = class;
+            full->next = heap->strays;
+            heap->strays = full;
+        }
     }
     heap->shelf[class].depot_low = heap->shelf[class].depot_count;
 }
@@ -441,9 +480,9 @@ static size_t returnable_bytes(const struct heap *heap) {
     return heap->free_bytes - bits_min(heap->free_bytes, heap->clean_bytes);
 }
 
-/* Frees the heap's lock, and then lets the arena purge if that may be due. */
-static void leave_heap(struct heap *heap, bool settled) {
-    bool due = settled || heap->gave_slab;
+/* Frees the heap's lock. True when the arena may have to purge. */
+static bool unlock_heap(struct heap *heap) {
+    bool due = heap->gave_slab;
     heap->gave_slab = false;
     size_t returnable = returnable_bytes(heap);
     if (unlikely(returnable >= heap->looked_at + KEEPER_BYTES)) {
@@ -451,6 +490,48 @@ static void leave_heap(struct heap *heap, bool settled) {
     }
     heap->looked_at = bits_min(heap->looked_at, returnable);
     lock_free(&heap->lock);
+    return due;
+}
+
+/* Frees a magazine's blocks, none of which need be of one heap, into the bitmaps of their heaps, one lock at a time. The
+ * magazine is then the caller's. True when the arena may have to purge. */
+static bool send_home(unsigned class, union magazine *magazine) {
+    bool due = false, done = false;
+    while (!done) {
+        void **top = magazine_full_top(magazine);
+        struct heap *home = home_of(*top, class);
+        if (home == NULL) {
+            message_double_free(*top, "size class", class_bytes[class]);
+        }
+        lock_take(&home->lock);
+        done = flush_blocks(home, class, top);
+        due |= unlock_heap(home);
+    }
+    return due;
+}
+
+/* The same for all that were found among others; each magazine stays as a spare of the heap. */
+static OUT_OF_LINE bool send_strays(struct heap *heap, union magazine *strays) {
+    bool due = false;
+    while (strays != NULL) {
+        union magazine *next = strays->next;
+        due |= send_home(strays->size_class, strays);
+        lock_take(&heap->lock);
+        keep_spare(heap, strays);
+        lock_free(&heap->lock);
+        strays = next;
+    }
+    return due;
+}
+
+/* Frees the heap's lock, sends home what was found of others', and then lets the arena purge if that may be due. */
+static void leave_heap(struct heap *heap, bool settled) {
+    union magazine *strays = heap->strays;
+    heap->strays = NULL;
+    bool due = unlock_heap(heap) || settled;
+    if (unlikely(strays != NULL)) {
+        due |= send_strays(heap, strays);
+    }
     if (due) {
         arena_age();
     }
@@ -498,33 +579,55 @@ void **heap_exchange_used(struct heap *heap, unsigned class, void **empty) {
         count_traffic(heap, class, magazine_capacity(full));
         keep_spare(heap, magazine_of(empty));
     }
-    lock_free(&heap->lock);
+    leave_heap(heap, false);
     return full == NULL ? NULL : magazine_full_top(full);
 }
 
-void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity) {
-    lock_take(&heap->lock);
-    bool settled = settle(heap);
-    union magazine *magazine = magazine_of(full);
-    unsigned blocks = magazine_capacity(magazine);
-    count_traffic(heap, class, blocks);
+/* Puts a full magazine into the heap's depot, for a spare one; NULL when there is no room, or none of those. */
+static union magazine *keep_full(struct heap *heap, unsigned class, union magazine *full, unsigned capacity) {
+    unsigned blocks = magazine_capacity(full);
     bool keep = blocks >= capacity / 2 && depot_has_room(heap, class, blocks); /* few blocks are not worth a magazine */
     union magazine *spare = keep ? take_spare(heap) : NULL;
     if (spare != NULL) {
-        push_depot(heap, class, magazine);
-    } else {
-        flush_blocks(heap, class, full);
-        spare = magazine;
+        push_depot(heap, class, full);
     }
-    leave_heap(heap, settled);
-    return magazine_clear(spare, capacity);
+    return spare;
+}
+
+void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity, bool surplus) {
+    union magazine *magazine = magazine_of(full);
+    /* Where the block on top belongs, and most of the others as likely as not. */
+    struct heap *home = home_of(*full, class);
+    struct heap *at = surplus && home != NULL ? home : heap;
+    lock_take(&at->lock);
+    bool settled = settle(at);
+    count_traffic(at, class, magazine_capacity(magazine));
+    union magazine *spare = keep_full(at, class, magazine, capacity);
+    if (spare == NULL && home != NULL && home != at) {
+        leave_heap(at, settled);
+        at = home;
+        lock_take(&at->lock);
+        settled = false;
+        spare = keep_full(at, class, magazine, capacity);
+    }
+    bool done = spare != NULL || flush_blocks(at, class, full);
+    leave_heap(at, settled);
+    if (unlikely(!done) && send_home(class, magazine)) {
+        arena_age();
+    }
+    return magazine_clear(spare == NULL ? magazine : spare, capacity);
 }
 
 void heap_flush(struct heap *heap, unsigned class, void **top) {
-    lock_take(&heap->lock);
-    flush_blocks(heap, class, top);
-    keep_spare(heap, magazine_of(top));
-    leave_heap(heap, false);
+    if (!magazine_is_empty(top)) {
+        lock_take(&heap->lock);
+        bool done = flush_blocks(heap, class, top);
+        leave_heap(heap, false);
+        if (unlikely(!done) && send_home(class, magazine_of(top))) {
+            arena_age();
+        }
+    }
+    heap_return_spare(heap, top);
 }
 
 /* -- without a cache ----------------------------------------------------------------------------------------- */
@@ -546,10 +649,10 @@ void *heap_take_one(struct heap *heap, unsigned class, bool *zero) {
 /* The heap that owns the block, NULL when no slab is there (any more). */
 static struct heap *owner_of(const void *block) {
     uint32_t tag;
-    if (!tag_of(block, &tag) || tag == TAG_NONE || tag >= TAG_LARGE) {
+    if (!tag_of(block, &tag) || !tag_is_slab(tag)) {
         return NULL;
     }
-    return heaps[(tag >> TAG_HEAP_SHIFT) - 1];
+    return heaps[tag_heap(tag)];
 }
 
 static struct heap *owner_or_die(const void *block) {
@@ -586,9 +689,14 @@ void heap_give(void **blocks, unsigned count) {
 
 /* -- giving back --------------------------------------------------------------------------------------------- */
 
-static void trim(struct heap *heap) {
+static void drain_all(struct heap *heap) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         drain_depot(heap, class, heap->shelf[class].depot_count);
+    }
+}
+
+static void release_empty(struct heap *heap) {
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
         uint32_t slab = heap->shelf[class].slabs;
         while (slab != 0) {
             const struct span *span = arena_span(slab);
@@ -604,10 +712,10 @@ static void trim(struct heap *heap) {
 /* The heap that a slab at `slice` belongs to, NULL when none is there. */
 static struct heap *heap_at(uint32_t slice) {
     uint32_t tag;
-    if (!tag_of(arena_address(slice), &tag) || tag == TAG_NONE || tag >= TAG_LARGE) {
+    if (!tag_of(arena_address(slice), &tag) || !tag_is_slab(tag)) {
         return NULL;
     }
-    return heaps[(tag >> TAG_HEAP_SHIFT) - 1];
+    return heaps[tag_heap(tag)];
 }
 
 /* Cleans the slab at `slice`, if one is there, and busy ones too when `at_once`; returns the slice behind what was looked
@@ -654,7 +762,7 @@ size_t heap_keep(bool *more) {
         lock_take(&heaps[i]->lock);
         *more |= heaps[i]->depot_bytes > 0;
         drain_unneeded(heaps[i]);
-        lock_free(&heaps[i]->lock);
+        leave_heap(heaps[i], false);
     }
     return clean_slabs(false, more);
 }
@@ -664,7 +772,12 @@ size_t heap_trim_all(void) {
     unsigned count = atomic_load_explicit(&heap_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++) {
         lock_take(&heaps[i]->lock);
-        trim(heaps[i]);
+        drain_all(heaps[i]);
+        leave_heap(heaps[i], false);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        lock_take(&heaps[i]->lock);
+        release_empty(heaps[i]);
         lock_free(&heaps[i]->lock);
     }
     bool more = false;

@@ -32,8 +32,7 @@ void heap_leave(struct heap *heap);
  * some heap has at least two threads less. Counts it there. */
 struct heap *heap_choose_again(struct heap *heap);
 
-/* What a slab of the heap is tagged with, less the class. */
-uint32_t heap_tag(const struct heap *heap);
+unsigned heap_number(const struct heap *heap);
 
 /* An empty magazine with that capacity, as its top; NULL when memory is out. */
 void **heap_spare(struct heap *heap, unsigned capacity);
@@ -48,11 +47,13 @@ void **heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsi
 /* The same from the depot alone; NULL, and nothing is exchanged, when that has none. */
 void **heap_exchange_used(struct heap *heap, unsigned class, void **empty);
 
-/* An empty magazine of that capacity in exchange for a full one, by any thread. Never fails: the full one itself comes back emptied
- * when there is no other. */
-void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity);
+/* An empty magazine of that capacity in exchange for a full one, whose blocks may be any heap's. Never fails: the full one
+ * itself comes back emptied when there is no other. It goes to the heap's depot, and when there is no room to that of the heap
+ * that its top block belongs to; the other way round when it is `surplus`, blocks of which the thread frees more than it
+ * takes. */
+void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity, bool surplus);
 
-/* Frees all blocks of the magazine into the bitmaps and keeps it as a spare one. */
+/* Frees all blocks of the magazine, which may be any heap's, into the bitmaps and keeps it as a spare one. */
 void heap_flush(struct heap *heap, unsigned class, void **top);
 
 /* One block from the slabs, past any cache; NULL when memory is out. *zero tells whether it is known to read as zero. */

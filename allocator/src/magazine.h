@@ -22,6 +22,7 @@ union magazine {
     struct {
         union magazine *next; /* in a depot or among the spare ones */
         uint32_t bottom;      /* number of the word that holds NULL */
+        uint32_t size_class;  /* while it is on its way to other heaps */
     };
     void *word[MAGAZINE_WORDS];
 };

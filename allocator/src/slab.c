@@ -34,7 +34,7 @@ uint32_t slab_make(unsigned class, unsigned heap, bool dense) {
         bitmap[w] = bits_low(blocks - 64 * w);
     }
     span->summary = bits_low(words);
-    arena_tag(slab, slices, ((uint32_t)heap + 1) << TAG_HEAP_SHIFT | (uint32_t)class);
+    arena_tag(slab, slices, tag_of_slab(heap, class));
     return slab;
 }
 

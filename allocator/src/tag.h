@@ -14,15 +14,50 @@ struct window {
 };
 extern struct window window INTERNAL;
 
-/* Tags. A slab's is (heap + 1) << TAG_HEAP_SHIFT | size class, so that subtracting the thread's own heap bits leaves
- * a valid class exactly for its own slabs. */
+/* Slots: the places for magazines in a thread's cache. A class has one slot for the blocks of all heaps, so that a block that
+ * another heap's thread has taken is handed out again where it was freed. Classes whose blocks share cache lines have one for
+ * each heap (or group of heaps, where they are many): handed out elsewhere, such a block would make two CPUs write one
+ * line; it goes home instead. Slot 0 is nobody's. */
+enum {
+    LINE_CLASSES = 3, /* of 16, 32 and 48 bytes */
+    LINE_HEAPS = 8,
+    LINE_SLOTS = 1 + CLASS_COUNT - LINE_CLASSES, /* the first of theirs */
+    SLOT_COUNT = LINE_SLOTS + LINE_CLASSES * LINE_HEAPS,
+};
+
+/* Bytes in a block of each slot's class. */
+#define THREE 16, 32, 48
+static const uint32_t slot_bytes[SLOT_COUNT] = {
+    0, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168, 8192, 10240, 12288, 14336, 16384, 20480, 24576, 28672, 32768, 40960, 49152, 57344, 65536, 81920, 98304, 114688, 131072, 163840, 196608, 229376, 262144,
+    THREE, THREE, THREE, THREE, THREE, THREE, THREE, THREE,
+};
+#undef THREE
+
+static inline unsigned slot_of(unsigned heap, unsigned class) {
+    return class >= LINE_CLASSES ? 1 + class - LINE_CLASSES : LINE_SLOTS + heap % LINE_HEAPS * LINE_CLASSES + class;
+}
+
+static inline unsigned slot_class(unsigned slot) { /* not of slot 0 */
+    return slot < LINE_SLOTS ? slot - 1 + LINE_CLASSES : (slot - LINE_SLOTS) % LINE_CLASSES;
+}
+
+/* Tags. A slab's is (heap + 1) << TAG_HEAP_SHIFT | slot; every other tag is of slot 0. */
 enum {
     TAG_HEAP_SHIFT = 8,
     TAG_HEAPS_MOST = 1 << 16,
 };
 static const uint32_t TAG_NONE = 0;                      /* bookkeeping, free, or never used */
 static const uint32_t TAG_LARGE = UINT32_C(0xFFFFFF00);  /* first slice of a large span */
-static const uint32_t TAG_INSIDE = UINT32_C(0xFFFFFF01); /* a further slice of a large span */
+static const uint32_t TAG_INSIDE = UINT32_C(0xFFFFFE00); /* a further slice of a large span */
+_Static_assert((int)SLOT_COUNT <= 1 << (int)TAG_HEAP_SHIFT, "a slot fits into a tag's lowest byte");
+
+static inline uint32_t tag_of_slab(unsigned heap, unsigned class) {
+    return (heap + 1) << TAG_HEAP_SHIFT | slot_of(heap, class);
+}
+static inline unsigned tag_slot(uint32_t tag) { return tag & ((1u << TAG_HEAP_SHIFT) - 1); }
+static inline bool tag_is_slab(uint32_t tag) { return tag_slot(tag) != 0; }
+static inline unsigned tag_class(uint32_t tag) { return slot_class(tag_slot(tag)); }      /* of a slab's tag */
+static inline unsigned tag_heap(uint32_t tag) { return (tag >> TAG_HEAP_SHIFT) - 1; } /* likewise, the heap's number */
 
 /* False for a pointer outside what the arena has handed out. Relaxed is enough: a pointer obtained from malloc is
  * handed over between threads by some synchronisation of the program's, which orders the growth of `extent` and the

@@ -11,6 +11,7 @@
 enum {
     CAPACITY_FIRST = 16,
     CAPACITY_BYTES = 32 * 1024,
+    GIVEN_BYTES = 16 * 1024, /* what of a slot is only ever given: one magazine, of so many bytes at most */
     CAPACITY_THREADS = 16, /* with more threads than this, each has a share of what so many would have */
     LOOK_EXCHANGES = 256, /* exchanges of magazines between two looks at what others wait for, and at the other heaps */
     /* The key's destructor asks to be called again until the third of the four passes over all keys, so that other
@@ -23,17 +24,12 @@ static union magazine void_magazine __attribute__((aligned(MAGAZINE_BYTES)));
 #define VOID_TOP (&void_magazine.word[MAGAZINE_WORDS - 1])
 
 static struct thread_cache thread_cache_none = {
-    .classes = {[0 ... CLASS_COUNT - 1] = {.top = VOID_TOP}},
+    .slots = {[0 ... SLOT_COUNT - 1] = {.top = VOID_TOP}},
 };
 
-/* Less than no slab's tag: tag - TAG_OF_NOBODY is at least CLASS_COUNT for every tag there is. */
-static const uint32_t TAG_OF_NOBODY = UINT32_C(0x80000000);
-_Static_assert(((uint64_t)TAG_HEAPS_MOST << TAG_HEAP_SHIFT) + CLASS_COUNT < UINT32_C(0x80000000), "see above");
-
 _Thread_local struct thread_view thread_view = {
-    .by_step = {[0 ... STEP_COUNT - 1] = &thread_cache_none.classes[0]},
+    .by_step = {[0 ... STEP_COUNT - 1] = &thread_cache_none.slots[0]},
     .cache = &thread_cache_none,
-    .tag = UINT32_C(0x80000000),
 };
 
 /* Protects the list of caches, the unused ones, and the opening of the arena. Taken before every other lock. */
@@ -102,12 +98,16 @@ static struct thread_cache *new_cache(void) {
         cache = heap_bookkeeping(sizeof *cache);
     }
     if (cache != NULL) {
-        /* Not `remote`: its entries have no magazine, and those that were never used no page. */
-        memcpy(cache, &thread_cache_none, offsetof(struct thread_cache, remote));
+        memcpy(cache, &thread_cache_none, sizeof *cache);
         link_cache(cache);
     }
     lock_free(&registry.lock);
     return cache;
+}
+
+/* From where the thread takes blocks of the class. */
+static unsigned own_slot(const struct thread_cache *cache, unsigned class) {
+    return slot_of(heap_number(cache->heap), class);
 }
 
 /* Gives the calling thread a cache. False when memory is out. */
@@ -122,10 +122,9 @@ static bool be_born(void) {
     cache->heap = heap_choose();
     struct thread_view *view = &thread_view;
     for (unsigned step = 0; step < STEP_COUNT; step++) {
-        view->by_step[step] = &cache->classes[class_of((size_t)(step + 1) << CLASS_STEP_BITS)];
+        view->by_step[step] = &cache->slots[own_slot(cache, class_of((size_t)(step + 1) << CLASS_STEP_BITS))];
     }
     view->cache = cache;
-    view->tag = heap_tag(cache->heap);
     view->state = THREAD_ALIVE;
     /* Last, since these may allocate. */
     if (registry.has_key) {
@@ -181,72 +180,30 @@ static void leave(struct thread_cache *cache) {
     atomic_store_explicit(&cache->busy, busy - 1, memory_order_release);
 }
 
-static unsigned class_of_tag(uint32_t tag) { return tag & ((1u << TAG_HEAP_SHIFT) - 1); }
-
-static struct heap *heap_of_tag(uint32_t tag) { return heap_numbered((tag >> TAG_HEAP_SHIFT) - 1); }
-
-/* The top of the remote magazine, which becomes a full one of as many blocks as it holds, and holds none any more. */
-static void **seal(struct thread_cache *cache, struct remote *remote) {
-    cache->remote_bytes -= (size_t)remote->count * class_bytes[class_of_tag(remote->tag)];
-    remote->magazine->bottom = (uint32_t)(MAGAZINE_WORDS - 1 - remote->count);
-    remote->magazine->word[remote->magazine->bottom] = NULL;
-    remote->count = 0;
-    return magazine_full_top(remote->magazine);
-}
-
-/* Gives the blocks of a remote magazine to the heap they belong to, for an empty one. */
-static void deliver(struct thread_cache *cache, struct remote *remote) {
-    void **full = seal(cache, remote);
-    void **empty = heap_exchange_full(heap_of_tag(remote->tag), class_of_tag(remote->tag), full, remote->capacity);
-    remote->magazine = magazine_of(empty);
-    cache->exchanges++;
-}
-
-/* The same for all. One alone would be delivered with few blocks in it, and the next free would be at the bound again. */
-static void deliver_each(struct thread_cache *cache) {
-    for (unsigned slot = 0; slot < REMOTE_SLOTS; slot++) {
-        if (cache->remote[slot].count > 0) {
-            deliver(cache, &cache->remote[slot]);
-        }
-    }
-}
-
-/* The same for all, into the bitmaps; no magazine is kept. */
-static void deliver_all(struct thread_cache *cache) {
-    for (unsigned slot = 0; slot < REMOTE_SLOTS; slot++) {
-        struct remote *remote = &cache->remote[slot];
-        if (remote->magazine != NULL) {
-            void **full = seal(cache, remote);
-            heap_flush(heap_of_tag(remote->tag), class_of_tag(remote->tag), full);
-            remote->magazine = NULL;
-        }
-    }
-}
-
-static void flush_previous(struct thread_cache *cache, unsigned class) {
-    struct cache_class *magazines = &cache->classes[class];
+static void flush_previous(struct thread_cache *cache, unsigned slot) {
+    struct cache_class *magazines = &cache->slots[slot];
     if (magazines->previous != NULL) {
-        heap_flush(cache->heap, class, magazines->previous);
+        heap_flush(cache->heap, slot_class(slot), magazines->previous);
         magazines->previous = NULL;
     }
 }
 
 /* Only by the thread itself. */
-static void flush_class(struct thread_cache *cache, unsigned class) {
-    struct cache_class *magazines = &cache->classes[class];
+static void flush_slot(struct thread_cache *cache, unsigned slot) {
+    struct cache_class *magazines = &cache->slots[slot];
     if (magazines->top != VOID_TOP) {
-        heap_flush(cache->heap, class, magazines->top);
+        heap_flush(cache->heap, slot_class(slot), magazines->top);
         magazines->top = VOID_TOP;
     }
-    flush_previous(cache, class);
+    magazines->taken = false;
+    flush_previous(cache, slot);
 }
 
 static void flush_cache(struct thread_cache *cache) {
     enter(cache);
-    for (unsigned class = 0; class < CLASS_COUNT; class++) {
-        flush_class(cache, class);
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        flush_slot(cache, slot);
     }
-    deliver_all(cache);
     leave(cache);
 }
 
@@ -274,10 +231,9 @@ static void end_thread(void *pass) {
         return;
     }
     for (unsigned step = 0; step < STEP_COUNT; step++) {
-        view->by_step[step] = &thread_cache_none.classes[0];
+        view->by_step[step] = &thread_cache_none.slots[0];
     }
     view->cache = &thread_cache_none;
-    view->tag = TAG_OF_NOBODY;
     view->state = THREAD_ENDED; /* destructors and libc still allocate and free: without a cache */
     struct heap *heap = cache->heap;
     cache->heap = NULL; /* before leaving: a child forked in between must not leave once more */
@@ -298,12 +254,12 @@ static unsigned capacity_most(unsigned class) {
 /* Frees the blocks of classes that the thread has not used since the last season: a few hundred blocks of a class that is
  * no longer in use can keep as many slabs from being used for another. A class that was used and has its magazines just
  * as they were looks idle too; it is filled again. */
-static void empty_idle_classes(struct thread_cache *cache) {
-    for (unsigned class = 0; class < CLASS_COUNT; class++) {
-        struct cache_class *magazines = &cache->classes[class];
+static void empty_idle_slots(struct thread_cache *cache) {
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        struct cache_class *magazines = &cache->slots[slot];
         uint32_t top = (uint32_t)(uintptr_t)magazines->top;
         if (magazines->top != VOID_TOP && magazines->last_top == top && magazines->last_visits == magazines->visits) {
-            flush_class(cache, class);
+            flush_slot(cache, slot);
         }
         magazines->last_top = (uint32_t)(uintptr_t)magazines->top;
         magazines->last_visits = magazines->visits;
@@ -315,24 +271,23 @@ static inline void follow_season(struct thread_cache *cache) {
     uint32_t season = heap_season(cache->heap);
     if (unlikely(season != cache->season)) {
         cache->season = season;
-        empty_idle_classes(cache);
+        empty_idle_slots(cache);
     }
 }
 
-/* Moves the thread to the heap, with an empty cache: the blocks it has from the old one are others' from now on. */
-static void move_to(struct thread_cache *cache, struct heap *heap) {
-    flush_cache(cache);
-    cache->heap = heap;
-    thread_view.tag = heap_tag(heap);
-}
-
-/* What others wait for does not grow old here, and threads spread over the heaps that others have left. */
+/* Threads spread over the heaps that others have left. */
 static OUT_OF_LINE void look_round(struct thread_cache *cache) {
     cache->looked = cache->exchanges;
-    deliver_all(cache);
     struct heap *heap = heap_choose_again(cache->heap);
-    if (heap != cache->heap) {
-        move_to(cache, heap);
+    if (heap == cache->heap) {
+        return;
+    }
+    for (unsigned class = 0; class < LINE_CLASSES; class++) {
+        flush_slot(cache, own_slot(cache, class));
+    }
+    cache->heap = heap;
+    for (unsigned class = 0; class < LINE_CLASSES; class++) { /* a step each */
+        thread_view.by_step[class] = &cache->slots[own_slot(cache, class)];
     }
 }
 
@@ -345,14 +300,14 @@ static inline void look_round_sometimes(struct thread_cache *cache) {
 /* A class in use earns larger magazines: twice as large at each visit to the heap, up to the most. */
 static unsigned grown_capacity(struct cache_class *magazines, unsigned class) {
     size_t capacity = magazines->capacity == 0 ? CAPACITY_FIRST : 2 * (size_t)magazines->capacity;
-    magazines->capacity = (uint32_t)bits_min(capacity, capacity_most(class));
+    magazines->capacity = (uint16_t)bits_min(capacity, capacity_most(class));
     return magazines->capacity;
 }
 
-/* Gives the class its first magazine, an empty one. False when memory is out. */
-static bool load_first(struct thread_cache *cache, unsigned class) {
-    struct cache_class *magazines = &cache->classes[class];
-    void **top = heap_spare(cache->heap, grown_capacity(magazines, class));
+/* Gives the slot its first magazine, an empty one. False when memory is out. */
+static bool load_first(struct thread_cache *cache, unsigned slot) {
+    struct cache_class *magazines = &cache->slots[slot];
+    void **top = heap_spare(cache->heap, grown_capacity(magazines, slot_class(slot)));
     if (top == NULL) {
         return false;
     }
@@ -367,10 +322,11 @@ static void swap(struct cache_class *magazines) {
 }
 
 static void *take_from(struct thread_cache *cache, unsigned class) {
-    struct cache_class *magazines = &cache->classes[class];
+    unsigned slot = own_slot(cache, class);
+    struct cache_class *magazines = &cache->slots[slot];
     magazines->visits++;
     follow_season(cache);
-    if (magazines->top == VOID_TOP && !load_first(cache, class)) {
+    if (magazines->top == VOID_TOP && !load_first(cache, slot)) {
         bool zero;
         return heap_take_one(cache->heap, class, &zero);
     }
@@ -379,6 +335,8 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
             swap(magazines);
         } else {
             cache->exchanges++;
+            magazines->taken = true;
+            magazines->surplus = false;
             unsigned capacity = grown_capacity(magazines, class);
             magazines->top = heap_exchange_empty(cache->heap, class, magazines->top, capacity);
         }
@@ -407,7 +365,7 @@ OUT_OF_LINE void *thread_cache_take(unsigned class) {
 /* Whether the thread has blocks of the class that were in use before, or gets some from its heap. To clear one costs less than
  * the page fault of a fresh one. */
 static bool has_used(struct thread_cache *cache, unsigned class) {
-    struct cache_class *magazines = &cache->classes[class];
+    struct cache_class *magazines = &cache->slots[own_slot(cache, class)];
     if (!magazine_is_empty(magazines->top) ||
         (magazines->previous != NULL && !magazine_is_empty(magazines->previous))) {
         return true;
@@ -432,72 +390,50 @@ void *thread_cache_take_zero(unsigned class, bool *zero) {
 }
 
 /* Makes room in the loaded magazine. False when that took memory that is out. */
-static bool make_room(struct thread_cache *cache, unsigned class) {
-    struct cache_class *magazines = &cache->classes[class];
+static bool make_room(struct thread_cache *cache, unsigned slot) {
+    struct cache_class *magazines = &cache->slots[slot];
+    unsigned class = slot_class(slot);
     magazines->visits++;
     if (magazines->top == VOID_TOP) {
-        return load_first(cache, class);
+        return load_first(cache, slot);
     }
     if (!magazine_is_full(magazines->top)) {
+        return true;
+    }
+    if (!magazines->taken) { /* blocks of others, as likely as not: who waits for them waits for one magazine, not two */
+        cache->exchanges++;
+        unsigned capacity = grown_capacity(magazines, class);
+        capacity = (unsigned)bits_min(capacity, GIVEN_BYTES / class_bytes[class]);
+        magazines->top = heap_exchange_full(cache->heap, class, magazines->top, capacity, true);
         return true;
     }
     if (magazines->previous == NULL) {
         magazines->previous = heap_spare(cache->heap, magazines->capacity);
         if (magazines->previous == NULL) {
-            magazines->top = heap_exchange_full(cache->heap, class, magazines->top, magazines->capacity);
+            magazines->top = heap_exchange_full(cache->heap, class, magazines->top, magazines->capacity, true);
             return true;
         }
     }
     if (magazine_is_full(magazines->previous)) {
         cache->exchanges++;
         unsigned capacity = grown_capacity(magazines, class);
-        magazines->previous = heap_exchange_full(cache->heap, class, magazines->previous, capacity);
+        magazines->previous = heap_exchange_full(cache->heap, class, magazines->previous, capacity, magazines->surplus);
+        magazines->surplus = true;
     }
     swap(magazines);
     return true;
 }
 
-static void give_own(struct thread_cache *cache, void *block, unsigned class) {
-    if (unlikely(!make_room(cache, class))) {
+static void give(struct thread_cache *cache, void *block, unsigned slot) {
+    bool large = !cache->slots[slot].taken && slot_bytes[slot] > GIVEN_BYTES / 2;
+    if (unlikely(large || !make_room(cache, slot))) {
         heap_give(&block, 1);
         return;
     }
-    *++cache->classes[class].top = block;
+    *++cache->slots[slot].top = block;
 }
 
-/* Makes the slot one for blocks of slabs with that tag. False when that took memory that is out. */
-static bool turn_to(struct thread_cache *cache, struct remote *remote, uint32_t tag) {
-    if (remote->magazine != NULL && remote->count > 0) {
-        deliver(cache, remote);
-    }
-    if (remote->magazine == NULL) {
-        void **empty = heap_spare(heap_of_tag(tag), MAGAZINE_MOST);
-        if (empty == NULL) {
-            return false;
-        }
-        remote->magazine = magazine_of(empty);
-    }
-    remote->tag = tag;
-    remote->capacity = (uint16_t)capacity_most(class_of_tag(tag));
-    return true;
-}
-
-static void give_remote(struct thread_cache *cache, void *block, uint32_t tag) {
-    struct remote *remote = &cache->remote[(class_of_tag(tag) + CLASS_COUNT * (tag >> TAG_HEAP_SHIFT)) % REMOTE_SLOTS];
-    if (unlikely(remote->tag != tag || remote->magazine == NULL) && !turn_to(cache, remote, tag)) {
-        heap_give(&block, 1);
-        return;
-    }
-    remote->magazine->word[MAGAZINE_WORDS - 1 - remote->count++] = block;
-    cache->remote_bytes += class_bytes[class_of_tag(tag)];
-    if (remote->count == remote->capacity) {
-        deliver(cache, remote);
-    } else if (cache->remote_bytes >= REMOTE_BYTES) {
-        deliver_each(cache);
-    }
-}
-
-__attribute__((noinline)) void thread_cache_give(void *block, uint32_t tag) {
+__attribute__((noinline)) void thread_cache_give(void *block, unsigned slot) {
     if (unlikely(!has_cache())) {
         heap_give(&block, 1);
         return;
@@ -505,11 +441,7 @@ __attribute__((noinline)) void thread_cache_give(void *block, uint32_t tag) {
     struct thread_cache *cache = thread_view.cache;
     enter(cache);
     look_round_sometimes(cache);
-    if (tag - thread_view.tag < CLASS_COUNT) {
-        give_own(cache, block, tag - thread_view.tag);
-    } else {
-        give_remote(cache, block, tag);
-    }
+    give(cache, block, slot);
     leave(cache);
     thread_cache_serve_wishes();
 }
@@ -533,12 +465,11 @@ static void give_back(struct thread_cache *cache) {
     os_wake(&cache->borrowed);
 }
 
-/* What a thread that has gone quiet keeps from others: its batch for other heaps, and the magazines that it does not have
- * loaded. The loaded ones its fast paths may touch at any time. */
+/* What a thread that has gone quiet keeps from others: the magazines that it does not have loaded. The loaded ones its
+ * fast paths may touch at any time. */
 static void relieve(struct thread_cache *cache) {
-    deliver_all(cache);
-    for (unsigned class = 0; class < CLASS_COUNT; class++) {
-        flush_previous(cache, class);
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        flush_previous(cache, slot);
     }
     cache->relieved = cache->seen;
 }

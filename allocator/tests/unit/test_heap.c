@@ -84,10 +84,27 @@ static void give_magazine(struct heap *heap, size_t index, bool flush) {
         return;
     }
     unsigned capacity = 1 + (unsigned)pattern_below(&model.random, MAGAZINE_MOST);
-    top = heap_exchange_full(heap, class, top, capacity);
+    top = heap_exchange_full(heap, class, top, capacity, pattern_below(&model.random, 2) == 0);
     EXPECT(magazine_is_empty(top) && magazine_capacity(magazine_of(top)) == capacity, "%u blocks of %u, not 0 of %u",
            magazine_count(top), magazine_capacity(magazine_of(top)), capacity);
     heap_return_spare(heap, top);
+}
+
+/* What threads do that take here and free there: blocks of one class change magazines, whichever heap they are of. */
+static void mix_with_others(size_t index) {
+    for (size_t other = 0; other < model.magazines; other++) {
+        if (other == index || model.magazine[other].class != model.magazine[index].class) {
+            continue;
+        }
+        void **one = model.magazine[index].top, **two = model.magazine[other].top;
+        for (; !magazine_is_empty(one) && !magazine_is_empty(two); one--, two--) {
+            if (pattern_below(&model.random, 2) == 0) {
+                void *block = *one;
+                *one = *two;
+                *two = block;
+            }
+        }
+    }
 }
 
 static void give_some_blocks(void) {
@@ -129,8 +146,8 @@ static void figures_add_up(void) {
         case 2:
             if (model.magazines > 0) {
                 size_t index = pattern_below(&model.random, model.magazines);
-                uint32_t tag = street_tag(arena_slice(*model.magazine[index].top));
-                give_magazine(heap_numbered((tag >> TAG_HEAP_SHIFT) - 1), index, pattern_below(&model.random, 3) == 0);
+                mix_with_others(index);
+                give_magazine(one, index, pattern_below(&model.random, 3) == 0);
             }
             break;
         case 3:
@@ -157,8 +174,7 @@ static void figures_add_up(void) {
     check_figures();
     street_check(true);
     while (model.magazines > 0) {
-        uint32_t tag = street_tag(arena_slice(*model.magazine[0].top));
-        give_magazine(heap_numbered((tag >> TAG_HEAP_SHIFT) - 1), 0, false);
+        give_magazine(heap[0], 0, false);
     }
     while (model.blocks > 0) {
         give_some_blocks();
@@ -190,7 +206,7 @@ static void depot_passes_magazines_on(void) {
         memcpy(block[i], full[i] - 15, sizeof block[i]);
     }
     for (int i = 0; i < 2; i++) {
-        heap_return_spare(heap, heap_exchange_full(heap, 3, full[i], 32));
+        heap_return_spare(heap, heap_exchange_full(heap, 3, full[i], 32, false));
         EXPECT(figures_now().depots == (size_t)(i + 1) * 16 * class_bytes[3], "%zu bytes in the depot",
                figures_now().depots);
     }
@@ -232,7 +248,7 @@ static void depots_are_bounded(void) {
         size_t magazine = CAPACITY * (size_t)class_bytes[class];
         for (unsigned i = 0; i < OF_EACH / CAPACITY / class_bytes[class]; i++) {
             size_t slabs = figures_now().slabs; /* before the magazine's own are given back */
-            heap_return_spare(heap, heap_exchange_full(heap, class, full[class][i], CAPACITY));
+            heap_return_spare(heap, heap_exchange_full(heap, class, full[class][i], CAPACITY, false));
             traffic += magazine;
             size_t seen = figures_now().depots;
             bool class_full = false, heap_full = false;
@@ -273,7 +289,7 @@ static void depots_decay(void) {
         full[i] = heap_exchange_empty(heap, 4, heap_spare(heap, 50), 50);
     }
     for (int i = 0; i < 8; i++) {
-        heap_return_spare(heap, heap_exchange_full(heap, 4, full[i], 50));
+        heap_return_spare(heap, heap_exchange_full(heap, 4, full[i], 50, false));
     }
     EXPECT(figures_now().depots > 0, "nothing in the depot");
     for (int look = 0; look < 4; look++) {
@@ -339,7 +355,7 @@ static void least_loaded_lowest_first(void) {
     for (int round = 0; round < 5000; round++) {
         if (count == THREADS || (count > 0 && pattern_below(&random, 2) == 0)) {
             size_t index = pattern_below(&random, count);
-            threads[(heap_tag(of_thread[index]) >> TAG_HEAP_SHIFT) - 1]--;
+            threads[heap_number(of_thread[index])]--;
             heap_leave(of_thread[index]);
             of_thread[index] = of_thread[--count];
             continue;
@@ -352,7 +368,7 @@ static void least_loaded_lowest_first(void) {
             least = heaps++;
         }
         struct heap *chosen = heap_choose();
-        unsigned number = (heap_tag(chosen) >> TAG_HEAP_SHIFT) - 1;
+        unsigned number = heap_number(chosen);
         EXPECT(number == least, "heap %u instead of %u", number, least);
         EXPECT(heap_numbered(number) == chosen, "heap %u is another one", number);
         threads[number]++;
@@ -391,7 +407,7 @@ static void those_that_stay_spread(void) {
             EXPECT(moved < THREADS, "all of them move for ever");
         }
         for (size_t i = 0; i < count; i++) {
-            threads[(heap_tag(of_thread[i]) >> TAG_HEAP_SHIFT) - 1]++;
+            threads[heap_number(of_thread[i])]++;
         }
         unsigned least = THREADS, most = 0;
         for (size_t i = 0; i < HEAPS; i++) {
@@ -611,7 +627,7 @@ static void keeper_drains_depots(void) {
         full[i] = heap_exchange_empty(heap, 4, heap_spare(heap, 50), 50);
     }
     for (int i = 0; i < 8; i++) {
-        heap_return_spare(heap, heap_exchange_full(heap, 4, full[i], 50));
+        heap_return_spare(heap, heap_exchange_full(heap, 4, full[i], 50, false));
     }
     bool more;
     (void)heap_keep(&more);
@@ -639,7 +655,7 @@ static void *run_thread(void *argument) {
             if (pattern_below(&random, 2) == 0) {
                 heap_flush(heap, class, top);
             } else {
-                heap_return_spare(heap, heap_exchange_full(heap, class, top, 20));
+                heap_return_spare(heap, heap_exchange_full(heap, class, top, 20, false));
             }
             continue;
         }

@@ -106,6 +106,31 @@ static void check_aligned_classes(void) {
     }
 }
 
+/* Classes whose blocks share lines have a slot for each of eight heaps, the others one for all; slot 0 is nobody's. */
+static void check_slots(void) {
+    unsigned owner[SLOT_COUNT] = {0};
+    EXPECT(slot_bytes[0] == 0, "slot 0 has blocks of %u", slot_bytes[0]);
+    for (unsigned heap = 0; heap < 2 * LINE_HEAPS; heap++) {
+        for (unsigned class = 0; class < CLASS_COUNT; class++) {
+            unsigned slot = slot_of(heap, class);
+            EXPECT(slot > 0 && slot < SLOT_COUNT, "class %u of heap %u: slot %u", class, heap, slot);
+            EXPECT(slot_class(slot) == class && slot_bytes[slot] == class_bytes[class], "slot %u: class %u of %u bytes",
+                   slot, slot_class(slot), slot_bytes[slot]);
+            EXPECT((slot == slot_of(heap + 1, class)) == (class_bytes[class] >= 64), "class %u: slot %u", class, slot);
+            EXPECT(slot == slot_of(heap + LINE_HEAPS, class), "class %u: slot %u", class, slot);
+            unsigned whose = 1 + class * LINE_HEAPS + (class_bytes[class] >= 64 ? 0 : heap % LINE_HEAPS);
+            EXPECT(owner[slot] == 0 || owner[slot] == whose, "slot %u is shared", slot);
+            owner[slot] = whose;
+            uint32_t tag = tag_of_slab(heap, class);
+            EXPECT(tag_is_slab(tag) && tag_class(tag) == class && tag_heap(tag) == heap, "tag %#x", tag);
+        }
+    }
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        EXPECT(owner[slot] != 0, "slot %u is nobody's", slot);
+    }
+    EXPECT(!tag_is_slab(TAG_NONE) && !tag_is_slab(TAG_LARGE) && !tag_is_slab(TAG_INSIDE), "a tag passes for a slab's");
+}
+
 int main(void) {
     check_sizes();
     check_class_of();
@@ -113,5 +138,6 @@ int main(void) {
     check_slices();
     check_reciprocals();
     check_aligned_classes();
+    check_slots();
     return 0;
 }

@@ -73,7 +73,7 @@ static uint32_t make(unsigned class, unsigned heap) {
         is_free[i] = i < class_blocks(class);
     }
     for (uint32_t i = 0; i < class_slices[class]; i++) {
-        EXPECT(street_tag(slab + i) == ((heap + 1) << TAG_HEAP_SHIFT | class), "slice %u: tag %#x", i,
+        EXPECT(street_tag(slab + i) == tag_of_slab(heap, class), "slice %u: tag %#x", i,
                street_tag(slab + i));
         EXPECT(slab_of((char *)arena_address(slab + i) + SLICE_BYTES - 1) == slab, "slice %u names another slab", i);
     }
@@ -158,7 +158,7 @@ static void against_the_model(void) {
 static void largest_heap_number(void) {
     open_arena();
     uint32_t slab = make(CLASS_COUNT - 1, TAG_HEAPS_MOST - 1);
-    EXPECT(arena_span(slab)->heap == TAG_HEAPS_MOST - 1 && street_tag(slab) < TAG_LARGE, "tag %#x", street_tag(slab));
+    EXPECT(arena_span(slab)->heap == TAG_HEAPS_MOST - 1 && street_tag(slab) < TAG_INSIDE, "tag %#x", street_tag(slab));
 }
 
 /* -- runs ------------------------------------------------------------------------------------------------------ */

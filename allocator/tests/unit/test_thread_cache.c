@@ -174,17 +174,17 @@ static void magazines_grow(void) {
         for (size_t i = 0; i < 600; i++) {
             held[i] = take(class_bytes[class]);
             EXPECT(held[i] != NULL, "no memory");
-            struct cache_class *magazines = &thread_view.cache->classes[class];
+            struct cache_class *magazines = thread_magazines(class);
             EXPECT(i > 0 || magazines->capacity == bits_min(most, 32), "class %u starts at %u", class,
                    magazines->capacity); /* 16 when it was loaded empty, doubled as it was filled */
             EXPECT(magazine_capacity(magazine_of(magazines->top)) <= most, "class %u: a magazine of %u", class,
                    magazine_capacity(magazine_of(magazines->top)));
         }
-        EXPECT(thread_view.cache->classes[class].capacity == most, "class %u grew to %u instead of %zu", class,
-               thread_view.cache->classes[class].capacity, most);
+        EXPECT(thread_magazines(class)->capacity == most, "class %u grew to %u instead of %zu", class,
+               thread_magazines(class)->capacity, most);
         for (size_t i = 0; i < 600; i++) {
             give(held[i]);
-            struct cache_class *magazines = &thread_view.cache->classes[class];
+            struct cache_class *magazines = thread_magazines(class);
             EXPECT(magazines->previous == NULL || magazine_is_empty(magazines->previous) ||
                        magazine_is_full(magazines->previous),
                    "class %u: the previous magazine holds %u", class, magazine_count(magazines->previous));
@@ -226,6 +226,12 @@ static void *give_handed(void *argument) {
     return argument;
 }
 
+/* What a slot holds of which the thread only frees: one magazine, of 16 KiB at most; blocks of more than half of that are
+ * not kept at all. */
+static size_t given_most(size_t bytes) {
+    return bytes > 8 * 1024 ? 0 : bits_min(MAGAZINE_MOST, 16 * 1024 / bytes) * bytes;
+}
+
 /* A thread that frees others' blocks and never allocates delivers them in batches, the rest when it ends. */
 static void remote_blocks_are_delivered(void) {
     static void *block[1000];
@@ -243,10 +249,37 @@ static void remote_blocks_are_delivered(void) {
         EXPECT(thread_view.cache->heap == heap_numbered(0), "the first thread has another heap");
         thread_cache_flush();
         run_thread(give_handed, NULL);
-        size_t bound = bits_min(MAGAZINE_MOST * class_size(handed.size), REMOTE_BYTES + class_size(handed.size));
-        EXPECT(handed.most_left < bound, "%zu bytes were undelivered, the bound is %zu", handed.most_left, bound);
+        size_t bound = given_most(class_size(handed.size));
+        EXPECT(handed.most_left <= bound, "%zu bytes were undelivered, the bound is %zu", handed.most_left, bound);
         EXPECT(in_use_outside_caches() == 0, "%zu bytes are in use", figures_now().in_use);
     }
+    expect_nothing_left();
+}
+
+static void *take_others(void *argument) {
+    void **block = argument;
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        give(take(class_bytes[class])); /* a class it uses */
+        give(block[class]);
+        void *again = take(class_bytes[class]);
+        bool shares_lines = class_bytes[class] < 64;
+        EXPECT((again == block[class]) == !shares_lines, "class %u: %p freed, %p handed out", class, block[class], again);
+        give(again);
+    }
+    return NULL;
+}
+
+/* A block that another heap's thread has taken is handed out again where it was freed, unless it would share a cache line
+ * with that thread's blocks. In the end every heap has its own. */
+static void blocks_of_others_are_used_again(void) {
+    void *block[CLASS_COUNT];
+    option_set(OPTION_HEAPS, 2);
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        block[class] = take(class_bytes[class]);
+        EXPECT(block[class] != NULL, "no memory");
+    }
+    run_thread(take_others, block);
+    EXPECT(in_use_outside_caches() == 0, "%zu bytes are in use", figures_now().in_use);
     expect_nothing_left();
 }
 
@@ -263,9 +296,8 @@ static void *give_in_turn(void *argument) {
     return NULL;
 }
 
-/* Blocks of many classes that come in by turns reach the bound of all together long before their magazines are full: many
- * are delivered then, not the one that came last, and the next, and the next. */
-static void deliveries_at_the_bound_are_few(void) {
+/* Blocks of many classes that come in by turns are delivered by magazines, not one by one. */
+static void deliveries_are_few(void) {
     unsigned exchanges = 0;
     option_set(OPTION_HEAPS, 2);
     for (unsigned i = 0; i < TURNS; i++) {
@@ -328,20 +360,23 @@ static void *own_blocks(void *argument) {
     return NULL;
 }
 
-/* What the calling thread holds for others, and in how many of its slots. */
-static size_t held_for_others(unsigned *slots) {
+/* Bytes of blocks in a magazine. */
+static size_t bytes_in(void **top, unsigned slot) {
+    return top == NULL || magazine_is_empty(top) ? 0 : (size_t)magazine_count(top) * slot_bytes[slot];
+}
+
+/* What the calling thread's cache holds, and in how many of its slots. */
+static size_t cached(unsigned *slots) {
     const struct thread_cache *cache = thread_view.cache;
     size_t bytes = 0;
     *slots = 0;
-    for (unsigned i = 0; i < REMOTE_SLOTS; i++) {
-        const struct remote *remote = &cache->remote[i];
-        if (remote->magazine != NULL && remote->count > 0) {
-            bytes += (size_t)remote->count * class_bytes[remote->tag & ((1u << TAG_HEAP_SHIFT) - 1)];
-            (*slots)++;
-        }
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        const struct cache_class *magazines = &cache->slots[slot];
+        size_t here = bytes_in(magazines->top, slot) + bytes_in(magazines->previous, slot);
+        EXPECT(magazines->taken || here <= given_most(slot_bytes[slot]), "%zu bytes are held in slot %u", here, slot);
+        bytes += here;
+        *slots += here > 0;
     }
-    EXPECT(bytes == cache->remote_bytes, "%zu bytes are held for others, the account says %zu", bytes,
-           cache->remote_bytes);
     return bytes;
 }
 
@@ -357,8 +392,7 @@ static void give_owned(size_t owner, unsigned class, int i) {
     give(owned.block[owner][class][i]);
     in_use -= class_bytes[class];
     unsigned slots;
-    size_t held = held_for_others(&slots);
-    EXPECT(held < REMOTE_BYTES, "%zu bytes are held for others", held);
+    size_t held = cached(&slots);
     most_held = bits_max(most_held, held);
     most_slots = (unsigned)bits_max(most_slots, slots);
     static unsigned calls;
@@ -381,7 +415,7 @@ static void give_in_order(enum order order) {
         case BY_CLASS:
             give_owned(n / OF_CLASS % OWNERS, (unsigned)(n / OF_CLASS / OWNERS), (int)(n % OF_CLASS));
             break;
-        case BY_TURNS: /* another owner and class each time: slots change their tag again and again */
+        case BY_TURNS: /* another owner and class each time */
             give_owned(n % OWNERS, (unsigned)(n / OWNERS % CLASS_COUNT), (int)(n / OWNERS / CLASS_COUNT));
             break;
         default:
@@ -411,7 +445,7 @@ static void every_owner_gets_its_own(void) {
         give_in_order(BY_OWNER); /* what is left by chance */
         unsigned slots;
         EXPECT(in_use == 0 && in_use_outside_caches() == 0, "%zu bytes are in use", figures_now().in_use);
-        EXPECT(held_for_others(&slots) == 0, "%zu bytes are held after a flush", held_for_others(&slots));
+        EXPECT(cached(&slots) == 0, "%zu bytes are held after a flush", cached(&slots));
         EXPECT(most_slots > 20 && most_held > 1000, "%zu bytes in %u slots at most: nothing was put to the test",
                most_held, most_slots);
         pthread_barrier_wait(&owned.emptied);
@@ -430,8 +464,8 @@ static void *give_without_magazines(void *argument) {
     size_t before = figures_now().in_use;
     for (size_t i = 0; i < handed.count; i++) {
         give(handed.block[i]);
-        EXPECT(held_for_others(&slots) == 0,
-               "%u slots have a magazine after block %zu, where there is no memory for any", slots, i);
+        EXPECT(cached(&slots) == 0, "%u slots have a magazine after block %zu, where there is no memory for any", slots,
+               i);
         EXPECT(figures_now().in_use == before - (i + 1) * class_size(handed.size), "%zu bytes in use after block %zu",
                figures_now().in_use, i);
     }
@@ -485,7 +519,7 @@ static void remote_blocks_without_memory(void) {
 /* -- seasons --------------------------------------------------------------------------------------------------- */
 
 static bool has_magazines(unsigned class) {
-    const struct cache_class *magazines = &thread_view.cache->classes[class];
+    const struct cache_class *magazines = thread_magazines(class);
     return !magazine_is_empty(magazines->top) || magazines->previous != NULL;
 }
 
@@ -1063,7 +1097,10 @@ static void *walk_where_there_is_room(void *argument) {
         walk(held, &random, 1000, &bytes);
     }
     EXPECT(thread_view.cache->heap != before, "still on the crowded heap");
-    EXPECT(thread_view.tag == heap_tag(thread_view.cache->heap), "another heap's tag");
+    for (unsigned class = 0; class < LINE_CLASSES; class++) {
+        EXPECT(thread_magazines(class) == &thread_view.cache->slots[slot_of(heap_number(thread_view.cache->heap), class)],
+               "class %u is still taken from the old heap's slot", class);
+    }
     walk(held, &random, 100000, &bytes); /* frees what it has from before, the old heap's, among others */
     for (size_t i = 0; i < HELD; i++) {
         if (held[i].address != NULL) {
@@ -1171,7 +1208,8 @@ static const struct scenario scenarios[] = {
     {"magazines_grow", magazines_grow},
     {"order_of_blocks", order_of_blocks},
     {"remote_blocks_are_delivered", remote_blocks_are_delivered},
-    {"deliveries_at_the_bound_are_few", deliveries_at_the_bound_are_few},
+    {"blocks_of_others_are_used_again", blocks_of_others_are_used_again},
+    {"deliveries_are_few", deliveries_are_few},
     {"used_blocks_are_cleared_first", used_blocks_are_cleared_first},
     {"every_owner_gets_its_own", every_owner_gets_its_own},
     {"remote_blocks_without_memory", remote_blocks_without_memory},
