@@ -400,7 +400,8 @@ static bool make_room(struct thread_cache *cache, unsigned slot) {
     if (!magazine_is_full(magazines->top)) {
         return true;
     }
-    if (!magazines->taken) { /* blocks of others, as likely as not: who waits for them waits for one magazine, not two */
+    if (!magazines
+             ->taken) { /* blocks of others, as likely as not: who waits for them waits for one magazine, not two */
         cache->exchanges++;
         unsigned capacity = grown_capacity(magazines, class);
         capacity = (unsigned)bits_min(capacity, GIVEN_BYTES / class_bytes[class]);

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-
 from freestone.records import store
 from freestone.records.schema import Difference, Gate
 
@@ -57,7 +56,9 @@ def test_a_result_against_itself_has_no_change(freestone: Tool, measured: Callab
     assert found.subjects == {"freestone": "the same on both sides"}
     assert found.controls == ["glibc", "freestone+one-heap"]
     assert {(each.workload, each.aspect) for each in found.changes} == {
-        (workload, aspect) for workload in (None, "listing", "one", "two") for aspect in ("time", "peak RSS", "minor faults")
+        (workload, aspect)
+        for workload in (None, "listing", "one", "two")
+        for aspect in ("time", "peak RSS", "minor faults")
     }
     text = (tmp_path / "diff.md").read_text()
     assert "| listing |" in text and "## What the machine did in between" in text
@@ -91,7 +92,15 @@ def test_two_settings_of_one_result(freestone: Tool, measured: Callable[..., Pat
     assert "FREESTONE_OPTIONS: unset -> heaps=1" in done.stdout
     assert "paired within rounds" in done.stdout
     judged = freestone(
-        "gate", str(folder), "--before", "freestone", "--after", "freestone+one-heap", "--max-faults", "1000%", "--strict"
+        "gate",
+        str(folder),
+        "--before",
+        "freestone",
+        "--after",
+        "freestone+one-heap",
+        "--max-faults",
+        "1000%",
+        "--strict",
     )
     assert judged.returncode in (0, 6), judged.stderr
 
@@ -109,14 +118,20 @@ def test_settings_are_measured_beside_the_plain_allocator_and_can_be_left_out(
     assert [each.name for each in head.configurations] == ["glibc", "freestone"]
     done = freestone("bench", "mine.toml", "--settings", "one-hep")
     assert (done.returncode, done.stderr) == (2, "freestone: no setting is called 'one-hep'; did you mean one-heap?\n")
-    assert "setting one-heap: freestone with FREESTONE_OPTIONS=heaps=1" in freestone("bench", "mine.toml", "--list").stdout
+    assert (
+        "setting one-heap: freestone with FREESTONE_OPTIONS=heaps=1" in freestone("bench", "mine.toml", "--list").stdout
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
         (["gate", "{a}", "{a}"], 2, "a gate needs a limit"),
-        (["gate", "{a}", "{a}", "--max-rss", "5"], 2, "--max-rss takes a percentage from 0 % up, as in --max-rss 3%, not '5'"),
+        (
+            ["gate", "{a}", "{a}", "--max-rss", "5"],
+            2,
+            "--max-rss takes a percentage from 0 % up, as in --max-rss 3%, not '5'",
+        ),
         (["gate", "{a}", "{a}", "--max-slowdown", "-3%"], 2, "--max-slowdown"),
         (["diff"], 2, "give two results folders"),
         (["diff", "{a}"], 2, "one results folder is compared with --before and --after"),
@@ -180,5 +195,3 @@ def _fatter(record: dict) -> dict:  # type: ignore[type-arg]
     if record["configuration"] == "freestone":
         record["metrics"]["peak_rss_kib"] = round(record["metrics"]["peak_rss_kib"] * 1.1)
     return record
-
-

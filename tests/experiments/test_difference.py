@@ -42,7 +42,9 @@ class Laboratory:
         works = [Workload(name=f"w{number}", command=["/here/work", str(number)]) for number in range(workloads)]
         head = self.experiment(tuple(costs), id=name, workloads=works, rounds=rounds)
         head = head.model_copy(
-            update={"configurations": [_built(each, (builds or {}).get(each.name, "ab")) for each in head.configurations]}
+            update={
+                "configurations": [_built(each, (builds or {}).get(each.name, "ab")) for each in head.configurations]
+            }
         )
         records = [
             self.record(
@@ -64,7 +66,9 @@ class Laboratory:
 
 
 def _built(configuration: Configuration, build: str) -> Configuration:
-    return configuration.model_copy(update={"allocator": configuration.allocator.model_copy(update={"build_id": build})})
+    return configuration.model_copy(
+        update={"allocator": configuration.allocator.model_copy(update={"build_id": build})}
+    )
 
 
 @pytest.fixture
@@ -74,9 +78,7 @@ def lab(make_experiment: MakeExperiment, make_record: MakeRecord) -> Laboratory:
 
 def only(found: Difference, aspect: str = "time", workload: str | None = "w0", of: str = "freestone") -> Change:
     (one,) = (
-        each
-        for each in found.changes
-        if (each.aspect, each.workload, each.configuration) == (aspect, workload, of)
+        each for each in found.changes if (each.aspect, each.workload, each.configuration) == (aspect, workload, of)
     )
     return one
 
@@ -87,13 +89,17 @@ NEW = {"freestone": "b2"}
 def test_a_change_is_seen_past_what_the_machine_did(lab: Laboratory) -> None:
     """The machine is a third slower the second time; the library a tenth."""
     before = lab.result("one", {"glibc": (2.0, 1000), "freestone": (1.0, 1000)}, noise=0.01)
-    after = lab.result("two", {"glibc": (2.0, 1000), "freestone": (1.1, 1050)}, noise=0.01, drift=4 / 3, builds=NEW, seed=1)
+    after = lab.result(
+        "two", {"glibc": (2.0, 1000), "freestone": (1.1, 1050)}, noise=0.01, drift=4 / 3, builds=NEW, seed=1
+    )
     found = difference.between(before, after)
     assert found.subjects == {"freestone": "(ab) -> (b2)"}
     assert found.controls == ["glibc"]
     time, memory, faults = (only(found, aspect) for aspect in ("time", "peak RSS", "minor faults"))
     assert time.verdict == "more" and time.ratio == pytest.approx(1.1, rel=0.02)
-    assert time.after is not None and time.before is not None and time.after / time.before == pytest.approx(1.47, rel=0.03)
+    assert (
+        time.after is not None and time.before is not None and time.after / time.before == pytest.approx(1.47, rel=0.03)
+    )
     assert memory.verdict == "more" and memory.ratio == pytest.approx(1.05)
     assert faults.verdict == "same" and faults.ratio == 1
     (drift,) = found.drift
@@ -212,7 +218,9 @@ def test_two_configurations_of_one_result_are_paired_within_rounds(
     random = np.random.default_rng(5)
     machine = np.exp(random.uniform(0, math.log(10), 8))
     records = [
-        make_record(name, number, repeat=repeat, wall_s=float(machine[number] * cost * math.exp(random.normal(0, 0.001))))
+        make_record(
+            name, number, repeat=repeat, wall_s=float(machine[number] * cost * math.exp(random.normal(0, 0.001)))
+        )
         for name, cost, repeats in (("old", 1.0, 2), ("new", 1.02, 1))
         for number in range(8)
         for repeat in range(repeats)
@@ -242,7 +250,9 @@ def test_the_mean_is_that_of_the_counted_workloads(lab: Laboratory) -> None:
     before, after = lab.result("one", costs, workloads=3), lab.result("two", costs, workloads=3, builds=NEW)
     slower = [
         record.model_copy(update={"metrics": record.metrics.model_copy(update={"wall_s": factor})})
-        if record.configuration == "freestone" and record.metrics is not None and (factor := {"w1": 1.21, "w2": 50.0}.get(record.workload, 0))
+        if record.configuration == "freestone"
+        and record.metrics is not None
+        and (factor := {"w1": 1.21, "w2": 50.0}.get(record.workload, 0))
         else record
         for record in after.records
     ]
@@ -262,7 +272,9 @@ def test_an_unchanged_library_is_accused_at_most_once_in_twenty(lab: Laboratory,
             lab.result(name, costs, workloads=10, rounds=rounds, noise=0.05, drift=drift, seed=2 * number + place)
             for place, (name, drift) in enumerate((("one", 1.0), ("two", 1.2)))
         )
-        accused += any(each.verdict in ("more", "less") for each in difference.between(before, after, ["freestone"]).changes)
+        accused += any(
+            each.verdict in ("more", "less") for each in difference.between(before, after, ["freestone"]).changes
+        )
     assert accused / 120 <= 0.1  # 0.05 and three standard errors
 
 
@@ -270,7 +282,21 @@ def test_an_unchanged_library_is_accused_at_most_once_in_twenty(lab: Laboratory,
 def test_a_slower_library_is_found_in_the_mean(lab: Laboratory, effect: float, rounds: int) -> None:
     found = 0
     for number in range(40):
-        before = lab.result("one", {"glibc": (1.0, 1000), "freestone": (1.0, 1000)}, workloads=20, rounds=rounds, noise=0.03, seed=2 * number)
-        after = lab.result("two", {"glibc": (1.0, 1000), "freestone": (effect, 1000)}, workloads=20, rounds=rounds, noise=0.03, seed=2 * number + 1)
+        before = lab.result(
+            "one",
+            {"glibc": (1.0, 1000), "freestone": (1.0, 1000)},
+            workloads=20,
+            rounds=rounds,
+            noise=0.03,
+            seed=2 * number,
+        )
+        after = lab.result(
+            "two",
+            {"glibc": (1.0, 1000), "freestone": (effect, 1000)},
+            workloads=20,
+            rounds=rounds,
+            noise=0.03,
+            seed=2 * number + 1,
+        )
         found += only(difference.between(before, after, ["freestone"]), workload=None).verdict == "more"
     assert found >= 36

@@ -12,14 +12,30 @@ from freestone.records.schema import Change, ChangeVerdict, Difference
 def change(low: float, ratio: float, high: float, *, workload: str | None = "w", aspect: str = "time") -> Change:
     verdict: ChangeVerdict = "more" if low > 1 else "less" if high < 1 else "same"
     return Change(
-        workload=workload, configuration="new", aspect=aspect, before=1.0, after=ratio, ratio=ratio,
-        low=low, high=high, sure_low=low, sure_high=high, rounds=8, verdict=verdict,
+        workload=workload,
+        configuration="new",
+        aspect=aspect,
+        before=1.0,
+        after=ratio,
+        ratio=ratio,
+        low=low,
+        high=high,
+        sure_low=low,
+        sure_high=high,
+        rounds=8,
+        verdict=verdict,
     )
 
 
 def difference(*changes: Change) -> Difference:
     return Difference(
-        before="one", after="two", subjects={"new": "b1 -> b2"}, controls=[], confidence=0.95, changes=list(changes), apart=[]
+        before="one",
+        after="two",
+        subjects={"new": "b1 -> b2"},
+        controls=[],
+        confidence=0.95,
+        changes=list(changes),
+        apart=[],
     )
 
 
@@ -78,5 +94,3 @@ def test_rounds_for_an_unknown_change_are_not_guessed() -> None:
     unknown = change(0.0, 1.3, float("inf")).model_copy(update={"verdict": "unknown"})
     (row,) = gate.judge(difference(unknown), {"time": 0.03}).rows
     assert gate.rounds_needed(row) is None
-
-

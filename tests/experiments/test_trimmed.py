@@ -92,9 +92,7 @@ def test_the_error_of_many_plain_values_is_the_textbook_one() -> None:
     """Without trimming (four values) it is the standard error of the mean, with three degrees of freedom."""
     values = [0.1, 0.4, 0.2, 0.7]
     of = estimate(values)
-    assert of == Estimate(
-        pytest.approx(np.mean(values)), pytest.approx(np.std(values, ddof=1) / 2), 3.0, 4
-    )
+    assert of == Estimate(pytest.approx(np.mean(values)), pytest.approx(np.std(values, ddof=1) / 2), 3.0, 4)
 
 
 def _normal(random: np.random.Generator, rounds: int) -> NDArray[np.float64]:

@@ -73,8 +73,7 @@ static uint32_t make(unsigned class, unsigned heap) {
         is_free[i] = i < class_blocks(class);
     }
     for (uint32_t i = 0; i < class_slices[class]; i++) {
-        EXPECT(street_tag(slab + i) == tag_of_slab(heap, class), "slice %u: tag %#x", i,
-               street_tag(slab + i));
+        EXPECT(street_tag(slab + i) == tag_of_slab(heap, class), "slice %u: tag %#x", i, street_tag(slab + i));
         EXPECT(slab_of((char *)arena_address(slab + i) + SLICE_BYTES - 1) == slab, "slice %u names another slab", i);
     }
     check_slab(slab, class);

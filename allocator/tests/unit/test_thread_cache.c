@@ -263,7 +263,8 @@ static void *take_others(void *argument) {
         give(block[class]);
         void *again = take(class_bytes[class]);
         bool shares_lines = class_bytes[class] < 64;
-        EXPECT((again == block[class]) == !shares_lines, "class %u: %p freed, %p handed out", class, block[class], again);
+        EXPECT((again == block[class]) == !shares_lines, "class %u: %p freed, %p handed out", class, block[class],
+               again);
         give(again);
     }
     return NULL;
@@ -1098,7 +1099,8 @@ static void *walk_where_there_is_room(void *argument) {
     }
     EXPECT(thread_view.cache->heap != before, "still on the crowded heap");
     for (unsigned class = 0; class < LINE_CLASSES; class++) {
-        EXPECT(thread_magazines(class) == &thread_view.cache->slots[slot_of(heap_number(thread_view.cache->heap), class)],
+        EXPECT(thread_magazines(class) ==
+                   &thread_view.cache->slots[slot_of(heap_number(thread_view.cache->heap), class)],
                "class %u is still taken from the old heap's slot", class);
     }
     walk(held, &random, 100000, &bytes); /* frees what it has from before, the old heap's, among others */

@@ -47,7 +47,11 @@ def gate(
     Exit status: 0 no limit exceeded, 2 wrong use or nothing comparable, 5 results could not be read or the Markdown not
     written, 6 a limit exceeded, or with --strict not proved to be kept.
     """
-    given = {TIME: ("--max-slowdown", max_slowdown), PEAK_RSS: ("--max-rss", max_rss), FAULTS: ("--max-faults", max_faults)}
+    given = {
+        TIME: ("--max-slowdown", max_slowdown),
+        PEAK_RSS: ("--max-rss", max_rss),
+        FAULTS: ("--max-faults", max_faults),
+    }
     limits = {aspect: _fraction(option, text) for aspect, (option, text) in given.items() if text is not None}
     if not limits:
         raise Stop("a gate needs a limit, as in --max-slowdown 3% or --max-rss 5%", ExitStatus.USAGE)

@@ -84,11 +84,12 @@ def between(before: Side, after: Side, subjects: Sequence[str] = ()) -> Differen
     sides = (_Figures(before), _Figures(after))
     unrelated = None if controls else "no configuration is the same in both results: what the machine did is not known"
     found = [
-        _apart(sides, workload, name, aspect, controls) for workload in workloads for name in chosen for aspect in ASPECTS
+        _apart(sides, workload, name, aspect, controls)
+        for workload in workloads
+        for name in chosen
+        for aspect in ASPECTS
     ]
-    drift = [
-        _apart(sides, workload, name, TIME, []) for workload in workloads if workload.counted for name in controls
-    ]
+    drift = [_apart(sides, workload, name, TIME, []) for workload in workloads if workload.counted for name in controls]
     return Difference(
         before=before.experiment.id,
         after=after.experiment.id,
@@ -117,7 +118,9 @@ def within(side: Side, before: str, after: str) -> Difference:
     figures = _Figures(side)
     old, new = (next(each for each in side.experiment.configurations if each.name == name) for name in (before, after))
     found = [
-        _paired(figures, workload, before, after, aspect) for workload in side.experiment.workloads for aspect in ASPECTS
+        _paired(figures, workload, before, after, aspect)
+        for workload in side.experiment.workloads
+        for aspect in ASPECTS
     ]
     return Difference(
         before=side.experiment.id,
@@ -137,8 +140,11 @@ def _require_same_machine(one: Machine, other: Machine) -> None:
     if one.id == other.id:
         return
     facts = sorted(one.facts.keys() | other.facts.keys())
-    differ = [f"{name} {one.facts.get(name)} and {other.facts.get(name)}" for name in facts
-              if one.facts.get(name) != other.facts.get(name)]
+    differ = [
+        f"{name} {one.facts.get(name)} and {other.facts.get(name)}"
+        for name in facts
+        if one.facts.get(name) != other.facts.get(name)
+    ]
     raise NotComparable(f"results of different machines are never compared: {', '.join(differ[:3]) or 'they say so'}")
 
 
@@ -199,7 +205,11 @@ def _change_of(one: Configuration, other: Configuration) -> str:
         builds = [(each.allocator.build_id or "no build-id")[:12] for each in (one, other)]
         versions = [each.allocator.version or "" for each in (one, other)]
         names = [f"{version} ({build})".strip() for version, build in zip(versions, builds, strict=True)]
-        if one.allocator.build_id is not None or one.allocator.file != other.allocator.file or versions[0] != versions[1]:
+        if (
+            one.allocator.build_id is not None
+            or one.allocator.file != other.allocator.file
+            or versions[0] != versions[1]
+        ):
             told.append(f"{names[0]} -> {names[1]}")
     for name in sorted(one.environment.keys() | other.environment.keys()):
         values = [each.environment.get(name) for each in (one, other)]

@@ -13,7 +13,11 @@ from freestone.reports.grid import Grid, Mark, Piece
 _PLAIN = str.maketrans({"–": "-", "≈": "~", "≤": "<=", "’": "'"})
 _MARKS: dict[str, Mark] = {"more": "worse", "less": "better", "same": "same", "unknown": "same"}
 _SIGNS = {"more": "", "less": "", "same": " ≈", "unknown": " ?"}
-_OUTCOMES: dict[str, tuple[str, Mark]] = {"kept": ("kept", "better"), "open": ("open", ""), "exceeded": ("EXCEEDED", "worse")}
+_OUTCOMES: dict[str, tuple[str, Mark]] = {
+    "kept": ("kept", "better"),
+    "open": ("open", ""),
+    "exceeded": ("EXCEEDED", "worse"),
+}
 
 
 def headline(difference: Difference) -> str:
@@ -43,7 +47,11 @@ def render(difference: Difference, *, width: int, colour: bool, ascii_only: bool
 
 def markdown(difference: Difference, *, heading: str) -> str:
     """The difference as a Markdown document under a heading."""
-    parts = [f"# {heading}\n", headline(difference) + "\n", "\n".join(f"- {line}" for line in _preface(difference)) + "\n"]
+    parts = [
+        f"# {heading}\n",
+        headline(difference) + "\n",
+        "\n".join(f"- {line}" for line in _preface(difference)) + "\n",
+    ]
     parts += [grid.markdown(each) for each in _grids(difference)]
     return "\n".join([*parts, *_apart_list(difference)])
 
@@ -81,7 +89,9 @@ def gate_headline(gate: Gate) -> str:
     unsettled = [row for row in gate.rows if row.outcome == "open"]
     if unsettled:
         needed = [rounds for row in unsettled if (rounds := gates.rounds_needed(row)) is not None]
-        hint = f"; about {max(needed)} rounds a side would settle {'it' if len(needed) == 1 else 'most'}" if needed else ""
+        hint = (
+            f"; about {max(needed)} rounds a side would settle {'it' if len(needed) == 1 else 'most'}" if needed else ""
+        )
         return f"Not exceeded, and not proved to be kept in {len(unsettled)} of {len(gate.rows)}: {limits}{hint}."
     return f"Kept: {limits}."
 
@@ -109,7 +119,11 @@ def _gate_grid(title: str, rows: Sequence[GateRow], note: str) -> Grid:
         [
             [
                 Piece(_place(row.change) if row.change.workload else row.change.configuration, "title"),
-                Piece(row.change.aspect if row.change.workload is None else f"{row.change.configuration}, {row.change.aspect}"),
+                Piece(
+                    row.change.aspect
+                    if row.change.workload is None
+                    else f"{row.change.configuration}, {row.change.aspect}"
+                ),
                 Piece(f"{row.limit * 100:+g} %"),
                 Piece(_percent(row.change)),
                 Piece(_signed(row.change.sure_low)),
@@ -199,7 +213,11 @@ def _apart(difference: Difference) -> list[str]:
 
 def _apart_list(difference: Difference) -> list[str]:
     lines = _apart(difference)
-    return ["## Not compared\n", "\n".join(f"- {line.removeprefix('not compared: ')}" for line in lines) + "\n"] if lines else []
+    return (
+        ["## Not compared\n", "\n".join(f"- {line.removeprefix('not compared: ')}" for line in lines) + "\n"]
+        if lines
+        else []
+    )
 
 
 def _place(change: Change) -> str:

@@ -17,7 +17,6 @@ from freestone.suites import expansion, inputs
 from freestone.suites.expansion import Planned
 from freestone.suites.schema import Setting, Suite, SuiteError
 
-
 NO_SETTING = "none"
 
 
