@@ -56,11 +56,13 @@ compare: build
 
 bench: build
 	@$(PACKAGES) compare bench --tried $(VENV)/.tried-bench
+	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null && $(MAKE) --no-print-directory build
 	@$(BIN)/freestone bench $(SUITES) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(RESULTS),--results $(RESULTS))
 
 # Both halves always run, so that one report names everything that is broken.
 test: build $(VENV)/.test
 	@$(PACKAGES) test --tried $(VENV)/.tried-test
+	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null && $(MAKE) --no-print-directory build
 	@status=0; \
 	$(MAKE) --no-print-directory test-native || status=1; \
 	$(MAKE) --no-print-directory test-python || status=1; \
@@ -131,7 +133,7 @@ sanitize: $(VENV)/.run
 # --- style ----------------------------------------------------------------------------------------------------------
 
 C_FILES  = $(shell find allocator probes workloads/native workloads/apps tests -name '*.[ch]')
-CC_FILES = $(shell find allocator probes tests -name '*.cpp')
+CC_FILES = $(shell find allocator probes tests workloads -name '*.cpp')
 
 lint: build $(VENV)/.lint
 	@$(PACKAGES) lint --tried $(VENV)/.tried-lint

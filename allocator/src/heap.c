@@ -17,6 +17,7 @@ enum {
     DEPOT_CLASS_BYTES = 1024 * 1024, /* blocks a class may keep in its depot */
     DEPOT_HEAP_BYTES = 1024 * 1024,  /* ... and all classes of a heap, plus a share of its slabs: */
     DEPOT_HEAP_SHARE = 2,
+    DEPOT_OTHERS_BYTES = 128 * 1024, /* in all of a heap's depots, from which on it keeps no more of other heaps' */
     SETTLE_EVENTS = 64, /* exchanges between two looks at the clock */
     SETTLE_MS = 250,    /* a depot's magazines unneeded for this long are drained, */
     SETTLE_BYTES = 1024 * 1024, /* and those unneeded while the heap took this many bytes of slabs, */
@@ -537,6 +538,16 @@ static void leave_heap(struct heap *heap, bool settled) {
     }
 }
 
+/* The same for the keeper, who wishes for nothing and looks at the arena himself. */
+static void leave_for_keeper(struct heap *heap) {
+    union magazine *strays = heap->strays;
+    heap->strays = NULL;
+    lock_free(&heap->lock);
+    if (strays != NULL) {
+        (void)send_strays(heap, strays);
+    }
+}
+
 void **heap_spare(struct heap *heap, unsigned capacity) {
     lock_take(&heap->lock);
     union magazine *magazine = take_spare(heap);
@@ -594,18 +605,34 @@ static union magazine *keep_full(struct heap *heap, unsigned class, union magazi
     return spare;
 }
 
-void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity, bool surplus) {
+/* The heap that two of three of a full magazine's blocks belong to; NULL when each is another's. Magazines that are mixed by
+ * chance stay where they are so, instead of carrying a heap's blocks away with a few of others'. */
+static struct heap *home_of_most(void **full, unsigned class) {
     union magazine *magazine = magazine_of(full);
-    /* Where the block on top belongs, and most of the others as likely as not. */
+    unsigned blocks = magazine_capacity(magazine);
+    struct heap *top = home_of(full[0], class);
+    struct heap *middle = home_of(full[-(ptrdiff_t)(blocks / 2)], class);
+    struct heap *bottom = home_of(magazine->word[magazine->bottom + 1], class);
+    return top == middle || top == bottom ? top : middle == bottom ? middle : NULL;
+}
+
+void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity, enum trade trade) {
+    union magazine *magazine = magazine_of(full);
     struct heap *home = home_of(*full, class);
-    struct heap *at = surplus && home != NULL ? home : heap;
+    struct heap *most = trade == GIVES_AND_TAKES ? heap : home_of_most(full, class);
+    if (most == NULL) {
+        most = trade == ONLY_GIVES && home != NULL ? home : heap;
+    }
+    struct heap *at = trade == ONLY_GIVES ? most : heap;
     lock_take(&at->lock);
     bool settled = settle(at);
     count_traffic(at, class, magazine_capacity(magazine));
-    union magazine *spare = keep_full(at, class, magazine, capacity);
-    if (spare == NULL && home != NULL && home != at) {
+    bool enough = most != at && at->depot_bytes >= DEPOT_OTHERS_BYTES;
+    union magazine *spare = enough ? NULL : keep_full(at, class, magazine, capacity);
+    struct heap *next = enough ? most : home;
+    if (spare == NULL && next != NULL && next != at) {
         leave_heap(at, settled);
-        at = home;
+        at = next;
         lock_take(&at->lock);
         settled = false;
         spare = keep_full(at, class, magazine, capacity);
@@ -762,7 +789,7 @@ size_t heap_keep(bool *more) {
         lock_take(&heaps[i]->lock);
         *more |= heaps[i]->depot_bytes > 0;
         drain_unneeded(heaps[i]);
-        leave_heap(heaps[i], false);
+        leave_for_keeper(heaps[i]);
     }
     return clean_slabs(false, more);
 }
@@ -773,7 +800,7 @@ size_t heap_trim_all(void) {
     for (unsigned i = 0; i < count; i++) {
         lock_take(&heaps[i]->lock);
         drain_all(heaps[i]);
-        leave_heap(heaps[i], false);
+        leave_for_keeper(heaps[i]);
     }
     for (unsigned i = 0; i < count; i++) {
         lock_take(&heaps[i]->lock);

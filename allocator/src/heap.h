@@ -47,11 +47,14 @@ void **heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsi
 /* The same from the depot alone; NULL, and nothing is exchanged, when that has none. */
 void **heap_exchange_used(struct heap *heap, unsigned class, void **empty);
 
+/* What a thread does with blocks of a class. */
+enum trade { GIVES_AND_TAKES, GIVES_MORE, ONLY_GIVES };
+
 /* An empty magazine of that capacity in exchange for a full one, whose blocks may be any heap's. Never fails: the full one
- * itself comes back emptied when there is no other. It goes to the heap's depot, and when there is no room to that of the heap
- * that its top block belongs to; the other way round when it is `surplus`, blocks of which the thread frees more than it
- * takes. */
-void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity, bool surplus);
+ * itself comes back emptied when there is no other. It goes to the depot of the thread's heap, and when there is no room to that
+ * of the heap its top block belongs to. From a thread that gives more than it takes, and when the depots of its heap have some
+ * already, it goes to that of the heap that most of its blocks seem to belong to; from one that only gives, always. */
+void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity, enum trade trade);
 
 /* Frees all blocks of the magazine, which may be any heap's, into the bitmaps and keeps it as a spare one. */
 void heap_flush(struct heap *heap, unsigned class, void **top);

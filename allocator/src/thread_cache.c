@@ -275,16 +275,19 @@ static inline void follow_season(struct thread_cache *cache) {
     }
 }
 
-/* Threads spread over the heaps that others have left. */
+/* What others may wait for does not grow old here, and threads spread over the heaps that others have left. */
 static OUT_OF_LINE void look_round(struct thread_cache *cache) {
     cache->looked = cache->exchanges;
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        if (!cache->slots[slot].taken) {
+            flush_slot(cache, slot);
+        }
+    }
     struct heap *heap = heap_choose_again(cache->heap);
     if (heap == cache->heap) {
         return;
     }
-    for (unsigned class = 0; class < LINE_CLASSES; class++) {
-        flush_slot(cache, own_slot(cache, class));
-    }
+    flush_cache(cache); /* or its blocks would go home one magazine after the other, and lie there in depots */
     cache->heap = heap;
     for (unsigned class = 0; class < LINE_CLASSES; class++) { /* a step each */
         thread_view.by_step[class] = &cache->slots[own_slot(cache, class)];
@@ -304,10 +307,16 @@ static unsigned grown_capacity(struct cache_class *magazines, unsigned class) {
     return magazines->capacity;
 }
 
+/* ... of blocks that the thread only gives, fewer: others may wait for them. */
+static unsigned capacity_here(struct cache_class *magazines, unsigned class) {
+    unsigned capacity = grown_capacity(magazines, class);
+    return magazines->taken ? capacity : (unsigned)bits_min(capacity, bits_max(GIVEN_BYTES / class_bytes[class], 1));
+}
+
 /* Gives the slot its first magazine, an empty one. False when memory is out. */
 static bool load_first(struct thread_cache *cache, unsigned slot) {
     struct cache_class *magazines = &cache->slots[slot];
-    void **top = heap_spare(cache->heap, grown_capacity(magazines, slot_class(slot)));
+    void **top = heap_spare(cache->heap, capacity_here(magazines, slot_class(slot)));
     if (top == NULL) {
         return false;
     }
@@ -400,25 +409,24 @@ static bool make_room(struct thread_cache *cache, unsigned slot) {
     if (!magazine_is_full(magazines->top)) {
         return true;
     }
-    if (!magazines
-             ->taken) { /* blocks of others, as likely as not: who waits for them waits for one magazine, not two */
+    if (!magazines->taken) {
         cache->exchanges++;
-        unsigned capacity = grown_capacity(magazines, class);
-        capacity = (unsigned)bits_min(capacity, GIVEN_BYTES / class_bytes[class]);
-        magazines->top = heap_exchange_full(cache->heap, class, magazines->top, capacity, true);
+        unsigned capacity = capacity_here(magazines, class);
+        magazines->top = heap_exchange_full(cache->heap, class, magazines->top, capacity, ONLY_GIVES);
         return true;
     }
     if (magazines->previous == NULL) {
         magazines->previous = heap_spare(cache->heap, magazines->capacity);
         if (magazines->previous == NULL) {
-            magazines->top = heap_exchange_full(cache->heap, class, magazines->top, magazines->capacity, true);
+            magazines->top = heap_exchange_full(cache->heap, class, magazines->top, magazines->capacity, GIVES_MORE);
             return true;
         }
     }
     if (magazine_is_full(magazines->previous)) {
         cache->exchanges++;
         unsigned capacity = grown_capacity(magazines, class);
-        magazines->previous = heap_exchange_full(cache->heap, class, magazines->previous, capacity, magazines->surplus);
+        enum trade trade = magazines->surplus ? GIVES_MORE : GIVES_AND_TAKES;
+        magazines->previous = heap_exchange_full(cache->heap, class, magazines->previous, capacity, trade);
         magazines->surplus = true;
     }
     swap(magazines);

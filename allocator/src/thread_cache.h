@@ -4,8 +4,8 @@
  *   free:    loaded -> previous (swap) -> heap: an empty magazine for the full one
  *
  * The blocks may be any heap's: one that another heap's thread has taken is handed out again where it was freed, while its
- * lines are in that CPU's cache. Only where blocks share lines does each heap have a slot (tag.h). Of a slot that a thread
- * frees more of than it takes, full magazines go to the heap that the blocks belong to.
+ * lines are in that CPU's cache. Only where blocks share lines does each heap have a slot (tag.h). Full magazines of which a
+ * thread gives more than it takes go to the heap that the blocks belong to.
  *
  * previous is always entirely full or entirely empty, so that a program that hovers around a magazine's edge swaps
  * instead of going to the heap.

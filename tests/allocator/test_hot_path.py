@@ -16,8 +16,8 @@ import hot_path
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the budget is counted in x86-64 instructions")
 
 MALLOC = hot_path.Counts(instructions=16, loads=4, stores=1, branches=2, atomics=0)
-FREE = hot_path.Counts(instructions=22, loads=7, stores=2, branches=3, atomics=0)
-LOOP = 49
+FREE = hot_path.Counts(instructions=20, loads=6, stores=2, branches=2, atomics=0)
+LOOP = 47
 """Instructions for one turn of a loop of malloc and free, both PLT stubs and the loop included."""
 
 LOOP_SOURCE = """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,8 @@ from freestone.records import store
 from freestone.records.schema import Difference, Gate
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
+Document = dict[str, Any]
+Edit = Callable[[Document], Document]
 
 SUITE = """
 title = "one little program"
@@ -61,7 +65,8 @@ def test_a_result_against_itself_has_no_change(freestone: Tool, measured: Callab
         for aspect in ("time", "peak RSS", "minor faults")
     }
     text = (tmp_path / "diff.md").read_text()
-    assert "| listing |" in text and "## What the machine did in between" in text
+    assert "| listing |" in text
+    assert "## What the machine did in between" in text
 
 
 def test_more_memory_is_found_and_the_gate_closes(
@@ -71,7 +76,7 @@ def test_more_memory_is_found_and_the_gate_closes(
     before = measured("before")
     after = tmp_path / "fatter"
     shutil.copytree(before, after)
-    _edit(after, lambda head: _other_build(head), lambda record: _fatter(record))
+    _edit(after, _other_build, _fatter)
     done = freestone("diff", str(before), str(after))
     assert done.returncode == 0, done.stderr
     assert "freestone: +10.0 % peak RSS" in done.stdout.splitlines()[0]
@@ -170,28 +175,36 @@ def few_results(freestone: Tool, tmp_path: Path) -> dict[str, str]:
     assert freestone("bench", "few.toml", "-a", "freestone", "-n", "1", "--results", "few").returncode == 0
     (folder,) = (tmp_path / "few").iterdir()
     places = {"a": str(folder)}
-    for name, change in (("other", {"machine": {"id": "x", "facts": {"cpu": "x"}}}), ("newer", {"schema_version": 99})):
+    changes: dict[str, Document] = {
+        "other": {"machine": {"id": "x", "facts": {"cpu": "x"}}},
+        "newer": {"schema_version": 99},
+    }
+    for name, change in changes.items():
         shutil.copytree(folder, tmp_path / name)
-        _edit(tmp_path / name, lambda head, change=change: {**head, **change}, lambda record: record)
+        _edit(tmp_path / name, functools.partial(_changed, change), functools.partial(_changed, {}))
         places[name] = str(tmp_path / name)
     return places
 
 
-def _edit(folder: Path, head: Callable[[dict], dict], record: Callable[[dict], dict]) -> None:  # type: ignore[type-arg]
+def _edit(folder: Path, head: Edit, record: Edit) -> None:
     first, trials = folder / store.EXPERIMENT_FILE, folder / store.TRIALS_FILE
     first.write_text(json.dumps(head(json.loads(first.read_text()))))
     lines = [json.dumps(record(json.loads(line))) for line in trials.read_text().splitlines()]
     trials.write_text("\n".join(lines) + "\n")
 
 
-def _other_build(head: dict) -> dict:  # type: ignore[type-arg]
+def _changed(change: Document, document: Document) -> Document:
+    return {**document, **change}
+
+
+def _other_build(head: Document) -> Document:
     for configuration in head["configurations"]:
         if configuration["name"] == "freestone":
             configuration["allocator"]["build_id"] = "feed"
     return head
 
 
-def _fatter(record: dict) -> dict:  # type: ignore[type-arg]
+def _fatter(record: Document) -> Document:
     if record["configuration"] == "freestone":
         record["metrics"]["peak_rss_kib"] = round(record["metrics"]["peak_rss_kib"] * 1.1)
     return record

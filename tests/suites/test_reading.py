@@ -54,7 +54,7 @@ def test_every_program_that_a_package_brings_is_named_with_it(repository: Path) 
         ("titel = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']", "title: field required"),
         (
             "title = 't'\nx = 1\n[[workload]]\nname = 'a'\ncommand = ['b']",
-            "x: is not known; there are title, idles, workload",
+            "x: is not known; there are title, idles, include, setting, workload",
         ),
         ("title = 't'\n[[workload]]\nname = 'a'\ncomand = ['b']", "workload 'a', command: field required"),
         (
@@ -104,3 +104,45 @@ def test_the_suites_in_the_documents_are_suites(repository: Path, tmp_path: Path
     for block in blocks:
         (tmp_path / "block.toml").write_text(block)
         assert expand([suites.load(str(tmp_path / "block.toml"))], PLACES)
+
+
+def test_a_suite_has_what_it_includes_behind_its_own(tmp_path: Path) -> None:
+    inner, outer = tmp_path / "inner.toml", tmp_path / "outer.toml"
+    inner.write_text(
+        "title = 'i'\n[[setting]]\nname = 's'\nallocators = ['glibc']\nenvironment = { A = '1' }\n"
+        "[[workload]]\nname = 'a'\ncommand = ['x']\n"
+    )
+    outer.write_text(f"title = 'o'\ninclude = ['{inner}']\n[[workload]]\nname = 'b'\ncommand = ['y']\n")
+    suite = suites.load(str(outer))
+    assert (suite.title, [entry.name for entry in suite.workload]) == ("o", ["b", "a"])
+    assert [setting.name for setting in suite.setting] == ["s"]
+
+
+def test_a_suite_that_includes_itself_is_an_error(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.toml", tmp_path / "two.toml"
+    for path, other in ((one, two), (two, one)):
+        path.write_text(f"title = 't'\ninclude = ['{other}']\n[[workload]]\nname = '{path.stem}'\ncommand = ['x']\n")
+    with pytest.raises(SuiteError, match=r"one.toml includes itself, by way of .*one.toml, .*two.toml"):
+        suites.load(str(one))
+
+
+def test_all_suites_together_have_every_workload_once() -> None:
+    loaded = [suites.load(name) for name in suites.leaders()]
+    every = [entry.name for suite in loaded for entry in suite.workload]
+    assert {entry.name for name in suites.names() for entry in suites.load(name).workload} == set(every)
+    assert "stress" not in suites.leaders()
+
+
+def test_settings_are_picked_by_name() -> None:
+    faults = suites.load("faults")
+    assert [each.name for each in suites.settings([faults], ["trim-0,arenas-1"])] == ["trim-0", "arenas-1"]
+    assert suites.settings([faults], ["none"]) == []
+    assert suites.settings([faults]) == faults.setting
+    with pytest.raises(SuiteError, match="no setting is called 'trim'; did you mean trim-0"):
+        suites.settings([faults], ["trim"])
+    assert "trim-0" in [each.name for each in suites.settings([faults, suites.load("sizes")])], "the same in both"
+    other = faults.setting[1].model_copy(update={"environment": {"A": "1"}})
+    with pytest.raises(SuiteError, match="two different settings are named 'trim-0'"):
+        suites.settings([faults, faults.model_copy(update={"setting": [other]})])
+    with pytest.raises(SuiteError, match="these suites have none"):
+        suites.settings([suites.load("idle")], ["trim-0"])

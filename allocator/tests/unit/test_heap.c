@@ -84,7 +84,7 @@ static void give_magazine(struct heap *heap, size_t index, bool flush) {
         return;
     }
     unsigned capacity = 1 + (unsigned)pattern_below(&model.random, MAGAZINE_MOST);
-    top = heap_exchange_full(heap, class, top, capacity, pattern_below(&model.random, 2) == 0);
+    top = heap_exchange_full(heap, class, top, capacity, (enum trade)pattern_below(&model.random, 3));
     EXPECT(magazine_is_empty(top) && magazine_capacity(magazine_of(top)) == capacity, "%u blocks of %u, not 0 of %u",
            magazine_count(top), magazine_capacity(magazine_of(top)), capacity);
     heap_return_spare(heap, top);
@@ -206,7 +206,7 @@ static void depot_passes_magazines_on(void) {
         memcpy(block[i], full[i] - 15, sizeof block[i]);
     }
     for (int i = 0; i < 2; i++) {
-        heap_return_spare(heap, heap_exchange_full(heap, 3, full[i], 32, false));
+        heap_return_spare(heap, heap_exchange_full(heap, 3, full[i], 32, GIVES_AND_TAKES));
         EXPECT(figures_now().depots == (size_t)(i + 1) * 16 * class_bytes[3], "%zu bytes in the depot",
                figures_now().depots);
     }
@@ -248,7 +248,7 @@ static void depots_are_bounded(void) {
         size_t magazine = CAPACITY * (size_t)class_bytes[class];
         for (unsigned i = 0; i < OF_EACH / CAPACITY / class_bytes[class]; i++) {
             size_t slabs = figures_now().slabs; /* before the magazine's own are given back */
-            heap_return_spare(heap, heap_exchange_full(heap, class, full[class][i], CAPACITY, false));
+            heap_return_spare(heap, heap_exchange_full(heap, class, full[class][i], CAPACITY, GIVES_AND_TAKES));
             traffic += magazine;
             size_t seen = figures_now().depots;
             bool class_full = false, heap_full = false;
@@ -289,7 +289,7 @@ static void depots_decay(void) {
         full[i] = heap_exchange_empty(heap, 4, heap_spare(heap, 50), 50);
     }
     for (int i = 0; i < 8; i++) {
-        heap_return_spare(heap, heap_exchange_full(heap, 4, full[i], 50, false));
+        heap_return_spare(heap, heap_exchange_full(heap, 4, full[i], 50, GIVES_AND_TAKES));
     }
     EXPECT(figures_now().depots > 0, "nothing in the depot");
     for (int look = 0; look < 4; look++) {
@@ -627,7 +627,7 @@ static void keeper_drains_depots(void) {
         full[i] = heap_exchange_empty(heap, 4, heap_spare(heap, 50), 50);
     }
     for (int i = 0; i < 8; i++) {
-        heap_return_spare(heap, heap_exchange_full(heap, 4, full[i], 50, false));
+        heap_return_spare(heap, heap_exchange_full(heap, 4, full[i], 50, GIVES_AND_TAKES));
     }
     bool more;
     (void)heap_keep(&more);
@@ -655,7 +655,7 @@ static void *run_thread(void *argument) {
             if (pattern_below(&random, 2) == 0) {
                 heap_flush(heap, class, top);
             } else {
-                heap_return_spare(heap, heap_exchange_full(heap, class, top, 20, false));
+                heap_return_spare(heap, heap_exchange_full(heap, class, top, 20, GIVES_AND_TAKES));
             }
             continue;
         }

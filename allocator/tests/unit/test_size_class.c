@@ -1,5 +1,6 @@
 /* The size classes: every table derived again from its rule, every size and every offset tried. */
 #include "size_class.h"
+#include "tag.h"
 
 #include "expect.h"
 

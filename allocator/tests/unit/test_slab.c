@@ -91,7 +91,7 @@ static unsigned give_stack(uint32_t slab, void **top) {
             slab_give_one(slab, &shape, at);
             at--;
         }
-    } while ((uintptr_t)*at - start < shape.bytes);
+    } while ((uintptr_t)*at - start < (size_t)shape.slices << SLICE_BITS);
     return (unsigned)(top - at);
 }
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
@@ -21,9 +22,14 @@ from freestone.records.schema import Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.suites import Selection, SuiteError
 
+EVERY: Final = "all"
+"""Stands for every suite that comes along."""
+
+REPORT: Final = "all.html"
+
 
 def bench(
-    *suite: Annotated[str, Parameter(help="Names of suites, or .toml files. --list shows which there are.")],
+    *suite: Annotated[str, Parameter(help="Names of suites, or .toml files; or all. --list shows which there are.")],
     allocators: Allocators = None,
     rounds: Annotated[
         int | None,
@@ -70,72 +76,139 @@ def bench(
 
     Every round runs every workload under every allocator once, all in one random order, and the baseline twice. Each
     run is proved and recorded as by freestone compare. The scoreboard holds one allocator against the best of the
-    others on each workload, and every allocator against the best of all.
+    others on each workload, and every allocator against the best of all. 'all' runs every suite that comes along, one
+    after the other, and writes one report of them.
 
     Examples:
 
         freestone bench field apps
         freestone bench field -a freestone,mimalloc,jemalloc --only 'random-*' -n 5
         freestone bench apps --time-budget 600 --markdown apps.md
+        freestone bench all --quick
         freestone bench --list
         freestone bench --resume results/20261120T131500Z-field
 
     Exit status: 0 all measured, 2 wrong use, 3 nothing could be measured, 4 some cells failed or are INVALID,
     5 results could not be written, 130 interrupted.
     """
+    wish = _Wish(allocators, rounds, time_budget, only or [], quick, settings, idle, baseline, timeout, seed)
     try:
         if list_:
-            return _list(suite, only or [], quick, idle)
+            return _list(suite, wish)
         if resume is not None:
-            given = {
-                "SUITE": suite or None,
-                "-a": allocators,
-                "-n": rounds,
-                "--time-budget": time_budget,
-                "--only": only,
-                "--quick": quick or None,
-                "--settings": settings,
-                "--idle": idle,
-                "--baseline": baseline,
-                "--timeout": timeout,
-                "--name": name,
-                "--seed": seed,
-            }
-            folder = resume
-            experiment = measuring.resumed(folder, [word for word, value in given.items() if value is not None])
+            given = {"SUITE": suite or None, "--name": name, **wish.given()}
+            experiment = measuring.resumed(resume, [word for word, value in given.items() if value is not None])
             suites.prepare(experiment.workloads)
-            held = scoring.subject_of(experiment, subject)
-        else:
-            extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
-            workloads = _workloads(suite, only or [], quick, idle)
-            called = name or "-".join(Path(each).name.removesuffix(".toml") for each in suite)
-            chosen = suites.settings([suites.load(each) for each in suite], settings)
-            experiment = measuring.planned(called, workloads, allocators, baseline, extent, chosen)
-            held = scoring.subject_of(experiment, subject)
-            folder = measuring.begun(results, called, experiment)
+            return _measured(resume, experiment, scoring.subject_of(experiment, subject), markdown, json)
+        if EVERY in suite:
+            return _every(suite, wish, subject, name, results, markdown, json)
+        called = name or "-".join(Path(each).name.removesuffix(".toml") for each in suite)
+        experiment = wish.experiment(suite, called)
+        held = scoring.subject_of(experiment, subject)
+        return _measured(measuring.begun(results, called, experiment), experiment, held, markdown, json)
     except (AllocatorError, PlanError, SuiteError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
 
+
+@dataclass(frozen=True)
+class _Wish:
+    """What was asked for, but for the suites."""
+
+    allocators: list[str] | None
+    rounds: int | None
+    time_budget: float | None
+    only: list[str]
+    quick: bool
+    settings: list[str] | None
+    idle: int | None
+    baseline: str | None
+    timeout: float | None
+    seed: int | None
+
+    def given(self) -> dict[str, object]:
+        """Option -> its value, None where it was not given."""
+        return {
+            "-a": self.allocators,
+            "-n": self.rounds,
+            "--time-budget": self.time_budget,
+            "--only": self.only or None,
+            "--quick": self.quick or None,
+            "--settings": self.settings,
+            "--idle": self.idle,
+            "--baseline": self.baseline,
+            "--timeout": self.timeout,
+            "--seed": self.seed,
+        }
+
+    def selection(self, names: Sequence[str]) -> Selection:
+        loaded = [suites.load(name) for name in names]
+        return suites.select(loaded, only=self.only, quick=self.quick, idle_s=self.idle, directory=os.getcwd())
+
+    def experiment(self, names: Sequence[str], called: str) -> Experiment:
+        """A new experiment of these suites' workloads."""
+        extent = Extent(rounds=self.rounds, time_budget_s=self.time_budget, timeout_s=self.timeout, seed=self.seed)
+        workloads = _workloads(names, self.selection(names))
+        chosen = suites.settings([suites.load(each) for each in names], self.settings)
+        return measuring.planned(called, workloads, self.allocators, self.baseline, extent, chosen)
+
+
+def _measured(folder: Path, experiment: Experiment, held: str, markdown: Path | None, as_json: bool) -> int:
     def show(experiment: Experiment, records: Sequence[TrialRecord], _: Summary) -> None:
         board = score(experiment, records, held)
         if markdown is not None:  # first: whoever reads along may close the pipe
             scoring.write_markdown(experiment, board, markdown)
-        scoring.show(board, folder, as_json=json)
+        scoring.show(board, folder, as_json=as_json)
 
     return measuring.measure(folder, experiment, verb="bench", show=show, report=None)
 
 
-def _selection(names: Sequence[str], only: Sequence[str], quick: bool, idle_s: int | None) -> Selection:
-    loaded = [suites.load(name) for name in names]
-    return suites.select(loaded, only=only, quick=quick, idle_s=idle_s, directory=os.getcwd())
+def _every(
+    suite: Sequence[str],
+    wish: _Wish,
+    subject: str | None,
+    name: str | None,
+    results: Path,
+    markdown: Path | None,
+    as_json: bool,
+) -> int:
+    """Every suite that comes along, each an experiment of its own, and one report of them all."""
+    from freestone.reports import html  # late: the figures' libraries are large
+
+    if len(suite) > 1 or name is not None or markdown is not None or as_json or wish.only or wish.idle is not None:
+        raise SuiteError(f"'{EVERY}' stands alone: --name, --markdown, --json, --only and --idle are for single suites")
+    folders: list[Path] = []
+    worst = int(ExitStatus.FINE)
+    for each in suites.leaders():
+        print(f"freestone: suite {each}", file=sys.stderr)
+        try:
+            experiment = wish.experiment([each], each)
+        except SuiteError as error:
+            print(f"freestone: {error}", file=sys.stderr)
+            worst = max(worst, ExitStatus.PARTLY_MEASURED)
+            continue
+        held = scoring.subject_of(experiment, subject)
+        folder = measuring.begun(results, each, experiment)
+        folders.append(folder)
+        status = _measured(folder, experiment, held, None, as_json=False)
+        worst = max(worst, status)
+        if status in (ExitStatus.STORE, *(128 + number for number in range(1, 65))):
+            return status
+    if not folders:
+        raise SuiteError("no suite can be measured here")
+    try:
+        print(f"Report:  {html.write(folders, results / REPORT)}")
+    except html.ReportError as error:
+        raise StoreError(str(error)) from error
+    return worst
 
 
-def _workloads(names: Sequence[str], only: Sequence[str], quick: bool, idle_s: int | None) -> list[Workload]:
+def _workloads(names: Sequence[str], selection: Selection) -> list[Workload]:
     if not names:
-        raise SuiteError(f"no suite given; there are {', '.join(suites.names())}, as in: freestone bench field")
-    selection = _selection(names, only, quick, idle_s)
+        raise SuiteError(
+            f"no suite given; there are {', '.join([*suites.names(), EVERY])}, as in: freestone bench field"
+        )
     for absent in selection.absent:
         print(f"freestone: {absent.name} is left out: {absent.reason}", file=sys.stderr)
     if not selection.workloads:
@@ -144,12 +217,12 @@ def _workloads(names: Sequence[str], only: Sequence[str], quick: bool, idle_s: i
     return selection.workloads
 
 
-def _list(names: Sequence[str], only: Sequence[str], quick: bool, idle_s: int | None) -> int:
+def _list(names: Sequence[str], wish: _Wish) -> int:
     if not names:
         for name in suites.names():
             print(f"{name:<12} {suites.load(name).title}")
         return ExitStatus.FINE
-    selection = _selection(names, only, quick, idle_s)
+    selection = wish.selection(names)
     for workload in selection.workloads:
         print(workload.name + ("" if workload.counted else "  (not counted in the means)"))
     for absent in selection.absent:

@@ -24,9 +24,9 @@ def diff(
 ) -> int:
     """Say what changed between two results, or between two configurations of one.
 
-    Two configurations of one folder are paired within rounds, which tells the smallest changes. Two folders were measured
-    at different times: there, a time counts as changed by what it changed against the configurations that are the same
-    in both. Only what is comparable is compared (one machine, the same command); the rest is named.
+    Two configurations of one folder are paired within rounds, which tells the smallest changes. Two folders were
+    measured at different times: there, a time counts as changed by what it changed against the configurations that are
+    the same in both. Only what is comparable is compared (one machine, the same command); the rest is named.
 
     Examples:
 

@@ -35,17 +35,17 @@ def gate(
 ) -> int:
     """Say whether a change stays within limits, by the exit status too.
 
-    What is compared, and how, is told by freestone diff. A limit holds for each workload and for the mean over all. It is
-    exceeded where even the least change that the measurements allow lies above it; where nothing changed, at most one gate
-    in twenty fails.
+    What is compared, and how, is told by freestone diff. A limit holds for each workload and for the mean over all. It
+    is exceeded where even the least change that the measurements allow lies above it; where nothing changed, at most
+    one gate in twenty fails.
 
     Examples:
 
         freestone gate main/results pull/results --max-slowdown 3% --max-rss 5%
         freestone gate results/20261120T131500Z-field --before old --after new --max-slowdown 3%
 
-    Exit status: 0 no limit exceeded, 2 wrong use or nothing comparable, 5 results could not be read or the Markdown not
-    written, 6 a limit exceeded, or with --strict not proved to be kept.
+    Exit status: 0 no limit exceeded, 2 wrong use or nothing comparable, 5 results could not be read or the Markdown
+    not written, 6 a limit exceeded, or with --strict not proved to be kept.
     """
     given = {
         TIME: ("--max-slowdown", max_slowdown),

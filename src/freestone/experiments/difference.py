@@ -1,10 +1,10 @@
 """What changed between two results, or between two configurations of one: records in, difference out. Pure functions.
 
 In one experiment the two sides are paired within rounds. Two experiments were made at different times, and a machine is
-not the same machine an hour later: there, a configuration's time is held against *controls*, configurations that are the
-same on both sides (file, build-id, settings), within the rounds of each side, so that what the machine does to all of
-them drops out. Without controls the times say nothing, and no verdict is given. Memory and faults do not drift and are
-compared as they are.
+not the same machine an hour later: there, a configuration's time is held against *controls*, configurations that are
+the same on both sides (file, build-id, settings), within the rounds of each side, so that what the machine does to all
+of them drops out. Without controls the times say nothing, and no verdict is given. Memory and faults do not drift and
+are compared as they are.
 
 Many workloads are asked at once, so the verdicts rest on intervals so wide that, if nothing changed at all, nineteen
 differences in twenty accuse nothing (Bonferroni: half of the twentieth for the means, half for the single workloads).

@@ -1,8 +1,9 @@
 """Whether a change stays within limits: a difference and limits in, verdicts out. Pure functions.
 
-A limit holds for every workload and for the mean over all of them. It is *exceeded* where even the least change that the
-measurement allows lies above it, *kept* where even the largest lies below, and *open* in between: more rounds would tell.
-The intervals are those that hold all at once, so that of twenty gates over a library that did not change one may fail.
+A limit holds for every workload and for the mean over all of them. It is *exceeded* where even the least change that
+the measurement allows lies above it, *kept* where even the largest lies below, and *open* in between: more rounds would
+tell. The intervals are those that hold all at once, so that of twenty gates over a library that did not change one may
+fail.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Trimmed means of logarithms, and Student's interval about a sum of them at any confidence. Pure functions.
 
 Used where many questions are asked at once, so that each needs an interval of far more than 95 %, which a bootstrap of
-ten rounds cannot give. A fifth of the values is left out at either end (from five values on): on a shared machine one run
-in ten is disturbed, and one disturbed run must not hide what the others agree about. The standard error is that of
-K. K. Yuen, "The two-sample trimmed t for unequal population variances", Biometrika 61, 1974; degrees of freedom of a sum
-are Welch's and Satterthwaite's. ``tests/experiments/test_trimmed.py`` measures the coverage.
+ten rounds cannot give. A fifth of the values is left out at either end (from five values on): on a shared machine one
+run in ten is disturbed, and one disturbed run must not hide what the others agree about. The standard error is that of
+K. K. Yuen, "The two-sample trimmed t for unequal population variances", Biometrika 61, 1974; degrees of freedom of a
+sum are Welch's and Satterthwaite's. ``tests/experiments/test_trimmed.py`` measures the coverage.
 """
 
 from __future__ import annotations

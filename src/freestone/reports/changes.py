@@ -85,7 +85,10 @@ def gate_headline(gate: Gate) -> str:
     if over:
         worst = max(over, key=lambda row: row.change.sure_low / (1 + row.limit))
         more = f", and {len(over) - 1} more" if len(over) > 1 else ""
-        return f"Exceeded: {worst.change.configuration}, {_place(worst.change)}: {_percent(worst.change)} {worst.change.aspect}{more} ({limits})."
+        change = worst.change
+        return (
+            f"Exceeded: {change.configuration}, {_place(change)}: {_percent(change)} {change.aspect}{more} ({limits})."
+        )
     unsettled = [row for row in gate.rows if row.outcome == "open"]
     if unsettled:
         needed = [rounds for row in unsettled if (rounds := gates.rounds_needed(row)) is not None]
@@ -156,7 +159,7 @@ def _mean_grid(difference: Difference) -> Grid:
             for each in difference.changes
             if each.workload is None
         ],
-        "≈: no change seen; ?: not known. sure: intervals that hold all at once, 19 times in 20; on these the verdicts rest.",
+        "≈: no change seen; ?: not known. sure: an interval; all hold at once 19 times in 20, and verdicts are theirs.",
         left=frozenset({0, 1}),
     )
 

@@ -1,6 +1,6 @@
 """Suites: many workloads in one file, for one interleaved experiment."""
 
-from freestone.suites.reading import load, names
+from freestone.suites.reading import leaders, load, names
 from freestone.suites.schema import Setting, Suite, SuiteError
 from freestone.suites.selection import Absent, Selection, prepare, select, settings
 
@@ -10,6 +10,7 @@ __all__ = [
     "Setting",
     "Suite",
     "SuiteError",
+    "leaders",
     "load",
     "names",
     "prepare",

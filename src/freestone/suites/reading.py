@@ -21,11 +21,37 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Suite:
-    """A suite by its name, or by the path of a file that ends in ``.toml``.
+    """A suite by its name, or by the path of a file that ends in ``.toml``, with those it includes.
 
     Raises:
         SuiteError: there is none, or the file holds something else.
     """
+    return _complete(name, ())
+
+
+def leaders() -> list[str]:
+    """The suites that come with Freestone and that no other includes: together they hold every workload once."""
+    included = {each for name in names() for each in _alone(name).include}
+    return [name for name in names() if name not in included]
+
+
+def _complete(name: str, via: tuple[str, ...]) -> Suite:
+    suite = _alone(name)
+    if name in via:
+        raise SuiteError(f"suite {name} includes itself, by way of {', '.join(via)}")
+    parts = [_complete(each, (*via, name)) for each in suite.include]
+    for part, each in zip(parts, suite.include, strict=True):
+        if part.idles != suite.idles:
+            raise SuiteError(f"suite {name} includes {each}, and only one of them says 'idles = true'")
+    return suite.model_copy(
+        update={
+            "workload": [*suite.workload, *(entry for part in parts for entry in part.workload)],
+            "setting": [*suite.setting, *(setting for part in parts for setting in part.setting)],
+        }
+    )
+
+
+def _alone(name: str) -> Suite:
     if name.endswith(SUFFIX) or "/" in name:
         return _parsed(name, _text(Path(name)))
     if name not in names():

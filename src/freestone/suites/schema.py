@@ -44,10 +44,15 @@ class Setting(_Table):
 
 
 class Suite(_Table):
-    """A whole file. ``idles``: its programs that read ``json`` take ``--idle SECONDS`` behind their arguments."""
+    """A whole file.
+
+    ``idles``: its programs that read ``json`` take ``--idle SECONDS`` behind their arguments. ``include``: names of
+    suites whose workloads and settings it has too, behind its own.
+    """
 
     title: str = Field(min_length=1)
     idles: bool = False
+    include: list[str] = Field(default_factory=list)
     setting: list[Setting] = Field(default_factory=list)
     workload: list[Entry] = Field(min_length=1)
 

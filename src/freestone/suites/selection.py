@@ -83,13 +83,16 @@ def settings(suites: Sequence[Suite], asked: Sequence[str] | None = None) -> lis
         asked: names of those to take; None for all, ``none`` for none.
 
     Raises:
-        SuiteError: a name that no suite has, or two settings of one name.
+        SuiteError: a name that no suite has, or two different settings of one name.
     """
-    found = [setting for suite in suites for setting in suite.setting]
+    found: list[Setting] = []
+    for setting in (each for suite in suites for each in suite.setting):
+        if setting not in found:  # the same in two suites is one
+            found.append(setting)
     names = [setting.name for setting in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise SuiteError(f"two settings are named '{twice}'")
+        raise SuiteError(f"two different settings are named '{twice}'")
     if asked is None:
         return found
     wanted = [name for given in asked for name in given.split(",") if name not in ("", NO_SETTING)]
