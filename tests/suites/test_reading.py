@@ -30,7 +30,7 @@ def test_every_suite_that_comes_along_holds_together_beside_the_others(quick: bo
 def test_every_workload_of_every_suite_has_a_quick_size() -> None:
     """But for the compiler, whose whole run is half a second, and the program that does nothing."""
     slow = []
-    for name in suites.names():
+    for name in suites.leaders():
         suite = suites.load(name)
         usual, quick = (expand([suite], PLACES, quick=each) for each in (False, True))
         slow += [one.name for one, other in zip(usual, quick, strict=True) if one.command == other.command]

@@ -851,7 +851,7 @@ static void everything_comes_back(void) {
  * that are to be zero, and pauses at every place. */
 static void *post_and_pause(void *argument) {
     uint64_t random = (uint64_t)(uintptr_t)argument;
-    for (int i = 0; i < (SCENARIO_SANITIZED ? 6000 : 80000); i++) {
+    for (int i = 0; i < (SCENARIO_SANITIZED ? 30000 : 100000); i++) {
         struct letter *letter = pattern_below(&random, 2) == 0 ? write_letter(&random) : NULL;
         letter = atomic_exchange(&slots[pattern_below(&random, SLOTS)], letter);
         if (letter != NULL) {
