@@ -175,7 +175,7 @@ def test_the_field_sleeps_when_told_to_and_has_its_rss_after_idle(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "no suite given; there are apps, curves, field, "),
+        ((), "no suite given; there are apps, curves, faults, field, "),
         (("feild",), "no suite is called 'feild'; did you mean field?"),
         (("none.toml",), "cannot read the suite none.toml: no such file or directory"),
         (("mine.toml", "--only", "hole"), "no workload matches 'hole'; did you mean whole?"),

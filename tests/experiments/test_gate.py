@@ -81,7 +81,7 @@ def test_more_room_is_never_worse(ratio: float, width: float, limit: float) -> N
 @given(st.floats(0.9, 1.2), st.floats(1.001, 1.2))
 def test_the_rounds_that_would_settle_it(ratio: float, width: float) -> None:
     (row,) = gate.judge(difference(change(ratio / width, ratio, ratio * width)), {"time": 0.03}).rows
-    needed = gate.rounds_needed(row)
+    needed = row.rounds_needed
     if row.outcome != "open":
         assert needed is None
     elif needed is not None:
@@ -93,4 +93,4 @@ def test_the_rounds_that_would_settle_it(ratio: float, width: float) -> None:
 def test_rounds_for_an_unknown_change_are_not_guessed() -> None:
     unknown = change(0.0, 1.3, float("inf")).model_copy(update={"verdict": "unknown"})
     (row,) = gate.judge(difference(unknown), {"time": 0.03}).rows
-    assert gate.rounds_needed(row) is None
+    assert row.rounds_needed is None

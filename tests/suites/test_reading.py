@@ -93,7 +93,7 @@ def test_a_file_that_is_not_there_or_no_text_is_one_line(tmp_path: Path) -> None
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(SuiteError, match=r"no suite is called 'feild'; did you mean field\?"):
         suites.load("feild")
-    with pytest.raises(SuiteError, match=r"there are apps, curves, field, .*or give a \.toml file"):
+    with pytest.raises(SuiteError, match=r"there are apps, curves, faults, field, .*or give a \.toml file"):
         suites.load("zzz")
 
 

@@ -25,7 +25,7 @@ def run() -> Run:
         pytest.skip("sizes-benchmark is not built: it needs a C++ compiler and Google Benchmark (libbenchmark-dev)")
 
     def start(*arguments: str, **more: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(  # type: ignore[call-overload,no-any-return]
+        return subprocess.run(  # type: ignore[call-overload]
             [str(program), *arguments], capture_output=True, text=True, timeout=120, **more
         )
 

@@ -6,7 +6,7 @@
  *   touch        as malloc, with a byte of every page written
  *   memset       as malloc, with every byte written
  *
- * N is as many as fit into 16 MiB, 1 to 1024. The last line is JSON: nanoseconds a block, by what is done and by size;
+ * N is as many as fit into 16 MiB, 1 to 1024; they are one iteration. The last line is JSON: nanoseconds a block, by what is done and by size;
  * `seconds` is the geometric mean of all of them. With --benchmark_out=FILE Google Benchmark writes its own JSON too. */
 #include <benchmark/benchmark.h>
 
@@ -63,7 +63,8 @@ void *unseen(void *block) {
 }
 
 void *acquire(What what, std::size_t bytes, std::size_t page) {
-    auto *block = static_cast<unsigned char *>(unseen(what == What::zeroed ? std::calloc(1, bytes) : std::malloc(bytes)));
+    auto *block =
+        static_cast<unsigned char *>(unseen(what == What::zeroed ? std::calloc(1, bytes) : std::malloc(bytes)));
     if (block == nullptr) {
         fail("no memory for " + std::to_string(bytes) + " bytes");
     }
@@ -96,8 +97,9 @@ void run(benchmark::State &state, What what, std::size_t bytes) {
         if (what == What::allocate_and_free) {
             until = clock::now();
         }
-        state.SetIterationTime(std::chrono::duration<double>(until - from).count() / static_cast<double>(count));
+        state.SetIterationTime(std::chrono::duration<double>(until - from).count());
     }
+    state.counters["blocks"] = static_cast<double>(count); /* of one iteration */
 }
 
 /* What the loop costs by itself: blocks from an array, and given back to nobody. */
@@ -112,19 +114,20 @@ void run_floor(benchmark::State &state) {
             blocks[i] = unseen(&pool[i]);
         }
         benchmark::ClobberMemory();
-        state.SetIterationTime(std::chrono::duration<double>(clock::now() - from).count() / batch_most);
+        state.SetIterationTime(std::chrono::duration<double>(clock::now() - from).count());
     }
+    state.counters["blocks"] = batch_most;
 }
 
-/* Nanoseconds by benchmark, in the order in which they were run. */
+/* Nanoseconds a block by benchmark, in the order in which they were run. */
 class Collector : public benchmark::BenchmarkReporter {
   public:
     bool ReportContext(const Context &) override { return true; }
     void ReportRuns(const std::vector<Run> &runs) override {
         for (const Run &run : runs) {
             if (run.run_type == Run::RT_Iteration && run.iterations > 0) {
-                found.emplace_back(run.run_name.function_name,
-                                   1e9 * run.real_accumulated_time / static_cast<double>(run.iterations));
+                const double blocks = static_cast<double>(run.iterations) * run.counters.at("blocks").value;
+                found.emplace_back(run.run_name.function_name, 1e9 * run.real_accumulated_time / blocks);
             }
         }
     }
@@ -137,7 +140,8 @@ std::size_t bytes_of(std::string_view option, const char *text) {
     const unsigned long long number = std::strtoull(text, &end, 10);
     const char *const units = "KMG";
     const char *unit = *end != '\0' ? std::strchr(units, std::toupper(static_cast<unsigned char>(*end))) : nullptr;
-    const bool whole = end != text && errno == 0 && text[0] != '-' && (*end == '\0' || (unit != nullptr && end[1] == '\0'));
+    const bool whole =
+        end != text && errno == 0 && text[0] != '-' && (*end == '\0' || (unit != nullptr && end[1] == '\0'));
     const unsigned shift = unit != nullptr ? 10 * static_cast<unsigned>(unit - units + 1) : 0;
     if (!whole || number == 0 || number > (~0ULL >> shift) >> 1) {
         fail("--" + std::string(option) + " takes bytes, as in 64K, not '" + text + "'");
@@ -228,13 +232,15 @@ int main(int argc, char **argv) {
     for (const Deed &deed : deeds) {
         for (std::size_t bytes = settings.least; bytes <= settings.most; bytes *= 2) {
             if (bytes > room) {
-                std::fprintf(stderr, "sizes-benchmark: %s of %zu bytes is left out: too little memory\n", deed.name, bytes);
+                std::fprintf(stderr, "sizes-benchmark: %s of %zu bytes is left out: too little memory\n", deed.name,
+                             bytes);
                 continue;
             }
             const std::string name = std::string(deed.name) + "/" + std::to_string(bytes);
-            benchmark::RegisterBenchmark(name.c_str(), [what = deed.what, bytes](benchmark::State &state) {
-                run(state, what, bytes);
-            })->UseManualTime()->MinTime(settings.seconds);
+            benchmark::RegisterBenchmark(
+                name.c_str(), [what = deed.what, bytes](benchmark::State &state) { run(state, what, bytes); })
+                ->UseManualTime()
+                ->MinTime(settings.seconds);
         }
     }
     benchmark::RegisterBenchmark("floor", run_floor)->UseManualTime()->MinTime(settings.seconds);

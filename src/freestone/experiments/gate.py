@@ -21,23 +21,24 @@ def judge(difference: Difference, limits: Mapping[str, float]) -> Gate:
     Args:
         limits: aspect -> the largest increase allowed, as a fraction: 0.03 for 3 %. At least 0.
     """
-    rows = [
-        GateRow(change=change, limit=limits[change.aspect], outcome=_outcome(change, limits[change.aspect]))
-        for change in difference.changes
-        if change.aspect in limits
-    ]
+    rows = [_row(change, limits[change.aspect]) for change in difference.changes if change.aspect in limits]
     return Gate(limits=dict(limits), rows=rows, outcome=_worst(row.outcome for row in rows), difference=difference)
 
 
-def rounds_needed(row: GateRow) -> int | None:
+def _row(change: Change, limit: float) -> GateRow:
+    outcome = _outcome(change, limit)
+    needed = _rounds_needed(change, limit) if outcome == "open" else None
+    return GateRow(change=change, limit=limit, outcome=outcome, rounds_needed=needed)
+
+
+def _rounds_needed(change: Change, limit: float) -> int | None:
     """How many rounds would probably settle an open row; None where no number is known to.
 
     The width of an interval shrinks with the root of the rounds.
     """
-    change = row.change
-    if row.outcome != "open" or change.verdict == "unknown" or not math.isfinite(change.sure_high):
+    if change.verdict == "unknown" or not math.isfinite(change.sure_high):
         return None
-    away = abs(math.log(change.ratio / (1 + row.limit)))
+    away = abs(math.log(change.ratio / (1 + limit)))
     half = math.log(change.sure_high / change.ratio)
     if away <= half / 10:  # a hundred times the rounds: so close to the limit that nobody should wait
         return None

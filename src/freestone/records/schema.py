@@ -338,6 +338,7 @@ class GateRow(_Row):
     change: Change
     limit: float = Field(description="largest increase allowed, as a fraction")
     outcome: GateOutcome
+    rounds_needed: int | None = Field(None, description="how many a side would probably settle an open one")
 
 
 class Gate(_Row):

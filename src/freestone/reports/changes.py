@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from freestone.experiments import gate as gates
 from freestone.records.schema import Change, Difference, Gate, GateRow
 from freestone.reports import grid, quantities
 from freestone.reports.grid import Grid, Mark, Piece
@@ -91,7 +90,7 @@ def gate_headline(gate: Gate) -> str:
         )
     unsettled = [row for row in gate.rows if row.outcome == "open"]
     if unsettled:
-        needed = [rounds for row in unsettled if (rounds := gates.rounds_needed(row)) is not None]
+        needed = [row.rounds_needed for row in unsettled if row.rounds_needed is not None]
         hint = (
             f"; about {max(needed)} rounds a side would settle {'it' if len(needed) == 1 else 'most'}" if needed else ""
         )

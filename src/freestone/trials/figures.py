@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeGuard
 
 LONGEST_BYTES = 1 << 20
 """A line that is longer is no list of figures."""
@@ -49,7 +50,7 @@ def _end(value: object) -> object:
     return value[-1] if isinstance(value, list) and value else value
 
 
-def _is_figure(value: object) -> bool:
+def _is_figure(value: object) -> TypeGuard[int | float]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:
