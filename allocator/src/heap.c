@@ -619,15 +619,15 @@ static struct heap *home_of_most(void **full, unsigned class) {
 void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity, enum trade trade) {
     union magazine *magazine = magazine_of(full);
     struct heap *home = home_of(*full, class);
-    struct heap *most = trade == GIVES_AND_TAKES ? heap : home_of_most(full, class);
-    if (most == NULL) {
-        most = trade == ONLY_GIVES && home != NULL ? home : heap;
+    struct heap *most = trade == GIVES_AND_TAKES ? NULL : home_of_most(full, class);
+    struct heap *at = heap;
+    if (trade == ONLY_GIVES && home != NULL) {
+        at = most != NULL ? most : home;
     }
-    struct heap *at = trade == ONLY_GIVES ? most : heap;
     lock_take(&at->lock);
     bool settled = settle(at);
     count_traffic(at, class, magazine_capacity(magazine));
-    bool enough = most != at && at->depot_bytes >= DEPOT_OTHERS_BYTES;
+    bool enough = most != NULL && most != at && at->depot_bytes >= DEPOT_OTHERS_BYTES;
     union magazine *spare = enough ? NULL : keep_full(at, class, magazine, capacity);
     struct heap *next = enough ? most : home;
     if (spare == NULL && next != NULL && next != at) {
