@@ -586,6 +586,21 @@ static void wishes_for_its_keeper(void) {
     }
 }
 
+/* Blocks of another heap that come back through this one, and are taken again there, lie free nowhere. */
+static void others_blocks_are_nothing_to_wish_for(void) {
+    enum { CLASS = 19, BLOCKS = 100, TURNS = 2 * ((4 << 20) / (BLOCKS * 1024)) };
+    start();
+    option_set(OPTION_HEAPS, 2);
+    struct heap *one = heap_choose(), *other = heap_choose();
+    EXPECT(one != other, "one heap for two threads");
+    for (int turn = 0; turn < TURNS; turn++) {
+        void **top = heap_exchange_empty(other, CLASS, heap_spare(other, BLOCKS), BLOCKS);
+        EXPECT(magazine_count(top) == BLOCKS, "no memory");
+        heap_flush(one, CLASS, top);
+        expect_no_wish("what was freed has been taken again");
+    }
+}
+
 /* Once everything is returned there is nothing to wish for, although what lies behind a slab's last block has gone with
  * it and was never counted as free. */
 static void nothing_left_is_nothing_to_wish_for(void) {
@@ -792,6 +807,7 @@ static const struct scenario scenarios[] = {
     {"out_of_memory", out_of_memory},
     {"stops_at_blocks_of_slabs_gone", stops_at_blocks_of_slabs_gone},
     {"wishes_for_its_keeper", wishes_for_its_keeper},
+    {"others_blocks_are_nothing_to_wish_for", others_blocks_are_nothing_to_wish_for},
     {"nothing_left_is_nothing_to_wish_for", nothing_left_is_nothing_to_wish_for},
     {"keeper_drains_depots", keeper_drains_depots},
     {"with_many_threads", with_many_threads},

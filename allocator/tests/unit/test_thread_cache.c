@@ -284,6 +284,59 @@ static void blocks_of_others_are_used_again(void) {
     expect_nothing_left();
 }
 
+/* Bytes of blocks in a magazine. */
+static size_t bytes_in(void **top, unsigned slot) {
+    return top == NULL || magazine_is_empty(top) ? 0 : (size_t)magazine_count(top) * slot_bytes[slot];
+}
+
+/* What the calling thread's cache holds, and in how many of its slots. */
+static size_t cached(unsigned *slots) {
+    const struct thread_cache *cache = thread_view.cache;
+    size_t bytes = 0;
+    *slots = 0;
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        const struct cache_class *magazines = &cache->slots[slot];
+        size_t here = bytes_in(magazines->top, slot) + bytes_in(magazines->previous, slot);
+        EXPECT(magazines->taken || here <= given_most(slot_bytes[slot]), "%zu bytes are held in slot %u", here, slot);
+        bytes += here;
+        *slots += here > 0;
+    }
+    return bytes;
+}
+
+static void *give_few_and_go_on(void *argument) {
+    enum { FEW_BLOCKS = 5, ROUND = 600, EXCHANGES = 2000 };
+    static void *round[ROUND];
+    void **block = argument;
+    for (int i = 0; i < FEW_BLOCKS; i++) {
+        give(block[i]);
+    }
+    unsigned slots;
+    EXPECT(cached(&slots) == FEW_BLOCKS * class_size(300), "%zu bytes are held", cached(&slots));
+    const struct cache_class *magazines = thread_magazines(class_of(300));
+    while (thread_view.cache->exchanges < EXCHANGES) {
+        for (int i = 0; i < ROUND; i++) {
+            round[i] = take(64);
+        }
+        for (int i = 0; i < ROUND; i++) {
+            give(round[i]);
+        }
+    }
+    EXPECT(magazine_is_empty(magazines->top), "a few blocks of others are still held");
+    return NULL;
+}
+
+/* A few blocks of others, too few for a magazine, do not wait for ever with a thread that goes on with something else. */
+static void few_blocks_are_delivered_in_time(void) {
+    void *block[5];
+    option_set(OPTION_HEAPS, 2);
+    for (int i = 0; i < 5; i++) {
+        block[i] = take(300);
+    }
+    run_thread(give_few_and_go_on, block);
+    expect_nothing_left();
+}
+
 enum { TURN_CLASSES = 20, TURNS = 600 };
 static void *in_turn[TURNS][TURN_CLASSES];
 
@@ -359,26 +412,6 @@ static void *own_blocks(void *argument) {
     pthread_barrier_wait(&owned.filled);
     pthread_barrier_wait(&owned.emptied);
     return NULL;
-}
-
-/* Bytes of blocks in a magazine. */
-static size_t bytes_in(void **top, unsigned slot) {
-    return top == NULL || magazine_is_empty(top) ? 0 : (size_t)magazine_count(top) * slot_bytes[slot];
-}
-
-/* What the calling thread's cache holds, and in how many of its slots. */
-static size_t cached(unsigned *slots) {
-    const struct thread_cache *cache = thread_view.cache;
-    size_t bytes = 0;
-    *slots = 0;
-    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
-        const struct cache_class *magazines = &cache->slots[slot];
-        size_t here = bytes_in(magazines->top, slot) + bytes_in(magazines->previous, slot);
-        EXPECT(magazines->taken || here <= given_most(slot_bytes[slot]), "%zu bytes are held in slot %u", here, slot);
-        bytes += here;
-        *slots += here > 0;
-    }
-    return bytes;
 }
 
 static size_t in_use; /* by the program */
@@ -1215,6 +1248,7 @@ static const struct scenario scenarios[] = {
     {"order_of_blocks", order_of_blocks},
     {"remote_blocks_are_delivered", remote_blocks_are_delivered},
     {"blocks_of_others_are_used_again", blocks_of_others_are_used_again},
+    {"few_blocks_are_delivered_in_time", few_blocks_are_delivered_in_time},
     {"deliveries_are_few", deliveries_are_few},
     {"used_blocks_are_cleared_first", used_blocks_are_cleared_first},
     {"every_owner_gets_its_own", every_owner_gets_its_own},
