@@ -118,7 +118,8 @@ def told(folder: Path, name: str, arguments: list[str], preload: Path | None = N
 
 def native(programs: Path) -> list[Path]:
     """The programs in the folder, beside which other workloads may lie."""
-    return [each for each in programs.iterdir() if each.is_file() and not each.suffix]
+    elsewhere = {"sizes-benchmark"}  # of workloads/benchmark, with tests of its own
+    return [each for each in programs.iterdir() if each.is_file() and not each.suffix and each.name not in elsewhere]
 
 
 def spelled(variant: tuple[str, list[str]]) -> str:
