@@ -20,7 +20,7 @@ from freestone.experiments import score
 from freestone.experiments.plan import Extent, PlanError
 from freestone.records.schema import Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
-from freestone.suites import Selection, SuiteError
+from freestone.suites import Selection, Suite, SuiteError
 
 EVERY: Final = "all"
 """Stands for every suite that comes along."""
@@ -142,15 +142,15 @@ class _Wish:
             "--seed": self.seed,
         }
 
-    def selection(self, names: Sequence[str]) -> Selection:
-        loaded = [suites.load(name) for name in names]
+    def selection(self, loaded: Sequence[Suite]) -> Selection:
         return suites.select(loaded, only=self.only, quick=self.quick, idle_s=self.idle, directory=os.getcwd())
 
     def experiment(self, names: Sequence[str], called: str) -> Experiment:
         """A new experiment of these suites' workloads."""
         extent = Extent(rounds=self.rounds, time_budget_s=self.time_budget, timeout_s=self.timeout, seed=self.seed)
-        workloads = _workloads(names, self.selection(names))
-        chosen = suites.settings([suites.load(each) for each in names], self.settings)
+        loaded = [suites.load(name) for name in names]
+        workloads = _workloads(names, self.selection(loaded))
+        chosen = suites.settings(loaded, self.settings)
         return measuring.planned(called, workloads, self.allocators, self.baseline, extent, chosen)
 
 
@@ -193,7 +193,7 @@ def _every(
         folders.append(folder)
         status = _measured(folder, experiment, held, None, as_json=False)
         worst = max(worst, status)
-        if status in (ExitStatus.STORE, *(128 + number for number in range(1, 65))):
+        if status == ExitStatus.STORE or status > 128:
             return status
     if not folders:
         raise SuiteError("no suite can be measured here")
@@ -222,12 +222,13 @@ def _list(names: Sequence[str], wish: _Wish) -> int:
         for name in suites.names():
             print(f"{name:<12} {suites.load(name).title}")
         return ExitStatus.FINE
-    selection = wish.selection(names)
+    loaded = [suites.load(name) for name in names]
+    selection = wish.selection(loaded)
     for workload in selection.workloads:
         print(workload.name + ("" if workload.counted else "  (not counted in the means)"))
     for absent in selection.absent:
         print(f"{absent.name}  (left out: {absent.reason})")
-    for setting in suites.settings([suites.load(name) for name in names]):
+    for setting in suites.settings(loaded):
         told = " ".join(f"{name}={value}" for name, value in setting.environment.items())
         print(f"setting {setting.name}: {', '.join(setting.allocators)} with {told}")
     return ExitStatus.FINE

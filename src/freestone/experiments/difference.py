@@ -19,7 +19,7 @@ from pathlib import PurePath
 
 from freestone.experiments import arms, trimmed
 from freestone.experiments.schedule import Arm
-from freestone.experiments.score import FAULTS, METRICS, PEAK_RSS, TIME
+from freestone.experiments.score import FAULTS, PEAK_RSS, TIME, metric_of
 from freestone.experiments.statistics import CONFIDENCE, Interval, geometric_mean
 from freestone.experiments.trimmed import Estimate
 from freestone.records.schema import (
@@ -271,12 +271,8 @@ class _Found:
     change: Estimate
 
 
-def _metric(aspect: str, workload: Workload) -> str:
-    return workload.time if aspect == TIME else METRICS[aspect]
-
-
 def _paired(figures: _Figures, workload: Workload, before: str, after: str, aspect: str) -> _Found | None:
-    metric = _metric(aspect, workload)
+    metric = metric_of(aspect, workload)
     one, other = (figures.rounds(workload.name, name, metric) for name in (before, after))
     common = sorted(one.keys() & other.keys())
     if not common:
@@ -294,7 +290,7 @@ def _paired(figures: _Figures, workload: Workload, before: str, after: str, aspe
 def _apart(
     sides: tuple[_Figures, _Figures], workload: Workload, name: str, aspect: str, controls: Sequence[str]
 ) -> _Found | None:
-    metric = _metric(aspect, workload)
+    metric = metric_of(aspect, workload)
     held = [side.rounds(workload.name, name, metric) for side in sides]
     if not all(held):
         return None

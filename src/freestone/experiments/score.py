@@ -96,7 +96,7 @@ class _Board:
         rows = []
         for workload in self.experiment.workloads:
             if only is None or workload.name in only:
-                row = self._row(workload, _metric(name, workload))
+                row = self._row(workload, metric_of(name, workload))
                 if row is not None:
                     rows.append(row)
         held = [row for row in rows if row.counted and row.ratio is not None]
@@ -143,7 +143,7 @@ class _Board:
         workloads = {workload.name: workload for workload in self.experiment.workloads}
         ones, others, seconds, firsts = [], [], [], []
         for row in rows:
-            metric = _metric(name, workloads[row.workload])
+            metric = metric_of(name, workloads[row.workload])
             ones.append(self._rounds(row.workload, self.subject, metric))
             others.append(self._rounds(row.workload, row.best_peer or "", metric))
             second, first = (runs.get(metric, {}) for runs in self.again.get(row.workload, ({}, {})))
@@ -156,7 +156,8 @@ class _Board:
         return _as_ratio(Interval(value, known.low, known.high, known.pairs), noise)
 
 
-def _metric(aspect: str, workload: Workload) -> str:
+def metric_of(aspect: str, workload: Workload) -> str:
+    """The metric that an aspect is, of a workload."""
     return workload.time if aspect == TIME else METRICS[FAULTS if aspect == LEAN_FAULTS else aspect]
 
 

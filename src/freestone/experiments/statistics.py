@@ -73,8 +73,8 @@ def paired_ratio(one: Sequence[float], other: Sequence[float], *, seed: int = 0)
     middle = _mirrored_mean(logs)
     half = _half_width(logs, seed)
     if math.isinf(half):
-        return Interval(_exp(middle), 0.0, math.inf, len(logs))
-    return Interval(_exp(middle), _exp(middle - half), _exp(middle + half), len(logs))
+        return Interval(exponential(middle), 0.0, math.inf, len(logs))
+    return Interval(exponential(middle), exponential(middle - half), exponential(middle + half), len(logs))
 
 
 def is_different(ratio: Interval, noise: Interval | None) -> bool:
@@ -163,7 +163,8 @@ def _mirrored_mean(logs: NDArray[np.float64]) -> float:
     return math.fsum(logs.tolist()) / len(logs)
 
 
-def _exp(value: float) -> float:
+def exponential(value: float) -> float:
+    """e to the power of a logarithm; infinite where a float cannot hold it."""
     try:
         return math.exp(value)
     except OverflowError:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from freestone.experiments.statistics import FEWEST_PAIRS, Interval
+from freestone.experiments.statistics import FEWEST_PAIRS, Interval, exponential
 
 TRIM: Final = 0.2
 """The share left out at either end."""
@@ -78,7 +78,7 @@ def interval(of: Estimate, confidence: float) -> Interval:
     Args:
         confidence: above 0, below 1.
     """
-    value = _exp(of.middle)
+    value = exponential(of.middle)
     if math.isinf(of.error):
         return Interval(value, 0.0, math.inf, of.count)
     if of.error == 0:
@@ -86,11 +86,4 @@ def interval(of: Estimate, confidence: float) -> Interval:
     from scipy.stats import t  # late: it takes longer to load than everything else here
 
     half = float(t.ppf((1 + confidence) / 2, of.freedom)) * of.error
-    return Interval(value, _exp(of.middle - half), _exp(of.middle + half), of.count)
-
-
-def _exp(value: float) -> float:
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf
+    return Interval(value, exponential(of.middle - half), exponential(of.middle + half), of.count)

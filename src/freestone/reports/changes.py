@@ -41,7 +41,7 @@ def render(difference: Difference, *, width: int, colour: bool, ascii_only: bool
     """The difference for a terminal, at most ``width`` columns wide."""
     parts = [headline(difference) + "\n", *_preface(difference), ""]
     parts += [grid.text(each, width=width, colour=colour, ascii_only=ascii_only) for each in _grids(difference)]
-    return _printable("\n".join([*parts, *_apart(difference)]).rstrip() + "\n", ascii_only)
+    return _printable("\n".join([*parts, *_apart_lines(difference)]).rstrip() + "\n", ascii_only)
 
 
 def markdown(difference: Difference, *, heading: str) -> str:
@@ -59,7 +59,7 @@ def render_gate(gate: Gate, *, width: int, colour: bool, ascii_only: bool = Fals
     """The gate for a terminal: the outcome first, then what decided it."""
     parts = [gate_headline(gate) + "\n", *_preface(gate.difference), ""]
     parts += [grid.text(each, width=width, colour=colour, ascii_only=ascii_only) for each in _gate_grids(gate)]
-    return _printable("\n".join([*parts, *_apart(gate.difference)]).rstrip() + "\n", ascii_only)
+    return _printable("\n".join([*parts, *_apart_lines(gate.difference)]).rstrip() + "\n", ascii_only)
 
 
 def gate_markdown(gate: Gate) -> str:
@@ -172,8 +172,8 @@ def _row_grid(aspect: str, rows: Sequence[Change]) -> Grid:
             [
                 Piece(each.workload or ""),
                 Piece(each.configuration),
-                Piece(_figure(aspect, each.before)),
-                Piece(_figure(aspect, each.after)),
+                Piece(quantities.of_aspect(aspect, each.before)),
+                Piece(quantities.of_aspect(aspect, each.after)),
                 _ratio(each),
                 Piece(_sure(each)),
             ]
@@ -210,27 +210,20 @@ def _preface(difference: Difference) -> list[str]:
 
 
 def _apart(difference: Difference) -> list[str]:
-    return [f"not compared: {each.what}: {each.reason}" for each in difference.apart]
+    return [f"{each.what}: {each.reason}" for each in difference.apart]
+
+
+def _apart_lines(difference: Difference) -> list[str]:
+    return [f"not compared: {line}" for line in _apart(difference)]
 
 
 def _apart_list(difference: Difference) -> list[str]:
     lines = _apart(difference)
-    return (
-        ["## Not compared\n", "\n".join(f"- {line.removeprefix('not compared: ')}" for line in lines) + "\n"]
-        if lines
-        else []
-    )
+    return ["## Not compared\n", "\n".join(f"- {line}" for line in lines) + "\n"] if lines else []
 
 
 def _place(change: Change) -> str:
     return change.workload or "all workloads"
-
-
-def _figure(aspect: str, value: float | None) -> str:
-    if value is None:
-        return "–"
-    kind: quantities.Kind = "time" if aspect == "time" else "memory" if "RSS" in aspect else "count"
-    return quantities.Scale.over(kind, [value]).text(value)
 
 
 def _ratio(change: Change) -> Piece:

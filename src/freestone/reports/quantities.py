@@ -129,6 +129,14 @@ class Scale:
         return f"{self.number(value)} {self.unit}".rstrip()
 
 
+def of_aspect(aspect: str, value: float | None) -> str:
+    """A value of an aspect of a score, by the aspect's name; a dash where there is none."""
+    if value is None:
+        return "–"
+    kind: Kind = "time" if aspect == "time" else "memory" if "RSS" in aspect else "count"
+    return Scale.over(kind, [value]).text(value)
+
+
 def is_known(ratio: Ratio) -> bool:
     """Whether its interval says anything: with too few rounds it reaches from nothing to infinity."""
     return ratio.low > 0 and all(math.isfinite(end) for end in (ratio.low, ratio.value, ratio.high))

@@ -129,7 +129,10 @@ def _against_all(score: Score, aspect: Aspect) -> Grid:
     rows = []
     for row in aspect.rows:
         own = row.values.get(score.subject)
-        line = [Piece(row.workload + ("" if row.counted else " (not counted)")), Piece(_figure(aspect, own))]
+        line = [
+            Piece(row.workload + ("" if row.counted else " (not counted)")),
+            Piece(quantities.of_aspect(aspect.name, own)),
+        ]
         for peer in peers:
             there = row.values.get(peer)
             line.append(_NOTHING if own is None or there is None else Piece(f"{own / there:.3f}"))
@@ -142,13 +145,6 @@ def _against_all(score: Score, aspect: Aspect) -> Grid:
         "Geometric means over rounds. Bold: a difference seen, in the subject's favour.",
         left=frozenset({0, len(peers) + 3}),
     )
-
-
-def _figure(aspect: Aspect, value: float | None) -> str:
-    if value is None:
-        return "–"
-    kind: quantities.Kind = "time" if aspect.name == "time" else "memory" if "RSS" in aspect.name else "count"
-    return quantities.Scale.over(kind, [value]).text(value)
 
 
 def _ratio_in(row: ScoreRow | None) -> Piece:
