@@ -40,7 +40,7 @@ struct heap {
     /* protects everything in the heap, the descriptors and bitmaps of its slabs, and the magazines in its depots */
     _Alignas(64) struct lock lock;
     uint32_t number;
-    _Atomic uint32_t threads; /* changed under `choice`; read without by heap_choose_again, which asks again under it */
+    _Atomic uint32_t threads; /* changed under `choice`; read without by heap_move, which asks again under it */
     uint32_t events;
     bool gave_slab; /* to the arena, since arena_age was last called */
     uint64_t settled; /* milliseconds */
@@ -128,7 +128,7 @@ static void count_threads(struct heap *heap, int more) {
 }
 
 static struct heap *least_loaded(void) {
-    /* acquire: pairs with the release in heap_choose */
+    /* acquire: pairs with the release in heap_join */
     unsigned count = atomic_load_explicit(&heap_count, memory_order_acquire);
     struct heap *chosen = heaps[0];
     for (unsigned i = 1; i < count; i++) {
@@ -139,7 +139,7 @@ static struct heap *least_loaded(void) {
     return chosen;
 }
 
-struct heap *heap_choose(void) {
+void heap_join(struct heap **place) {
     lock_take(&choice);
     unsigned count = atomic_load_explicit(&heap_count, memory_order_relaxed);
     struct heap *chosen = least_loaded();
@@ -155,32 +155,33 @@ struct heap *heap_choose(void) {
         }
     }
     count_threads(chosen, 1);
+    *place = chosen;
     lock_free(&choice);
-    return chosen;
 }
 
-void heap_leave(struct heap *heap) {
+void heap_leave(struct heap **place) {
     lock_take(&choice);
-    count_threads(heap, -1);
+    count_threads(*place, -1);
+    *place = NULL;
     lock_free(&choice);
 }
 
 static bool is_crowded(struct heap *heap, struct heap *other) { return threads_of(heap) > threads_of(other) + 1; }
 
-struct heap *heap_choose_again(struct heap *heap) {
-    if (likely(!is_crowded(heap, least_loaded()))) {
-        return heap;
+bool heap_move(struct heap **place) {
+    if (likely(!is_crowded(*place, least_loaded()))) {
+        return false;
     }
     lock_take(&choice);
     struct heap *chosen = least_loaded();
-    if (is_crowded(heap, chosen)) {
-        count_threads(heap, -1);
+    bool moves = is_crowded(*place, chosen);
+    if (moves) {
+        count_threads(*place, -1);
         count_threads(chosen, 1);
-    } else {
-        chosen = heap;
+        *place = chosen;
     }
     lock_free(&choice);
-    return chosen;
+    return moves;
 }
 
 /* -- slabs --------------------------------------------------------------------------------------------------- */
@@ -327,13 +328,19 @@ static union magazine *take_spare(struct heap *heap) {
     return magazine;
 }
 
-/* Where a block that other heaps' threads freed belongs: NULL when that is no slab of the class (any more). */
+/* False when no slab is there (any more). */
+static bool slab_tag_of(const void *block, uint32_t *tag) { return tag_of(block, tag) && tag_is_slab(*tag); }
+
+/* The heap whose slab the block lies in; NULL without one. */
+static struct heap *owner_of(const void *block) {
+    uint32_t tag;
+    return slab_tag_of(block, &tag) ? heaps[tag_heap(tag)] : NULL;
+}
+
+/* The same for a block that was one of the class when it was freed: NULL also when the slab there is of another by now. */
 static struct heap *home_of(const void *block, unsigned class) {
     uint32_t tag;
-    if (!tag_of(block, &tag) || !tag_is_slab(tag) || tag_class(tag) != class) {
-        return NULL;
-    }
-    return heaps[tag_heap(tag)];
+    return slab_tag_of(block, &tag) && tag_class(tag) == class ? heaps[tag_heap(tag)] : NULL;
 }
 
 /* Keeps a block of another heap for later, or stops the program: it was a slab's of the class when it was freed, and since
@@ -673,15 +680,6 @@ void *heap_take_one(struct heap *heap, unsigned class, bool *zero) {
     return block;
 }
 
-/* The heap that owns the block, NULL when no slab is there (any more). */
-static struct heap *owner_of(const void *block) {
-    uint32_t tag;
-    if (!tag_of(block, &tag) || !tag_is_slab(tag)) {
-        return NULL;
-    }
-    return heaps[tag_heap(tag)];
-}
-
 static struct heap *owner_or_die(const void *block) {
     struct heap *owner = owner_of(block);
     if (unlikely(owner == NULL)) {
@@ -736,25 +734,16 @@ static void release_empty(struct heap *heap) {
     }
 }
 
-/* The heap that a slab at `slice` belongs to, NULL when none is there. */
-static struct heap *heap_at(uint32_t slice) {
-    uint32_t tag;
-    if (!tag_of(arena_address(slice), &tag) || !tag_is_slab(tag)) {
-        return NULL;
-    }
-    return heaps[tag_heap(tag)];
-}
-
 /* Cleans the slab at `slice`, if one is there, and busy ones too when `at_once`; returns the slice behind what was looked
  * at. */
 static uint32_t clean_slab_at(uint32_t slice, bool at_once, size_t *bytes, bool *more) {
     uint32_t next = slice + 1;
-    struct heap *heap = heap_at(slice);
+    struct heap *heap = owner_of(arena_address(slice));
     if (heap == NULL) {
         return next;
     }
     lock_take(&heap->lock);
-    if (heap_at(slice) == heap) { /* asked under its lock: the slab cannot go meanwhile */
+    if (owner_of(arena_address(slice)) == heap) { /* asked under its lock: the slab cannot go meanwhile */
         uint32_t slab = arena_span(slice)->first;
         bool busy;
         if (at_once) {
@@ -783,7 +772,7 @@ static size_t clean_slabs(bool at_once, bool *more) {
 
 size_t heap_keep(bool *more) {
     *more = false;
-    /* acquire: pairs with the release in heap_choose */
+    /* acquire: pairs with the release in heap_join */
     unsigned count = atomic_load_explicit(&heap_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++) {
         lock_take(&heaps[i]->lock);
@@ -795,7 +784,7 @@ size_t heap_keep(bool *more) {
 }
 
 size_t heap_trim_all(void) {
-    /* acquire: pairs with the release in heap_choose */
+    /* acquire: pairs with the release in heap_join */
     unsigned count = atomic_load_explicit(&heap_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++) {
         lock_take(&heaps[i]->lock);

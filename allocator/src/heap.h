@@ -19,18 +19,21 @@ struct heap;
 /* Opens the arena; false when the kernel refuses the address space. Called once. */
 bool heap_start(void);
 
-/* Heap number `number`; it exists once heap_choose has returned it (number 0: always). */
+/* Heap number `number`; it exists once heap_join has chosen it (number 0: always). */
 struct heap *heap_numbered(unsigned number);
 
-/* The heap for a new thread: the one with the fewest threads, the lowest number among those. Counts the thread. */
-struct heap *heap_choose(void);
+/* Threads and heaps. `place` is where a thread notes its heap: it changes together with the heap's count of threads, so that a
+ * fork in between does not find one without the other.
+ *
+ * A new thread joins the heap with the fewest threads, the lowest number among those. */
+void heap_join(struct heap **place);
 
-/* A thread of the heap has ended. */
-void heap_leave(struct heap *heap);
+/* The thread has ended; *place becomes NULL. */
+void heap_leave(struct heap **place);
 
-/* The heap for a thread that goes on, after others have come and gone: its own, unless it shares that with others while
- * some heap has at least two threads less. Counts it there. */
-struct heap *heap_choose_again(struct heap *heap);
+/* A thread goes on, after others have come and gone: it moves if it shares its heap while some other has at least two threads
+ * less. False when it stays. */
+bool heap_move(struct heap **place);
 
 unsigned heap_number(const struct heap *heap);
 

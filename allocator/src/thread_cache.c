@@ -119,7 +119,7 @@ static bool be_born(void) {
     if (cache == NULL) {
         return false;
     }
-    cache->heap = heap_choose();
+    heap_join(&cache->heap);
     struct thread_view *view = &thread_view;
     for (unsigned step = 0; step < STEP_COUNT; step++) {
         view->by_step[step] = &cache->slots[own_slot(cache, class_of((size_t)(step + 1) << CLASS_STEP_BITS))];
@@ -235,9 +235,7 @@ static void end_thread(void *pass) {
     }
     view->cache = &thread_cache_none;
     view->state = THREAD_ENDED; /* destructors and libc still allocate and free: without a cache */
-    struct heap *heap = cache->heap;
-    cache->heap = NULL; /* before leaving: a child forked in between must not leave once more */
-    heap_leave(heap);
+    heap_leave(&cache->heap);
     retire(cache);
 }
 
@@ -283,12 +281,10 @@ static OUT_OF_LINE void look_round(struct thread_cache *cache) {
             flush_slot(cache, slot);
         }
     }
-    struct heap *heap = heap_choose_again(cache->heap);
-    if (heap == cache->heap) {
+    if (!heap_move(&cache->heap)) {
         return;
     }
     flush_cache(cache); /* or its blocks would go home one magazine after the other, and lie there in depots */
-    cache->heap = heap;
     for (unsigned class = 0; class < LINE_CLASSES; class++) { /* a step each */
         thread_view.by_step[class] = &cache->slots[own_slot(cache, class)];
     }
@@ -544,8 +540,7 @@ static void adopt_caches(void) {
             if (whole) {
                 flush_cache(cache);
             }
-            heap_leave(cache->heap);
-            cache->heap = NULL; /* a child of this child must not leave once more */
+            heap_leave(&cache->heap);
         }
         if (whole) {
             retire(cache);

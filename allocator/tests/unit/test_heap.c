@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "keeper.h"
@@ -33,6 +35,13 @@ static struct {
 static void start(void) {
     EXPECT(heap_start(), "no reservation");
     option_set(OPTION_RETAIN_MS, 86400 * 1000);
+}
+
+/* The heap of one more thread. */
+static struct heap *join(void) {
+    struct heap *heap;
+    heap_join(&heap);
+    return heap;
 }
 
 /* What the threads hold is in use, class by class; slabs hold that, what is free, what lies in depots, and the rests
@@ -129,7 +138,7 @@ static void figures_add_up(void) {
     option_set(OPTION_HEAPS, 3);
     struct heap *heap[3];
     for (int i = 0; i < 3; i++) {
-        heap[i] = heap_choose();
+        heap[i] = join();
     }
     model.random = 5;
     for (int round = 0; round < 20000; round++) {
@@ -200,7 +209,7 @@ static void depot_passes_magazines_on(void) {
     void **full[2];
     void *block[2][16];
     start();
-    struct heap *heap = heap_choose();
+    struct heap *heap = join();
     for (int i = 0; i < 2; i++) {
         full[i] = heap_exchange_empty(heap, 3, heap_spare(heap, 16), 16);
         memcpy(block[i], full[i] - 15, sizeof block[i]);
@@ -233,7 +242,7 @@ static void depots_are_bounded(void) {
     static size_t lain[CLASSES]; /* of the class's in the depot, since the last time at least */
     static size_t of_class[CLASSES];
     start();
-    struct heap *heap = heap_choose();
+    struct heap *heap = join();
     size_t depots = 0, traffic = 0;
     for (unsigned class = 0; class < CLASSES; class++) {
         for (unsigned i = 0; i < OF_EACH / CAPACITY / class_bytes[class]; i++) {
@@ -283,7 +292,7 @@ static void depots_are_bounded(void) {
 /* What nobody asks for goes back to the slabs after two looks at the clock, a while apart, at the latest. */
 static void depots_decay(void) {
     start();
-    struct heap *heap = heap_choose();
+    struct heap *heap = join();
     void **full[8];
     for (int i = 0; i < 8; i++) {
         full[i] = heap_exchange_empty(heap, 4, heap_spare(heap, 50), 50);
@@ -309,7 +318,7 @@ static void fullest_slab_first(void) {
     enum { CLASS = 19, BLOCKS = 64, SLABS = 4 }; /* 1024 bytes */
     void *block[SLABS][BLOCKS];
     start();
-    struct heap *heap = heap_choose();
+    struct heap *heap = join();
     EXPECT(class_blocks(CLASS) == BLOCKS, "%u blocks", class_blocks(CLASS));
     for (int slab = 0; slab < SLABS; slab++) {
         for (int i = 0; i < BLOCKS; i++) {
@@ -331,7 +340,7 @@ static void fullest_slab_first(void) {
 /* A class's last empty slab is kept while it is a single slice, so that hovering around it costs nothing. */
 static void last_slab_is_kept(void) {
     start();
-    struct heap *heap = heap_choose();
+    struct heap *heap = join();
     void *block = heap_take_one(heap, 0, &(bool){false});
     heap_give(&block, 1);
     EXPECT(figures_now().slabs == SLICE_BYTES, "%zu bytes of slabs", figures_now().slabs);
@@ -356,7 +365,7 @@ static void least_loaded_lowest_first(void) {
         if (count == THREADS || (count > 0 && pattern_below(&random, 2) == 0)) {
             size_t index = pattern_below(&random, count);
             threads[heap_number(of_thread[index])]--;
-            heap_leave(of_thread[index]);
+            heap_leave(&of_thread[index]);
             of_thread[index] = of_thread[--count];
             continue;
         }
@@ -367,7 +376,7 @@ static void least_loaded_lowest_first(void) {
         if (threads[least] > 0 && heaps < HEAPS) {
             least = heaps++;
         }
-        struct heap *chosen = heap_choose();
+        struct heap *chosen = join();
         unsigned number = heap_number(chosen);
         EXPECT(number == least, "heap %u instead of %u", number, least);
         EXPECT(heap_numbered(number) == chosen, "heap %u is another one", number);
@@ -387,22 +396,23 @@ static void those_that_stay_spread(void) {
         struct heap *of_thread[THREADS];
         unsigned threads[HEAPS] = {0};
         for (size_t i = 0; i < THREADS; i++) {
-            of_thread[i] = heap_choose();
+            of_thread[i] = join();
         }
         size_t count = 0;
         for (size_t i = 0; i < THREADS; i++) {
             if (pattern_below(&random, 3) == 0) {
                 of_thread[count++] = of_thread[i];
             } else {
-                heap_leave(of_thread[i]);
+                heap_leave(&of_thread[i]);
             }
         }
         for (int moved = 1; moved > 0;) {
             moved = 0;
             for (size_t i = 0; i < count; i++) {
-                struct heap *again = heap_choose_again(of_thread[i]);
-                moved += again != of_thread[i];
-                of_thread[i] = again;
+                struct heap *before = of_thread[i];
+                bool moves = heap_move(&of_thread[i]);
+                EXPECT(moves == (of_thread[i] != before), "it does not say whether the thread has moved");
+                moved += moves;
             }
             EXPECT(moved < THREADS, "all of them move for ever");
         }
@@ -416,16 +426,50 @@ static void those_that_stay_spread(void) {
         }
         EXPECT(most <= least + 1, "%u threads on one heap, %u on another", most, least);
         for (size_t i = 0; i < count; i++) {
-            heap_leave(of_thread[i]);
+            heap_leave(&of_thread[i]);
         }
     }
+}
+
+static struct heap *place_of_other;
+static atomic_bool stop;
+
+static void *come_and_go(void *none) {
+    while (!atomic_load(&stop)) {
+        heap_join(&place_of_other);
+        heap_leave(&place_of_other);
+    }
+    return none;
+}
+
+/* A fork while another thread joins or leaves: the child finds the thread counted where it is noted. */
+static void forks_count_threads(void) {
+    pthread_t thread;
+    start();
+    option_set(OPTION_HEAPS, 2);
+    EXPECT(pthread_create(&thread, NULL, come_and_go, NULL) == 0, "no thread");
+    for (int turn = 0; turn < 500; turn++) {
+        heap_before_fork();
+        pid_t child = fork();
+        heap_after_fork(child == 0);
+        EXPECT(child >= 0, "no child");
+        if (child == 0) {
+            unsigned free = place_of_other == heap_numbered(0) ? 1 : 0;
+            EXPECT(heap_number(join()) == free, "the heap without threads is not the least loaded");
+            _exit(0);
+        }
+        int status = 0;
+        EXPECT(waitpid(child, &status, 0) == child && status == 0, "wait status %#x", (unsigned)status);
+    }
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
 }
 
 /* However many threads: a power of two from 4 up, at least two a CPU and less than four, unless 4 is more. */
 static void bounded_by_cpus(void) {
     start();
     for (int i = 0; i < 3000; i++) {
-        (void)heap_choose();
+        (void)join();
     }
     unsigned heaps = figures_now().heaps;
     EXPECT(bits_is_power_of_two(heaps) && heaps >= 4 && heaps >= bits_min(2 * os_cpus(), 1024) &&
@@ -437,7 +481,7 @@ static void bounded_by_cpus(void) {
 
 static void bookkeeping_is_used_again(void) {
     start();
-    struct heap *heap = heap_choose();
+    struct heap *heap = join();
     char *before = heap_bookkeeping(1);
     char *after = heap_bookkeeping(MAGAZINE_BYTES + 1);
     EXPECT((uintptr_t)before % MAGAZINE_BYTES == 0 && (uintptr_t)after % MAGAZINE_BYTES == 0, "%p and %p",
@@ -471,7 +515,7 @@ static void out_of_memory(void) {
     const struct rlimit limit = {(size_t)48 << 20, RLIM_INFINITY};
     EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "no limit can be set");
     start();
-    struct heap *heap = heap_choose();
+    struct heap *heap = join();
     static const unsigned classes[] = {CLASS_COUNT - 1, 40, 0};
     size_t had[3] = {0};
     for (int round = 0; round < 3; round++) {
@@ -521,7 +565,7 @@ static void stops_at_blocks_of_slabs_gone(void) {
     void *block[2 * BLOCKS];
     char line[256];
     start();
-    struct heap *heap = heap_choose();
+    struct heap *heap = join();
     for (int i = 0; i < 2 * BLOCKS; i++) {
         block[i] = heap_take_one(heap, CLASS, &(bool){false});
     }
@@ -561,7 +605,7 @@ static void wishes_for_its_keeper(void) {
     enum { CLASS = 19, BATCH = 64, BYTES = BATCH * 1024, WORTH = 4 << 20, TURNS = WORTH / BYTES };
     static void *block[3 * TURNS][BATCH];
     start();
-    struct heap *heap = heap_choose();
+    struct heap *heap = join();
     for (int i = 0; i < 3 * TURNS; i++) {
         for (int b = 0; b < BATCH; b++) {
             block[i][b] = heap_take_one(heap, CLASS, &(bool){false});
@@ -591,7 +635,7 @@ static void others_blocks_are_nothing_to_wish_for(void) {
     enum { CLASS = 19, BLOCKS = 100, TURNS = 2 * ((4 << 20) / (BLOCKS * 1024)) };
     start();
     option_set(OPTION_HEAPS, 2);
-    struct heap *one = heap_choose(), *other = heap_choose();
+    struct heap *one = join(), *other = join();
     EXPECT(one != other, "one heap for two threads");
     for (int turn = 0; turn < TURNS; turn++) {
         void **top = heap_exchange_empty(other, CLASS, heap_spare(other, BLOCKS), BLOCKS);
@@ -607,7 +651,7 @@ static void nothing_left_is_nothing_to_wish_for(void) {
     enum { SLABS = 8 };
     static void *block[SLABS * 4096];
     start();
-    struct heap *heap = heap_choose();
+    struct heap *heap = join();
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         uint32_t each = class_blocks(class);
         for (uint32_t i = 0; i < SLABS * each; i++) {
@@ -636,7 +680,7 @@ static void nothing_left_is_nothing_to_wish_for(void) {
 /* What lies in depots is drained first, and then it is free like the rest. */
 static void keeper_drains_depots(void) {
     start();
-    struct heap *heap = heap_choose();
+    struct heap *heap = join();
     void **full[8];
     for (int i = 0; i < 8; i++) {
         full[i] = heap_exchange_empty(heap, 4, heap_spare(heap, 50), 50);
@@ -659,7 +703,7 @@ static _Atomic(void *) slots[SLOTS];
 
 /* Blocks change hands through slots; whoever takes one out frees it, whichever heap it is of. */
 static void *run_thread(void *argument) {
-    struct heap *heap = heap_choose();
+    struct heap *heap = join();
     uint64_t random = (uint64_t)(uintptr_t)argument;
     void *batch[64];
     unsigned count = 0;
@@ -692,7 +736,7 @@ static void *run_thread(void *argument) {
         }
     }
     heap_give(batch, count);
-    heap_leave(heap);
+    heap_leave(&heap);
     return NULL;
 }
 
@@ -731,7 +775,7 @@ static atomic_uint working;
 
 /* Holds blocks whose every byte is known, in bursts with pauses between them: meanwhile slabs are quiet. */
 static void *hold_blocks(void *argument) {
-    struct heap *heap = heap_choose();
+    struct heap *heap = join();
     static _Thread_local struct kept kept[KEPT];
     uint64_t random = (uint64_t)(uintptr_t)argument;
     for (int step = 0; step < (SCENARIO_SANITIZED ? 4000 : 40000); step++) {
@@ -762,7 +806,7 @@ static void *hold_blocks(void *argument) {
             heap_give(&kept[i].address, 1);
         }
     }
-    heap_leave(heap);
+    heap_leave(&heap);
     atomic_fetch_sub(&working, 1);
     return NULL;
 }
@@ -802,6 +846,7 @@ static const struct scenario scenarios[] = {
     {"last_slab_is_kept", last_slab_is_kept},
     {"least_loaded_lowest_first", least_loaded_lowest_first},
     {"those_that_stay_spread", those_that_stay_spread},
+    {"forks_count_threads", forks_count_threads},
     {"bounded_by_cpus", bounded_by_cpus},
     {"bookkeeping_is_used_again", bookkeeping_is_used_again},
     {"out_of_memory", out_of_memory},
