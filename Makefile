@@ -28,7 +28,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench test test-native test-python build lint format soak sanitize readme-figure lock clean
+.PHONY: help compare bench test test-native test-python build lint format soak sanitize planted readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -41,6 +41,7 @@ help:
 	@echo 'make format          put Python and C into the house style'
 	@echo 'make soak            random traces against the model for SOAK_SECONDS ($(SOAK_SECONDS))'
 	@echo 'make sanitize        the tests of the allocator by part, under each sanitizer'
+	@echo 'make planted         how often diff and gate find regressions that were planted'
 	@echo 'make readme-figure   put a measurement into the README: RESULTS=folder'
 	@echo 'make lock            renew $(LOCK)'
 	@echo 'make clean           remove what was built and set up; results stay'
@@ -129,6 +130,10 @@ sanitize: $(VENV)/.run
 	    cmake --build $(BUILD)/$$kind -- --quiet && \
 	    ctest --test-dir $(BUILD)/$$kind --output-on-failure --timeout 300 || exit 1; \
 	done
+
+# How often diff and gate find a regression that was planted, and accuse a library that is the same. About an hour.
+planted: build
+	@$(BIN)/python tools/planted/campaign.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(RESULTS),--results $(RESULTS))
 
 # --- style ----------------------------------------------------------------------------------------------------------
 

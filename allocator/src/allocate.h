@@ -49,11 +49,11 @@ static inline bool push(struct cache_class *magazines, void *block) {
     if (unlikely(magazine_is_past_end(slot))) {
         return false;
     }
-    *slot = block;
-    /* A fork may freeze this thread here; the child, which takes its magazines over, must not find the top moved and
-     * the slot not yet written. Costs no instruction. */
+    /* A fork may freeze this thread between the two; the child, which takes its magazines over, must not find the top moved
+     * and the slot not yet written. Costs no instruction. Relaxed and not plain: the keeper may look on (see deliver). */
+    __atomic_store_n(slot, block, __ATOMIC_RELAXED);
     atomic_signal_fence(memory_order_release);
-    magazines->top = slot;
+    __atomic_store_n(&magazines->top, slot, PUSH_ORDER);
     return true;
 }
 

@@ -121,10 +121,7 @@ static bool be_born(void) {
     }
     heap_join(&cache->heap);
     struct thread_view *view = &thread_view;
-    for (unsigned step = 0; step < STEP_COUNT; step++) {
-        view->by_step[step] = &cache->slots[own_slot(cache, class_of((size_t)(step + 1) << CLASS_STEP_BITS))];
-    }
-    view->cache = cache;
+    view->cache = cache; /* by_step leaves every slot out until blocks are taken: see begin_taking */
     view->state = THREAD_ALIVE;
     /* Last, since these may allocate. */
     if (registry.has_key) {
@@ -188,14 +185,50 @@ static void flush_previous(struct thread_cache *cache, unsigned slot) {
     }
 }
 
-/* Only by the thread itself. */
+/* Where the fast paths of this thread take blocks of the class from. */
+static void point_steps(unsigned class, struct cache_class *magazines) {
+    if (class_bytes[class] <= STEP_LARGEST) {
+        unsigned step = class == 0 ? 0 : class_bytes[class - 1] >> CLASS_STEP_BITS;
+        for (; step < class_bytes[class] >> CLASS_STEP_BITS; step++) {
+            thread_view.by_step[step] = magazines;
+        }
+    }
+}
+
+/* A magazine of which the keeper has taken all up to the very end has no room any more: it gets all of it again. */
+static inline void reopen(struct cache_class *magazines) {
+    union magazine *magazine = magazine_of(magazines->top);
+    if (unlikely(magazine_capacity(magazine) == 0) && magazines->top != VOID_TOP) {
+        magazines->top = magazine_clear(magazine, magazines->capacity);
+    }
+}
+
+/* From now on blocks are popped from the slot: the keeper keeps its hands off what is loaded. */
+static inline void begin_taking(struct thread_cache *cache, unsigned slot) {
+    if (unlikely(!cache->slots[slot].taken)) {
+        cache->slots[slot].taken = true;
+        reopen(&cache->slots[slot]);
+        point_steps(slot_class(slot), &cache->slots[slot]);
+    }
+}
+
+static void end_taking(struct thread_cache *cache, unsigned slot) {
+    if (cache->slots[slot].taken) {
+        cache->slots[slot].taken = false;
+        if (cache == thread_view.cache) { /* not one that a fork has left behind */
+            point_steps(slot_class(slot), &cache->slots[0]);
+        }
+    }
+}
+
+/* By the thread itself, or by the only one of a fork's child. */
 static void flush_slot(struct thread_cache *cache, unsigned slot) {
     struct cache_class *magazines = &cache->slots[slot];
+    end_taking(cache, slot);
     if (magazines->top != VOID_TOP) {
         heap_flush(cache->heap, slot_class(slot), magazines->top);
         magazines->top = VOID_TOP;
     }
-    magazines->taken = false;
     flush_previous(cache, slot);
 }
 
@@ -285,9 +318,6 @@ static OUT_OF_LINE void look_round(struct thread_cache *cache) {
         return;
     }
     flush_cache(cache); /* or its blocks would go home one magazine after the other, and lie there in depots */
-    for (unsigned class = 0; class < LINE_CLASSES; class++) { /* a step each */
-        thread_view.by_step[class] = &cache->slots[own_slot(cache, class)];
-    }
 }
 
 static inline void look_round_sometimes(struct thread_cache *cache) {
@@ -299,7 +329,7 @@ static inline void look_round_sometimes(struct thread_cache *cache) {
 /* A class in use earns larger magazines: twice as large at each visit to the heap, up to the most. */
 static unsigned grown_capacity(struct cache_class *magazines, unsigned class) {
     size_t capacity = magazines->capacity == 0 ? CAPACITY_FIRST : 2 * (size_t)magazines->capacity;
-    magazines->capacity = (uint16_t)bits_min(capacity, capacity_most(class));
+    magazines->capacity = (uint8_t)bits_min(capacity, capacity_most(class));
     return magazines->capacity;
 }
 
@@ -331,6 +361,7 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
     struct cache_class *magazines = &cache->slots[slot];
     magazines->visits++;
     follow_season(cache);
+    begin_taking(cache, slot);
     if (magazines->top == VOID_TOP && !load_first(cache, slot)) {
         bool zero;
         return heap_take_one(cache->heap, class, &zero);
@@ -340,7 +371,6 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
             swap(magazines);
         } else {
             cache->exchanges++;
-            magazines->taken = true;
             magazines->surplus = false;
             unsigned capacity = grown_capacity(magazines, class);
             magazines->top = heap_exchange_empty(cache->heap, class, magazines->top, capacity);
@@ -402,6 +432,7 @@ static bool make_room(struct thread_cache *cache, unsigned slot) {
     if (magazines->top == VOID_TOP) {
         return load_first(cache, slot);
     }
+    reopen(magazines);
     if (!magazine_is_full(magazines->top)) {
         return true;
     }
@@ -453,11 +484,10 @@ __attribute__((noinline)) void thread_cache_give(void *block, unsigned slot) {
 
 /* -- keeping ------------------------------------------------------------------------------------------------- */
 
-/* Says that the cache is borrowed, if its thread has done nothing since the keeper's last look but something since it was
- * last emptied. */
+/* Says that the cache is borrowed, if its thread has made no exchange since the keeper's last look. */
 static bool borrow(struct thread_cache *cache) {
     uint32_t visits = atomic_load_explicit(&cache->visits, memory_order_relaxed);
-    bool quiet = visits == cache->seen && visits != cache->relieved;
+    bool quiet = visits == cache->seen;
     cache->seen = visits;
     if (quiet) {
         atomic_store_explicit(&cache->borrowed, 1, memory_order_seq_cst);
@@ -465,36 +495,85 @@ static bool borrow(struct thread_cache *cache) {
     return quiet;
 }
 
-static void give_back(struct thread_cache *cache) {
-    atomic_store_explicit(&cache->borrowed, 0, memory_order_release);
-    os_wake(&cache->borrowed);
+static bool is_borrowed(const struct thread_cache *cache) {
+    return atomic_load_explicit(&cache->borrowed, memory_order_relaxed) != 0;
 }
 
-/* What a thread that has gone quiet keeps from others: the magazines that it does not have loaded. The loaded ones its
- * fast paths may touch at any time. */
+static void give_back(struct thread_cache *cache) {
+    if (is_borrowed(cache)) {
+        atomic_store_explicit(&cache->borrowed, 0, memory_order_release);
+        os_wake(&cache->borrowed);
+    }
+}
+
+/* Of a slot that its thread may be pushing to meanwhile. */
+static void **loaded_top(struct cache_class *magazines) { return __atomic_load_n(&magazines->top, LOOK_ORDER); }
+
+/* Notes how far the loaded magazines of slots that are only pushed to are filled. True when there is something in one. */
+static bool note_given(struct thread_cache *cache) {
+    bool any = false;
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        struct cache_class *magazines = &cache->slots[slot];
+        magazines->noted = 0;
+        void **top = magazines->taken ? VOID_TOP : loaded_top(magazines);
+        if (top != VOID_TOP && top != &magazine_of(top)->word[magazine_of(top)->bottom]) {
+            magazines->noted = (uint8_t)(top - magazine_of(top)->word);
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Sends home what was in a loaded magazine when it was noted, by raising its bottom: its thread may be pushing at the other
+ * end, and does not look below the top until it has entered. */
+static void deliver(struct cache_class *magazines) {
+    union magazine *magazine = magazine_of(loaded_top(magazines));
+    void *blocks[MAGAZINE_MOST];
+    unsigned count = 0;
+    for (unsigned word = magazine->bottom + 1; word <= magazines->noted; word++) {
+        blocks[count++] = __atomic_load_n(&magazine->word[word], __ATOMIC_RELAXED);
+    }
+    magazine->bottom = magazines->noted;
+    __atomic_store_n(&magazine->word[magazine->bottom], NULL, __ATOMIC_RELAXED);
+    heap_give(blocks, count);
+}
+
+/* What a thread that has gone quiet keeps from others: the magazines that it does not have loaded, and what it only gives. Loaded
+ * ones that it takes from its fast paths may touch at any time. */
 static void relieve(struct thread_cache *cache) {
     for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        struct cache_class *magazines = &cache->slots[slot];
         flush_previous(cache, slot);
+        if (magazines->noted != 0) {
+            deliver(magazines);
+        }
     }
-    cache->relieved = cache->seen;
 }
 
-/* One barrier serves all caches: see enter. */
+/* A barrier serves all caches. The first is explained at enter: behind it, a thread that is not busy will wait before it
+ * exchanges anything. A push goes on meanwhile; behind the second, what lies below a top that was noted before it is seen too,
+ * since the thread wrote it earlier. */
 static void relieve_quiet_caches(void) {
-    bool any = false;
+    bool any = false, given = false;
     lock_take(&registry.lock); /* no cache comes or goes meanwhile */
     for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
         any |= borrow(cache);
     }
     bool ordered = any && os_barrier();
     for (struct thread_cache *cache = registry.alive; any && cache != NULL; cache = cache->next) {
-        if (atomic_load_explicit(&cache->borrowed, memory_order_relaxed) != 0) {
-            /* acquire: pairs with the release in leave */
-            if (ordered && atomic_load_explicit(&cache->busy, memory_order_acquire) == 0) {
-                relieve(cache);
-            }
+        /* acquire: pairs with the release in leave */
+        if (is_borrowed(cache) && (!ordered || atomic_load_explicit(&cache->busy, memory_order_acquire) != 0)) {
             give_back(cache);
+        } else if (is_borrowed(cache)) {
+            given |= note_given(cache);
         }
+    }
+    ordered = !given || os_barrier();
+    for (struct thread_cache *cache = registry.alive; any && cache != NULL; cache = cache->next) {
+        if (is_borrowed(cache) && ordered) {
+            relieve(cache);
+        }
+        give_back(cache);
     }
     lock_free(&registry.lock);
 }

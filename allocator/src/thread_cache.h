@@ -27,8 +27,9 @@ enum {
 struct cache_class {
     void **top; /* in the loaded magazine; the NULL below its lowest block when empty */
     void **previous; /* top of the other magazine, NULL while there is none */
-    uint16_t capacity;
-    bool taken; /* blocks from the heap, ever since the slot was empty */
+    uint8_t capacity;
+    uint8_t noted; /* the keeper's: number of the word that `top` was at when it looked, 0 for none */
+    bool taken; /* blocks of the class are asked for; where not, the slot is only pushed to, and by_step leaves it out */
     bool surplus; /* the last exchange with a heap was a full magazine */
     uint32_t last_top; /* low half of `top` when the season changed */
     uint32_t visits, last_visits; /* of the slow paths, and when the season changed */
@@ -44,25 +45,39 @@ struct thread_cache {
     _Atomic uint32_t busy;
     _Atomic uint32_t borrowed; /* the keeper empties what the thread only touches while busy; see enter */
     _Atomic uint32_t visits; /* times the thread was busy; relaxed, the keeper compares */
-    uint32_t seen, relieved; /* visits when the keeper last looked, and when it last emptied it */
+    uint32_t seen; /* visits when the keeper last looked */
     uint32_t exchanges, looked; /* of magazines: with heaps, and when the thread last looked round */
     uint32_t season; /* heap_season when idle classes were last emptied */
 };
+
+/* In what order the keeper sees what a thread pushes. os_barrier takes care of that, so the fast path need not; the thread
+ * sanitizer does not know it and is told in its own words. */
+#ifdef __SANITIZE_THREAD__
+enum { PUSH_ORDER = __ATOMIC_RELEASE, LOOK_ORDER = __ATOMIC_ACQUIRE };
+#else
+enum { PUSH_ORDER = __ATOMIC_RELAXED, LOOK_ORDER = __ATOMIC_RELAXED };
+#endif
 
 enum thread_state { THREAD_UNBORN, THREAD_ALIVE, THREAD_ENDED };
 
 /* What the fast paths of a thread need, in its TLS block: 528 bytes, which leaves room in the static TLS surplus for
  * a library that is loaded late (dlopen). */
 struct thread_view {
-    struct cache_class *by_step[STEP_COUNT];
+    struct cache_class *by_step[STEP_COUNT]; /* from where blocks are taken: slot 0 until the first of the class is */
     struct thread_cache *cache;
     uint32_t state;
 };
 extern _Thread_local struct thread_view thread_view INTERNAL __attribute__((tls_model("initial-exec")));
 
-/* Where the thread has its blocks of the class. */
+/* From where the thread may pop blocks of the class: its slot, or slot 0, whose magazine is always empty to a pop, while the
+ * slot is only pushed to. */
 static inline struct cache_class *thread_magazines(unsigned class) {
-    return class < LINE_CLASSES ? thread_view.by_step[class] : &thread_view.cache->slots[slot_of(0, class)];
+    uint32_t bytes = class_bytes[class];
+    if (bytes <= STEP_LARGEST) {
+        return thread_view.by_step[(bytes >> CLASS_STEP_BITS) - 1];
+    }
+    struct cache_class *magazines = &thread_view.cache->slots[slot_of(0, class)];
+    return likely(magazines->taken) ? magazines : &thread_view.cache->slots[0];
 }
 
 /* A block of the class when the loaded magazine is empty. NULL when memory is out. */

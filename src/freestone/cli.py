@@ -26,6 +26,7 @@ VERBS = {
     "run": "Run a program under libfreestone.",
     "allocators": "Show which allocators are here, whether they work, and how to get the others.",
     "peers": "Build current versions of other allocators, to compare with them.",
+    "calls": "Count the system calls of what was measured, in runs of their own.",
     "report": "Write results as one HTML file.",
 }
 
@@ -38,6 +39,7 @@ USAGE = {
     "run": "Usage: freestone run -- CMD [ARGUMENTS]",
     "allocators": "Usage: freestone allocators [OPTIONS] [NAMES]",
     "peers": "Usage: freestone peers [add|list|remove] [OPTIONS] [NAMES]",
+    "calls": "Usage: freestone calls [OPTIONS] RESULTS",
     "report": "Usage: freestone report [OPTIONS] RESULTS...",
 }
 

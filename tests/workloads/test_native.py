@@ -118,7 +118,7 @@ def told(folder: Path, name: str, arguments: list[str], preload: Path | None = N
 
 def native(programs: Path) -> list[Path]:
     """The programs in the folder, beside which other workloads may lie."""
-    elsewhere = {"sizes-benchmark"}  # of workloads/benchmark, with tests of its own
+    elsewhere = {"sizes-benchmark", "parallel-O0", "parallel-O3"}  # of the folders beside, with tests of their own
     return [each for each in programs.iterdir() if each.is_file() and not each.suffix and each.name not in elsewhere]
 
 

@@ -34,6 +34,11 @@ static void give(void *block) {
 
 static size_t class_size(size_t size) { return class_bytes[class_of(size)]; }
 
+/* The thread's slot for blocks of its heap, whether it takes from there or not. */
+static struct cache_class *own_magazines(unsigned class) {
+    return &thread_view.cache->slots[slot_of(heap_number(thread_view.cache->heap), class)];
+}
+
 static atomic_bool stop;
 static atomic_uint running;
 
@@ -313,7 +318,8 @@ static void *give_few_and_go_on(void *argument) {
     }
     unsigned slots;
     EXPECT(cached(&slots) == FEW_BLOCKS * class_size(300), "%zu bytes are held", cached(&slots));
-    const struct cache_class *magazines = thread_magazines(class_of(300));
+    const struct cache_class *magazines = own_magazines(class_of(300));
+    EXPECT(!magazines->taken && !magazine_is_empty(magazines->top), "the blocks are not in the slot");
     while (thread_view.cache->exchanges < EXCHANGES) {
         for (int i = 0; i < ROUND; i++) {
             round[i] = take(64);
@@ -677,7 +683,7 @@ static void quiet_threads_are_relieved(void) {
     EXPECT(figures_now().in_use >= ALL * class_size(300), "the first look does not know that the thread is quiet");
     (void)thread_cache_keep(&more);
     size_t left = figures_now().in_use - (ALL - FEW) * class_size(300);
-    EXPECT(left <= MAGAZINE_MOST * 64 + given_most(class_size(300)), "%zu bytes are still with the quiet thread", left);
+    EXPECT(left <= MAGAZINE_MOST * 64, "%zu bytes are still with the quiet thread", left);
     EXPECT(atomic_load(&cache->borrowed) == 0, "the cache is still borrowed");
     (void)thread_cache_keep(&more);
     EXPECT(figures_now().in_use == (ALL - FEW) * class_size(300) + left, "a third look takes more");
@@ -689,6 +695,139 @@ static void quiet_threads_are_relieved(void) {
     }
     atomic_store(&stage, 4);
     pthread_join(thread, NULL);
+    expect_nothing_left();
+}
+
+enum { KINDS = 4, PARTS = 40, EACH = 45 };
+static const size_t kinds[KINDS] = {16, 300, 1024, 5000};
+static void *parts[PARTS][KINDS][EACH];
+
+/* Frees others' blocks, a part whenever it is told to, and never asks for one until the last. */
+static void *only_give(void *unused) {
+    for (unsigned part = 0; part < PARTS; part++) {
+        await_stage(2 * part + 1);
+        for (int i = 0; i < EACH; i++) {
+            for (int kind = 0; kind < KINDS; kind++) {
+                give(parts[part][kind][i]);
+            }
+        }
+        for (int kind = 0; kind < KINDS; kind++) {
+            EXPECT(!own_magazines(class_of(kinds[kind]))->taken, "%zu bytes are taken", kinds[kind]);
+        }
+        atomic_store(&stage, 2 * part + 2);
+    }
+    await_stage(2 * PARTS + 1);
+    for (int round = 0; round < 3; round++) { /* what the keeper has left of the magazines is as good as any */
+        for (int i = 0; i < EACH; i++) {
+            for (int kind = 0; kind < KINDS; kind++) {
+                parts[0][kind][i] = take(kinds[kind]);
+                EXPECT(parts[0][kind][i] != NULL, "no memory");
+                pattern_fill(parts[0][kind][i], 0, kinds[kind], (uintptr_t)parts[0][kind][i]);
+            }
+        }
+        for (int i = 0; i < EACH; i++) {
+            for (int kind = 0; kind < KINDS; kind++) {
+                void *block = parts[0][kind][i];
+                EXPECT(pattern_mismatch(block, kinds[kind], (uintptr_t)block) == SIZE_MAX, "two blocks are one");
+                give(block);
+            }
+        }
+    }
+    return unused;
+}
+
+/* A thread that frees what others took, and sleeps: nothing of that stays with it, not even what lies loaded, and not what it
+ * frees without any exchange after the keeper was there. */
+static void what_is_only_given_is_delivered(void) {
+    pthread_t thread;
+    bool more;
+    option_set(OPTION_HEAPS, 2);
+    for (int part = 0; part < PARTS; part++) {
+        for (int kind = 0; kind < KINDS; kind++) {
+            for (int i = 0; i < EACH; i++) {
+                parts[part][kind][i] = take(kinds[kind]);
+            }
+        }
+    }
+    EXPECT(pthread_create(&thread, NULL, only_give, NULL) == 0, "no thread");
+    for (unsigned part = 0; part < PARTS; part++) {
+        atomic_store(&stage, 2 * part + 1);
+        await_stage(2 * part + 2);
+        (void)thread_cache_keep(&more);
+        (void)thread_cache_keep(&more);
+        size_t out = 0;
+        for (int kind = 0; kind < KINDS; kind++) {
+            out += (PARTS - 1 - part) * EACH * class_size(kinds[kind]);
+        }
+        size_t in_use = in_use_outside_caches();
+        EXPECT(in_use == out, "%zu bytes instead of %zu are in use after part %u", in_use, out, part);
+    }
+    atomic_store(&stage, 2 * PARTS + 1);
+    pthread_join(thread, NULL);
+    expect_nothing_left();
+}
+
+enum { GIVERS = 3, RING = 1024, HANDED = SCENARIO_SANITIZED ? 60000 : 600000 };
+static _Atomic(char *) ring[GIVERS][RING];
+
+/* Frees what comes along, as fast as it comes. */
+static void *give_what_comes(void *argument) {
+    size_t number = (uintptr_t)argument;
+    for (size_t i = 0; i < HANDED; i++) {
+        char *block;
+        while ((block = atomic_load_explicit(&ring[number][i % RING], memory_order_acquire)) == NULL) {
+            sched_yield();
+        }
+        EXPECT(block[0] == (char)i && block[15] == (char)i, "a block in use was handed out again");
+        block[0] = block[15] = 0;
+        atomic_store_explicit(&ring[number][i % RING], NULL, memory_order_release);
+        give(block);
+    }
+    atomic_fetch_add(&running, 1);
+    await_stage(1);
+    return NULL;
+}
+
+static void *keep_without_a_pause(void *unused) {
+    bool more;
+    while (!atomic_load(&stop)) {
+        (void)thread_cache_keep(&more);
+    }
+    return unused;
+}
+
+/* The keeper takes from magazines that are being pushed to: each block comes back once, to whoever asks next. */
+static void given_while_the_keeper_looks(void) {
+    pthread_t thread[GIVERS], keeper;
+    bool more;
+    give(take(16));
+    EXPECT(pthread_create(&keeper, NULL, keep_without_a_pause, NULL) == 0, "no thread");
+    for (uintptr_t i = 0; i < GIVERS; i++) {
+        EXPECT(pthread_create(&thread[i], NULL, give_what_comes, (void *)i) == 0, "no thread");
+    }
+    for (size_t i = 0; i < HANDED; i++) {
+        for (size_t number = 0; number < GIVERS; number++) {
+            while (atomic_load_explicit(&ring[number][i % RING], memory_order_acquire) != NULL) {
+                sched_yield();
+            }
+            char *block = take(kinds[(i + number) % KINDS]);
+            EXPECT(block != NULL, "no memory");
+            block[0] = block[15] = (char)i;
+            atomic_store_explicit(&ring[number][i % RING], block, memory_order_release);
+        }
+    }
+    while (atomic_load(&running) < GIVERS) {
+        sched_yield();
+    }
+    atomic_store(&stop, true);
+    pthread_join(keeper, NULL);
+    (void)thread_cache_keep(&more);
+    (void)thread_cache_keep(&more);
+    EXPECT(in_use_outside_caches() == 0, "%zu bytes are still with threads that sleep", figures_now().in_use);
+    atomic_store(&stage, 1);
+    for (size_t i = 0; i < GIVERS; i++) {
+        pthread_join(thread[i], NULL);
+    }
     expect_nothing_left();
 }
 
@@ -925,8 +1064,9 @@ static void kept_while_threads_work(void) {
         if (looks % 4 == 3) { /* ours goes quiet too, for two looks */
             give(take(150000));
             bytes += thread_cache_keep(&more) + thread_cache_keep(&more);
-            EXPECT(thread_view.cache->relieved == atomic_load(&thread_view.cache->visits),
-                   "a quiet cache was not borrowed");
+            for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+                EXPECT(thread_view.cache->slots[slot].previous == NULL, "a quiet cache was not relieved of slot %u", slot);
+            }
         }
         usleep(100);
     }
@@ -1136,9 +1276,8 @@ static void *walk_where_there_is_room(void *argument) {
     }
     EXPECT(thread_view.cache->heap != before, "still on the crowded heap");
     for (unsigned class = 0; class < LINE_CLASSES; class++) {
-        EXPECT(thread_magazines(class) ==
-                   &thread_view.cache->slots[slot_of(heap_number(thread_view.cache->heap), class)],
-               "class %u is still taken from the old heap's slot", class);
+        give(take(class_bytes[class]));
+        EXPECT(thread_magazines(class) == own_magazines(class), "class %u is still taken from the old heap's slot", class);
     }
     walk(held, &random, 100000, &bytes); /* frees what it has from before, the old heap's, among others */
     for (size_t i = 0; i < HELD; i++) {
@@ -1256,6 +1395,8 @@ static const struct scenario scenarios[] = {
     {"every_owner_gets_its_own", every_owner_gets_its_own},
     {"remote_blocks_without_memory", remote_blocks_without_memory},
     {"idle_classes_are_emptied", idle_classes_are_emptied},
+    {"what_is_only_given_is_delivered", what_is_only_given_is_delivered},
+    {"given_while_the_keeper_looks", given_while_the_keeper_looks},
     {"borrowed_caches_are_waited_for", borrowed_caches_are_waited_for},
     {"quiet_threads_are_relieved", quiet_threads_are_relieved},
     {"threads_leave_nothing", threads_leave_nothing},

@@ -57,6 +57,10 @@ class Progress:
             case BudgetSpent():
                 self.line(f"time budget spent after {event.rounds} round{'' if event.rounds == 1 else 's'}")
 
+    def step(self, what: str, workload: str, configuration: str) -> None:
+        """Show that something is done with one workload under one configuration."""
+        self._now(what, [self._arm(workload, configuration)])
+
     def _arm(self, workload: str, configuration: str) -> str:
         return f"{workload} under {configuration}" if self.several else configuration
 

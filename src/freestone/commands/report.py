@@ -14,7 +14,8 @@ from freestone.experiments import summarise
 from freestone.records import store
 from freestone.records.schema import Summary
 from freestone.records.store import StoreError
-from freestone.reports import html, table
+from freestone.reports import export, html, published, table
+from freestone.reports.published import words
 
 
 def report(
@@ -25,6 +26,14 @@ def report(
             name=["--output", "-o"],
             help="The HTML file. Default: report.html in the folder, freestone-report.html here for several.",
         ),
+    ] = None,
+    figures: Annotated[
+        Path | None, Parameter(help="Write every figure as a picture into this folder, one below it for each of several.")
+    ] = None,
+    picture: Annotated[export.Picture, Parameter(help="What pictures are written as.")] = "svg",
+    benchmark_json: Annotated[
+        Path | None,
+        Parameter(help="Write the times into this folder, a file an allocator, as Google Benchmark's compare.py reads them."),
     ] = None,
     json: Annotated[bool, Parameter(negative="", help="Print the summaries as JSON instead of tables.")] = False,
 ) -> int:
@@ -37,6 +46,7 @@ def report(
 
         freestone report results/20261120T131500Z-program
         freestone report results/* -o all.html
+        freestone report results/20261120T131500Z-sizes --figures pictures --picture png
 
     Exit status: 0 fine, 2 wrong use, 5 results could not be read or the report not written.
     """
@@ -49,7 +59,8 @@ def report(
         destination = html.write(list(results), output or _destination(list(results)))
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
-    except html.ReportError as error:
+        _exported(list(results), figures, picture, benchmark_json)
+    except (html.ReportError, export.ExportError) as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     if json:
         print("[" + ",\n".join(summary.model_dump_json(indent=2) for summary in summaries) + "]")
@@ -57,9 +68,25 @@ def report(
         width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
         for folder, summary in zip(results, summaries, strict=True):
             print(table.render(summary, width=width, colour=colour, ascii_only=plain))
+            found = published.reproductions(
+                store.read_experiment(folder), summary, store.read_trials(folder).records
+            )
+            if found:
+                print(words.render(found, width=width, colour=colour, ascii_only=plain))
             print(f"Records: {folder}\n")
         print(f"Report:  {destination}")
     return ExitStatus.FINE
+
+
+def _exported(folders: list[Path], figures: Path | None, kind: export.Picture, benchmark_json: Path | None) -> None:
+    """What goes to other programs; several experiments each into a folder of their own."""
+    for folder in folders:
+        below = folder.resolve().name if len(folders) > 1 else ""
+        if figures is not None:
+            export.pictures(html.part(folder), figures / below, kind)
+        if benchmark_json is not None:
+            records = store.read_trials(folder).records
+            export.benchmark_files(store.read_experiment(folder), records, benchmark_json / below)
 
 
 def _summarised(folder: Path) -> Summary:

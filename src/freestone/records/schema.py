@@ -287,6 +287,26 @@ class Score(_Row):
     left_out: list[LeftOut]
 
 
+class CallCount(_Row):
+    """System calls of one workload under one configuration, counted in a run of its own that no clock has seen."""
+
+    workload: str
+    configuration: str
+    status: Status
+    reason: str | None = None
+    calls: dict[str, int] = Field(
+        default_factory=dict, description="system call -> how often, the whole process tree and its start-up included"
+    )
+
+
+class CallCounts(_Row):
+    """All counts of an experiment; ``calls.json``, replaced as a whole."""
+
+    schema_version: int = SCHEMA_VERSION
+    experiment: str
+    counts: list[CallCount]
+
+
 ChangeVerdict = Literal["more", "less", "same", "unknown"]
 
 

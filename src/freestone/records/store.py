@@ -19,7 +19,7 @@ from typing import Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from freestone.records.schema import SCHEMA_VERSION, Experiment, Summary, TrialRecord
+from freestone.records.schema import SCHEMA_VERSION, CallCounts, Experiment, Summary, TrialRecord
 from freestone.records.whole import why, write_whole
 
 EXPERIMENT_FILE = "experiment.json"
@@ -27,6 +27,7 @@ TRIALS_FILE = "trials.jsonl"
 PARQUET_FILE = "trials.parquet"
 SUMMARY_FILE = "summary.json"
 REPORT_FILE = "report.html"
+CALLS_FILE = "calls.json"
 
 Document = TypeVar("Document", bound=BaseModel)
 
@@ -123,6 +124,24 @@ def read_summary(folder: Path) -> Summary:
         StoreError: there is none, or it is damaged.
     """
     return _read_whole(folder / SUMMARY_FILE, Summary, folder)
+
+
+def write_calls(folder: Path, counts: CallCounts) -> None:
+    """Write the counts of system calls; replaced as a whole, since they can be counted again at any time.
+
+    Raises:
+        StoreError: they cannot be written.
+    """
+    _write_whole(folder / CALLS_FILE, counts.model_dump_json(indent=2) + "\n")
+
+
+def read_calls(folder: Path) -> CallCounts | None:
+    """The counts of system calls of a folder; None where nobody has counted.
+
+    Raises:
+        StoreError: they are damaged.
+    """
+    return _read_whole(folder / CALLS_FILE, CallCounts, folder) if (folder / CALLS_FILE).exists() else None
 
 
 def read_trials(folder: Path) -> Reading:

@@ -351,6 +351,27 @@ def specification(chart: Chart, theme: Theme) -> dict[str, Any]:
     return document
 
 
+def standing_alone(chart: Chart, theme: Theme, width: int) -> Chart:
+    """A copy with the theme in it, for whoever shows it outside the page; ``width`` pixels where it fits its container."""
+    alone = chart.copy(deep=True)
+    alone.config = alt.Config.from_dict(theme.config())
+    if isinstance(alone, alt.Chart | alt.LayerChart) and alone.width == "container":
+        alone.width = width
+    return alone
+
+
+def save_document(document: dict[str, Any], destination: Path, *, theme: Theme = LIGHT, width: int = 760) -> Path:
+    """Draw a figure of the page into a ``.svg`` or ``.png`` file, in a theme of its own."""
+    import vl_convert
+
+    alone = _sized({**document, "config": theme.config()}, width)
+    if destination.suffix == ".svg":
+        destination.write_text(vl_convert.vegalite_to_svg(alone, vl_version=VEGA_LITE), encoding="utf-8")
+    else:
+        destination.write_bytes(vl_convert.vegalite_to_png(alone, scale=2, vl_version=VEGA_LITE))
+    return destination
+
+
 def save_svg(chart: Chart, destination: Path, *, theme: Theme = LIGHT, width: int = 560) -> Path:
     """Draw the chart into an SVG file, without a browser; ``width`` pixels where the chart fits its container."""
     import vl_convert

@@ -37,7 +37,7 @@ def write(folders: Sequence[Path], destination: Path) -> Path:
     """
     if not folders:
         raise ReportError("no results folder given; give at least one")
-    parts = [_part(folder, f"experiment-{number}") for number, folder in enumerate(folders, start=1)]
+    parts = [part(folder, f"experiment-{number}") for number, folder in enumerate(folders, start=1)]
     target = destination / store.REPORT_FILE if destination.is_dir() else destination
     _write_whole(target, render(parts))
     return target
@@ -65,11 +65,16 @@ def render(parts: Sequence[ExperimentPart]) -> str:
     )
 
 
-def _part(folder: Path, anchor: str) -> ExperimentPart:
+def part(folder: Path, anchor: str = "experiment") -> ExperimentPart:
+    """What the page says of one results folder that holds a summary.
+
+    Raises:
+        freestone.records.store.StoreError: it cannot be read.
+    """
     experiment, summary = store.read_experiment(folder), store.read_summary(folder)
     reading = store.read_trials(folder)
     damage = store.damage_line(folder, reading.damage)
-    return experiment_part(experiment, summary, reading.records, anchor=anchor, notes=[damage] if damage else [])
+    return experiment_part(experiment, summary, reading.records, anchor=anchor, calls=store.read_calls(folder), notes=[damage] if damage else [])
 
 
 @functools.cache

@@ -9,13 +9,15 @@ import json
 import shlex
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord
-from freestone.reports import figures, quantities
+from freestone.records.schema import CallCounts, Cell, Experiment, Ratio, Summary, TrialRecord
+from freestone.reports import figures, heatmap, published, quantities, syscalls
 from freestone.reports.figures import Theme
+from freestone.reports.grid import Grid
+from freestone.reports.published import picture, words
 from freestone.reports.quantities import QUANTITIES, Quantity, Scale, quantity_of
 
 # The page's own variables: light, dark and print change them, and the figures follow without being drawn again.
@@ -104,9 +106,22 @@ class WorkloadPart:
     notes: list[str]
     figures: list[Figure]
     panels: list[Panel]
+    calls: Table | None
+    """System calls by kind; None where they were not counted."""
     also: Table | None
     """Medians and ratios of what the results table leaves out; None when there is nothing more."""
     trials: Table
+
+
+@dataclass(frozen=True)
+class PublishedPart:
+    """A table that others published, beside what was measured here."""
+
+    title: str
+    source: str
+    figure: Figure
+    findings: list[tuple[str, str]]
+    """What it comes to in a word, and the sentence."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +150,9 @@ class ExperimentPart:
     machine: list[tuple[str, str]]
     command_line: str
     seed: int
+    overview: Figure | None = None
+    """Every workload under every configuration; None where there is one workload only."""
+    published: list[PublishedPart] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -144,17 +162,22 @@ def experiment_part(
     records: Sequence[TrialRecord],
     *,
     anchor: str,
+    calls: CallCounts | None = None,
     notes: Sequence[str] = (),
 ) -> ExperimentPart:
     """Everything the page says of one experiment.
 
     Args:
         anchor: identifier of the part within the page.
+        calls: system calls, where they were counted.
         notes: lines about the data itself, such as damaged records.
     """
     names = _names(experiment)
+    counted = syscalls.tables(calls) if calls is not None else {}
     parts = [
-        _workload_part(experiment, summary, records, workload.name, names)
+        replace(
+            _workload_part(experiment, summary, records, workload.name, names), calls=_plain(counted.get(workload.name))
+        )
         for workload in experiment.workloads
         if any(cell.workload == workload.name for cell in summary.cells)
     ]
@@ -173,6 +196,8 @@ def experiment_part(
         machine=[(_words(key), _fact(key, value)) for key, value in experiment.machine.facts.items()],
         command_line=shlex.join(experiment.command_line),
         seed=experiment.seed,
+        overview=_overview(experiment, summary),
+        published=[_published_part(each) for each in published.reproductions(experiment, summary, records)],
         notes=warnings,
     )
 
@@ -224,6 +249,7 @@ def _workload_part(
         notes=[*_notes(cells, order, summary, workload), *_trial_notes(order, records, workload)],
         figures=list(_figures(experiment, summary, records, workload, order, cells)),
         panels=list(_panels(experiment, summary, records, workload, order, names)),
+        calls=None,
         also=_also(order, cells, shown),
         trials=_trials(records, workload),
     )
@@ -279,6 +305,48 @@ def _trial_notes(order: Sequence[str], records: Sequence[TrialRecord], workload:
         for note in dict.fromkeys(note for record in mine for note in record.notes):
             count = sum(note in record.notes for record in mine)
             yield f"{name}: {note} ({count} of {len(mine)} trials)"
+
+
+def _plain(table: Grid | None) -> Table | None:
+    if table is None:
+        return None
+    return Table(list(table.heads), [[piece.text for piece in row] for row in table.rows])
+
+
+def _published_part(found: published.Reproduction) -> PublishedPart:
+    said = "; ".join(f"{each.group}, {each.name} {each.value:.3g}" for each in found.points)
+    figure = Figure(
+        found.title,
+        "Hollow diamonds were published, filled circles measured here; 1 is the line. Ratios, so that processors cancel out.",
+        f"{found.axis}: {said}.",
+        _document(picture.draw(found)),
+        Table(list(found.table.heads), [[piece.text for piece in row] for row in found.table.rows]),
+        wide=True,
+    )
+    return PublishedPart(
+        found.title, found.source, figure, [(words.KINDS[each.kind], each.text) for each in found.findings]
+    )
+
+
+def _overview(experiment: Experiment, summary: Summary) -> Figure | None:
+    squares = heatmap.squares(experiment, summary)
+    if len({each.workload for each in squares}) < 2:
+        return None
+    configurations = list(dict.fromkeys(each.configuration for each in squares))
+    rows = []
+    for workload in dict.fromkeys(each.workload for each in squares):
+        mine = {each.configuration: each for each in squares if each.workload == workload}
+        rows.append([workload, *(mine[name].words if name in mine else NOTHING for name in configurations)])
+    return Figure(
+        f"Time against {summary.baseline}, everywhere",
+        f"Blue is less time than {summary.baseline}, red is more, the number is the ratio. ≈: no difference seen; "
+        "?: too few rounds to tell.",
+        f"Time as ratio to {summary.baseline}, {len(rows)} workloads by {len(configurations)} configurations; "
+        "the numbers are in the table.",
+        _document(heatmap.draw(squares)),
+        Table(["", *configurations], rows),
+        wide=True,
+    )
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------

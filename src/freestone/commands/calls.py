@@ -1,0 +1,89 @@
+"""``freestone calls``: the system calls of what was measured, counted in runs of their own."""
+
+from __future__ import annotations
+
+import fnmatch
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from freestone.commands import terminal
+from freestone.commands.progress import Progress
+from freestone.commands.status import ExitStatus, Stop
+from freestone.native import NativePartMissing
+from freestone.records import store
+from freestone.records.schema import CallCount, CallCounts, Experiment
+from freestone.records.store import StoreError
+from freestone.reports import syscalls
+from freestone.trials import LauncherBroken, NoCounter, count_calls
+
+
+def calls(
+    results: Annotated[Path, Parameter(help="A results folder of freestone compare or freestone bench.")],
+    /,
+    *,
+    only: Annotated[
+        list[str] | None,
+        Parameter(negative="", help="Workloads whose name matches this pattern, as in 'loop-*'. May be repeated."),
+    ] = None,
+    timeout: Annotated[float | None, Parameter(help="Seconds after which a run is ended.")] = None,
+    json: Annotated[bool, Parameter(negative="", help="Print the counts as JSON instead of tables.")] = False,
+) -> int:
+    """Count the system calls of each workload under each configuration: memory, futexes, barriers.
+
+    Each is run once more, under strace, and never timed: what counts calls slows them down. The counts are written into the
+    results folder as calls.json, and freestone report shows them. Counts of other workloads that are there already stay.
+
+    Examples:
+
+        freestone calls results/20261120T131500Z-faults
+        freestone calls results/20261120T131500Z-faults --only 'loop-128K-*'
+
+    Exit status: 0 fine, 2 wrong use, 3 nothing could be counted, 4 not everything could, 5 results could not be read or
+    written.
+    """
+    try:
+        experiment = store.read_experiment(results)
+        names = _chosen(experiment, only or ["*"])
+        before = store.read_calls(results)
+        counted = _counted(experiment, names, timeout if timeout is not None else experiment.timeout_s)
+        kept = [each for each in (before.counts if before else []) if each.workload not in names]
+        counts = CallCounts(experiment=experiment.id, counts=[*kept, *counted])
+        store.write_calls(results, counts)
+    except StoreError as error:
+        raise Stop(str(error), ExitStatus.STORE) from error
+    except (NoCounter, LauncherBroken, NativePartMissing) as error:
+        raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error
+    if json:
+        print(counts.model_dump_json(indent=2))
+    else:
+        width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
+        print(syscalls.render(counts, width=width, colour=colour, ascii_only=plain))
+    good = [each.status == "ok" for each in counted]
+    return ExitStatus.FINE if all(good) else ExitStatus.PARTLY_MEASURED if any(good) else ExitStatus.NOTHING_MEASURED
+
+
+def _chosen(experiment: Experiment, patterns: list[str]) -> list[str]:
+    names = [each.name for each in experiment.workloads]
+    chosen = [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+    if not chosen:
+        raise Stop(f"no workload matches {', '.join(patterns)}; there are {', '.join(names[:8])}", ExitStatus.USAGE)
+    return chosen
+
+
+def _counted(experiment: Experiment, names: list[str], timeout_s: float | None) -> list[CallCount]:
+    progress = Progress(sys.stderr, several=True)
+    found = []
+    workloads = [each for each in experiment.workloads if each.name in names]
+    every = [(workload, configuration) for workload in workloads for configuration in experiment.configurations]
+    try:
+        with tempfile.TemporaryDirectory(prefix="freestone-") as scratch:
+            for number, (workload, configuration) in enumerate(every, start=1):
+                progress.step(f"counting {number}/{len(every)}", workload.name, configuration.name)
+                found.append(count_calls(workload, configuration, timeout_s=timeout_s, scratch=Path(scratch)))
+    finally:
+        progress.clear()
+    return found

@@ -1,0 +1,101 @@
+"""The overview of an experiment of many workloads: one square for each workload and configuration, coloured by its time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from freestone.records.schema import Cell, Experiment, Summary
+from freestone.reports import quantities
+
+SQUARE = 19
+"""Height of a row, pixels."""
+FARTHEST = math.log(4)
+"""Ratios farther from 1 than this have the last colour."""
+
+_STATUS_WORDS = {"invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
+
+
+@dataclass(frozen=True)
+class Square:
+    """One workload under one configuration."""
+
+    workload: str
+    configuration: str
+    ratio: float | None
+    """To the baseline; None where there is no result."""
+    words: str
+    """The ratio, with a sign where no difference was seen; or why there is none."""
+
+
+def squares(experiment: Experiment, summary: Summary, metric: str | None = None) -> list[Square]:
+    """Everything but the baseline, in the order of the experiment.
+
+    Args:
+        metric: whose ratio is shown; each workload's own time where it is None.
+    """
+    times = {workload.name: workload.time for workload in experiment.workloads}
+    return [
+        _square(cell, metric or times[cell.workload])
+        for cell in summary.cells
+        if cell.configuration != summary.baseline and cell.workload in times
+    ]
+
+
+def _square(cell: Cell, metric: str) -> Square:
+    ratio = cell.ratio.get(metric)
+    if cell.status != "ok" or ratio is None or not math.isfinite(ratio.value) or ratio.value <= 0:
+        return Square(cell.workload, cell.configuration, None, _STATUS_WORDS.get(cell.status, "–"))
+    sign = "" if ratio.different else " ≈" if quantities.is_known(ratio) else " ?"
+    return Square(cell.workload, cell.configuration, ratio.value, f"{ratio.value:.2f}{sign}")
+
+
+def draw(shown: Sequence[Square]) -> alt.LayerChart:
+    """Rows are workloads, columns configurations; blue below 1, red above, paler where no difference was seen.
+
+    The number stands in every square, so that colour says nothing that words do not.
+    """
+    workloads = list(dict.fromkeys(each.workload for each in shown))
+    configurations = list(dict.fromkeys(each.configuration for each in shown))
+    rows: list[dict[str, Any]] = [
+        {
+            "workload": each.workload,
+            "configuration": each.configuration,
+            "log": 0.0 if each.ratio is None else max(-FARTHEST, min(FARTHEST, math.log(each.ratio))),
+            "seen": each.ratio is not None and each.words[-1] not in "≈?",
+            "words": each.words,
+        }
+        for each in shown
+    ]
+    data = alt.InlineData(values=rows)
+    x = alt.X(
+        "configuration:N",
+        sort=configurations,
+        title=None,
+        scale=alt.Scale(domain=configurations),
+        axis=alt.Axis(orient="top", labelAngle=-35, grid=False),
+    )
+    y = alt.Y("workload:N", sort=workloads, title=None, scale=alt.Scale(domain=workloads), axis=alt.Axis(labelLimit=220))
+    colour = alt.Color(
+        "log:Q",
+        scale=alt.Scale(
+            domain=[-FARTHEST, 0, FARTHEST], range=["#2166AC", "#F2F2F2", "#B2182B"], interpolate="lab", clamp=True
+        ),
+        legend=None,
+    )
+    tooltip = [alt.Tooltip("workload:N"), alt.Tooltip("configuration:N"), alt.Tooltip("words:N", title="ratio")]
+    near = alt.condition("abs(datum.log) < 0.75", alt.value("#1F2933"), alt.value("#FFFFFF"))
+    chart = alt.LayerChart(
+        layer=[
+            alt.Chart(data)
+            .mark_rect(strokeWidth=1, stroke="transparent")
+            .encode(x=x, y=y, color=colour, opacity=alt.condition("datum.seen", alt.value(1), alt.value(0.55)), tooltip=tooltip),
+            alt.Chart(data).mark_text(fontSize=10).encode(x=x, y=y, text="words:N", color=near, tooltip=tooltip),
+        ]
+    )
+    chart.width, chart.height = "container", SQUARE * max(1, len(workloads))
+    return chart

@@ -1,0 +1,5 @@
+"""What others published, beside what was measured here: same axes, and a sentence where they agree, differ or were an artefact."""
+
+from freestone.reports.published.reproduction import Finding, Point, Reproduction, reproductions
+
+__all__ = ["Finding", "Point", "Reproduction", "reproductions"]

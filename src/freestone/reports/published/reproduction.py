@@ -1,0 +1,101 @@
+"""What a reproduction is, and which of them an experiment holds."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from freestone.records.schema import Experiment, Summary, TrialRecord
+from freestone.reports import quantities
+from freestone.reports.grid import Grid
+
+FindingKind = Literal["agrees", "differs", "artefact", "open"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence about a published figure, and what it comes to."""
+
+    kind: FindingKind
+    text: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """A published or a measured value on the axis that both share."""
+
+    group: str
+    name: str
+    here: bool
+    value: float
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One published table beside this lab's own measurement."""
+
+    title: str
+    source: str
+    axis: str
+    points: Sequence[Point]
+    table: Grid
+    findings: Sequence[Finding]
+
+
+class Measured:
+    """What was measured here, by workload and configuration: medians over the trials that count."""
+
+    def __init__(self, experiment: Experiment, summary: Summary, records: Sequence[TrialRecord]) -> None:
+        good = {(cell.workload, cell.configuration) for cell in summary.cells if cell.status == "ok"}
+        self._trials: dict[tuple[str, str], list[TrialRecord]] = {}
+        for record in records:
+            arm = (record.workload, record.configuration)
+            if arm in good and record.status == "ok":
+                self._trials.setdefault(arm, []).append(record)
+        self.configurations = [each.name for each in experiment.configurations]
+        self.workloads = [each.name for each in experiment.workloads]
+        self._time = {each.name: each.time for each in experiment.workloads}
+        self._commands = {each.name: each.command for each in experiment.workloads}
+
+    def median(self, workload: str, configuration: str, metric: str) -> float | None:
+        """None where it was not measured, or not proved."""
+        values = [
+            value
+            for record in self._trials.get((workload, configuration), [])
+            if (value := quantities.value_of(record, metric)) is not None
+        ]
+        return statistics.median(values) if values else None
+
+    def time(self, workload: str, configuration: str) -> float | None:
+        """Seconds."""
+        return self.median(workload, configuration, self._time[workload]) if workload in self._time else None
+
+    def option(self, workload: str, name: str) -> float | None:
+        """The number behind an option of the workload's command."""
+        command = self._commands.get(workload, [])
+        try:
+            return float(command[command.index(name) + 1])
+        except (ValueError, IndexError):
+            return None
+
+    def first(self, workloads: Sequence[str]) -> str | None:
+        """The first of these workloads that was measured."""
+        return next((name for name in workloads if name in self._time), None)
+
+
+def reproductions(
+    experiment: Experiment, summary: Summary, records: Sequence[TrialRecord]
+) -> list[Reproduction]:
+    """Every published table of which the experiment measured enough to say something."""
+    from freestone.reports.published import faults_2001, parallel, patterns, population
+
+    measured = Measured(experiment, summary, records)
+    compared: list[Callable[[Measured], Reproduction | None]] = [
+        patterns.reproduce,
+        faults_2001.reproduce,
+        parallel.reproduce,
+        population.reproduce,
+    ]
+    return [found for each in compared if (found := each(measured)) is not None]

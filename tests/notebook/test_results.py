@@ -1,0 +1,96 @@
+"""Results in a notebook: data frames of three kinds that say the same, charts that can be drawn, the example itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbclient
+import nbformat
+import pytest
+
+import freestone
+from freestone.records.store import StoreError
+from freestone.reports import figures
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "notebooks" / "overview.ipynb"
+
+
+@pytest.fixture(scope="module")
+def results(results_folder: Path) -> freestone.Results:
+    return freestone.load(results_folder)
+
+
+def test_every_trial_is_a_row_in_every_kind_of_frame(results: freestone.Results) -> None:
+    arrow, pandas, polars = results.trials("arrow"), results.trials("pandas"), results.trials("polars")
+    assert arrow.num_rows == len(pandas) == polars.height == len(results.records) == 2 * 3 * 3
+    assert arrow.column_names == list(pandas.columns) == polars.columns
+    assert arrow["wall_s"].to_pylist() == pandas["wall_s"].tolist() == polars["wall_s"].to_list()
+    assert set(pandas["configuration"]) == {"glibc", "freestone"}
+    assert (pandas["figure:seconds"] > 0).all()
+
+
+def test_cells_are_the_summary(results: freestone.Results) -> None:
+    rows = results.cells("pandas")
+    for cell in results.summary.cells:
+        mine = rows[(rows.workload == cell.workload) & (rows.configuration == cell.configuration)]
+        assert dict(zip(mine.metric, mine["median"], strict=True)) == cell.median
+    against = rows[(rows.configuration == "freestone") & (rows.metric == "figure:seconds")]
+    assert ((against.low <= against.ratio) & (against.ratio <= against.high)).all()
+    assert len(results.left_out("pandas")) == 0
+
+
+def test_figures_are_charts(results: freestone.Results, tmp_path: Path) -> None:
+    workload = results.workloads[0]
+    charts = [results.overview(), results.overview("peak_rss_kib"), results.points(workload), results.trade(workload)]
+    charts += [results.ratios(workload, "figure:seconds"), *results.published().values()]
+    memory = results.memory_over_time(workload, "glibc")
+    noise = results.noise(workload)
+    charts += [each for each in (memory, noise) if each is not None]
+    for chart in charts:
+        document = chart.to_dict()
+        assert document["config"]["font"] == figures.FONT
+        assert document["width"] != "container", "nothing contains it"
+    assert figures.save_svg(results.overview(), tmp_path / "overview.svg").read_text().count("lifo-16-100") >= 1
+
+
+def test_wrong_names_are_told_with_the_right_ones(results: freestone.Results, tmp_path: Path) -> None:
+    with pytest.raises(KeyError, match="no workload is called 'lifo'; there are lifo-16-100, fifo-16-100"):
+        results.points("lifo")
+    with pytest.raises(ValueError, match="no data frame is called 'excel'; there are arrow, pandas, polars"):
+        results.trials("excel")  # type: ignore[arg-type]
+    with pytest.raises(StoreError, match="does not exist"):
+        freestone.load(tmp_path / "nowhere")
+    with pytest.raises(AttributeError, match="module 'freestone' has no attribute 'loud'"):
+        _ = freestone.loud  # type: ignore[attr-defined]
+
+
+def test_a_missing_library_is_named(results: freestone.Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(freestone.MissingLibrary, match=r"polars is not installed: pip install 'freestone\[notebook\]'"):
+        results.trials("polars")
+
+
+def test_the_example_runs_from_top_to_bottom(
+    results_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FREESTONE_RESULTS", str(results_folder))
+    book = nbformat.read(EXAMPLE, as_version=4)
+    nbclient.NotebookClient(book, timeout=120, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+    outputs = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert not [each for each in outputs if each.output_type in ("error", "stream")]
+    drawn = [each for each in outputs if "application/vnd.vegalite.v6+json" in each.get("data", {})]
+    assert len(drawn) >= 4
+
+
+def test_the_example_is_committed_without_its_outputs() -> None:
+    book = nbformat.read(EXAMPLE, as_version=4)
+    assert all(not cell.outputs and cell.execution_count is None for cell in book.cells if cell.cell_type == "code")
+
+
+def test_the_command_line_does_not_load_it() -> None:
+    script = "import sys, freestone; sys.exit('altair' in sys.modules or 'freestone.notebook' in sys.modules)"
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    assert subprocess.run([sys.executable, "-c", script], env=environment).returncode == 0

@@ -1,0 +1,65 @@
+"""What leaves a report: pictures that can be opened, and files that Google Benchmark's compare.py can read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from freestone.reports import export, html
+
+
+@pytest.fixture
+def folder(results_maker: Callable[..., object], tmp_path: Path) -> Path:
+    return results_maker(("json-sqlite", "redis")).write(tmp_path / "results")  # type: ignore[attr-defined, no-any-return]
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_every_figure_of_the_page_is_a_picture(folder: Path, tmp_path: Path, kind: export.Picture) -> None:
+    part = html.part(folder)
+    written = export.pictures(part, tmp_path / "pictures", kind)
+    figures = sum(len(workload.figures) + len(workload.panels) for workload in part.workloads)
+    assert len(written) == len(set(written)) == figures + 1
+    assert (tmp_path / "pictures" / f"overview.{kind}") in written
+    for path in written:
+        start = path.read_bytes()[:8]
+        assert start.startswith(b"<svg" if kind == "svg" else b"\x89PNG"), path
+        if kind == "svg":
+            assert "var(--" not in path.read_text(), "the page's variables mean nothing outside it"
+
+
+def test_times_in_the_form_of_google_benchmark(folder: Path, tmp_path: Path) -> None:
+    from freestone.records import store
+
+    experiment, records = store.read_experiment(folder), store.read_trials(folder).records
+    written = export.benchmark_files(experiment, records, tmp_path / "json")
+    assert [path.stem for path in written] == [each.name for each in experiment.configurations]
+    rows = json.loads((tmp_path / "json" / "glibc.json").read_text())["benchmarks"]
+    mine = [row for row in rows if row["name"] == "redis"]
+    seconds = [
+        r.metrics.wall_s
+        for r in records
+        if (r.workload, r.configuration, r.repeat) == ("redis", "glibc", 0) and r.metrics is not None
+    ]
+    assert [row["real_time"] for row in mine] == pytest.approx([1e9 * each for each in seconds])
+    assert {row["repetitions"] for row in mine} == {len(seconds)}
+    failed = json.loads((tmp_path / "json" / "tbb.json").read_text())["benchmarks"]
+    assert failed == [], "a failed run has no time"
+
+
+def test_figures_by_case_have_names_of_their_own(folder: Path, tmp_path: Path) -> None:
+    from freestone.records import store
+
+    experiment, records = store.read_experiment(folder), store.read_trials(folder).records
+    told = [each.model_copy(update={"figures": {"malloc_ns/64": 5.0, "floor_ns": 1.0}}) for each in records]
+    export.benchmark_files(experiment, told, tmp_path)
+    names = {row["name"] for row in json.loads((tmp_path / "glibc.json").read_text())["benchmarks"]}
+    assert names == {"json-sqlite", "redis", "json-sqlite/malloc/64", "redis/malloc/64"}
+
+
+def test_a_folder_that_cannot_be_made_is_named(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(export.ExportError, match=r"cannot write .*file"):
+        export.pictures(html.part(folder), tmp_path / "file" / "below", "svg")

@@ -1,0 +1,184 @@
+"""Published tables beside what was measured: which sentence comes out, and that nothing is said without measurements."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freestone.experiments import summarise
+from freestone.records.schema import (
+    Allocator,
+    Configuration,
+    Experiment,
+    Machine,
+    Metrics,
+    Proof,
+    TrialRecord,
+    Workload,
+)
+from freestone.reports import figures, published
+from freestone.reports.published import picture, tables, words
+from freestone.reports.published.reproduction import Reproduction
+
+Figures = Mapping[str, float]
+
+ORDERS = ("lifo", "fifo", "random", "interleaved", "half-lived")
+
+
+def measured(
+    cells: Mapping[tuple[str, str], Figures], options: Sequence[str] = (), rounds: int = 3
+) -> list[Reproduction]:
+    """The reproductions of an experiment in which these figures were measured, in every round alike but for a hair."""
+    workloads = list(dict.fromkeys(workload for workload, _ in cells))
+    names = list(dict.fromkeys(name for _, name in cells))
+    experiment = Experiment(
+        id="made-up",
+        created_at="2026-11-22T00:00:00Z",
+        freestone_version="0",
+        command_line=[],
+        machine=Machine(id="m"),
+        workloads=[Workload(name=name, command=["program", *options], reads="json") for name in workloads],
+        configurations=[Configuration(name=name, allocator=Allocator(name=name, title=name)) for name in names],
+        baseline=names[0],
+        rounds=rounds,
+        seed=1,
+    )
+    records = [
+        TrialRecord(
+            experiment=experiment.id,
+            workload=workload,
+            configuration=name,
+            round=number,
+            position=place,
+            started_at="2026-11-22T00:00:00Z",
+            status="ok",
+            metrics=Metrics(
+                wall_s=said.get("wall_s", said["seconds"]),
+                user_s=0.1,
+                sys_s=0.1,
+                peak_rss_kib=int(said.get("peak_rss_kib", 1000)),
+                minor_faults=int(said.get("minor_faults", 100)),
+            ),
+            figures={key: value * (1 + number * 1e-6) for key, value in said.items()},
+            proof=Proof(valid=True),
+        )
+        for number in range(rounds)
+        for place, ((workload, name), said) in enumerate(cells.items())
+    ]
+    return published.reproductions(experiment, summarise(experiment, records), records)
+
+
+def pattern(gross: float, floor: float) -> Figures:
+    """Nanoseconds an operation."""
+    return {"ns_per_pair": 2 * gross, "seconds": gross / 10, "floor_seconds": floor / 10}
+
+
+def orders(name: str, net: float, extra: float, *, shuffle: float = 4.7, floor: float = 1.0) -> dict[tuple[str, str], Figures]:
+    """All orders under an allocator that takes ``net``, and ``extra`` more for frees in random order."""
+    cells = {(f"{order}-16-10000", name): pattern(net + floor, floor) for order in ORDERS}
+    cells["random-16-10000", name] = pattern(net + extra + floor, floor)
+    cells["random-shuffled-16-10000", name] = pattern(net + extra + floor + shuffle, floor + shuffle)
+    return cells
+
+
+def kinds(found: Reproduction) -> list[str]:
+    return [each.kind for each in found.findings]
+
+
+def test_nothing_is_said_of_what_was_not_measured() -> None:
+    assert measured({("somewhere-else", "glibc"): {"seconds": 1.0}}) == []
+
+
+def test_every_published_table_comes_along() -> None:
+    names = ("patterns-16B", "minor-faults-2001", "mimalloc-bench-rpmalloc-populate", "perf-stat-populate")
+    for name in (*names, "parallel-allocation", "parallel-allocation-valgrind"):
+        assert tables.rows(name), name
+
+
+def test_minutes_are_read_as_seconds() -> None:
+    (row,) = (row for row in tables.rows("minor-faults-2001") if row["case"] == "glibc default")
+    assert tables.number(row, "elapsed") == pytest.approx(389.20)
+    assert tables.number(row, "method") is None
+
+
+def test_the_shuffle_on_the_clock_is_found_out() -> None:
+    (found,) = measured(orders("glibc", 2.0, 0.5) | orders("mimalloc2", 1.0, 0.5))
+    shuffle = found.findings[0]
+    assert shuffle.kind == "artefact"
+    assert "4.9, 4.5 and 4.6" in shuffle.text
+    assert "4.7 ns are the harness" in shuffle.text
+    assert "0.5 ns." in shuffle.text
+
+
+def test_an_allocator_that_suffers_is_not_called_an_artefact() -> None:
+    (found,) = measured(orders("glibc", 2.0, 20.0) | orders("mimalloc2", 1.0, 18.0))
+    assert found.findings[0].kind == "differs"
+
+
+def test_without_the_shuffle_on_the_clock_nothing_is_claimed() -> None:
+    cells = {key: value for key, value in orders("glibc", 2.0, 0.5).items() if "shuffled" not in key[0]}
+    (found,) = measured(cells)
+    assert found.findings[0].kind == "open"
+
+
+@given(st.floats(0.5, 50), st.floats(0.5, 50))
+def test_who_is_faster_at_lifo_decides_whether_the_rank_agrees(glibc: float, mimalloc: float) -> None:
+    (found,) = measured(orders("glibc", glibc, 0.1) | orders("mimalloc2", mimalloc, 0.1), rounds=2)
+    (rank,) = (each for each in found.findings if each.text.startswith("LIFO:"))
+    assert rank.kind == ("agrees" if glibc > mimalloc else "differs")
+
+
+def loop(faults_a_round: float, wall: float) -> Figures:
+    return {"later_faults": faults_a_round * 999, "seconds": wall, "wall_s": wall}
+
+
+def test_ezolts_blocks_without_faults_differ_and_with_faults_agree() -> None:
+    options = ["--rounds", "1000"]
+    sizes = {"loop-126K-all": 0.0, "loop-127K-all": 0.0, "loop-128K-all": 0.0}
+    (calm,) = measured({(name, "glibc"): loop(0.001, 1.0) for name in sizes}, options)
+    assert kinds(calm) == ["agrees", "differs", "open"], "126 KiB had none in 2001; 127 and 128 had; nothing was tuned"
+    faulty = {(name, "glibc"): loop(31.9, 1.0) for name in sizes}
+    tuned = {(name, "glibc+no-mmap-no-trim"): loop(0.01, 0.5) for name in sizes}
+    (found,) = measured(faulty | tuned, options)
+    assert kinds(found) == ["agrees", "differs", "agrees"]
+    assert "126 KiB none there" in found.findings[1].text
+
+
+def test_tbb_against_malloc() -> None:
+    cells = {
+        ("parallel-O0-libc", "glibc"): {"seconds": 8.0},
+        ("parallel-O0-tbb", "glibc"): {"seconds": 12.0},
+        ("parallel-O3-libc", "glibc"): {"seconds": 1.0},
+        ("parallel-O3-tbb", "glibc"): {"seconds": 0.5},
+        ("parallel-O3-libc", "freestone"): {"seconds": 0.6},
+        ("parallel-O3-tbb", "freestone"): {"seconds": 0.5},
+    }
+    (found,) = measured(cells)
+    assert kinds(found)[:2] == ["agrees", "differs"], "slower there at both levels; here at -O0 alone"
+    assert any("libfreestone was in nobody's table" in each.text for each in found.findings)
+
+
+def test_ratios_to_glibc_are_held_against_the_study_of_rpmalloc() -> None:
+    cells = {}
+    for workload in ("redis-commands", "lua-keys", "mixed-sh8-4cores-threads"):
+        cells[workload, "glibc"] = {"seconds": 1.0, "peak_rss_kib": 1000, "minor_faults": 1000}
+        cells[workload, "mimalloc2"] = {"seconds": 0.5, "peak_rss_kib": 3000, "minor_faults": 400}
+    (found,) = measured(cells)
+    assert found.title.startswith("rpmalloc")
+    assert {each.text.split(",")[0] for each in found.findings[:3]} == {"Time", "Peak RSS", "Minor faults"}
+    assert found.findings[-1].kind == "artefact"
+
+
+def test_a_reproduction_is_drawn_and_told() -> None:
+    found = measured(orders("glibc", 2.0, 0.5) | orders("mimalloc2", 1.0, 0.5))
+    document = figures.specification(picture.draw(found[0]), figures.LIGHT)
+    drawn = json.dumps(document)
+    assert "hakmem 1.05" in drawn, "LIFO 9.8 ns, FIFO 10.3"
+    shown = words.render(found, width=100, colour=False)
+    assert "An artefact of how it was measured: Published: freeing in random order" in shown
+    assert words.markdown(found).startswith("## Published: Orders of malloc and free")
+    assert words.render(found, width=60, colour=False, ascii_only=True).isascii()

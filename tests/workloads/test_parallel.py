@@ -1,0 +1,50 @@
+"""The parallel loop of small vectors, built twice: its line of JSON, and what it says of wrong use."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from freestone import native
+
+LEVELS = ("O0", "O3")
+
+
+def run(level: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    program = native.folder("workloads") / f"parallel-{level}"
+    if not program.is_file():
+        pytest.skip(f"parallel-{level} is not built: it needs a C++ compiler and TBB (libtbb-dev)")
+    return subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("through", ["libc", "tbb"])
+def test_one_line_of_json(level: str, through: str) -> None:
+    done = run(level, "--through", through, "--objects", "50000", "--threads", "3")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert (said["program"], said["through"], said["threads"], said["objects"]) == ("parallel", through, 3, 50000)
+    assert said["allocations"] == 50000
+    assert said["allocated_bytes"] == 10000 * (24 + 48 + 104 + 200 + 352)
+    assert 0 < said["floor_seconds"] < said["seconds"] * 3
+    lengths, values = (3, 6, 13, 25, 44), range(7)
+    assert said["checksum"] == sum(lengths[i % 5] * values[i % 7] for i in range(50000))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--through", "jemalloc"], "--through is libc or tbb, not 'jemalloc'"),
+        (["--objects", "0"], "--objects wants a whole number from 1"),
+        (["--objects", "many"], "not 'many'"),
+        (["--threads"], "--threads wants a value"),
+        (["--depth", "3"], "there is no option '--depth'"),
+    ],
+)
+def test_wrong_use_is_one_line(arguments: list[str], said: str) -> None:
+    done = run("O3", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
