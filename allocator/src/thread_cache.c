@@ -195,19 +195,10 @@ static void point_steps(unsigned class, struct cache_class *magazines) {
     }
 }
 
-/* A magazine of which the keeper has taken all up to the very end has no room any more: it gets all of it again. */
-static inline void reopen(struct cache_class *magazines) {
-    union magazine *magazine = magazine_of(magazines->top);
-    if (unlikely(magazine_capacity(magazine) == 0) && magazines->top != VOID_TOP) {
-        magazines->top = magazine_clear(magazine, magazines->capacity);
-    }
-}
-
 /* From now on blocks are popped from the slot: the keeper keeps its hands off what is loaded. */
 static inline void begin_taking(struct thread_cache *cache, unsigned slot) {
     if (unlikely(!cache->slots[slot].taken)) {
         cache->slots[slot].taken = true;
-        reopen(&cache->slots[slot]);
         point_steps(slot_class(slot), &cache->slots[slot]);
     }
 }
@@ -422,6 +413,15 @@ void *thread_cache_take_zero(unsigned class, bool *zero) {
     void *block = has_used(cache, class) ? take_from(cache, class) : heap_take_one(cache->heap, class, zero);
     leave(cache);
     return block;
+}
+
+/* A magazine of which the keeper has taken all up to the very end has no room any more: it gets all of it again. Left as it is, a
+ * depot might pass it on for a full one. */
+static inline void reopen(struct cache_class *magazines) {
+    union magazine *magazine = magazine_of(magazines->top);
+    if (unlikely(magazine_capacity(magazine) == 0) && magazines->top != VOID_TOP) {
+        magazines->top = magazine_clear(magazine, magazines->capacity);
+    }
 }
 
 /* Makes room in the loaded magazine. False when that took memory that is out. */

@@ -767,6 +767,66 @@ static void what_is_only_given_is_delivered(void) {
     expect_nothing_left();
 }
 
+enum { CROWD = 80, LARGE = 8192 };
+static void *large[4 * CROWD];
+
+static void *be_there(void *unused) {
+    give(take(1));
+    atomic_fetch_add(&running, 1);
+    await_stage(4);
+    return unused;
+}
+
+/* With so many threads a magazine of these holds one block, and a single one fills it. */
+static void *give_one_then_another(void *unused) {
+    give(large[0]);
+    struct cache_class *magazines = own_magazines(class_of(LARGE));
+    EXPECT(magazine_is_full(magazines->top) && magazine_count(magazines->top) == 1, "the magazine is not full");
+    atomic_store(&stage, 1);
+    await_stage(2);
+    EXPECT(magazine_count(magazines->top) == 0, "the keeper has left the block");
+    give(large[1]);
+    give(large[2]);
+    atomic_store(&stage, 3);
+    await_stage(4);
+    return unused;
+}
+
+/* A magazine that was full when the keeper emptied it is not taken for a full one later. */
+static void full_ones_are_delivered_whole(void) {
+    pthread_t crowd[CROWD], thread;
+    bool more;
+    option_set(OPTION_HEAPS, 1);
+    for (int i = 0; i < 3; i++) {
+        large[i] = take(LARGE);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        EXPECT(pthread_create(&crowd[i], NULL, be_there, NULL) == 0, "no thread");
+    }
+    while (atomic_load(&running) < CROWD) {
+        sched_yield();
+    }
+    EXPECT(pthread_create(&thread, NULL, give_one_then_another, NULL) == 0, "no thread");
+    await_stage(1);
+    (void)thread_cache_keep(&more);
+    (void)thread_cache_keep(&more);
+    atomic_store(&stage, 2);
+    await_stage(3);
+    for (int i = 0; i < 4 * CROWD; i++) {
+        large[i] = take(LARGE);
+        EXPECT(large[i] != NULL, "no memory for block %d", i);
+    }
+    for (int i = 0; i < 4 * CROWD; i++) {
+        give(large[i]);
+    }
+    atomic_store(&stage, 4);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < CROWD; i++) {
+        pthread_join(crowd[i], NULL);
+    }
+    expect_nothing_left();
+}
+
 enum { GIVERS = 3, RING = 1024, HANDED = SCENARIO_SANITIZED ? 60000 : 600000 };
 static _Atomic(char *) ring[GIVERS][RING];
 
@@ -1396,6 +1456,7 @@ static const struct scenario scenarios[] = {
     {"remote_blocks_without_memory", remote_blocks_without_memory},
     {"idle_classes_are_emptied", idle_classes_are_emptied},
     {"what_is_only_given_is_delivered", what_is_only_given_is_delivered},
+    {"full_ones_are_delivered_whole", full_ones_are_delivered_whole},
     {"given_while_the_keeper_looks", given_while_the_keeper_looks},
     {"borrowed_caches_are_waited_for", borrowed_caches_are_waited_for},
     {"quiet_threads_are_relieved", quiet_threads_are_relieved},
