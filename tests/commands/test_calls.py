@@ -98,7 +98,10 @@ def test_damaged_counts_are_named(folder: Path, tmp_path: Path) -> None:
 @given(st.dictionaries(st.from_regex(r"[a-z][a-z0-9_]{1,12}", fullmatch=True), st.integers(1, 10**7), max_size=8))
 def test_straces_table_is_read_as_written(calls: dict[str, int]) -> None:
     calls.pop("total", None)
-    lines = ["% time     seconds  usecs/call     calls    errors syscall", "------ ----------- ----------- --------- --------- ---------"]
+    lines = [
+        "% time     seconds  usecs/call     calls    errors syscall",
+        "------ ----------- ----------- --------- --------- ---------",
+    ]
     for number, (name, count) in enumerate(calls.items()):
         errors = f"{number:>9}" if number % 2 else " " * 9
         lines.append(f" {10.5:>5} {0.000123:>11f} {3:>11} {count:>9} {errors} {name}")

@@ -64,7 +64,7 @@ def test_wrong_names_are_told_with_the_right_ones(results: freestone.Results, tm
     with pytest.raises(StoreError, match="does not exist"):
         freestone.load(tmp_path / "nowhere")
     with pytest.raises(AttributeError, match="module 'freestone' has no attribute 'loud'"):
-        _ = freestone.loud  # type: ignore[attr-defined]
+        _ = freestone.loud
 
 
 def test_a_missing_library_is_named(results: freestone.Results, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,9 @@ def test_the_example_runs_from_top_to_bottom(
 ) -> None:
     monkeypatch.setenv("FREESTONE_RESULTS", str(results_folder))
     book = nbformat.read(EXAMPLE, as_version=4)
-    nbclient.NotebookClient(book, timeout=120, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+    nbclient.NotebookClient(
+        book, timeout=120, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+    ).execute()
     outputs = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [each for each in outputs if each.output_type in ("error", "stream")]
     drawn = [each for each in outputs if "application/vnd.vegalite.v6+json" in each.get("data", {})]

@@ -1,4 +1,4 @@
-"""Published tables beside what was measured: which sentence comes out, and that nothing is said without measurements."""
+"""Published tables beside what was measured: which sentence comes out, and none without measurements."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def pattern(gross: float, floor: float) -> Figures:
     return {"ns_per_pair": 2 * gross, "seconds": gross / 10, "floor_seconds": floor / 10}
 
 
-def orders(name: str, net: float, extra: float, *, shuffle: float = 4.7, floor: float = 1.0) -> dict[tuple[str, str], Figures]:
+def orders(
+    name: str, net: float, extra: float, *, shuffle: float = 4.7, floor: float = 1.0
+) -> dict[tuple[str, str], Figures]:
     """All orders under an allocator that takes ``net``, and ``extra`` more for frees in random order."""
     cells = {(f"{order}-16-10000", name): pattern(net + floor, floor) for order in ORDERS}
     cells["random-16-10000", name] = pattern(net + extra + floor, floor)

@@ -1,4 +1,4 @@
-"""Planted regressions: the libraries differ in what is planted, and the rates are counted over windows that share nothing."""
+"""Planted regressions: the libraries differ in what is planted, the windows that are asked share nothing."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How often the lab finds a regression that is there, and accuses a library that is the same: rates over many repetitions.
+"""How often the lab finds a regression that is there, and accuses a library that is the same: rates.
 
 Usage: ``python3 tools/planted/campaign.py [--rounds N] [--window N] [--results FOLDER]``
 
-Builds libfreestone again and again with known faults in it (``plant.c``): 1, 2, 5 and 10 % more work in malloc and free, 5 %
-more memory, and nothing at all; measures all of them in one experiment of the lab; and asks ``freestone diff`` and
-``freestone gate`` in every window of so many rounds, none of which share a round. What is planted is told by the program that
-is measured: the turns that make up 1 % of its time are found by planting many.
+Builds libfreestone again and again with known faults in it (``plant.c``): 1, 2, 5 and 10 % more work in malloc and
+free, 5 % more memory, and nothing at all; measures all of them in one experiment of the lab; and asks what ``freestone
+diff`` and ``freestone gate`` ask in every window of so many rounds, none of which share a round. How much is planted is
+told by the programs that are measured: the turns that make up 1 % of their time are found by planting many.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ title = "programs that do little but allocate: what is planted in malloc and fre
 
 [[workload]]
 name = "{order}-64-10000"
-command = ["{workloads}/patterns", "--order", "{order}", "--size", "64", "--live", "10000", "--operations", "8000000", "--no-floor"]
+command = [
+    "{workloads}/patterns", "--order", "{order}", "--size", "64", "--live", "10000", "--operations", "8000000",
+    "--no-floor",
+]
 reads = "json"
 matrix = { order = ["lifo", "fifo", "interleaved"] }
 """
@@ -68,12 +71,39 @@ def build(name: str, folder: Path, *, turns: int = 0, kib: int = 0) -> Path:
     target = folder / f"libfreestone-{name}.so"
     archive = folder / "renamed.a"
     if not archive.exists():
-        _run(["objcopy", "--redefine-sym", "malloc=planted_malloc", "--redefine-sym", "free=planted_free", ARCHIVE, archive])
+        _run(
+            [
+                "objcopy",
+                "--redefine-sym",
+                "malloc=planted_malloc",
+                "--redefine-sym",
+                "free=planted_free",
+                ARCHIVE,
+                archive,
+            ]
+        )
     _run(
         [
-            *("cc", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-fno-builtin-malloc", "-fno-builtin-free"),
+            *(
+                "cc",
+                "-O2",
+                "-fPIC",
+                "-shared",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-fno-builtin-malloc",
+                "-fno-builtin-free",
+            ),
             *(f'-DPLANT_NAME="{name}"', f"-DPLANT_TURNS={turns}", f"-DPLANT_KIB={kib}", HERE / "plant.c"),
-            *("-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,nodelete"),
+            *(
+                "-Wl,--whole-archive",
+                archive,
+                "-Wl,--no-whole-archive",
+                "-Wl,-Bsymbolic",
+                "-Wl,-z,now",
+                "-Wl,-z,nodelete",
+            ),
             *("-Wl,--build-id=sha1", "-pthread", "-o", target),
         ]
     )
@@ -107,8 +137,11 @@ def measure(libraries: Mapping[str, Path], rounds: int, results: Path, seed: int
 
 
 def calibrate(folder: Path) -> tuple[float, float]:
-    """Turns that take as long as the measured programs do, and their peak RSS in KiB: geometric means over the programs."""
-    libraries = {SOUND: build("calibration-0", folder), "loaded": build("calibration-1", folder, turns=CALIBRATION_TURNS)}
+    """Turns that take as long as the measured programs do, and the programs' peak RSS in KiB: geometric means."""
+    libraries = {
+        SOUND: build("calibration-0", folder),
+        "loaded": build("calibration-1", folder, turns=CALIBRATION_TURNS),
+    }
     side = side_of(measure(libraries, 9, folder / "calibration", 1, folder))
     loaded = difference.within(side, SOUND, "loaded")
     peak = [each.before for each in loaded.changes if each.aspect == PEAK_RSS and each.before is not None]
@@ -162,9 +195,8 @@ def table(rates: Mapping[tuple[str, str], Rate], size: int) -> str:
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     for (name, aspect), each in rates.items():
-        lines.append(
-            f"| {name} | {aspect} | {(each.ratio - 1) * 100:+.2f} % | {each.seen} of {each.asked} | {each.exceeded} | {each.kept} |"
-        )
+        measured, found = f"{(each.ratio - 1) * 100:+.2f} %", f"{each.seen} of {each.asked}"
+        lines.append(f"| {name} | {aspect} | {measured} | {found} | {each.exceeded} | {each.kept} |")
     return "\n".join(lines)
 
 
@@ -190,7 +222,10 @@ def told(folder: Path, size: int) -> str:
     """The table of an experiment that was measured."""
     side = side_of(folder)
     rounds = side.experiment.rounds
-    rates = {(SAME, TIME): rate(side, SAME, TIME, rounds, size), (SAME, PEAK_RSS): rate(side, SAME, PEAK_RSS, rounds, size)}
+    rates = {
+        (SAME, TIME): rate(side, SAME, TIME, rounds, size),
+        (SAME, PEAK_RSS): rate(side, SAME, PEAK_RSS, rounds, size),
+    }
     rates |= {(name, TIME): rate(side, name, TIME, rounds, size) for name in WORK}
     rates |= {(name, PEAK_RSS): rate(side, name, PEAK_RSS, rounds, size) for name in MEMORY}
     return table(rates, size)

@@ -34,8 +34,9 @@ def calls(
 ) -> int:
     """Count the system calls of each workload under each configuration: memory, futexes, barriers.
 
-    Each is run once more, under strace, and never timed: what counts calls slows them down. The counts are written into the
-    results folder as calls.json, and freestone report shows them. Counts of other workloads that are there already stay.
+    Each is run once more, under strace, and never timed: what counts calls slows them down. The counts are written
+    into the results folder as calls.json, and freestone report shows them. Counts of other workloads that are there
+    already stay.
 
     Examples:
 

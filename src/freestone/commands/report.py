@@ -28,12 +28,15 @@ def report(
         ),
     ] = None,
     figures: Annotated[
-        Path | None, Parameter(help="Write every figure as a picture into this folder, one below it for each of several.")
+        Path | None,
+        Parameter(help="Write every figure as a picture into this folder, one below it for each of several."),
     ] = None,
     picture: Annotated[export.Picture, Parameter(help="What pictures are written as.")] = "svg",
     benchmark_json: Annotated[
         Path | None,
-        Parameter(help="Write the times into this folder, a file an allocator, as Google Benchmark's compare.py reads them."),
+        Parameter(
+            help="Write the times into this folder, a file an allocator, as Google Benchmark's compare.py reads them."
+        ),
     ] = None,
     json: Annotated[bool, Parameter(negative="", help="Print the summaries as JSON instead of tables.")] = False,
 ) -> int:
@@ -68,9 +71,7 @@ def report(
         width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
         for folder, summary in zip(results, summaries, strict=True):
             print(table.render(summary, width=width, colour=colour, ascii_only=plain))
-            found = published.reproductions(
-                store.read_experiment(folder), summary, store.read_trials(folder).records
-            )
+            found = published.reproductions(store.read_experiment(folder), summary, store.read_trials(folder).records)
             if found:
                 print(words.render(found, width=width, colour=colour, ascii_only=plain))
             print(f"Records: {folder}\n")

@@ -34,6 +34,8 @@ def frame(rows: Sequence[Mapping[str, Any]], kind: Kind) -> Any:
     try:
         library = importlib.import_module(module)
     except ImportError as error:
-        raise MissingLibrary(f"{module} is not installed: pip install 'freestone[notebook]', or {module} alone") from error
+        raise MissingLibrary(
+            f"{module} is not installed: pip install 'freestone[notebook]', or {module} alone"
+        ) from error
     columns = dict.fromkeys(name for row in rows for name in row)
     return getattr(library, maker)({name: [row.get(name) for row in rows] for name in columns})

@@ -63,8 +63,8 @@ class Results:
     def __repr__(self) -> str:
         head = self.experiment
         return (
-            f"<freestone results {head.id}: {len(head.workloads)} workloads, {len(head.configurations)} configurations, "
-            f"{len(self.records)} trials>"
+            f"<freestone results {head.id}: {len(head.workloads)} workloads, "
+            f"{len(head.configurations)} configurations, {len(self.records)} trials>"
         )
 
     @property
@@ -83,14 +83,23 @@ class Results:
         """One row for each trial.
 
         Columns: workload, configuration, round (from 0), position, repeat, status, reason, every metric of the schema
-        (``_s`` seconds, ``_kib`` kibibytes), counters by their names, and what a program says of itself as ``figure:NAME``.
-        What was not measured is null.
+        (``_s`` seconds, ``_kib`` kibibytes), counters by their names, and what a program says of itself as
+        ``figure:NAME``. What was not measured is null.
         """
         rows = []
         for record in self.records:
             row: dict[str, Any] = {
                 name: getattr(record, name)
-                for name in ("workload", "configuration", "round", "position", "repeat", "started_at", "status", "reason")
+                for name in (
+                    "workload",
+                    "configuration",
+                    "round",
+                    "position",
+                    "repeat",
+                    "started_at",
+                    "status",
+                    "reason",
+                )
             }
             row |= {name: getattr(record.metrics, name, None) for name in _METRICS}
             row |= record.metrics.counters if record.metrics is not None else {}
@@ -101,8 +110,9 @@ class Results:
     def cells(self, kind: Kind = "arrow") -> Any:
         """One row for each workload, configuration and metric.
 
-        Columns: workload, configuration, metric, median (in the metric's unit), and against the baseline ratio, low, high
-        (95 %), pairs, different; null for the baseline itself. What failed or was not proved has no row; see ``left_out``.
+        Columns: workload, configuration, metric, median (in the metric's unit), and against the baseline ratio, low,
+        high (95 %), pairs, different; null for the baseline itself. What failed or was not proved has no row; see
+        ``left_out``.
         """
         rows = []
         for cell in self.summary.cells:
@@ -125,7 +135,7 @@ class Results:
         return frame(rows, kind)
 
     def left_out(self, kind: Kind = "arrow") -> Any:
-        """One row for each workload and configuration without a result: status (failed, timeout, invalid) and reason."""
+        """One row for each workload and configuration without a result: status (failed, timeout, invalid), reason."""
         rows = [
             {name: getattr(cell, name) for name in ("workload", "configuration", "status", "reason")}
             for cell in self.summary.cells

@@ -23,7 +23,7 @@ class ExportError(Exception):
 
 
 def pictures(part: ExperimentPart, folder: Path, kind: Picture) -> list[Path]:
-    """Every figure of an experiment as a picture: ``WORKLOAD.FIGURE.svg``, the overview and published ones without workload.
+    """Every figure of an experiment as a picture: ``WORKLOAD.FIGURE.svg``.
 
     Raises:
         ExportError: one cannot be written.
@@ -52,7 +52,7 @@ def _documents(part: ExperimentPart) -> Iterable[tuple[str, str]]:
 
 
 def benchmark_files(experiment: Experiment, records: Sequence[TrialRecord], folder: Path) -> list[Path]:
-    """One file for each configuration, ``CONFIGURATION.json``, that Google Benchmark's ``compare.py benchmarks A B`` reads.
+    """A file for each configuration, as Google Benchmark's ``compare.py benchmarks A B`` reads them.
 
     Each trial is a repetition. Its times are those of the workloads and, of programs that tell them by case, such as
     ``sizes``, nanoseconds by deed and case: ``sizes/malloc/64``.

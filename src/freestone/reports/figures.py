@@ -352,7 +352,7 @@ def specification(chart: Chart, theme: Theme) -> dict[str, Any]:
 
 
 def standing_alone(chart: Chart, theme: Theme, width: int) -> Chart:
-    """A copy with the theme in it, for whoever shows it outside the page; ``width`` pixels where it fits its container."""
+    """A copy with the theme in it, to be shown outside the page; ``width`` pixels where it fits its container."""
     alone = chart.copy(deep=True)
     alone.config = alt.Config.from_dict(theme.config())
     if isinstance(alone, alt.Chart | alt.LayerChart) and alone.width == "container":

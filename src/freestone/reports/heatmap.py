@@ -1,4 +1,4 @@
-"""The overview of an experiment of many workloads: one square for each workload and configuration, coloured by its time."""
+"""The overview of many workloads: one square for each workload and configuration, coloured by its time."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ def draw(shown: Sequence[Square]) -> alt.LayerChart:
         scale=alt.Scale(domain=configurations),
         axis=alt.Axis(orient="top", labelAngle=-35, grid=False),
     )
-    y = alt.Y("workload:N", sort=workloads, title=None, scale=alt.Scale(domain=workloads), axis=alt.Axis(labelLimit=220))
+    y = alt.Y(
+        "workload:N", sort=workloads, title=None, scale=alt.Scale(domain=workloads), axis=alt.Axis(labelLimit=220)
+    )
     colour = alt.Color(
         "log:Q",
         scale=alt.Scale(
@@ -93,7 +95,13 @@ def draw(shown: Sequence[Square]) -> alt.LayerChart:
         layer=[
             alt.Chart(data)
             .mark_rect(strokeWidth=1, stroke="transparent")
-            .encode(x=x, y=y, color=colour, opacity=alt.condition("datum.seen", alt.value(1), alt.value(0.55)), tooltip=tooltip),
+            .encode(
+                x=x,
+                y=y,
+                color=colour,
+                opacity=alt.condition("datum.seen", alt.value(1), alt.value(0.55)),
+                tooltip=tooltip,
+            ),
             alt.Chart(data).mark_text(fontSize=10).encode(x=x, y=y, text="words:N", color=near, tooltip=tooltip),
         ]
     )

@@ -74,7 +74,14 @@ def part(folder: Path, anchor: str = "experiment") -> ExperimentPart:
     experiment, summary = store.read_experiment(folder), store.read_summary(folder)
     reading = store.read_trials(folder)
     damage = store.damage_line(folder, reading.damage)
-    return experiment_part(experiment, summary, reading.records, anchor=anchor, calls=store.read_calls(folder), notes=[damage] if damage else [])
+    return experiment_part(
+        experiment,
+        summary,
+        reading.records,
+        anchor=anchor,
+        calls=store.read_calls(folder),
+        notes=[damage] if damage else [],
+    )
 
 
 @functools.cache

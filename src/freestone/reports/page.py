@@ -317,7 +317,8 @@ def _published_part(found: published.Reproduction) -> PublishedPart:
     said = "; ".join(f"{each.group}, {each.name} {each.value:.3g}" for each in found.points)
     figure = Figure(
         found.title,
-        "Hollow diamonds were published, filled circles measured here; 1 is the line. Ratios, so that processors cancel out.",
+        "Hollow diamonds were published, filled circles measured here; 1 is the line. They are ratios: processors "
+        "cancel out.",
         f"{found.axis}: {said}.",
         _document(picture.draw(found)),
         Table(list(found.table.heads), [[piece.text for piece in row] for row in found.table.rows]),

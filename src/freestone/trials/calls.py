@@ -19,7 +19,9 @@ class NoCounter(RuntimeError):
     """strace is not here; the message is one line that says how to get it."""
 
 
-def count_calls(workload: Workload, configuration: Configuration, *, timeout_s: float | None, scratch: Path) -> CallCount:
+def count_calls(
+    workload: Workload, configuration: Configuration, *, timeout_s: float | None, scratch: Path
+) -> CallCount:
     """Run a workload once under a configuration and strace; its whole tree is counted, from the first instruction on.
 
     Who served malloc is proved as in any other run. What fails is told in the count, not raised.

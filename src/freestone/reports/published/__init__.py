@@ -1,4 +1,4 @@
-"""What others published, beside what was measured here: same axes, and a sentence where they agree, differ or were an artefact."""
+"""What others published, beside what was measured here: where they agree, differ, or were an artefact."""
 
 from freestone.reports.published.reproduction import Finding, Point, Reproduction, reproductions
 

@@ -1,4 +1,4 @@
-"""Ezolt's study of 2001: blocks about 128 KiB that go back to the kernel at every free, and the two settings that cured it."""
+"""Ezolt's study of 2001: blocks of 128 KiB that go back to the kernel at every free, and what cured it."""
 
 from __future__ import annotations
 
@@ -43,10 +43,7 @@ def reproduce(measured: Measured) -> Reproduction | None:
         title="Blocks of 126, 127 and 128 KiB",
         source='Ezolt, "A Study in Malloc: A Case of Excessive Minor Faults", 2001: minor-faults-2001.csv',
         axis="faults a round, share of the block's pages",
-        points=[
-            Point(size, name, True, max(loop.faults / _PAGES[size], _FEW))
-            for (size, name), loop in loops.items()
-        ],
+        points=[Point(size, name, True, max(loop.faults / _PAGES[size], _FEW)) for (size, name), loop in loops.items()],
         table=Grid(
             "Page faults in every malloc, write and free after the first",
             ["", "glibc of 2001", *names],
@@ -78,7 +75,8 @@ def _has_many(loop: Loop, size: str) -> bool:
 
 
 def _classes(loops: Mapping[tuple[str, str], Loop], rows: Mapping[str, tables.Row]) -> Iterable[Finding]:
-    same, other = [], []
+    same: list[str] = []
+    other: list[str] = []
     for size in _SIZES:
         loop = loops.get((size, _PLAIN))
         if loop is None:
@@ -91,8 +89,9 @@ def _classes(loops: Mapping[tuple[str, str], Loop], rows: Mapping[str, tables.Ro
     if other:
         yield Finding(
             "differs",
-            f"Faults under glibc as it is: {'; '.join(other)}. Since glibc 2.4 the size from which blocks are mappings of "
-            "their own, and the size from which the top is given back, grow with the first such block that is freed.",
+            f"Faults under glibc as it is: {'; '.join(other)}. Since glibc 2.4 the size from which blocks are "
+            "mappings of their own, and that from which the top is given back, grow with the first such block that is "
+            "freed.",
         )
 
 
@@ -101,15 +100,16 @@ def _cure(loops: Mapping[tuple[str, str], Loop], rows: Mapping[str, tables.Row])
     there = [tables.number(row, column) for column in ("minor_faults", "elapsed") for row in (before, after)]
     faults_before, faults_after, elapsed_before, elapsed_after = (value or 0.0 for value in there)
     said = (
-        f"M_MMAP_MAX=0 with M_TRIM_THRESHOLD=-1 took {faults_before:,.0f} faults to {faults_after:,.0f} and the elapsed "
-        f"time to {elapsed_after / elapsed_before:.2f} of what it was"
+        f"M_MMAP_MAX=0 with M_TRIM_THRESHOLD=-1 took {faults_before:,.0f} faults to {faults_after:,.0f} and the "
+        f"elapsed time to {elapsed_after / elapsed_before:.2f} of what it was"
     )
     size = "128 KiB"
     plain, tuned = loops.get((size, _PLAIN)), loops.get((size, _TUNED))
     if plain is None or tuned is None:
         yield Finding("open", f"{said}; the setting was not measured here.")
         return
-    seen = f"here, at {size}: {plain.faults:.3g} faults a round to {tuned.faults:.3g}, time to {tuned.wall_s / plain.wall_s:.2f}"
+    slower = tuned.wall_s / plain.wall_s
+    seen = f"here, at {size}: {plain.faults:.3g} faults a round to {tuned.faults:.3g}, time to {slower:.2f}"
     if not _has_many(plain, size):
         yield Finding("differs", f"{said}; {seen}. There is nothing left to cure at this size.")
     elif tuned.faults < plain.faults / 10 and tuned.wall_s < plain.wall_s:

@@ -1,4 +1,4 @@
-"""One parallel loop of small allocations: libc's malloc against TBB's scalable allocator, without optimisation and with."""
+"""One parallel loop of small allocations: libc's malloc against TBB's allocator, without optimisation and with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from freestone.reports.grid import Grid, Piece
 from freestone.reports.published import tables
-from freestone.reports.published.reproduction import Finding, Measured, Point, Reproduction
+from freestone.reports.published.reproduction import Finding, FindingKind, Measured, Point, Reproduction
 
 _LEVELS = ("O0", "O3")
 _THROUGH = ("libc", "tbb")
@@ -87,7 +87,7 @@ def _against_tbb(here: dict[tuple[str, str], float], there: dict[tuple[str, str]
         ours, theirs = here.get(("glibc", level)), there.get((glibc or "", level))
         if ours is None or theirs is None:
             continue
-        kind = "agrees" if _side(ours) == _side(theirs) else "differs"
+        kind: FindingKind = "agrees" if _side(ours) == _side(theirs) else "differs"
         yield Finding(
             kind, f"-{level}: TBB's allocator takes {theirs:.2f} times glibc's time on {glibc}, {ours:.2f} times here."
         )
@@ -95,9 +95,9 @@ def _against_tbb(here: dict[tuple[str, str], float], there: dict[tuple[str, str]
     if musl:
         said = " and ".join(f"{1 / ratio:.0f} times at -{level}" for level, ratio in musl.items())
         yield Finding("open", f"TBB's allocator beat musl's malloc {said} there; there is no TBB for musl here.")
-    ours = [ratio for (name, level), ratio in here.items() if name == "freestone" and level == "O3"]
-    if ours:
-        yield Finding("open", f"libfreestone was in nobody's table: here TBB takes {ours[0]:.2f} times its time at -O3.")
+    own = here.get(("freestone", "O3"))
+    if own is not None:
+        yield Finding("open", f"libfreestone was in nobody's table: here TBB takes {own:.2f} times its time at -O3.")
 
 
 def _optimised(measured: Measured, rows: tuple[tables.Row, ...]) -> Iterable[Finding]:
@@ -109,10 +109,11 @@ def _optimised(measured: Measured, rows: tuple[tables.Row, ...]) -> Iterable[Fin
         if slow is None or fast is None or times[0] is None or times[1] is None:
             continue
         theirs, ours = slow / fast, times[0] / times[1]
-        kind = "agrees" if ours > 1 + (theirs - 1) / 4 else "differs"
+        kind: FindingKind = "agrees" if ours > 1 + (theirs - 1) / 4 else "differs"
         yield Finding(
             kind,
-            f"{'malloc' if through == 'libc' else 'TBB'}: -O0 takes {theirs:.1f} times as long as -O3 there, {ours:.1f} times here.",
+            f"{'malloc' if through == 'libc' else 'TBB'}: -O0 takes {theirs:.1f} times as long as -O3 there, "
+            f"{ours:.1f} times here.",
         )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from freestone.records.schema import FIGURE
 from freestone.reports.grid import Grid, Piece
 from freestone.reports.published import tables
-from freestone.reports.published.reproduction import Finding, Measured, Point, Reproduction
+from freestone.reports.published.reproduction import Finding, FindingKind, Measured, Point, Reproduction
 
 LIVE = 10000
 _ORDERS = {
@@ -82,8 +82,7 @@ def _costs(measured: Measured, configuration: str) -> dict[str, Cost]:
 
 def _cost(measured: Measured, workload: str, configuration: str) -> Cost | None:
     pair, seconds, floor = (
-        measured.median(workload, configuration, FIGURE + name)
-        for name in ("ns_per_pair", "seconds", "floor_seconds")
+        measured.median(workload, configuration, FIGURE + name) for name in ("ns_per_pair", "seconds", "floor_seconds")
     )
     if pair is None or seconds is None or floor is None or seconds <= 0:
         return None
@@ -125,8 +124,9 @@ def _shuffle(
     net = [here[name][_RANDOM].net - here[name][_LIFO].net for name in shuffled]
     share = statistics.median(harness) / statistics.median(gross) if statistics.median(gross) > 0 else 0.0
     seen = (
-        f"Here, with the shuffle on the clock, {_range(gross)} ns, of which {_range(harness)} ns are the harness over an "
-        f"allocator that does nothing; with the order drawn before the clock, and net of the harness, {_range(net)} ns."
+        f"Here, with the shuffle on the clock, {_range(gross)} ns, of which {_range(harness)} ns are the harness over "
+        "an allocator that does nothing; with the order drawn before the clock, and net of the harness, "
+        f"{_range(net)} ns."
     )
     if share >= 0.5:
         yield Finding("artefact", f"{said} {seen} Most of what was published is the shuffle, not the allocator.")
@@ -138,7 +138,8 @@ def _shapes(
     published: Mapping[str, Mapping[str, float]], here: Mapping[str, Mapping[str, Cost]], orders: Sequence[str]
 ) -> Iterable[Finding]:
     """The orders but the random one: each allocator that is in both tables."""
-    agree, differ = [], []
+    agree: list[str] = []
+    differ: list[str] = []
     for name, costs in here.items():
         peer = _published_as(name)
         if peer is None or costs[_LIFO].net <= 0:
@@ -163,8 +164,10 @@ def _rank(published: Mapping[str, Mapping[str, float]], here: Mapping[str, Mappi
         if glibc is None or _published_as(name) != "mimalloc" or costs[_LIFO].net <= 0:
             continue
         ours = glibc / costs[_LIFO].net
-        kind = "agrees" if (ours > 1) == (theirs > 1) else "differs"
-        yield Finding(kind, f"LIFO: glibc takes {theirs:.1f} times mimalloc's time there, {ours:.1f} times {name}'s here.")
+        kind: FindingKind = "agrees" if (ours > 1) == (theirs > 1) else "differs"
+        yield Finding(
+            kind, f"LIFO: glibc takes {theirs:.1f} times mimalloc's time there, {ours:.1f} times {name}'s here."
+        )
 
 
 def _published_as(configuration: str) -> str | None:

@@ -50,7 +50,9 @@ def draw(reproduction: Reproduction) -> alt.LayerChart:
             y=y,
             yOffset=within,
             color=colour,
-            shape=alt.Shape("side:N", scale=alt.Scale(domain=["published", "here"], range=["diamond", "circle"]), legend=None),
+            shape=alt.Shape(
+                "side:N", scale=alt.Scale(domain=["published", "here"], range=["diamond", "circle"]), legend=None
+            ),
             fill=alt.Fill(
                 "side:N", scale=alt.Scale(domain=["published", "here"], range=["transparent", "#4477AA"]), legend=None
             ),

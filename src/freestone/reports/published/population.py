@@ -1,4 +1,4 @@
-"""A study of rpmalloc on mimalloc-bench: how it stands beside three others, and what populating its mappings ahead does."""
+"""A study of rpmalloc on mimalloc-bench: how it stands beside others, and what populating ahead does to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from freestone.reports.grid import Grid, Piece
 from freestone.reports.published import tables
-from freestone.reports.published.reproduction import Finding, Measured, Point, Reproduction
+from freestone.reports.published.reproduction import Finding, FindingKind, Measured, Point, Reproduction
 
 _HERE = {
     "larsonN-sized": ("server-4cores-threads", "server-cores-threads"),
@@ -142,13 +142,15 @@ def _agreement(pairs: Sequence[Pair]) -> Iterable[Finding]:
         if not mine:
             continue
         other = [pair for pair in mine if not pair.agree]
-        kind = "agrees" if len(other) * 3 <= len(mine) else "differs"
+        kind: FindingKind = "agrees" if len(other) * 3 <= len(mine) else "differs"
         worst = sorted(other, key=lambda pair: -abs(math.log(pair.here / pair.there)))[:3]
-        named = "; ".join(f"{pair.program} under {pair.name} {pair.there:.2f} there, {pair.here:.2f} here" for pair in worst)
+        named = "; ".join(
+            f"{pair.program} under {pair.name} {pair.there:.2f} there, {pair.here:.2f} here" for pair in worst
+        )
         yield Finding(
             kind,
-            f"{aspect[0].upper()}{aspect[1:]}, less, as much (within {_SAME - 1:.0%}) or more than glibc: the same answer in "
-            f"{len(mine) - len(other)} of {len(mine)}" + (f"; farthest apart: {named}." if named else "."),
+            f"{aspect[0].upper()}{aspect[1:]}, less, as much (within {_SAME - 1:.0%}) or more than glibc: the same "
+            f"answer in {len(mine) - len(other)} of {len(mine)}" + (f"; farthest apart: {named}." if named else "."),
         )
 
 
@@ -168,10 +170,10 @@ def _population(measured: Measured) -> Iterable[Finding]:
         for column in ("page_faults", "elapsed_s")
     )
     said = (
-        f"Populating all of rpmalloc's mappings ahead: {ratios['minor_faults']:.2f} times the minor faults as getrusage counts "
-        f"them and {ratios['peak_rss_kib']:.2f} times the peak RSS, program by program, while perf counted {traps:.2f} of the "
-        f"page faults over the whole suite: the pages were brought in all the same, only not by traps. Elapsed time: "
-        f"{elapsed:.2f}"
+        f"Populating all of rpmalloc's mappings ahead: {ratios['minor_faults']:.2f} times the minor faults as "
+        f"getrusage counts them and {ratios['peak_rss_kib']:.2f} times the peak RSS, program by program, while perf "
+        f"counted {traps:.2f} of the page faults over the whole suite: the pages were brought in all the same, only not "
+        f"by traps. Elapsed time: {elapsed:.2f}"
     )
     here = _populated_here(measured)
     if here is None:
@@ -180,7 +182,8 @@ def _population(measured: Measured) -> Iterable[Finding]:
     time, memory, faults = here
     yield Finding(
         "agrees" if _side(time) == _side(elapsed) else "differs",
-        f"{said}. libfreestone with populate ahead, here: time {time:.2f}, peak RSS {memory:.2f}, minor faults {faults:.2f}.",
+        f"{said}. libfreestone with populate ahead, here: time {time:.2f}, peak RSS {memory:.2f}, minor faults "
+        f"{faults:.2f}.",
     )
 
 

@@ -85,9 +85,7 @@ class Measured:
         return next((name for name in workloads if name in self._time), None)
 
 
-def reproductions(
-    experiment: Experiment, summary: Summary, records: Sequence[TrialRecord]
-) -> list[Reproduction]:
+def reproductions(experiment: Experiment, summary: Summary, records: Sequence[TrialRecord]) -> list[Reproduction]:
     """Every published table of which the experiment measured enough to say something."""
     from freestone.reports.published import faults_2001, parallel, patterns, population
 
