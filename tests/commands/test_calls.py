@@ -77,7 +77,7 @@ def test_other_workloads_counts_stay(folder: Path) -> None:
 
 def test_wrong_use_is_one_line(folder: Path, tmp_path: Path) -> None:
     for arguments, status, said in (
-        ((folder, "--only", "nothing"), 2, "no workload matches nothing; there are loop-1K-none, loop-16M-all"),
+        ((folder, "--only", "nothing"), 2, "no workload matches nothing; there are loop-16M-all, loop-1K-none"),
         ((tmp_path,), 5, "holds no experiment.json"),
     ):
         done = freestone("calls", *arguments)

@@ -83,7 +83,7 @@ def test_the_example_runs_from_top_to_bottom(
     ).execute()
     outputs = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [each for each in outputs if each.output_type in ("error", "stream")]
-    drawn = [each for each in outputs if "application/vnd.vegalite.v6+json" in each.get("data", {})]
+    drawn = [each for each in outputs if "vegaEmbed" in each.get("data", {}).get("text/html", "")]
     assert len(drawn) >= 4
 
 

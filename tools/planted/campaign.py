@@ -71,17 +71,9 @@ def build(name: str, folder: Path, *, turns: int = 0, kib: int = 0) -> Path:
     target = folder / f"libfreestone-{name}.so"
     archive = folder / "renamed.a"
     if not archive.exists():
-        _run(
-            [
-                "objcopy",
-                "--redefine-sym",
-                "malloc=planted_malloc",
-                "--redefine-sym",
-                "free=planted_free",
-                ARCHIVE,
-                archive,
-            ]
-        )
+        names = ("--redefine-sym", "malloc=planted_malloc", "--redefine-sym", "free=planted_free")
+        _run(["objcopy", *names, ARCHIVE, archive])
+        _run(["ar", "d", archive, "cxx_runtime_linked.c.o"])  # a shared library meets the C++ runtime differently
     _run(
         [
             *(
@@ -95,16 +87,11 @@ def build(name: str, folder: Path, *, turns: int = 0, kib: int = 0) -> Path:
                 "-fno-builtin-malloc",
                 "-fno-builtin-free",
             ),
+            *("-D_GNU_SOURCE", "-fvisibility=hidden", "-fexceptions", "-I", REPOSITORY / "allocator" / "include"),
             *(f'-DPLANT_NAME="{name}"', f"-DPLANT_TURNS={turns}", f"-DPLANT_KIB={kib}", HERE / "plant.c"),
-            *(
-                "-Wl,--whole-archive",
-                archive,
-                "-Wl,--no-whole-archive",
-                "-Wl,-Bsymbolic",
-                "-Wl,-z,now",
-                "-Wl,-z,nodelete",
-            ),
-            *("-Wl,--build-id=sha1", "-pthread", "-o", target),
+            *(REPOSITORY / "allocator" / "src" / each for each in ("cxx_runtime_loaded.c", "api_cxx_nothrow.c")),
+            *("-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", "-Wl,-Bsymbolic", "-Wl,-z,now,-z,nodelete"),
+            *("-Wl,--build-id=sha1", "-pthread", "-ldl", "-o", target),
         ]
     )
     return target
@@ -204,7 +191,7 @@ def campaign(rounds: int, size: int, results: Path, seed: int) -> str:
     """Build, measure, ask; the table."""
     if not ARCHIVE.exists():
         raise Refused(f"{ARCHIVE} is not there; run make build")
-    for tool in ("objcopy", "cc"):
+    for tool in ("objcopy", "ar", "cc"):
         if shutil.which(tool) is None:
             raise Refused(f"{tool} is not here; install binutils and a C compiler")
     with tempfile.TemporaryDirectory(prefix="freestone-planted-") as scratch:

@@ -18,7 +18,7 @@ PUBLIC const char freestone_planted[] = PLANT_NAME;
 static void work(void) {
     static __thread unsigned calls __attribute__((tls_model("initial-exec")));
     if (++calls % PLANT_EVERY == 0) {
-        for (unsigned turn = 0; turn < PLANT_TURNS; turn++) {
+        for (unsigned turns = PLANT_TURNS; turns > 0; turns--) {
             __asm__ volatile("nop");
         }
     }

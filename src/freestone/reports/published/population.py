@@ -172,8 +172,8 @@ def _population(measured: Measured) -> Iterable[Finding]:
     said = (
         f"Populating all of rpmalloc's mappings ahead: {ratios['minor_faults']:.2f} times the minor faults as "
         f"getrusage counts them and {ratios['peak_rss_kib']:.2f} times the peak RSS, program by program, while perf "
-        f"counted {traps:.2f} of the page faults over the whole suite: the pages were brought in all the same, only not "
-        f"by traps. Elapsed time: {elapsed:.2f}"
+        f"counted {traps:.2f} of the page faults over the whole suite: the pages were brought in all the same, only "
+        f"not by traps. Elapsed time: {elapsed:.2f}"
     )
     here = _populated_here(measured)
     if here is None:
