@@ -60,9 +60,9 @@ def report(
     try:
         summaries = [_summarised(folder) for folder in results]
         destination = html.write(list(results), output or _destination(list(results)))
+        _exported(list(results), figures, picture, benchmark_json)
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
-        _exported(list(results), figures, picture, benchmark_json)
     except (html.ReportError, export.ExportError) as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     if json:
