@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PLANT_EVERY = 64 };
+enum { PLANT_EVERY = 512 };
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -18,7 +18,9 @@ PUBLIC const char freestone_planted[] = PLANT_NAME;
 static void work(void) {
     static __thread unsigned calls __attribute__((tls_model("initial-exec")));
     if (++calls % PLANT_EVERY == 0) {
-        for (unsigned turns = PLANT_TURNS; turns > 0; turns--) {
+        unsigned turns = PLANT_TURNS;
+        __asm__ volatile("" : "+r"(turns)); /* so that no turns are the same code: else the counter would go with the loop */
+        for (; turns > 0; turns--) {
             __asm__ volatile("nop");
         }
     }
