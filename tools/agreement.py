@@ -75,7 +75,11 @@ def by_hand(workloads: Sequence[Workload], rounds: int, scratch: Path) -> tuple[
             for figure, value in zip(FIGURES, numbers, strict=True):
                 gnu.setdefault(workload.name, {}).setdefault(figure, []).append(value)
         else:
-            _run([perf, "stat", "-x", ";", "-e", "minor-faults", "-o", str(said), *workload.command], environment, workload)
+            _run(
+                [perf, "stat", "-x", ";", "-e", "minor-faults", "-o", str(said), *workload.command],
+                environment,
+                workload,
+            )
             for line in said.read_text().splitlines():
                 words = line.split(";")
                 if len(words) > 2 and words[2].startswith("minor-faults"):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,3 +66,21 @@ def test_a_folder_that_cannot_be_made_is_named(folder: Path, tmp_path: Path) -> 
     (tmp_path / "file").write_text("")
     with pytest.raises(export.ExportError, match=r"cannot write .*file"):
         export.pictures(html.part(folder), tmp_path / "file" / "below", "svg")
+
+
+def test_the_command_line_writes_them(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    asked = ["--figures", "pictures", "--benchmark-json", "json", "-o", "page.html"]
+    done = subprocess.run(
+        [sys.executable, "-m", "freestone", "report", str(folder), str(other), *asked],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    for name in (folder.name, other.name):
+        assert (tmp_path / "pictures" / name / "overview.svg").exists(), "several experiments, a folder for each"
+        assert (tmp_path / "json" / name / "freestone.json").exists()
+    assert (tmp_path / "page.html").exists()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -26,6 +27,9 @@ EVERY: Final = "all"
 """Stands for every suite that comes along."""
 
 REPORT: Final = "all.html"
+
+QUICK_S: Final = 1500.0
+"""What all suites take together at their small sizes, where nobody said how often; a first round of each is run anyway."""
 
 
 def bench(
@@ -180,10 +184,12 @@ def _every(
         raise SuiteError(f"'{EVERY}' stands alone: --name, --markdown, --json, --only and --idle are for single suites")
     folders: list[Path] = []
     worst = int(ExitStatus.FINE)
-    for each in suites.leaders():
+    leaders = suites.leaders()
+    until = time.monotonic() + QUICK_S
+    for number, each in enumerate(leaders):
         print(f"freestone: suite {each}", file=sys.stderr)
         try:
-            experiment = wish.experiment([each], each)
+            experiment = _share(wish, until, len(leaders) - number).experiment([each], each)
         except SuiteError as error:
             print(f"freestone: {error}", file=sys.stderr)
             worst = max(worst, ExitStatus.PARTLY_MEASURED)
@@ -202,6 +208,13 @@ def _every(
     except html.ReportError as error:
         raise StoreError(str(error)) from error
     return worst
+
+
+def _share(wish: _Wish, until: float, suites_left: int) -> _Wish:
+    """With a part of the time that is left, where everything is to be quick and nobody said how often."""
+    if not wish.quick or wish.rounds is not None or wish.time_budget is not None:
+        return wish
+    return replace(wish, time_budget=max(1.0, (until - time.monotonic()) / suites_left))
 
 
 def _workloads(names: Sequence[str], selection: Selection) -> list[Workload]:
