@@ -3,9 +3,10 @@
 
 Usage: ``python3 tools/agreement.py [--rounds N]``
 
-Five workloads of ``field`` and ``apps`` under libfreestone. One sitting of the lab comes first, then as many runs of each
-program under ``/usr/bin/time`` and as many under ``perf stat``, in random order, then the lab once more: the two sittings of
-the lab tell how far figures drift by themselves. Wall time, CPU time, peak RSS and faults are those of whole processes.
+Five workloads of ``field`` and ``apps`` under libfreestone. One sitting of the lab comes first, then as many runs of
+each program under ``/usr/bin/time`` and as many under ``perf stat``, in random order, then the lab once more: the two
+sittings of the lab tell how far figures drift by themselves. Wall time, CPU time, peak RSS and faults are those of
+whole processes.
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ def table(before: Values, after: Values, gnu: Values, stat: Values) -> str:
             one, two = statistics.median(values), statistics.median(after[workload][figure])
             counted = stat.get(workload, {}).get(figure)
             lines.append(
-                f"| {workload} | {figure} | {_number(one)}, {_number(two)} | {_number(min(both))} to {_number(max(both))} "
+                f"| {workload} | {figure} | {_number(one)}, {_number(two)} "
+                f"| {_number(min(both))} to {_number(max(both))} "
                 f"| {_number(statistics.median(gnu[workload][figure]))} "
                 f"| {_number(statistics.median(counted)) if counted else '–'} |"
             )

@@ -29,7 +29,7 @@ EVERY: Final = "all"
 REPORT: Final = "all.html"
 
 QUICK_S: Final = 1500.0
-"""What all suites take together at their small sizes, where nobody said how often; a first round of each is run anyway."""
+"""What all suites take together at their small sizes, where nobody said how often; a first round of each is run."""
 
 
 def bench(
