@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from freestone.experiments import summarise
@@ -129,6 +129,7 @@ def test_without_the_shuffle_on_the_clock_nothing_is_claimed() -> None:
 
 @given(st.floats(0.5, 50), st.floats(0.5, 50))
 def test_who_is_faster_at_lifo_decides_whether_the_rank_agrees(glibc: float, mimalloc: float) -> None:
+    assume(abs(glibc / mimalloc - 1) > 1e-6)
     (found,) = measured(orders("glibc", glibc, 0.1) | orders("mimalloc2", mimalloc, 0.1), rounds=2)
     (rank,) = (each for each in found.findings if each.text.startswith("LIFO:"))
     assert rank.kind == ("agrees" if glibc > mimalloc else "differs")
