@@ -29,7 +29,8 @@ struct cache_class {
     void **previous; /* top of the other magazine, NULL while there is none */
     uint8_t capacity;
     uint8_t noted; /* the keeper's: number of the word that `top` was at when it looked, 0 for none */
-    bool taken; /* blocks of the class are asked for; where not, the slot is only pushed to, and by_step leaves it out */
+    bool
+        taken; /* blocks of the class are asked for; where not, the slot is only pushed to, and by_step leaves it out */
     bool surplus; /* the last exchange with a heap was a full magazine */
     uint32_t last_top; /* low half of `top` when the season changed */
     uint32_t visits, last_visits; /* of the slow paths, and when the season changed */

@@ -172,8 +172,8 @@ int main(int argc, char **argv) {
                 ", \"operations\": %" PRIu64 ", \"seconds\": %.9f, \"floor_seconds\": %.9f, \"floor_scale\": 1"
                 ", \"ns_per_object\": %.3f, \"allocations\": %" PRIu64 ", \"allocated_bytes\": %" PRIu64
                 ", \"checksum\": %.0f}\n",
-                std::string(settings.through).c_str(), settings.threads, settings.objects, 2 * settings.objects, run.seconds,
-                floor.seconds, run.seconds * 1e9 / static_cast<double>(settings.objects), counted.blocks * rounds,
-                counted.bytes * rounds, run.sum);
+                std::string(settings.through).c_str(), settings.threads, settings.objects, 2 * settings.objects,
+                run.seconds, floor.seconds, run.seconds * 1e9 / static_cast<double>(settings.objects),
+                counted.blocks * rounds, counted.bytes * rounds, run.sum);
     return 0;
 }

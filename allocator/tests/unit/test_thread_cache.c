@@ -1125,7 +1125,8 @@ static void kept_while_threads_work(void) {
             give(take(150000));
             bytes += thread_cache_keep(&more) + thread_cache_keep(&more);
             for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
-                EXPECT(thread_view.cache->slots[slot].previous == NULL, "a quiet cache was not relieved of slot %u", slot);
+                EXPECT(thread_view.cache->slots[slot].previous == NULL, "a quiet cache was not relieved of slot %u",
+                       slot);
             }
         }
         usleep(100);
@@ -1337,7 +1338,8 @@ static void *walk_where_there_is_room(void *argument) {
     EXPECT(thread_view.cache->heap != before, "still on the crowded heap");
     for (unsigned class = 0; class < LINE_CLASSES; class++) {
         give(take(class_bytes[class]));
-        EXPECT(thread_magazines(class) == own_magazines(class), "class %u is still taken from the old heap's slot", class);
+        EXPECT(thread_magazines(class) == own_magazines(class), "class %u is still taken from the old heap's slot",
+               class);
     }
     walk(held, &random, 100000, &bytes); /* frees what it has from before, the old heap's, among others */
     for (size_t i = 0; i < HELD; i++) {
