@@ -90,7 +90,8 @@ def draw(shown: Sequence[Square]) -> alt.LayerChart:
         legend=None,
     )
     tooltip = [alt.Tooltip("workload:N"), alt.Tooltip("configuration:N"), alt.Tooltip("words:N", title="ratio")]
-    near = alt.condition("abs(datum.log) < 0.75", alt.value("#1F2933"), alt.value("#FFFFFF"))
+    dark = "datum.seen && abs(datum.log) >= 0.75"
+    ink = alt.condition(dark, alt.value("#FFFFFF"), alt.value("#1F2933"))
     chart = alt.LayerChart(
         layer=[
             alt.Chart(data)
@@ -102,7 +103,7 @@ def draw(shown: Sequence[Square]) -> alt.LayerChart:
                 opacity=alt.condition("datum.seen", alt.value(1), alt.value(0.55)),
                 tooltip=tooltip,
             ),
-            alt.Chart(data).mark_text(fontSize=10).encode(x=x, y=y, text="words:N", color=near, tooltip=tooltip),
+            alt.Chart(data).mark_text(fontSize=10).encode(x=x, y=y, text="words:N", color=ink, tooltip=tooltip),
         ]
     )
     chart.width, chart.height = "container", SQUARE * max(1, len(workloads))

@@ -18,11 +18,12 @@ def draw(reproduction: Reproduction) -> alt.LayerChart:
     The axis is logarithmic: a half and a double lie equally far from 1.
     """
     groups = list(dict.fromkeys(point.group for point in reproduction.points))
-    names = list(dict.fromkeys(point.name for point in reproduction.points))
+    lines = list(dict.fromkeys((point.here, point.name) for point in reproduction.points))
+    names = [_line(here, name) for here, name in sorted(lines, key=lambda line: line[0])]
     rows: list[dict[str, Any]] = [
         {
             "group": point.group,
-            "name": point.name,
+            "line": _line(point.here, point.name),
             "side": "here" if point.here else "published",
             "value": round(point.value, 5),
             "label": f"{point.name} {point.value:.3g}",
@@ -38,7 +39,7 @@ def draw(reproduction: Reproduction) -> alt.LayerChart:
         return alt.X(f"{field}:Q", title=reproduction.axis, scale=scale, axis=alt.Axis(grid=True))
 
     y = alt.Y("group:N", sort=groups, title=None, scale=alt.Scale(domain=groups))
-    within = alt.YOffset("name:N", sort=names, scale=alt.Scale(domain=names))
+    within = alt.YOffset("line:N", sort=names, scale=alt.Scale(domain=names))
     colour = alt.Color("side:N", scale=alt.Scale(domain=["published", "here"]), legend=None)
     tooltip = [alt.Tooltip("group:N"), alt.Tooltip("label:N"), alt.Tooltip("side:N")]
     marks = [
@@ -65,3 +66,7 @@ def draw(reproduction: Reproduction) -> alt.LayerChart:
     chart = alt.LayerChart(layer=marks)
     chart.width, chart.height = "container", max(60, LINE * len(groups) * len(names))
     return chart
+
+
+def _line(here: bool, name: str) -> str:
+    return f"{'here' if here else 'published'}, {name}"

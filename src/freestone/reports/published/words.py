@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from freestone.reports import grid
@@ -21,7 +22,10 @@ def render(found: Sequence[Reproduction], *, width: int, colour: bool, ascii_onl
     for each in found:
         parts.append(f"Published: {each.title} ({each.source})")
         parts.append(grid.text(each.table, width=width, colour=colour, ascii_only=ascii_only).rstrip())
-        parts += [f"{KINDS[finding.kind]}: {finding.text}" for finding in each.findings]
+        parts += [
+            textwrap.fill(f"{KINDS[finding.kind]}: {finding.text}", max(width, 20), break_on_hyphens=False)
+            for finding in each.findings
+        ]
         parts.append("")
     text = "\n".join(parts)
     return text.encode("ascii", "replace").decode() if ascii_only else text
