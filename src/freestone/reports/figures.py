@@ -7,16 +7,18 @@ apart; a configuration without a valid trial keeps its row, with its status in w
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import altair as alt
+from altair.utils import schemapi
 
 from freestone.records.schema import Cell, Experiment, Ratio, Sample, Summary, TrialRecord
 from freestone.reports import quantities
@@ -344,9 +346,19 @@ def overview(
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def unchecked() -> Iterator[None]:
+    """Charts that are made meanwhile are not held against Vega-Lite's schema, which takes longer than all else.
+
+    The tests do that, for every kind of figure.
+    """
+    with schemapi.debug_mode(False):
+        yield
+
+
 def specification(chart: Chart, theme: Theme) -> dict[str, Any]:
     """The chart as a Vega-Lite document with the theme in it."""
-    document: dict[str, Any] = chart.to_dict()
+    document: dict[str, Any] = chart.to_dict(validate=schemapi.DEBUG_MODE)
     document["config"] = theme.config()
     return document
 

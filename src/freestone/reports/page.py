@@ -172,6 +172,18 @@ def experiment_part(
         calls: system calls, where they were counted.
         notes: lines about the data itself, such as damaged records.
     """
+    with figures.unchecked():
+        return _experiment_part(experiment, summary, records, anchor, calls, notes)
+
+
+def _experiment_part(
+    experiment: Experiment,
+    summary: Summary,
+    records: Sequence[TrialRecord],
+    anchor: str,
+    calls: CallCounts | None,
+    notes: Sequence[str],
+) -> ExperimentPart:
     names = _names(experiment)
     counted = syscalls.tables(calls) if calls is not None else {}
     parts = [
