@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from freestone.experiments import summarise
@@ -127,12 +127,24 @@ def test_without_the_shuffle_on_the_clock_nothing_is_claimed() -> None:
     assert found.findings[0].kind == "open"
 
 
+@settings(deadline=None)
 @given(st.floats(0.5, 50), st.floats(0.5, 50))
 def test_who_is_faster_at_lifo_decides_whether_the_rank_agrees(glibc: float, mimalloc: float) -> None:
     assume(abs(glibc / mimalloc - 1) > 1e-6)
     (found,) = measured(orders("glibc", glibc, 0.1) | orders("mimalloc2", mimalloc, 0.1), rounds=2)
     (rank,) = (each for each in found.findings if each.text.startswith("LIFO:"))
     assert rank.kind == ("agrees" if glibc > mimalloc else "differs")
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 20), st.floats(0, 20)), min_size=4, max_size=4))
+def test_times_below_the_harness_floor_are_drawn_nowhere_and_stop_nothing(costs: list[tuple[float, float]]) -> None:
+    named = zip(("lifo", "random", "random-shuffled", "fifo"), costs, strict=True)
+    cells = {(f"{order}-16-10000", "glibc"): pattern(gross + 1e-9, floor) for order, (gross, floor) in named}
+    for found in measured(cells, rounds=1):
+        assert all(point.value > 0 for point in found.points)
+        picture.draw(found).to_dict()
+        words.render([found], width=80, colour=False)
 
 
 def loop(faults_a_round: float, wall: float) -> Figures:

@@ -63,7 +63,7 @@ def reproduce(measured: Measured) -> Reproduction | None:
         Point(order, name, True, costs[order].net / costs[_LIFO].net)
         for order in orders
         for name, costs in here.items()
-        if order in costs and costs[_LIFO].net > 0
+        if order in costs and costs[_LIFO].net > 0 and costs[order].net > 0
     ]
     return Reproduction(
         title="Orders of malloc and free, 16 bytes",

@@ -25,10 +25,11 @@ def draw(reproduction: Reproduction) -> alt.LayerChart:
             "group": point.group,
             "line": _line(point.here, point.name),
             "side": "here" if point.here else "published",
-            "value": round(point.value, 5),
+            "value": float(f"{point.value:.4g}"),
             "label": f"{point.name} {point.value:.3g}",
         }
         for point in reproduction.points
+        if point.value > 0
     ]
     values = [row["value"] for row in rows]
     low, high = min([*values, 1.0]), max([*values, 1.0])
