@@ -46,14 +46,13 @@ def reproduce(measured: Measured) -> Reproduction | None:
         points=[Point(size, name, True, max(loop.faults / _PAGES[size], _FEW)) for (size, name), loop in loops.items()],
         table=Grid(
             "Page faults in every malloc, write and free after the first",
-            ["", "glibc of 2001", *names],
+            ["", *_SIZES],
             [
                 [
-                    Piece(size),
-                    Piece("many" if rows[size]["many_minor_faults"] == "yes" else "none"),
-                    *(Piece(_faults(loops.get((size, name)))) for name in names),
-                ]
-                for size in _SIZES
+                    Piece("glibc of 2001, published"),
+                    *(Piece("many" if _had_many(rows[each]) else "none") for each in _SIZES),
+                ],
+                *([Piece(name), *(Piece(_faults(loops.get((size, name)))) for size in _SIZES)] for name in names),
             ],
             "A block of 128 KiB has 32 pages.",
         ),
@@ -70,6 +69,10 @@ def _loop(measured: Measured, workload: str, name: str) -> Loop | None:
     return Loop(faults / (rounds - 1), system, wall)
 
 
+def _had_many(row: tables.Row) -> bool:
+    return row["many_minor_faults"] == "yes"
+
+
 def _has_many(loop: Loop, size: str) -> bool:
     return loop.faults >= _MANY * _PAGES[size]
 
@@ -81,7 +84,7 @@ def _classes(loops: Mapping[tuple[str, str], Loop], rows: Mapping[str, tables.Ro
         loop = loops.get((size, _PLAIN))
         if loop is None:
             continue
-        there, here = rows[size]["many_minor_faults"] == "yes", _has_many(loop, size)
+        there, here = _had_many(rows[size]), _has_many(loop, size)
         words = f"{size} {'many' if there else 'none'} there, {loop.faults:.3g} a round here"
         (same if there == here else other).append(words)
     if same:
