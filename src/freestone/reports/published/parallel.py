@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 from freestone.reports.grid import Grid, Piece
 from freestone.reports.published import tables
-from freestone.reports.published.reproduction import Finding, FindingKind, Measured, Point, Reproduction
+from freestone.reports.published.reproduction import Finding, FindingKind, Measured, Point, Reproduction, side
 
 _LEVELS = ("O0", "O3")
 _THROUGH = ("libc", "tbb")
-_SAME = 1.05
 
 
 def reproduce(measured: Measured) -> Reproduction | None:
@@ -87,7 +86,7 @@ def _against_tbb(here: dict[tuple[str, str], float], there: dict[tuple[str, str]
         ours, theirs = here.get(("glibc", level)), there.get((glibc or "", level))
         if ours is None or theirs is None:
             continue
-        kind: FindingKind = "agrees" if _side(ours) == _side(theirs) else "differs"
+        kind: FindingKind = "agrees" if side(ours) == side(theirs) else "differs"
         yield Finding(
             kind, f"-{level}: TBB's allocator takes {theirs:.2f} times glibc's time on {glibc}, {ours:.2f} times here."
         )
@@ -115,7 +114,3 @@ def _optimised(measured: Measured, rows: tuple[tables.Row, ...]) -> Iterable[Fin
             f"{'malloc' if through == 'libc' else 'TBB'}: -O0 takes {theirs:.1f} times as long as -O3 there, "
             f"{ours:.1f} times here.",
         )
-
-
-def _side(ratio: float) -> int:
-    return 0 if 1 / _SAME <= ratio <= _SAME else -1 if ratio < 1 else 1

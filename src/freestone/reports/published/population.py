@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from freestone.reports.grid import Grid, Piece
 from freestone.reports.published import tables
-from freestone.reports.published.reproduction import Finding, FindingKind, Measured, Point, Reproduction
+from freestone.reports.published.reproduction import SAME, Finding, FindingKind, Measured, Point, Reproduction, side
 
 _HERE = {
     "larsonN-sized": ("server-4cores-threads", "server-cores-threads"),
@@ -28,7 +28,6 @@ _HERE = {
 
 _ALLOCATORS = {"rp": "rpmalloc", "mi": "mimalloc", "tc": "tcmalloc"}
 _REFERENCE, _BASELINE = "sys", "glibc"
-_SAME = 1.05
 _ASPECTS = {"seconds": "time", "peak_rss_kib": "peak RSS", "minor_faults": "minor faults"}
 
 
@@ -45,7 +44,7 @@ class Pair:
     @property
     def agree(self) -> bool:
         """The same side of 1, or both near it."""
-        return _side(self.there) == _side(self.here)
+        return side(self.there) == side(self.here)
 
 
 def reproduce(measured: Measured) -> Reproduction | None:
@@ -149,7 +148,7 @@ def _agreement(pairs: Sequence[Pair]) -> Iterable[Finding]:
         )
         yield Finding(
             kind,
-            f"{aspect[0].upper()}{aspect[1:]}, less, as much (within {_SAME - 1:.0%}) or more than glibc: the same "
+            f"{aspect[0].upper()}{aspect[1:]}, less, as much (within {SAME - 1:.0%}) or more than glibc: the same "
             f"answer in {len(mine) - len(other)} of {len(mine)}" + (f"; farthest apart: {named}." if named else "."),
         )
 
@@ -181,7 +180,7 @@ def _population(measured: Measured) -> Iterable[Finding]:
         return
     time, memory, faults = here
     yield Finding(
-        "agrees" if _side(time) == _side(elapsed) else "differs",
+        "agrees" if side(time) == side(elapsed) else "differs",
         f"{said}. libfreestone with populate ahead, here: time {time:.2f}, peak RSS {memory:.2f}, minor faults "
         f"{faults:.2f}.",
     )
@@ -201,7 +200,3 @@ def _populated_here(measured: Measured) -> tuple[float, float, float] | None:
             return None
         found.append(statistics.geometric_mean(ratios))
     return found[0], found[1], found[2]
-
-
-def _side(ratio: float) -> int:
-    return 0 if 1 / _SAME <= ratio <= _SAME else -1 if ratio < 1 else 1

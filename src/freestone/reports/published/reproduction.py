@@ -11,6 +11,9 @@ from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.reports import quantities
 from freestone.reports.grid import Grid
 
+SAME = 1.05
+"""Two ratios are the same answer where both lie within this of 1, or both on the same side of it."""
+
 FindingKind = Literal["agrees", "differs", "artefact", "open"]
 
 
@@ -83,6 +86,11 @@ class Measured:
     def first(self, workloads: Sequence[str]) -> str | None:
         """The first of these workloads that was measured."""
         return next((name for name in workloads if name in self._time), None)
+
+
+def side(ratio: float) -> int:
+    """-1 for less than 1, 1 for more, 0 for as much."""
+    return 0 if 1 / SAME <= ratio <= SAME else -1 if ratio < 1 else 1
 
 
 def reproductions(experiment: Experiment, summary: Summary, records: Sequence[TrialRecord]) -> list[Reproduction]:
