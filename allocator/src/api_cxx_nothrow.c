@@ -3,7 +3,6 @@
  * A new-handler may throw, and these have to answer that with NULL, which takes a catch: C has none. So where a handler
  * is set and the first try fails, the C++ runtime's own operator takes over, which calls our throwing one inside a try.
  * In a static link that operator is the only one; it serves from us all the same. */
-#include <dlfcn.h>
 #include <stdlib.h>
 
 #include "cxx_runtime.h"
@@ -17,21 +16,7 @@ typedef void *(*aligned_operator_new)(size_t, size_t, const void *);
 
 /* The C++ runtime's operator of that name, NULL when there is no handler to call. It is looked up in the runtime itself:
  * the next library in line may be another allocator, whose blocks would be foreign here. */
-static void *next(const char *name) {
-    static const char *const runtimes[] = {"libstdc++.so.6", "libc++.so.1"};
-    if (cxx_new_handler() == NULL) {
-        return NULL;
-    }
-    for (size_t i = 0; i < sizeof runtimes / sizeof runtimes[0]; i++) {
-        void *runtime = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (runtime != NULL) {
-            void *found = dlsym(runtime, name);
-            (void)dlclose(runtime); /* the program's own reference keeps it */
-            return found;
-        }
-    }
-    return NULL;
-}
+static void *next(const char *name) { return cxx_new_handler() == NULL ? NULL : cxx_runtime_function(name); }
 
 static void *take(size_t size, const void *nothrow, const char *name) {
     void *block = cxx_try_new(size, 1);

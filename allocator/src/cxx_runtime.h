@@ -14,6 +14,9 @@ new_handler cxx_new_handler(void);
 /* Throws std::bad_alloc. */
 _Noreturn void cxx_throw_bad_alloc(void);
 
+/* The function of that name in the runtime that is loaded, nowhere else; NULL where there is none. Only in the shared library. */
+void *cxx_runtime_function(const char *name);
+
 /* One try, without a handler. `alignment` 1 asks for the default. */
 static inline void *cxx_try_new(size_t size, size_t alignment) {
     if (alignment > 1) {

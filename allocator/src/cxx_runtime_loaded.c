@@ -1,18 +1,39 @@
-/* The C++ runtime of whatever program has loaded the shared library; it may have none. */
+/* The C++ runtime of whatever program has loaded the shared library; it may have none. Its functions are looked up when they are
+ * needed, after memory is out: a weak reference would be searched for in every library of every program that starts. */
+#include <dlfcn.h>
 #include <stdlib.h>
 
 #include "cxx_runtime.h"
 #include "message.h"
 
-/* std::get_new_handler() and std::__throw_bad_alloc(), of libstdc++ or libc++. */
-extern new_handler _ZSt15get_new_handlerv(void) __attribute__((weak));
-extern _Noreturn void _ZSt17__throw_bad_allocv(void) __attribute__((weak));
+void *cxx_runtime_function(const char *name) {
+    static const char *const runtimes[] = {"libstdc++.so.6", "libc++.so.1"};
+    for (size_t i = 0; i < sizeof runtimes / sizeof runtimes[0]; i++) {
+        void *runtime = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (runtime != NULL) {
+            void *found = dlsym(runtime, name);
+            (void)dlclose(runtime); /* the program's own reference keeps it */
+            return found;
+        }
+    }
+    return NULL;
+}
 
-new_handler cxx_new_handler(void) { return _ZSt15get_new_handlerv != NULL ? _ZSt15get_new_handlerv() : NULL; }
+/* Where the program would find it; else the runtime that only a plugin has brought. */
+static void *function(const char *name) {
+    void *found = dlsym(RTLD_DEFAULT, name);
+    return found != NULL ? found : cxx_runtime_function(name);
+}
+
+new_handler cxx_new_handler(void) {
+    new_handler (*get)(void) = (new_handler (*)(void))function("_ZSt15get_new_handlerv");
+    return get == NULL ? NULL : get();
+}
 
 _Noreturn void cxx_throw_bad_alloc(void) {
-    if (_ZSt17__throw_bad_allocv != NULL) {
-        _ZSt17__throw_bad_allocv();
+    void (*throw_it)(void) = (void (*)(void))function("_ZSt17__throw_bad_allocv");
+    if (throw_it != NULL) {
+        throw_it();
     }
     struct message message = {0};
     message_text(&message, "out of memory in operator new, and no C++ runtime to throw std::bad_alloc");

@@ -568,34 +568,61 @@ void heap_return_spare(struct heap *heap, void **top) {
     lock_free(&heap->lock);
 }
 
+/* The magazine, an empty one, filled from slabs to `capacity`: full at fewer when memory runs short, empty when there is none. */
+static void **fill(struct heap *heap, unsigned class, union magazine *magazine, unsigned capacity) {
+    unsigned taken = take_blocks(heap, class, &magazine->word[MAGAZINE_WORDS], capacity);
+    void **bottom = magazine_clear(magazine, taken > 0 ? taken : capacity);
+    return taken > 0 ? magazine_full_top(magazine) : bottom;
+}
+
 void **heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsigned capacity) {
+    union magazine *magazine = empty == NULL ? NULL : magazine_of(empty);
     lock_take(&heap->lock);
     bool settled = settle(heap);
     count_traffic(heap, class, capacity);
-    void **top;
     union magazine *full = pop_depot(heap, class);
-    if (full != NULL) {
-        keep_spare(heap, magazine_of(empty));
-        top = magazine_full_top(full);
-    } else {
-        union magazine *magazine = magazine_of(empty);
-        unsigned taken = take_blocks(heap, class, &magazine->word[MAGAZINE_WORDS], capacity);
-        /* Full at exactly that many when memory ran short; as it was when there is none. */
-        top = magazine_clear(magazine, taken > 0 ? taken : capacity);
-        if (taken > 0) {
-            top = magazine_full_top(magazine);
-        }
+    if (full != NULL && magazine != NULL) {
+        keep_spare(heap, magazine);
+    } else if (full == NULL && magazine == NULL) {
+        magazine = take_spare(heap);
     }
+    void **top = full != NULL       ? magazine_full_top(full)
+                 : magazine != NULL ? fill(heap, class, magazine, capacity)
+                                    : NULL;
     leave_heap(heap, settled);
     return top;
 }
 
-void **heap_exchange_used(struct heap *heap, unsigned class, void **empty) {
+/* Free blocks of the slab that were taken before: those that never were are the highest, and all free. */
+static unsigned used_blocks(const struct span *span) { return span->free_blocks - (span->blocks - span->fresh); }
+
+/* take_blocks of blocks that were in use before, as far as the slabs that would be taken from have any. */
+static unsigned take_used(struct heap *heap, unsigned class, void **end, unsigned want) {
+    unsigned taken = 0;
+    while (taken < want && heap->shelf[class].slabs != 0) {
+        uint32_t slab = choose_slab(heap, class);
+        unsigned used = used_blocks(arena_span(slab));
+        if (used == 0) {
+            break;
+        }
+        taken += take_from_slab(heap, slab, end - taken, (unsigned)bits_min(used, want - taken));
+    }
+    return taken;
+}
+
+void **heap_exchange_used(struct heap *heap, unsigned class, void **empty, unsigned capacity) {
+    union magazine *magazine = magazine_of(empty);
     lock_take(&heap->lock);
     union magazine *full = pop_depot(heap, class);
     if (full != NULL) {
+        keep_spare(heap, magazine);
+    } else {
+        unsigned taken = take_used(heap, class, &magazine->word[MAGAZINE_WORDS], capacity);
+        (void)magazine_clear(magazine, taken > 0 ? taken : capacity);
+        full = taken > 0 ? magazine : NULL;
+    }
+    if (full != NULL) {
         count_traffic(heap, class, magazine_capacity(full));
-        keep_spare(heap, magazine_of(empty));
     }
     leave_heap(heap, false);
     return full == NULL ? NULL : magazine_full_top(full);
@@ -653,15 +680,19 @@ void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsign
 }
 
 void heap_flush(struct heap *heap, unsigned class, void **top) {
-    if (!magazine_is_empty(top)) {
-        lock_take(&heap->lock);
-        bool done = flush_blocks(heap, class, top);
-        leave_heap(heap, false);
-        if (unlikely(!done) && send_home(class, magazine_of(top))) {
+    union magazine *magazine = magazine_of(top);
+    lock_take(&heap->lock);
+    bool done = magazine_is_empty(top) || flush_blocks(heap, class, top);
+    if (done) {
+        keep_spare(heap, magazine);
+    }
+    leave_heap(heap, false);
+    if (unlikely(!done)) {
+        if (send_home(class, magazine)) {
             arena_age();
         }
+        heap_return_spare(heap, top);
     }
-    heap_return_spare(heap, top);
 }
 
 /* -- without a cache ----------------------------------------------------------------------------------------- */

@@ -44,11 +44,13 @@ void **heap_spare(struct heap *heap, unsigned capacity);
 void heap_return_spare(struct heap *heap, void **top);
 
 /* Blocks in exchange for an empty magazine: a full one from the depot, or the same one filled from slabs to
- * `capacity`. Returns the top of the magazine to load; it is empty when memory is out. */
+ * `capacity`. Returns the top of the magazine to load; it is empty when memory is out. Without a magazine to give (NULL) the
+ * heap brings one; NULL when it has none. */
 void **heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsigned capacity);
 
-/* The same from the depot alone; NULL, and nothing is exchanged, when that has none. */
-void **heap_exchange_used(struct heap *heap, unsigned class, void **empty);
+/* The same with blocks that were in use before: fewer than `capacity` where the slabs to take from have no more. NULL, and nothing
+ * is exchanged, when there are none. For classes from CLASS_FRESH on: others' slabs do not know. */
+void **heap_exchange_used(struct heap *heap, unsigned class, void **empty, unsigned capacity);
 
 /* What a thread does with blocks of a class. */
 enum trade { GIVES_AND_TAKES, GIVES_MORE, ONLY_GIVES };

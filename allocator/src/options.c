@@ -1,7 +1,6 @@
 #include "options.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "message.h"
 
@@ -57,17 +56,34 @@ static bool read_number(const char *text, size_t length, uint32_t most, uint32_t
     return length > 0;
 }
 
+/* How far it is to the first `stop`, or to the end. Each function of libc's that is called here would be looked up in every
+ * program that starts. */
+static size_t length_to(const char *text, size_t length, char stop) {
+    size_t at = 0;
+    while (at < length && text[at] != '\0' && text[at] != stop) {
+        at++;
+    }
+    return at;
+}
+
+static bool is_name(const char *name, const char *text, size_t length) {
+    size_t at = 0;
+    while (at < length && name[at] != '\0' && name[at] == text[at]) {
+        at++;
+    }
+    return at == length && name[at] == '\0';
+}
+
 static void read_part(const char *part, size_t length) {
-    const char *equals = memchr(part, '=', length);
-    if (equals == NULL) {
+    size_t key = length_to(part, length, '=');
+    if (key == length) {
         warn(part, length, "is not key=value; ignored");
         return;
     }
-    size_t key = (size_t)(equals - part);
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        if (strlen(known[i].name) == key && memcmp(known[i].name, part, key) == 0) {
+        if (is_name(known[i].name, part, key)) {
             uint32_t value;
-            if (read_number(equals + 1, length - key - 1, known[i].most, &value)) {
+            if (read_number(part + key + 1, length - key - 1, known[i].most, &value)) {
                 option_set((enum option)i, value);
             } else {
                 warn(part, length, "has a value that is not a number in range; ignored");
@@ -93,7 +109,7 @@ __attribute__((constructor(101))) static void read_environment(void) {
 
 void options_read(const char *text) {
     while (*text != '\0') {
-        size_t length = strcspn(text, ",");
+        size_t length = length_to(text, SIZE_MAX, ',');
         if (length > 0) {
             read_part(text, length);
         }

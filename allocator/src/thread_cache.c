@@ -226,7 +226,9 @@ static void flush_slot(struct thread_cache *cache, unsigned slot) {
 static void flush_cache(struct thread_cache *cache) {
     enter(cache);
     for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
-        flush_slot(cache, slot);
+        if (cache->slots[slot].top != VOID_TOP) { /* without a loaded magazine there is none at all */
+            flush_slot(cache, slot);
+        }
     }
     leave(cache);
 }
@@ -347,24 +349,31 @@ static void swap(struct cache_class *magazines) {
     magazines->previous = loaded;
 }
 
+/* Blocks for an empty slot. False when there is no memory for a first magazine. */
+static bool refill(struct thread_cache *cache, struct cache_class *magazines, unsigned class) {
+    cache->exchanges++;
+    magazines->surplus = false;
+    void **empty = magazines->top == VOID_TOP ? NULL : magazines->top;
+    void **top = heap_exchange_empty(cache->heap, class, empty, grown_capacity(magazines, class));
+    if (top == NULL) {
+        return false;
+    }
+    magazines->top = top;
+    return true;
+}
+
 static void *take_from(struct thread_cache *cache, unsigned class) {
     unsigned slot = own_slot(cache, class);
     struct cache_class *magazines = &cache->slots[slot];
     magazines->visits++;
     follow_season(cache);
     begin_taking(cache, slot);
-    if (magazines->top == VOID_TOP && !load_first(cache, slot)) {
-        bool zero;
-        return heap_take_one(cache->heap, class, &zero);
-    }
     if (magazine_is_empty(magazines->top)) {
         if (magazines->previous != NULL && !magazine_is_empty(magazines->previous)) {
             swap(magazines);
-        } else {
-            cache->exchanges++;
-            magazines->surplus = false;
-            unsigned capacity = grown_capacity(magazines, class);
-            magazines->top = heap_exchange_empty(cache->heap, class, magazines->top, capacity);
+        } else if (!refill(cache, magazines, class)) {
+            bool zero;
+            return heap_take_one(cache->heap, class, &zero);
         }
     }
     void *block = *magazines->top;
@@ -396,11 +405,17 @@ static bool has_used(struct thread_cache *cache, unsigned class) {
         (magazines->previous != NULL && !magazine_is_empty(magazines->previous))) {
         return true;
     }
-    void **used = magazines->top == VOID_TOP ? NULL : heap_exchange_used(cache->heap, class, magazines->top);
-    if (used != NULL) {
-        magazines->top = used;
+    if (magazines->top == VOID_TOP) {
+        return false;
     }
-    return used != NULL;
+    void **used = heap_exchange_used(cache->heap, class, magazines->top, grown_capacity(magazines, class));
+    if (used == NULL) {
+        return false;
+    }
+    cache->exchanges++;
+    magazines->surplus = false;
+    magazines->top = used;
+    return true;
 }
 
 void *thread_cache_take_zero(unsigned class, bool *zero) {

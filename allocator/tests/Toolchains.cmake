@@ -30,7 +30,7 @@ function(toolchain_library name compiler)
     COMMAND sh -c "cd '${folder}/shared' && exec \"$@\"" sh ${compile} ${library_sources_shared}
     COMMAND sh -c "cd '${folder}/static' && exec \"$@\"" sh ${compile} ${library_sources_static}
     COMMAND sh -c "ar rcs '${folder}/libfreestone.a' '${folder}'/both/*.o '${folder}'/static/*.o"
-    COMMAND sh -c "${compiler} -shared -pthread -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -o '${folder}/libfreestone.so' '${folder}'/both/*.o '${folder}'/shared/*.o"
+    COMMAND sh -c "${compiler} -shared -pthread -nostartfiles -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -o '${folder}/libfreestone.so' '${folder}'/both/*.o '${folder}'/shared/*.o"
     DEPENDS ${library_sources} ${library_sources_shared} ${library_sources_static} ${library_headers}
     COMMENT "Building libfreestone by ${compiler}"
     VERBATIM)

@@ -158,16 +158,17 @@ def test_the_field_sleeps_when_told_to_and_has_its_rss_after_idle(
     asked = ("bench", "field", "--quick", "--idle", "1", "--only", "span-loop-1K", "--only", "lifo-*")
     listed = freestone(*asked, "--list")
     assert (listed.returncode, listed.stdout.split()) == (0, ["lifo-64-10000", "span-loop-1K"])
-    done = freestone(*asked, "-a", "glibc", "-n", "1", "--json")
+    done = freestone(*asked, "-a", "glibc", "-n", "2", "--idle-rounds", "1", "--json")
     assert done.returncode == 0, done.stderr
     board = Score.model_validate_json(done.stdout)
     idle = next(aspect for aspect in board.aspects if aspect.name == "RSS after idle")
     assert {row.workload for row in idle.rows} == {"lifo-64-10000", "span-loop-1K"}
-    assert all(workload.command[-2:] == ["--idle", "1"] for workload in store.read_experiment(only_folder()).workloads)
+    assert all(workload.idle == ["--idle", "1"] for workload in store.read_experiment(only_folder()).workloads)
     for record in store.read_trials(only_folder()).records:
         assert record.figures is not None
         assert record.metrics is not None
-        assert record.figures["seconds"] + 1 < record.metrics.wall_s
+        assert (record.figures["seconds"] + 1 < record.metrics.wall_s) == (record.round == 0)
+        assert ("rss_kib_idle" in record.figures) == (record.round == 0)
     refused = freestone("bench", "--resume", str(only_folder()), "--idle", "2")
     assert (refused.returncode, "leave out --idle" in refused.stderr) == (2, True)
 
@@ -184,6 +185,11 @@ def test_the_field_sleeps_when_told_to_and_has_its_rss_after_idle(
         (("mine.toml", "-a", "glibc", "--subject", "glib"), "'glib' is not measured; did you mean glibc?"),
         (("mine.toml", "-a", "jemallok"), "jemallok"),
         (("field", "--idle", "0"), "--idle is a whole number of seconds from 1 to 3600, not 0"),
+        (("field", "--idle-rounds", "1"), "--idle-rounds is a number of rounds from 1 on, beside --idle, not 1"),
+        (
+            ("field", "--idle", "1", "--idle-rounds", "0"),
+            "--idle-rounds is a number of rounds from 1 on, beside --idle",
+        ),
         (("mine.toml", "--idle", "1"), "--idle is for suites whose programs sleep when told to"),
         (("mine.toml", "mine.toml"), "two workloads are named 'own-100'"),
     ],

@@ -80,8 +80,9 @@ def test_a_sleep_goes_to_programs_that_measure_themselves_in_suites_that_idle() 
     entries = [Entry(name="own", command=["a", "1"], reads="json"), Entry(name="whole", command=["b"])]
     wakeful = Suite(title="t", workload=[Entry(name="other", command=["c"], reads="json")])
     suites = [Suite(title="t", idles=True, workload=entries), wakeful]
-    commands = [each.command for each in expand(suites, PLACES, idle_s=2)]
-    assert commands == [["a", "1", "--idle", "2"], ["b"], ["c"]]
+    planned = expand(suites, PLACES, idle_s=2)
+    assert [each.command for each in planned] == [["a", "1"], ["b"], ["c"]]
+    assert [each.idle for each in planned] == [["--idle", "2"], [], []]
     assert [each.command for each in expand(suites, PLACES)] == [["a", "1"], ["b"], ["c"]]
     with pytest.raises(SuiteError, match="--idle is for suites whose programs sleep"):
         expand([wakeful], PLACES, idle_s=2)

@@ -180,8 +180,8 @@ static void magazines_grow(void) {
             held[i] = take(class_bytes[class]);
             EXPECT(held[i] != NULL, "no memory");
             struct cache_class *magazines = thread_magazines(class);
-            EXPECT(i > 0 || magazines->capacity == bits_min(most, 32), "class %u starts at %u", class,
-                   magazines->capacity); /* 16 when it was loaded empty, doubled as it was filled */
+            EXPECT(i > 0 || magazines->capacity == bits_min(most, 16), "class %u starts at %u", class,
+                   magazines->capacity);
             EXPECT(magazine_capacity(magazine_of(magazines->top)) <= most, "class %u: a magazine of %u", class,
                    magazine_capacity(magazine_of(magazines->top)));
         }
@@ -390,6 +390,38 @@ static void used_blocks_are_cleared_first(void) {
         EXPECT(block[i] != NULL && !zero, "block %d is a fresh one", i);
     }
     EXPECT(figures_now().slabs == slabs, "slabs went from %zu to %zu bytes", slabs, figures_now().slabs);
+    for (int i = 0; i < BLOCKS; i++) {
+        give(block[i]);
+    }
+    expect_nothing_left();
+}
+
+/* The same from bitmaps: a magazine of used blocks at a time, none of those that were never taken, and these one by one, known to
+ * be zero. */
+static void used_blocks_come_by_the_magazine(void) {
+    enum { BLOCKS = 32, TAKEN = 24, HELD = 3 }; /* of the slab's blocks; a magazine holds 8 */
+    unsigned class = class_of(CLASS_FRESH);
+    void *block[BLOCKS];
+    EXPECT(class_blocks(class) == BLOCKS, "a slab has %u blocks", class_blocks(class));
+    for (int i = 0; i < TAKEN; i++) {
+        block[i] = take(CLASS_FRESH);
+        EXPECT(block[i] != NULL, "no memory");
+        memset(block[i], 0xff, CLASS_FRESH);
+    }
+    for (int i = HELD; i < TAKEN; i++) {
+        give(block[i]);
+    }
+    thread_cache_flush();
+    block[HELD] = take(CLASS_FRESH); /* so that a magazine is loaded */
+    uint32_t exchanges = thread_view.cache->exchanges;
+    for (int i = HELD + 1; i < BLOCKS; i++) {
+        bool zero;
+        block[i] = thread_cache_take_zero(class, &zero);
+        EXPECT(block[i] != NULL && zero == (i >= TAKEN), "block %d is %s", i, zero ? "known to be zero" : "not");
+        EXPECT(!zero || pattern_not_zero(block[i], CLASS_FRESH) == SIZE_MAX, "block %d is not zero", i);
+    }
+    exchanges = thread_view.cache->exchanges - exchanges;
+    EXPECT(exchanges <= TAKEN / 8, "%u exchanges for %d blocks", exchanges, TAKEN - HELD);
     for (int i = 0; i < BLOCKS; i++) {
         give(block[i]);
     }
@@ -1454,6 +1486,7 @@ static const struct scenario scenarios[] = {
     {"few_blocks_are_delivered_in_time", few_blocks_are_delivered_in_time},
     {"deliveries_are_few", deliveries_are_few},
     {"used_blocks_are_cleared_first", used_blocks_are_cleared_first},
+    {"used_blocks_come_by_the_magazine", used_blocks_come_by_the_magazine},
     {"every_owner_gets_its_own", every_owner_gets_its_own},
     {"remote_blocks_without_memory", remote_blocks_without_memory},
     {"idle_classes_are_emptied", idle_classes_are_emptied},

@@ -58,6 +58,9 @@ def bench(
         int | None,
         Parameter(help="Let each program that can sleep so many seconds after its work, and take its RSS then."),
     ] = None,
+    idle_rounds: Annotated[
+        int | None, Parameter(help="Let them sleep in the first so many rounds only. Default: in all.")
+    ] = None,
     subject: Annotated[
         str | None,
         Parameter(help="The allocator to hold against the best of the others. Default: freestone, or the baseline."),
@@ -95,7 +98,9 @@ def bench(
     Exit status: 0 all measured, 2 wrong use, 3 nothing could be measured, 4 some cells failed or are INVALID,
     5 results could not be written, 130 interrupted.
     """
-    wish = _Wish(allocators, rounds, time_budget, only or [], quick, settings, idle, baseline, timeout, seed)
+    wish = _Wish(
+        allocators, rounds, time_budget, only or [], quick, settings, idle, idle_rounds, baseline, timeout, seed
+    )
     try:
         if list_:
             return _list(suite, wish)
@@ -127,6 +132,7 @@ class _Wish:
     quick: bool
     settings: list[str] | None
     idle: int | None
+    idle_rounds: int | None
     baseline: str | None
     timeout: float | None
     seed: int | None
@@ -141,13 +147,21 @@ class _Wish:
             "--quick": self.quick or None,
             "--settings": self.settings,
             "--idle": self.idle,
+            "--idle-rounds": self.idle_rounds,
             "--baseline": self.baseline,
             "--timeout": self.timeout,
             "--seed": self.seed,
         }
 
     def selection(self, loaded: Sequence[Suite]) -> Selection:
-        return suites.select(loaded, only=self.only, quick=self.quick, idle_s=self.idle, directory=os.getcwd())
+        return suites.select(
+            loaded,
+            only=self.only,
+            quick=self.quick,
+            idle_s=self.idle,
+            idle_rounds=self.idle_rounds,
+            directory=os.getcwd(),
+        )
 
     def experiment(self, names: Sequence[str], called: str) -> Experiment:
         """A new experiment of these suites' workloads."""

@@ -154,7 +154,7 @@ class _Sitting:
         before = self.clock()
         with self.stop.breakable():
             record = self.measurement.trial(
-                self.workloads[slot.workload], self.configurations[slot.configuration], slot
+                self.workloads[slot.workload].in_round(slot.round), self.configurations[slot.configuration], slot
             )
         if self.stop():
             # Ctrl-C reaches the program too: what it did then is not what it does.

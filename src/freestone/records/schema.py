@@ -62,6 +62,17 @@ class Workload(_Row):
         description="where the time comes from: the process, or 'seconds' in the line of JSON that the program prints",
     )
     counted: bool = Field(True, description="whether it stands in the means over all workloads")
+    idle: list[str] = Field(
+        default_factory=list,
+        description="words behind the command by which the program sleeps after its work and reads its RSS then",
+    )
+    idle_rounds: int | None = Field(None, description="rounds, the first ones, in which it does; None for all", ge=1)
+
+    def in_round(self, number: int) -> Workload:
+        """What is run in round ``number``, from 0: the command with the words that belong to it."""
+        if self.idle_rounds is not None and number >= self.idle_rounds:
+            return self
+        return self.model_copy(update={"command": [*self.command, *self.idle]})
 
     @property
     def time(self) -> str:

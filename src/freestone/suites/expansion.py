@@ -32,6 +32,7 @@ class Planned:
     needs: tuple[Need, ...]
     reads: Literal["process", "json"]
     counted: bool
+    idle: list[str]
 
 
 def expand(
@@ -85,11 +86,12 @@ def _expand(entry: Entry, places: Mapping[str, str], quick: bool, idle_s: int | 
             filled = dict(places) | {key: _filled(str(value), places, place) for key, value in values.items()}
             yield Planned(
                 name=name,
-                command=[*(_filled(word, filled, place) for word in entry.command), *sleep],
+                command=[_filled(word, filled, place) for word in entry.command],
                 environment={key: _filled(value, filled, place) for key, value in entry.environment.items()},
                 needs=tuple(entry.needs),
                 reads=entry.reads,
                 counted=entry.counted,
+                idle=sleep,
             )
 
 

@@ -42,6 +42,7 @@ def select(
     only: Sequence[str] = (),
     quick: bool = False,
     idle_s: int | None = None,
+    idle_rounds: int | None = None,
     directory: str,
 ) -> Selection:
     """The workloads of one or several suites that can be measured here.
@@ -50,11 +51,14 @@ def select(
         only: patterns (``*``, ``?``, ``[...]``) of names, any of which suffices; none for all.
         quick: take the quick values.
         idle_s: seconds that programs which can sleep do so after their work.
+        idle_rounds: rounds, the first ones, in which they do; None for all.
         directory: where the programs run.
 
     Raises:
         SuiteError: a pattern that matches nothing, a sleep that cannot be, or suites that do not hold together.
     """
+    if idle_rounds is not None and (idle_s is None or idle_rounds < 1):
+        raise SuiteError(f"--idle-rounds is a number of rounds from 1 on, beside --idle, not {idle_rounds}")
     planned = _picked(expansion.expand(suites, places(), quick=quick, idle_s=idle_s), only)
     workloads: list[Workload] = []
     absent: list[Absent] = []
@@ -71,6 +75,8 @@ def select(
                 directory=directory,
                 reads=each.reads,
                 counted=each.counted,
+                idle=each.idle,
+                idle_rounds=idle_rounds if each.idle else None,
             )
         )
     return Selection(workloads, absent)
