@@ -843,7 +843,8 @@ void arena_figures(struct arena_figures *figures) {
         .extent = (size_t)(arena.front - arena.first) << SLICE_BITS,
         .used = (size_t)arena.used << SLICE_BITS,
         .dirty = (size_t)arena.dirty << SLICE_BITS,
-        .bookkeeping = (size_t)(arena.bookkept - arena.first) * (sizeof(uint32_t) + sizeof(struct span) + BITMAP_BYTES),
+        /* of what was ever handed out: rows beyond are usable, and untouched */
+        .bookkeeping = (size_t)(arena.front - arena.first) * (sizeof(uint32_t) + sizeof(struct span) + BITMAP_BYTES),
         .purged = arena.purged,
     };
     lock_free(&arena.lock);
