@@ -4,7 +4,8 @@
 #include "os.h"
 
 enum {
-    NAP_MS = 500,       /* between two looks round; twice as long after each that gave nothing back, up to */
+    NAP_MS = 500,       /* between two looks round; longer after one that gave nothing back, so that looking is at most */
+    NAP_LOOKS = 200,    /* a thousandth of the time, up to */
     NAP_MOST_MS = 4000, /* this */
     QUIET_ROUNDS = 3,   /* looks without a wish and without a return before it ends */
 };
@@ -35,6 +36,11 @@ static bool may_end(void) {
  * know; one that was started in a sandbox, as in a container, expects threads. */
 static bool may_go_on(void) { return keeper.filtered == 1 || os_is_unfiltered(); }
 
+/* After a look that took so long, and gave nothing back. */
+static uint32_t nap_after(uint64_t look_ns) {
+    return (uint32_t)bits_min(bits_max(look_ns * NAP_LOOKS / 1000000, NAP_MS), NAP_MOST_MS);
+}
+
 static void look_round_until_quiet(void) {
     os_name_thread("freestone");
     os_drop_capabilities();
@@ -47,8 +53,9 @@ static void look_round_until_quiet(void) {
         }
         bool wished = atomic_exchange_explicit(&keeper_wished, 0, memory_order_seq_cst) != 0;
         bool more;
+        uint64_t began = os_nanoseconds();
         bool returned = keeper.round(&more) > 0;
-        nap = returned ? NAP_MS : (uint32_t)bits_min(2 * (size_t)nap, wished || more ? NAP_MOST_MS : NAP_MS);
+        nap = returned ? NAP_MS : nap_after(os_nanoseconds() - began);
         quiet = wished || returned || more ? 0 : quiet + 1;
         if (quiet >= QUIET_ROUNDS && may_end()) {
             return;
