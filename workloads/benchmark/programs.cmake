@@ -1,14 +1,6 @@
-# Programs written with Google Benchmark, where that and a C++ compiler are here. They are no part of a wheel: they would need
-# the library on every machine it is installed on.
+# Programs written with Google Benchmark, where that is here.
 
-if(NOT SKBUILD)
-  include(CheckLanguage)
-  check_language(CXX)
-  if(CMAKE_CXX_COMPILER)
-    enable_language(CXX)
-    find_package(benchmark CONFIG QUIET)
-  endif()
-endif()
+find_cxx_package(benchmark)
 if(benchmark_FOUND)
   add_executable(workload-sizes-benchmark benchmark/sizes.cpp)
   target_link_libraries(workload-sizes-benchmark PRIVATE benchmark::benchmark)

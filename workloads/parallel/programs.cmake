@@ -1,14 +1,6 @@
-# One program twice, without optimisation and with: what a compiler can do about allocation. Where TBB and a C++ compiler are
-# here. They are no part of a wheel: they would need TBB on every machine it is installed on.
+# One program twice, without optimisation and with: what a compiler can do about allocation. Where TBB is here.
 
-if(NOT SKBUILD)
-  include(CheckLanguage)
-  check_language(CXX)
-  if(CMAKE_CXX_COMPILER)
-    enable_language(CXX)
-    find_package(TBB CONFIG QUIET)
-  endif()
-endif()
+find_cxx_package(TBB)
 if(TBB_FOUND AND TARGET TBB::tbbmalloc)
   foreach(level IN ITEMS O0 O3)
     add_executable(workload-parallel-${level} parallel/parallel.cpp)
