@@ -27,6 +27,7 @@ VERBS = {
     "allocators": "Show which allocators are here, whether they work, and how to get the others.",
     "peers": "Build current versions of other allocators, to compare with them.",
     "calls": "Count the system calls of what was measured, in runs of their own.",
+    "instructions": "Count the instructions and memory references of what was measured, by valgrind.",
     "report": "Write results as one HTML file.",
 }
 
@@ -40,6 +41,7 @@ USAGE = {
     "allocators": "Usage: freestone allocators [OPTIONS] [NAMES]",
     "peers": "Usage: freestone peers [add|list|remove] [OPTIONS] [NAMES]",
     "calls": "Usage: freestone calls [OPTIONS] RESULTS",
+    "instructions": "Usage: freestone instructions [OPTIONS] RESULTS",
     "report": "Usage: freestone report [OPTIONS] RESULTS...",
 }
 

@@ -14,6 +14,9 @@ from freestone.records.schema import (
     Allocator,
     Configuration,
     Experiment,
+    HeapCount,
+    InstructionCount,
+    InstructionCounts,
     Machine,
     Metrics,
     Proof,
@@ -21,7 +24,7 @@ from freestone.records.schema import (
     Workload,
 )
 from freestone.reports import figures, published
-from freestone.reports.published import picture, tables, words
+from freestone.reports.published import parallel_references, picture, tables, words
 from freestone.reports.published.reproduction import Reproduction
 
 Figures = Mapping[str, float]
@@ -175,6 +178,68 @@ def test_tbb_against_malloc() -> None:
     (found,) = measured(cells)
     assert kinds(found)[:2] == ["agrees", "differs"], "slower there at both levels; here at -O0 alone"
     assert any("libfreestone was in nobody's table" in each.text for each in found.findings)
+
+
+def counted(
+    instructions: Mapping[tuple[str, str], int], allocations: Mapping[str, int], objects: int = 1000
+) -> Reproduction:
+    """Of these instructions by way and configuration, and allocations by way; data references are a third."""
+    command = ["parallel-O3", "--objects", str(objects)]
+    found = parallel_references.reproduce(
+        InstructionCounts(
+            experiment="made-up",
+            valgrind="3",
+            counts=[
+                InstructionCount(
+                    workload=f"parallel-O3-{through}",
+                    configuration=name,
+                    status="ok",
+                    command=command,
+                    instructions=number,
+                    data_reads=number // 4,
+                    data_writes=number // 12,
+                )
+                for (through, name), number in instructions.items()
+            ],
+            heaps=[
+                HeapCount(
+                    workload=f"parallel-O3-{through}",
+                    status="ok",
+                    command=command,
+                    allocations=number,
+                    allocated_bytes=145 * number,
+                )
+                for through, number in allocations.items()
+            ],
+        )
+    )
+    assert found is not None
+    return found
+
+
+def test_references_of_the_parallel_loop_are_held_against_the_published() -> None:
+    ways = {
+        ("libc", "glibc"): 300_000,
+        ("tbb", "glibc"): 390_000,
+        ("libc", "freestone"): 150_000,
+        ("tbb", "freestone"): 390_000,
+    }
+    found = counted(ways, {"libc": 1003, "tbb": 3})
+    assert kinds(found) == ["agrees", "agrees", "agrees", "artefact", "open"]
+    assert "1.27 times the instructions of glibc's malloc there, 1.30 times here" in found.findings[0].text
+    assert "here its malloc takes 0.50 times glibc's instructions" in found.findings[-1].text
+    assert "malloc, freestone" in words.render([found], width=100, colour=False)
+    picture.draw(found).to_dict()
+
+
+def test_references_that_come_out_otherwise_differ() -> None:
+    found = counted({("libc", "glibc"): 400_000, ("tbb", "glibc"): 200_000}, {"libc": 2000, "tbb": 1000})
+    assert kinds(found) == ["differs"] * 4
+
+
+def test_references_need_both_ways() -> None:
+    alone = InstructionCounts(experiment="e", valgrind="3", counts=[], heaps=[])
+    assert parallel_references.reproduce(alone) is None
 
 
 def test_ratios_to_glibc_are_held_against_the_study_of_rpmalloc() -> None:

@@ -48,6 +48,23 @@ def test_quick_values_replace_all_others() -> None:
     assert planned(True, **entry)[0].command == ["run", "1"]
 
 
+def test_counting_takes_the_quick_values_and_its_own_words() -> None:
+    entry: dict[str, Any] = {"command": ["run", "{n}"], "values": {"n": 100}, "quick": {"n": 1}}
+    assert planned(**entry)[0].counting == ["run", "1"]
+    assert planned(True, **entry)[0].counting is None, "it is what is run anyway"
+    assert planned(**entry, counting=["--once", "{cores}"])[0].counting == ["run", "1", "--once", "2"]
+    assert planned(True, **entry, counting=["--once"])[0].counting == ["run", "1", "--once"]
+    assert planned()[0].counting is None
+
+
+def test_what_is_counted_does_not_sleep() -> None:
+    made = Entry.model_validate({"name": "w", "command": ["run", "{n}"], "reads": "json", "values": {"n": 9}})
+    small = made.model_copy(update={"quick": {"n": 1}, "name": "v"})
+    found = expand([Suite(title="t", idles=True, workload=[made, small])], PLACES, idle_s=2)
+    assert [each.idle for each in found] == [["--idle", "2"]] * 2
+    assert [each.counting for each in found] == [None, ["run", "1"]], "None: the command, which has no sleep in it"
+
+
 def test_a_value_may_be_a_placeholder_whose_name_is_the_same_on_every_machine() -> None:
     (found,) = planned(name="w-{threads}", command=["run", "{threads}"], matrix={"threads": ["{4cores}"]})
     assert (found.name, found.command) == ("w-4cores", ["run", "8"])

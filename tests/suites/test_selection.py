@@ -42,6 +42,12 @@ def test_what_a_program_is_missing_for_is_named_with_its_package_and_the_rest_st
     assert reasons["unknown"] == "no-such-program is not here"
 
 
+def test_what_no_machine_can_measure_says_why_even_where_all_it_needs_is_here() -> None:
+    found = select([suite(Entry(name="never", command=["true"], cannot="there is no such thing"))], directory="/")
+    assert found.workloads == []
+    assert [(each.name, each.reason) for each in found.absent] == [("never", "there is no such thing")]
+
+
 @pytest.fixture
 def workloads(tmp_path: Path) -> Path:
     folder = tmp_path / "workloads"

@@ -14,7 +14,7 @@ from freestone.experiments import summarise
 from freestone.records import store
 from freestone.records.schema import Summary
 from freestone.records.store import StoreError
-from freestone.reports import export, html, published, table
+from freestone.reports import export, html, published, references, table
 from freestone.reports.published import words
 
 
@@ -71,7 +71,11 @@ def report(
         width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
         for folder, summary in zip(results, summaries, strict=True):
             print(table.render(summary, width=width, colour=colour, ascii_only=plain))
-            found = published.reproductions(store.read_experiment(folder), summary, store.read_trials(folder).records)
+            experiment, counts = store.read_experiment(folder), store.read_instructions(folder)
+            if counts is not None:
+                shown = references.render(counts, experiment.baseline, width=width, colour=colour, ascii_only=plain)
+                print(f"{shown}\n")
+            found = published.reproductions(experiment, summary, store.read_trials(folder).records, counts)
             if found:
                 print(words.render(found, width=width, colour=colour, ascii_only=plain))
             print(f"Records: {folder}\n")

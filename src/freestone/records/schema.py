@@ -62,6 +62,9 @@ class Workload(_Row):
         description="where the time comes from: the process, or 'seconds' in the line of JSON that the program prints",
     )
     counted: bool = Field(True, description="whether it stands in the means over all workloads")
+    counting: list[str] | None = Field(
+        None, description="the command in runs that only count, where valgrind makes the other too slow"
+    )
     idle: list[str] = Field(
         default_factory=list,
         description="words behind the command by which the program sleeps after its work and reads its RSS then",
@@ -316,6 +319,60 @@ class CallCounts(_Row):
     schema_version: int = SCHEMA_VERSION
     experiment: str
     counts: list[CallCount]
+
+
+class FunctionCount(_Row):
+    """What one function did, with what was inlined into it."""
+
+    name: str
+    file: str = Field(description="source file of most of it; '???' where there is no debugging information")
+    instructions: int
+    data_reads: int
+    data_writes: int
+
+
+class InstructionCount(_Row):
+    """References of one workload under one configuration, counted by cachegrind in a run of its own."""
+
+    workload: str
+    configuration: str
+    status: Status
+    reason: str | None = None
+    command: list[str] = Field(description="what was run: 'counting' of the workload, or its command")
+    processes: int | None = Field(None, description="how many are in the sums; start-up and the witness are, too")
+    caches: list[str] = Field(default_factory=list, description="the caches that were simulated")
+    instructions: int | None = None
+    data_reads: int | None = None
+    data_writes: int | None = None
+    d1_misses: int | None = Field(None, description="of data reads and writes in the first level")
+    lld_misses: int | None = Field(None, description="of data reads and writes in the last level")
+    functions: list[FunctionCount] = Field(default_factory=list, description="those with the most instructions")
+    notes: list[str] = Field(default_factory=list)
+
+
+class HeapCount(_Row):
+    """What a workload asks of malloc, whoever that is: counted by memcheck in its place, once for all allocators."""
+
+    workload: str
+    status: Status
+    reason: str | None = None
+    command: list[str]
+    processes: int | None = None
+    allocations: int | None = Field(None, description="malloc, calloc, realloc, new, ...")
+    frees: int | None = None
+    allocated_bytes: int | None = None
+    in_use_bytes: int | None = Field(None, description="at exit")
+    in_use_blocks: int | None = None
+
+
+class InstructionCounts(_Row):
+    """All such counts of an experiment; ``instructions.json``, replaced as a whole whenever one is added."""
+
+    schema_version: int = SCHEMA_VERSION
+    experiment: str
+    valgrind: str = Field(description="its version")
+    counts: list[InstructionCount]
+    heaps: list[HeapCount]
 
 
 ChangeVerdict = Literal["more", "less", "same", "unknown"]

@@ -19,7 +19,7 @@ from typing import Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from freestone.records.schema import SCHEMA_VERSION, CallCounts, Experiment, Summary, TrialRecord
+from freestone.records.schema import SCHEMA_VERSION, CallCounts, Experiment, InstructionCounts, Summary, TrialRecord
 from freestone.records.whole import why, write_whole
 
 EXPERIMENT_FILE = "experiment.json"
@@ -28,6 +28,7 @@ PARQUET_FILE = "trials.parquet"
 SUMMARY_FILE = "summary.json"
 REPORT_FILE = "report.html"
 CALLS_FILE = "calls.json"
+INSTRUCTIONS_FILE = "instructions.json"
 
 Document = TypeVar("Document", bound=BaseModel)
 
@@ -142,6 +143,25 @@ def read_calls(folder: Path) -> CallCounts | None:
         StoreError: they are damaged.
     """
     return _read_whole(folder / CALLS_FILE, CallCounts, folder) if (folder / CALLS_FILE).exists() else None
+
+
+def write_instructions(folder: Path, counts: InstructionCounts) -> None:
+    """Write the counts of instructions and requests; replaced as a whole.
+
+    Raises:
+        StoreError: they cannot be written.
+    """
+    _write_whole(folder / INSTRUCTIONS_FILE, counts.model_dump_json(indent=2) + "\n")
+
+
+def read_instructions(folder: Path) -> InstructionCounts | None:
+    """The counts of instructions and requests of a folder; None where nobody has counted.
+
+    Raises:
+        StoreError: they are damaged.
+    """
+    path = folder / INSTRUCTIONS_FILE
+    return _read_whole(path, InstructionCounts, folder) if path.exists() else None
 
 
 def read_trials(folder: Path) -> Reading:

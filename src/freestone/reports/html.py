@@ -80,6 +80,7 @@ def part(folder: Path, anchor: str = "experiment") -> ExperimentPart:
         reading.records,
         anchor=anchor,
         calls=store.read_calls(folder),
+        instructions=store.read_instructions(folder),
         notes=[damage] if damage else [],
     )
 

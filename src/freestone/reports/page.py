@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from freestone.records.schema import CallCounts, Cell, Experiment, Ratio, Summary, TrialRecord
-from freestone.reports import figures, heatmap, published, quantities, syscalls
+from freestone.records.schema import CallCounts, Cell, Experiment, InstructionCounts, Ratio, Summary, TrialRecord
+from freestone.reports import figures, heatmap, published, quantities, references, syscalls
 from freestone.reports.figures import Theme
 from freestone.reports.grid import Grid
 from freestone.reports.published import picture, words
@@ -93,6 +93,18 @@ class Panel:
 
 
 @dataclass(frozen=True)
+class ReferencesPart:
+    """What valgrind counted of a workload."""
+
+    how: str
+    command: str
+    references: Table
+    remarks: list[str]
+    requests: str
+    functions: Table
+
+
+@dataclass(frozen=True)
 class WorkloadPart:
     name: str
     command: str
@@ -108,6 +120,8 @@ class WorkloadPart:
     panels: list[Panel]
     calls: Table | None
     """System calls by kind; None where they were not counted."""
+    references: ReferencesPart | None
+    """Instructions and references; None where they were not counted."""
     also: Table | None
     """Medians and ratios of what the results table leaves out; None when there is nothing more."""
     trials: Table
@@ -163,6 +177,7 @@ def experiment_part(
     *,
     anchor: str,
     calls: CallCounts | None = None,
+    instructions: InstructionCounts | None = None,
     notes: Sequence[str] = (),
 ) -> ExperimentPart:
     """Everything the page says of one experiment.
@@ -170,10 +185,11 @@ def experiment_part(
     Args:
         anchor: identifier of the part within the page.
         calls: system calls, where they were counted.
+        instructions: instructions and references, where they were counted.
         notes: lines about the data itself, such as damaged records.
     """
     with figures.unchecked():
-        return _experiment_part(experiment, summary, records, anchor, calls, notes)
+        return _experiment_part(experiment, summary, records, anchor, calls, instructions, notes)
 
 
 def _experiment_part(
@@ -182,13 +198,17 @@ def _experiment_part(
     records: Sequence[TrialRecord],
     anchor: str,
     calls: CallCounts | None,
+    instructions: InstructionCounts | None,
     notes: Sequence[str],
 ) -> ExperimentPart:
     names = _names(experiment)
     counted = syscalls.tables(calls) if calls is not None else {}
+    referred = references.parts(instructions, experiment.baseline) if instructions is not None else {}
     parts = [
         replace(
-            _workload_part(experiment, summary, records, workload.name, names), calls=_plain(counted.get(workload.name))
+            _workload_part(experiment, summary, records, workload.name, names),
+            calls=_plain(counted[workload.name]) if workload.name in counted else None,
+            references=_references_part(referred.get(workload.name)),
         )
         for workload in experiment.workloads
         if any(cell.workload == workload.name for cell in summary.cells)
@@ -209,7 +229,9 @@ def _experiment_part(
         command_line=shlex.join(experiment.command_line),
         seed=experiment.seed,
         overview=_overview(experiment, summary),
-        published=[_published_part(each) for each in published.reproductions(experiment, summary, records)],
+        published=[
+            _published_part(each) for each in published.reproductions(experiment, summary, records, instructions)
+        ],
         notes=warnings,
     )
 
@@ -262,6 +284,7 @@ def _workload_part(
         figures=list(_figures(experiment, summary, records, workload, order, cells)),
         panels=list(_panels(experiment, summary, records, workload, order, names)),
         calls=None,
+        references=None,
         also=_also(order, cells, shown),
         trials=_trials(records, workload),
     )
@@ -319,10 +342,15 @@ def _trial_notes(order: Sequence[str], records: Sequence[TrialRecord], workload:
             yield f"{name}: {note} ({count} of {len(mine)} trials)"
 
 
-def _plain(table: Grid | None) -> Table | None:
-    if table is None:
-        return None
+def _plain(table: Grid) -> Table:
     return Table(list(table.heads), [[piece.text for piece in row] for row in table.rows])
+
+
+def _references_part(found: references.Part | None) -> ReferencesPart | None:
+    if found is None:
+        return None
+    numbers, functions = _plain(found.references), _plain(found.functions)
+    return ReferencesPart(references.HOW, found.command, numbers, found.remarks, found.requests, functions)
 
 
 def _published_part(found: published.Reproduction) -> PublishedPart:
@@ -333,7 +361,7 @@ def _published_part(found: published.Reproduction) -> PublishedPart:
         "cancel out.",
         f"{found.axis}: {said}.",
         _document(picture.draw(found)),
-        Table(list(found.table.heads), [[piece.text for piece in row] for row in found.table.rows]),
+        _plain(found.table),
         wide=True,
     )
     return PublishedPart(

@@ -33,6 +33,9 @@ class Planned:
     reads: Literal["process", "json"]
     counted: bool
     idle: list[str]
+    counting: list[str] | None
+    """The command in runs that only count: the quick one, with its own words behind; None where it is the same."""
+    cannot: str | None
 
 
 def expand(
@@ -79,20 +82,30 @@ def _expand(entry: Entry, places: Mapping[str, str], quick: bool, idle_s: int | 
     axes = [[(key, value) for value in values] for key, values in entry.matrix.items()]
     for combination in itertools.product(*axes):
         for case in entry.cases or [{}]:
-            values = {**entry.values, **dict(combination), **case, **(entry.quick if quick else {})}
+            usual = {**entry.values, **dict(combination), **case}
+            values = usual | (entry.quick if quick else {})
             spoken = {key: _spoken(value) for key, value in values.items()}
             name = _filled(entry.name, spoken, f"the name '{entry.name}'")
             place = f"workload '{name}'"
-            filled = dict(places) | {key: _filled(str(value), places, place) for key, value in values.items()}
+            filled = _all_filled(values, places, place)
+            small = _all_filled(usual | entry.quick, places, place)
+            command = [_filled(word, filled, place) for word in entry.command]
+            counting = [_filled(word, small, place) for word in (*entry.command, *entry.counting)]
             yield Planned(
                 name=name,
-                command=[_filled(word, filled, place) for word in entry.command],
+                command=command,
                 environment={key: _filled(value, filled, place) for key, value in entry.environment.items()},
                 needs=tuple(entry.needs),
                 reads=entry.reads,
                 counted=entry.counted,
                 idle=sleep,
+                counting=None if counting == command else counting,
+                cannot=entry.cannot,
             )
+
+
+def _all_filled(values: Mapping[str, Scalar], places: Mapping[str, str], place: str) -> dict[str, str]:
+    return dict(places) | {key: _filled(str(value), places, place) for key, value in values.items()}
 
 
 def _spoken(value: Scalar) -> str:

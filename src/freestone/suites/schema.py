@@ -33,6 +33,8 @@ class Entry(_Table):
     matrix: dict[str, list[Scalar]] = Field(default_factory=dict)
     cases: list[dict[str, Scalar]] = Field(default_factory=list)
     quick: dict[str, Scalar] = Field(default_factory=dict)
+    counting: list[str] = Field(default_factory=list)
+    cannot: str | None = Field(None, min_length=1)
 
 
 class Setting(_Table):

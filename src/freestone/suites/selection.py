@@ -77,6 +77,7 @@ def select(
                 counted=each.counted,
                 idle=each.idle,
                 idle_rounds=idle_rounds if each.idle else None,
+                counting=each.counting,
             )
         )
     return Selection(workloads, absent)
@@ -117,7 +118,7 @@ def prepare(workloads: Sequence[Workload]) -> None:
         SuiteError: they cannot be made.
     """
     programs, kept = _programs(), inputs.folder(_programs())
-    if any(str(kept) in word for workload in workloads for word in workload.command):
+    if any(str(kept) in word for workload in workloads for word in (*workload.command, *(workload.counting or ()))):
         inputs.ensure(programs, kept)
 
 
@@ -149,7 +150,9 @@ def _picked(planned: Sequence[Planned], only: Sequence[str]) -> list[Planned]:
 
 
 def _missing(planned: Planned) -> str | None:
-    """What a workload lacks here and how to get it; None when it can be measured."""
+    """Why no machine can measure it, or what it lacks here and how to get that; None when it can be measured."""
+    if planned.cannot is not None:
+        return planned.cannot
     for need in planned.needs:
         if shutil.which(need.program) is None:
             return f"{need.program} is not here; Debian's package {need.package} brings it"

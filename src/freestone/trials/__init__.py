@@ -1,17 +1,24 @@
 """One trial in, one record out: the launcher, the witness, the meters, and the verdict over them."""
 
 from freestone.trials.calls import NoCounter, count_calls
+from freestone.trials.instructions import count_instructions, count_requests
 from freestone.trials.launch import LauncherBroken, Permissions, permissions
 from freestone.trials.trial import Identity, Rehearsal, rehearse, run_trial
+from freestone.trials.valgrind import NoValgrind
+from freestone.trials.valgrind import version as valgrind_version
 
 __all__ = [
     "Identity",
     "LauncherBroken",
     "NoCounter",
+    "NoValgrind",
     "Permissions",
     "Rehearsal",
     "count_calls",
+    "count_instructions",
+    "count_requests",
     "permissions",
     "rehearse",
     "run_trial",
+    "valgrind_version",
 ]

@@ -174,9 +174,9 @@ def _run(
         except LauncherKilled as error:
             return _unmeasured(LaunchReading(version=1, state="lost"), str(error), output.read(stdout, stderr), notes)
         said = output.read(stdout, stderr)
-        if reading.state in _NEVER_STARTED:
-            words = {"command": workload.command[0], "directory": workload.directory, "error": reading.error}
-            return _unmeasured(reading, _NEVER_STARTED[reading.state].format(**words), said, notes)
+        unstarted = never_started(reading, workload)
+        if unstarted is not None:
+            return _unmeasured(reading, unstarted, said, notes)
         testimonies = witness.read_folder(folders.reports)
         needed = [soname for file in preloaded for soname in elf.inspect(file).needed if soname != "libc.so.6"]
         complaint = complaint_about_preload(output.head(stderr), [*preloaded, *needed])
@@ -279,15 +279,24 @@ def _status(
     A cause that lies in the program or the preload explains a failure better than its exit status does; otherwise the
     failure comes first.
     """
-    failure = _failure(reading, said, timeout_s)
+    broken = failure(reading, said, timeout_s)
     if reading.state == "timeout":
-        return "timeout", failure
-    if verdict.finding is not None and (failure is None or verdict.finding.cause.structural):
-        return "invalid", verdict.finding.text if failure is None else f"{verdict.finding.text}; {failure}"
-    return ("ok", None) if failure is None else ("failed", failure)
+        return "timeout", broken
+    if verdict.finding is not None and (broken is None or verdict.finding.cause.structural):
+        return "invalid", verdict.finding.text if broken is None else f"{verdict.finding.text}; {broken}"
+    return ("ok", None) if broken is None else ("failed", broken)
 
 
-def _failure(reading: LaunchReading, said: Output, timeout_s: float | None) -> str | None:
+def never_started(reading: LaunchReading, workload: Workload) -> str | None:
+    """Why a program was not started, in one line; None for one that was."""
+    if reading.state not in _NEVER_STARTED:
+        return None
+    words = {"command": workload.command[0], "directory": workload.directory, "error": reading.error}
+    return _NEVER_STARTED[reading.state].format(**words)
+
+
+def failure(reading: LaunchReading, said: Output, timeout_s: float | None) -> str | None:
+    """How a program that was started failed, in one line; None for one that did not."""
     lines = [line.strip() for line in said.stderr_tail.splitlines() if line.strip()]
     last = f": {lines[-1][:160]}" if lines else ""
     match reading.state:

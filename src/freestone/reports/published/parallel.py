@@ -71,8 +71,8 @@ def _table(measured: Measured, rows: tuple[tables.Row, ...]) -> Grid:
         "Milliseconds",
         ["malloc by", *(f"{'malloc' if through == 'libc' else 'TBB'} -{level}" for through, level in columns)],
         lines,
-        "Published: 175 million objects. error: the published run had no such library. A musl build is not made here: "
-        "distributions have no TBB for it.",
+        "Published: 175 million objects. error: the published run had no such library. There is no musl build here: "
+        "Debian has neither TBB nor a C++ library for it.",
     )
 
 

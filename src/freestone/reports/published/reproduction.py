@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from freestone.records.schema import Experiment, Summary, TrialRecord
+from freestone.records.schema import Experiment, InstructionCounts, Summary, TrialRecord
 from freestone.reports import quantities
 from freestone.reports.grid import Grid
 
@@ -93,9 +93,14 @@ def side(ratio: float) -> int:
     return 0 if 1 / SAME <= ratio <= SAME else -1 if ratio < 1 else 1
 
 
-def reproductions(experiment: Experiment, summary: Summary, records: Sequence[TrialRecord]) -> list[Reproduction]:
-    """Every published table of which the experiment measured enough to say something."""
-    from freestone.reports.published import faults_2001, parallel, patterns, population
+def reproductions(
+    experiment: Experiment,
+    summary: Summary,
+    records: Sequence[TrialRecord],
+    instructions: InstructionCounts | None = None,
+) -> list[Reproduction]:
+    """Every published table of which the experiment measured, or valgrind counted, enough to say something."""
+    from freestone.reports.published import faults_2001, parallel, parallel_references, patterns, population
 
     measured = Measured(experiment, summary, records)
     compared: list[Callable[[Measured], Reproduction | None]] = [
@@ -104,4 +109,5 @@ def reproductions(experiment: Experiment, summary: Summary, records: Sequence[Tr
         parallel.reproduce,
         population.reproduce,
     ]
-    return [found for each in compared if (found := each(measured)) is not None]
+    counted = parallel_references.reproduce(instructions) if instructions is not None else None
+    return [found for found in (*(each(measured) for each in compared), counted) if found is not None]

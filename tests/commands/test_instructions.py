@@ -1,0 +1,176 @@
+"""freestone instructions: counted under valgrind, into a folder that was measured before."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from freestone.records import store
+from freestone.records.schema import HeapCount, InstructionCount, InstructionCounts
+from freestone.reports import html
+from freestone.trials import permissions
+
+pytestmark = pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind (package valgrind)")
+
+SUITE = """
+title = "two small programs, and one that cannot be"
+
+[[workload]]
+name = "lists"
+command = ["{workloads}/patterns", "--order", "lifo", "--operations", "{operations}"]
+reads = "json"
+values = { operations = 400000 }
+quick = { operations = 4000 }
+counting = ["--no-floor"]
+
+[[workload]]
+name = "nothing"
+command = ["{workloads}/empty"]
+
+[[workload]]
+name = "elsewhere"
+command = ["true"]
+cannot = "it is somewhere else"
+"""
+
+
+def freestone(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "freestone", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **more})
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("instructions")
+    (place / "small.toml").write_text(SUITE)
+    done = freestone("bench", place / "small.toml", "-n", "1", "-a", "glibc,freestone", "--results", place / "results")
+    assert done.returncode == 0, done.stderr
+    assert "freestone: elsewhere is left out: it is somewhere else" in done.stderr
+    (made,) = (place / "results").iterdir()
+    return made
+
+
+@pytest.fixture
+def folder(measured: Path, tmp_path: Path) -> Path:
+    """A copy of what was measured, in which nobody has counted."""
+    return Path(shutil.copytree(measured, tmp_path / "results"))
+
+
+@pytest.fixture(autouse=True)
+def census() -> None:
+    if not (permissions().perf or permissions().ptrace):
+        pytest.skip("this machine lets nobody see which programs run")
+
+
+def test_counts_are_kept_in_the_folder_and_shown(folder: Path) -> None:
+    trials = (folder / "trials.jsonl").read_bytes()
+    done = freestone("instructions", folder, "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    counts = {(each["workload"], each["configuration"]): each for each in said["counts"]}
+    assert set(counts) == {(name, under) for name in ("lists", "nothing") for under in ("glibc", "freestone")}
+    assert all(each["status"] == "ok" for each in counts.values())
+    assert counts["lists", "glibc"]["command"][-3:] == ["--operations", "4000", "--no-floor"]
+    assert counts["lists", "glibc"]["instructions"] > counts["nothing", "glibc"]["instructions"]
+    heaps = {each["workload"]: each for each in said["heaps"]}
+    assert heaps["lists"]["allocations"] >= 2000
+    assert heaps["nothing"]["allocations"] < 10
+    assert (folder / "trials.jsonl").read_bytes() == trials, "nothing that was measured is touched"
+
+    shown = freestone("report", folder)
+    assert shown.returncode == 0, shown.stderr
+    assert "Requests to malloc" in shown.stdout
+    assert "share of the instructions" in shown.stdout
+    page = html.write([folder], folder / "page.html").read_text()
+    assert "Instructions and references" in page
+    assert f"{counts['lists', 'glibc']['instructions']:,}" in page
+    assert "Counted: <code>" in page
+
+
+def test_other_counts_stay(folder: Path) -> None:
+    head = store.read_experiment(folder)
+    fake = InstructionCounts(
+        experiment=head.id,
+        valgrind="0",
+        counts=[
+            InstructionCount(
+                workload=name, configuration="glibc", status="ok", command=["x"], instructions=7, functions=[]
+            )
+            for name in ("lists", "nothing")
+        ],
+        heaps=[HeapCount(workload="lists", status="ok", command=["x"], allocations=9)],
+    )
+    store.write_instructions(folder, fake)
+    assert freestone("instructions", folder, "--only", "noth*").returncode == 0
+    read = store.read_instructions(folder)
+    assert read is not None
+    counts = {(each.workload, each.configuration): each.instructions for each in read.counts}
+    assert counts["lists", "glibc"] == 7
+    assert (counts["nothing", "glibc"] or 0) > 7
+    assert {each.workload: each.allocations for each in read.heaps}["lists"] == 9
+
+
+def test_what_was_counted_before_an_interruption_is_kept(folder: Path) -> None:
+    command = [sys.executable, "-m", "freestone", "instructions", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        until = time.monotonic() + 120
+        while not (folder / "instructions.json").exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 130, said
+    assert said.splitlines()[-1] == "freestone: interrupted"
+    read = store.read_instructions(folder)
+    assert read is not None
+    assert [each.workload for each in read.heaps] == ["lists"]
+    assert len(read.counts) < 4
+
+
+def test_a_time_limit_is_a_cell_and_the_others_are_counted(folder: Path) -> None:
+    done = freestone("instructions", folder, "--timeout", "0.2")
+    assert done.returncode in (3, 4)
+    assert "timed out" in done.stdout
+    read = store.read_instructions(folder)
+    assert read is not None
+    assert len(read.counts) == 4
+
+
+def test_wrong_use_is_one_line(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for arguments, status, said in (
+        ((folder, "--only", "something"), 2, "no workload matches something; there are lists, nothing"),
+        ((tmp_path / "empty",), 5, "holds no experiment.json"),
+    ):
+        done = freestone("instructions", *arguments)
+        assert done.returncode == status
+        assert said in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_damaged_counts_are_named_and_left(folder: Path) -> None:
+    (folder / "instructions.json").write_text("{")
+    for verb in ("instructions", "report"):
+        done = freestone(verb, folder)
+        assert done.returncode == 5
+        assert "instructions.json is damaged" in done.stderr
+    assert (folder / "instructions.json").read_text() == "{"
+
+
+def test_without_valgrind_the_package_is_named_and_nothing_is_written(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    done = freestone("instructions", folder, PATH=str(tmp_path / "bin"))
+    assert done.returncode == 3
+    assert "install the package valgrind" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (folder / "instructions.json").exists()
