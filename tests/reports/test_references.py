@@ -57,6 +57,18 @@ def test_references_stand_beside_the_baseline_and_the_rest_says_why() -> None:
     assert "1,234,567 allocations of 99 bytes together, 1,234,560 frees, 7 bytes in 1 blocks left at exit" in words
 
 
+def test_what_several_have_in_common_is_said_once() -> None:
+    both = [count(name, 0, status="failed", reason="no room") for name in ("one", "two")]
+    (part,) = references.parts(counts(count("glibc", 9), *both), "glibc").values()
+    assert part.remarks == ["one, two: no room"]
+
+
+def test_a_number_is_never_broken_on_a_narrow_terminal() -> None:
+    said = shown(counts(count("glibc", 1_234_567_890_123), count("mimalloc2", 9_876_543_210_987)), 56)
+    assert "1,234,567,890,123" in said
+    assert "308,641,972,530" in said
+
+
 def test_a_heap_alone_is_shown_too() -> None:
     said = shown(counts(heap=HeapCount(workload="w", status="timeout", reason="still running", command=["x"])))
     assert "Requests to malloc: timed out: still running" in said
@@ -84,6 +96,11 @@ def test_nothing_is_wider_than_the_terminal(numbers: list[int], width: int) -> N
         ),
         (f"void a::b<{'x::' * 30}y>::run(int)", "a::b<...>::run"),
         ("(below main)", "(below main)"),
+        (
+            "decltype (_S_construct({parm#1})) std::traits<a<b> >::construct<b>(a<b>&)",
+            "std::traits<a<b> >::construct<b>",
+        ),
+        ("std::function<void (int)>::operator()(int) const", "std::function<void (int)>::operator"),
         ("intel_check_word.constprop.0", "intel_check_word.constprop.0"),
     ],
 )

@@ -42,12 +42,12 @@ def _qualified(name: str) -> str:
         return name
     depth, start = 0, 0
     for at, sign in enumerate(name):
-        if sign == "<":
-            depth += 1
-        elif sign == ">":
-            depth = max(0, depth - 1)
-        elif depth == 0 and sign == "(" and at > start:
+        if depth == 0 and sign == "(" and at > start:
             return name[start:at]
+        if sign in "<(":  # a bracket that stands by itself belongs to what is returned: decltype (x) y()
+            depth += 1
+        elif sign in ">)":
+            depth = max(0, depth - 1)
         elif depth == 0 and sign == " ":
             start = at + 1
     return name[start:]

@@ -78,6 +78,7 @@ def _part(workload: str, counts: Sequence[InstructionCount], heap: HeapCount | N
             ["", *_HEADS],
             [_row(each, None if each.configuration == baseline else against) for each in counts],
             "; ".join([f"Counted: {command}", *remarks]),
+            together=2,
         ),
         Grid(
             f"{workload}, share of the instructions",
@@ -104,8 +105,11 @@ def _row(count: InstructionCount, against: int | None) -> list[Piece]:
 
 
 def _remarks(counts: Iterable[InstructionCount]) -> list[str]:
-    bad = [f"{each.configuration}: {each.reason}" for each in counts if each.status != "ok"]
-    return [*bad, *dict.fromkeys(f"{each.configuration}: {note}" for each in counts for note in each.notes)]
+    said: dict[str, list[str]] = {}
+    for each in counts:
+        for remark in [each.reason or "no reason recorded"] if each.status != "ok" else each.notes:
+            said.setdefault(remark, []).append(each.configuration)
+    return [f"{', '.join(names)}: {remark}" for remark, names in said.items()]
 
 
 def _functions(count: InstructionCount) -> str:
