@@ -146,6 +146,15 @@ def test_a_time_limit_is_a_cell_and_the_others_are_counted(folder: Path) -> None
     assert len(read.counts) == 4
 
 
+def test_a_count_that_fails_leaves_the_earlier_one(folder: Path) -> None:
+    assert freestone("instructions", folder, "--only", "nothing").returncode == 0
+    before = (folder / "instructions.json").read_bytes()
+    done = freestone("instructions", folder, "--only", "nothing", "--timeout", "0.01")
+    assert done.returncode == 3
+    assert "nothing under glibc: timeout: still running after 0.01 s; the earlier count stays" in done.stderr
+    assert (folder / "instructions.json").read_bytes() == before
+
+
 def test_wrong_use_is_one_line(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for arguments, status, said in (

@@ -98,12 +98,21 @@ class _Ledger:
             heaps=[self._heaps[name] for name in workloads if name in self._heaps],
         )
 
-    def add(self, count: InstructionCount | HeapCount) -> None:
+    def add(self, count: InstructionCount | HeapCount) -> bool:
+        """Take a count in; False where one that failed leaves an earlier one in its place."""
+        before = (
+            self._heaps.get(count.workload)
+            if isinstance(count, HeapCount)
+            else self._counts.get((count.workload, count.configuration))
+        )
+        if before is not None and before.status == "ok" and count.status != "ok":
+            return False
         if isinstance(count, HeapCount):
             self._heaps[count.workload] = count
         else:
             self._counts[count.workload, count.configuration] = count
         store.write_instructions(self._folder, self.counts)
+        return True
 
 
 def _chosen(experiment: Experiment, patterns: list[str]) -> list[Workload]:
@@ -125,7 +134,8 @@ def _counted(experiment: Experiment, chosen: list[Workload], timeout_s: float, l
     def add(workload: Workload, under: str, count: Callable[[], InstructionCount | HeapCount]) -> None:
         progress.step(f"counting {len(good) + 1}/{total}", workload.name, under)
         found = count()
-        ledger.add(found)
+        if not ledger.add(found):
+            progress.line(f"{workload.name} under {under}: {found.status}: {found.reason}; the earlier count stays")
         good.append(found.status == "ok")
 
     try:

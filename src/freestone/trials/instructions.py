@@ -115,7 +115,9 @@ def _chosen(workload: Workload) -> Workload:
 
 def _became(rehearsal: Rehearsal, complaint: str | None) -> tuple[Status, str | None]:
     """What became of a run, in terms of the program: the file that the kernel saw is the tool's, which is static."""
-    if complaint is not None and rehearsal.status != "timeout":
+    if rehearsal.status == "timeout":
+        return "timeout", rehearsal.reason
+    if complaint is not None:
         return "failed", f"valgrind: {complaint}"
     finding = rehearsal.rehearsed.finding
     reason = rehearsal.reason or ""
@@ -124,7 +126,7 @@ def _became(rehearsal: Rehearsal, complaint: str | None) -> tuple[Status, str | 
     other = reason.removeprefix(finding.text).removeprefix("; ")
     if rehearsal.status == "invalid" and not other:
         return "invalid", "static binary: a program of it loads no shared library, so nothing can be preloaded"
-    return ("timeout" if rehearsal.status == "timeout" else "failed"), f"under valgrind: {other}"
+    return "failed", f"under valgrind: {other}"
 
 
 def _run_alone(workload: Workload, folder: Path, timeout_s: float | None) -> tuple[Status, str | None]:
