@@ -13,6 +13,7 @@ packages are missing and what is therefore left out. A missing package is never 
 from __future__ import annotations
 
 import argparse
+import glob
 import hashlib
 import importlib.util
 import os
@@ -40,6 +41,7 @@ class Package:
     command: tuple[str, ...] = ()
     library: str | None = None
     module: str | None = None
+    file: str | None = None
 
     def pattern(self) -> re.Pattern[str]:
         """The package's whole name as a regular expression."""
@@ -62,6 +64,7 @@ def read_catalogue(path: Path = CATALOGUE) -> list[Package]:
             command=tuple(row.get("command", ())),
             library=row.get("library"),
             module=row.get("module"),
+            file=row.get("file"),
         )
         for row in rows
     ]
@@ -87,6 +90,8 @@ def is_present(package: Package, libraries: list[str]) -> bool:
     if any(shutil.which(command) for command in package.command):
         return True
     if package.library and any(name.startswith(package.library) for name in libraries):
+        return True
+    if package.file and glob.glob(package.file):
         return True
     return package.module is not None and _importable(package.module)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,24 @@ def test_what_no_machine_can_measure_says_why_even_where_all_it_needs_is_here() 
     found = select([suite(Entry(name="never", command=["true"], cannot="there is no such thing"))], directory="/")
     assert found.workloads == []
     assert [(each.name, each.reason) for each in found.absent] == [("never", "there is no such thing")]
+
+
+def test_a_program_outside_of_path_is_found_in_the_highest_version_and_stands_for_its_place(tmp_path: Path) -> None:
+    for version in ("9", "15", "16"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "initdb").touch(0o755 if version != "16" else 0o644)
+    need = Need(program="initdb", package="p", folder=f"{tmp_path}/*")
+    (found,) = select([suite(Entry(name="w", command=["{initdb}", "-D"], needs=[need]))], directory="/").workloads
+    assert found.command == [f"{tmp_path}/15/initdb", "-D"], "16 cannot be executed, and 9 is older than 15"
+
+
+def test_a_program_that_is_in_no_folder_is_looked_for_in_path_and_named_where_it_is_nowhere(tmp_path: Path) -> None:
+    here = Need(program="true", package="p", folder=f"{tmp_path}/*/bin")
+    (found,) = select([suite(Entry(name="w", command=["{true}"], needs=[here]))], directory="/").workloads
+    assert found.command == [shutil.which("true")]
+    nowhere = here.model_copy(update={"program": "no_such_program"})
+    (absent,) = select([suite(Entry(name="w", command=["{no_such_program}"], needs=[nowhere]))], directory="/").absent
+    assert absent.reason == "no_such_program is not here; Debian's package p brings it"
 
 
 @pytest.fixture

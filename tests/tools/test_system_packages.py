@@ -43,7 +43,7 @@ def package(apt: str, **fields: Any) -> Any:
 def test_the_catalogue_can_be_read_and_every_entry_can_be_seen() -> None:
     packages = system_packages.read_catalogue()
     assert {group for each in packages for group in each.groups} == {"compare", "test", "lint", "bench"}
-    assert all(each.command or each.library or each.module for each in packages)
+    assert all(each.command or each.library or each.module or each.file for each in packages)
     assert all(each.pattern() for each in packages)
 
 
@@ -61,10 +61,14 @@ def test_the_newest_matching_name_is_taken(names: list[str], pattern: str, chose
     assert system_packages.newest_name(names, re.compile(pattern)) == chosen
 
 
-def test_presence_is_seen_by_command_library_or_module() -> None:
+def test_presence_is_seen_by_command_library_module_or_file(tmp_path: Path) -> None:
     assert system_packages.is_present(package("sh", command=("no-such-command", "sh")), [])
     assert system_packages.is_present(package("j", library="libj.so"), ["libj.so.2"])
     assert system_packages.is_present(package("m", module="json.decoder"), [])
+    (tmp_path / "15").mkdir()
+    (tmp_path / "15" / "initdb").touch()
+    assert system_packages.is_present(package("f", file=f"{tmp_path}/*/initdb"), [])
+    assert not system_packages.is_present(package("f", file=f"{tmp_path}/*/pgbench"), [])
     assert not system_packages.is_present(package("n", command=("no-such-command",)), ["libj.so.2"])
     assert not system_packages.is_present(package("n", module="no_such_package.module"), [])
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 static char path[512];
 
@@ -65,7 +67,12 @@ static int removed(const char *entry, const struct stat *status, int kind, struc
 }
 
 void folder_remove(void) {
-    if (*path)
+    struct stat there;
+    /* What a program that is just being killed still writes is removed by the next try. */
+    for (int tries = 0; *path && tries < 20 && stat(path, &there) == 0; tries++) {
+        if (tries)
+            nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
         nftw(path, removed, 16, FTW_DEPTH | FTW_PHYS);
+    }
     *path = 0;
 }

@@ -10,9 +10,12 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: in-folder PROGRAM [WORD...]; " FOLDER_WORD " stands for a new folder\n");
         return 2;
     }
-    folder_make();
+    children_keep();
+    const char *folder = folder_make();
     char **command = folder_filled(argv + 1, argc - 1);
-    int status = child_wait(child_start(command), command[0], 0);
+    int status = child_wait(child_start(command, false, folder), command[0], 0);
+    children_gone();
     folder_remove();
+    children_obey();
     return status;
 }

@@ -12,4 +12,5 @@ endforeach()
 
 install(FILES json_sqlite.py DESTINATION "${FREESTONE_NATIVE_DIR}/workloads")
 install(FILES everyday/make_inputs.py DESTINATION "${FREESTONE_NATIVE_DIR}/workloads/everyday")
-install(FILES apps/keys.pl apps/keys.rb apps/keys.lua apps/rows.sql DESTINATION "${FREESTONE_NATIVE_DIR}/workloads/apps")
+install(FILES apps/keys.pl apps/keys.rb apps/keys.lua apps/rows.sql
+  apps/transactions.sql apps/totals.sql DESTINATION "${FREESTONE_NATIVE_DIR}/workloads/apps")

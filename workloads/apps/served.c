@@ -1,15 +1,21 @@
-/* A server under load as one command: starts the server, waits until it listens, runs the load, stops the server.
+/* A server under load as one command: starts the server, waits until it is ready, runs the load, stops the server.
  *
- *   served [--idle SECONDS] SERVER [WORD...] -- LOAD [WORD...] [-- LOAD [WORD...]]...
+ *   served [--idle SECONDS] [--never-root] SERVER [WORD...] -- LOAD [WORD...] [-- LOAD [WORD...]]...
  *
- * "@folder" in a word stands for a new private folder; the server has to listen on the socket @folder/socket. Several
- * loads run one after the other. Prints one line of JSON: `seconds` is the wall time of all loads, `load_seconds` of
- * each; the resident set of the server is read before it is stopped, and after --idle seconds without load. */
+ * "@folder" in a word stands for a new private folder. The server has to listen on the socket @folder/socket. Several
+ * loads run one after the other. A word in front of a command makes something else of it:
+ *
+ *   @first COMMAND      runs before the server is started
+ *   @ready COMMAND      instead of the socket: the server is ready when this succeeds
+ *   @untimed LOAD       a load that does not count
+ *
+ * Prints one line of JSON: `seconds` is the wall time of all loads that count, `load_seconds` of each; the resident set of
+ * the server's first process is read before it is stopped, and after --idle seconds without load. --never-root: for
+ * programs that refuse to run as root (child.h). */
 #define _GNU_SOURCE
 #include "child.h"
 #include "folder.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,19 +26,25 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_LOADS = 8, PATIENCE_S = 20 };
+enum { MOST_PARTS = 16, PATIENCE_S = 20 };
+
+enum role { FIRST, SERVER, READY, LOAD, UNTIMED };
+
+struct part {
+    enum role role;
+    char **command;
+    double seconds;
+};
+
+static struct part parts[MOST_PARTS];
+static int count;
+static bool never_root;
+static const char *folder;
 
 static double now(void) {
     struct timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
     return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-}
-
-static void sleep_for(double seconds) {
-    struct timespec left = {.tv_sec = (time_t)seconds};
-    left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
-    while (nanosleep(&left, &left) < 0 && errno == EINTR)
-        ;
 }
 
 /* Longest path of a socket, its end counted. */
@@ -49,19 +61,35 @@ static int listens(const char *socket_path) {
     return connected;
 }
 
-/* Whether the server came to listen; one line where it did not. */
-static int wait_for(pid_t server, const char *name, const char *socket_path) {
-    for (double begun = now(); now() - begun < PATIENCE_S; sleep_for(0.002)) {
-        if (listens(socket_path))
-            return 1;
+static const struct part *part_of(enum role role) {
+    for (int i = 0; i < count; i++)
+        if (parts[i].role == role)
+            return &parts[i];
+    return NULL;
+}
+
+static pid_t started(const struct part *part) { return child_start(part->command, never_root, folder); }
+
+/* Whether the server came to be ready; one line where it did not. */
+static bool wait_for(pid_t server, const char *name, const char *socket_path) {
+    const struct part *asked = part_of(READY);
+    for (double begun = now(); now() - begun < PATIENCE_S; child_pause(0.002)) {
+        if (children_told_to_end())
+            return false;
+        int answer = asked ? child_asked(started(asked)) : !listens(socket_path);
+        if (answer == 0)
+            return true;
+        if (answer == CANNOT_EXECUTE)
+            return false;
         siginfo_t gone = {0};
         if (waitid(P_PID, (id_t)server, &gone, WEXITED | WNOHANG | WNOWAIT) == 0 && gone.si_pid == server) {
-            fprintf(stderr, "%s ended before it listened on %s\n", name, socket_path);
-            return 0;
+            fprintf(stderr, "%s ended before it was ready\n", name);
+            return false;
         }
     }
-    fprintf(stderr, "%s did not listen on %s within %d s\n", name, socket_path, PATIENCE_S);
-    return 0;
+    fprintf(stderr, "%s was not ready within %d s: ", name, PATIENCE_S);
+    fprintf(stderr, asked ? "%s fails\n" : "nobody listens on %s\n", asked ? asked->command[0] : socket_path);
+    return false;
 }
 
 /* A line of /proc/PID/status in KiB, -1 where there is none. */
@@ -80,75 +108,133 @@ static long status_kib(pid_t process, const char *key) {
 }
 
 static int refuse(const char *why) {
-    fprintf(stderr, "served: %s; usage: served [--idle SECONDS] SERVER [WORD...] -- LOAD [WORD...] [-- LOAD...]\n",
+    fprintf(stderr,
+            "served: %s; usage: served [--idle SECONDS] [--never-root] SERVER [WORD...] -- LOAD [WORD...] "
+            "[-- LOAD...], with @first, @ready or @untimed in front of other commands\n",
             why);
     return 2;
+}
+
+/* Take the words of one part; what is wrong with them, or NULL. */
+static const char *take_part(char **words, int length) {
+    static const struct {
+        const char *word;
+        enum role role;
+    } roles[] = {{"@first", FIRST}, {"@ready", READY}, {"@untimed", UNTIMED}};
+    if (count == MOST_PARTS)
+        return "too many commands";
+    enum role role = part_of(SERVER) ? LOAD : SERVER;
+    bool named = false;
+    for (size_t i = 0; length > 0 && i < sizeof roles / sizeof *roles; i++)
+        if (strcmp(words[0], roles[i].word) == 0) {
+            role = roles[i].role;
+            named = true;
+        }
+    if (length <= named)
+        return "a command is empty";
+    parts[count++] = (struct part){.role = role, .command = folder_filled(words + named, length - named)};
+    return NULL;
+}
+
+static const char *take_parts(char **words, int length) {
+    for (int i = 0, from = 0; i <= length; i++) {
+        if (i < length && strcmp(words[i], "--") != 0)
+            continue;
+        const char *wrong = take_part(words + from, i - from);
+        if (wrong)
+            return wrong;
+        from = i + 1;
+    }
+    return part_of(LOAD) ? NULL : "the load is missing";
+}
+
+/* What came of all the commands of a role, one after the other: 0 or 1. */
+static int run_all(enum role role, enum role or_role) {
+    for (int i = 0; i < count; i++) {
+        if (parts[i].role != role && parts[i].role != or_role)
+            continue;
+        double begun = now();
+        if (child_wait(started(&parts[i]), parts[i].command[0], 0) != 0)
+            return 1;
+        parts[i].seconds = now() - begun;
+    }
+    return 0;
+}
+
+struct figures {
+    long peak_kib, rss_kib, idle_kib;
+};
+
+/* The server's life: 0 or 1, with a line on standard error. */
+static int serve(const char *socket_path, double idle_s, struct figures *figures) {
+    const char *name = part_of(SERVER)->command[0];
+    pid_t server = started(part_of(SERVER));
+    int status = !wait_for(server, name, socket_path) || run_all(UNTIMED, LOAD);
+    figures->peak_kib = status_kib(server, "VmHWM");
+    figures->rss_kib = figures->idle_kib = status_kib(server, "VmRSS");
+    if (idle_s > 0 && status == 0) {
+        child_pause(idle_s);
+        figures->idle_kib = status_kib(server, "VmRSS");
+    }
+    if (status == 0 && figures->rss_kib < 0) {
+        fprintf(stderr, "%s ended under the load\n", name);
+        status = 1;
+    }
+    kill(server, SIGTERM);
+    return status | child_wait(server, name, SIGTERM);
+}
+
+static void print_line(const struct figures *figures, bool idle) {
+    double total = 0;
+    for (int i = 0; i < count; i++)
+        total += parts[i].role == LOAD ? parts[i].seconds : 0;
+    printf("{\"program\": \"served\", \"seconds\": %.9g, \"load_seconds\": [", total);
+    const char *comma = "";
+    for (int i = 0; i < count; i++)
+        if (parts[i].role == LOAD) {
+            printf("%s%.9g", comma, parts[i].seconds);
+            comma = ", ";
+        }
+    printf("], \"floor_seconds\": null, \"server_peak_kib\": %ld, \"server_rss_kib\": %ld", figures->peak_kib,
+           figures->rss_kib);
+    if (idle)
+        printf(", \"rss_kib_idle\": %ld", figures->idle_kib);
+    printf("}\n");
 }
 
 int main(int argc, char **argv) {
     double idle_s = 0;
     int first = 1;
-    if (argc > 2 && strcmp(argv[1], "--idle") == 0) {
-        char *end;
-        idle_s = strtod(argv[2], &end);
-        if (*end || end == argv[2] || !(idle_s >= 0 && idle_s <= 3600))
-            return refuse("--idle takes seconds from 0 to 3600");
-        first = 3;
+    for (; first < argc; first++) {
+        if (strcmp(argv[first], "--never-root") == 0) {
+            never_root = true;
+        } else if (strcmp(argv[first], "--idle") == 0 && first + 1 < argc) {
+            char *end;
+            idle_s = strtod(argv[++first], &end);
+            if (*end || end == argv[first] || !(idle_s >= 0 && idle_s <= 3600))
+                return refuse("--idle takes seconds from 0 to 3600");
+        } else {
+            break;
+        }
     }
-    int begins[MOST_LOADS + 1], ends[MOST_LOADS + 1], parts = 0;
-    for (int i = first, from = first; i <= argc; i++) {
-        if (i < argc && strcmp(argv[i], "--") != 0)
-            continue;
-        if (i == from)
-            return refuse("a command is empty");
-        if (parts == MOST_LOADS + 1)
-            return refuse("too many loads");
-        begins[parts] = from;
-        ends[parts++] = i;
-        from = i + 1;
-    }
-    if (parts < 2)
-        return refuse("the load is missing");
-
+    children_keep();
+    folder = folder_make();
     char socket_path[SOCKET_PATH];
-    int length = snprintf(socket_path, sizeof socket_path, "%s/socket", folder_make());
-    if (length < 0 || (size_t)length >= sizeof socket_path) {
+    int length = snprintf(socket_path, sizeof socket_path, "%s/socket", folder);
+    const char *wrong = take_parts(argv + first, argc - first);
+    struct figures figures;
+    int status = 1;
+    if (wrong)
+        status = refuse(wrong);
+    else if (length < 0 || (size_t)length >= sizeof socket_path)
         fprintf(stderr, "served: a socket's path has at most %d characters; set TMPDIR to a shorter folder\n",
                 (int)SOCKET_PATH - 1);
-        folder_remove();
-        return 1;
-    }
-    char **command = folder_filled(argv + begins[0], ends[0] - begins[0]);
-    pid_t server = child_start(command);
-    int status = !wait_for(server, command[0], socket_path);
-    double seconds[MOST_LOADS] = {0}, total = 0;
-    for (int part = 1; part < parts && status == 0; part++) {
-        char **load = folder_filled(argv + begins[part], ends[part] - begins[part]);
-        double begun = now();
-        status = child_wait(child_start(load), load[0], 0);
-        seconds[part - 1] = now() - begun;
-        total += seconds[part - 1];
-    }
-    long peak_kib = status_kib(server, "VmHWM"), end_kib = status_kib(server, "VmRSS"), idle_kib = end_kib;
-    if (idle_s > 0) {
-        sleep_for(idle_s);
-        idle_kib = status_kib(server, "VmRSS");
-    }
-    if (status == 0 && end_kib < 0) {
-        fprintf(stderr, "%s ended under the load\n", command[0]);
-        status = 1;
-    }
-    kill(server, SIGTERM);
-    status |= child_wait(server, command[0], SIGTERM);
+    else
+        status = run_all(FIRST, FIRST) || serve(socket_path, idle_s, &figures);
+    children_gone();
     folder_remove();
-    if (status != 0)
-        return 1;
-    printf("{\"program\": \"served\", \"seconds\": %.9g, \"load_seconds\": [", total);
-    for (int part = 1; part < parts; part++)
-        printf("%s%.9g", part > 1 ? ", " : "", seconds[part - 1]);
-    printf("], \"floor_seconds\": null, \"server_peak_kib\": %ld, \"server_rss_kib\": %ld", peak_kib, end_kib);
-    if (idle_s > 0)
-        printf(", \"rss_kib_idle\": %ld", idle_kib);
-    printf("}\n");
-    return 0;
+    children_obey();
+    if (status == 0)
+        print_line(&figures, idle_s > 0);
+    return status;
 }

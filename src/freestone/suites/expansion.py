@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,7 +39,12 @@ class Planned:
 
 
 def expand(
-    suites: Sequence[Suite], places: Mapping[str, str], *, quick: bool = False, idle_s: int | None = None
+    suites: Sequence[Suite],
+    places: Mapping[str, str],
+    *,
+    quick: bool = False,
+    idle_s: int | None = None,
+    find: Callable[[Need], str | None] = lambda need: None,
 ) -> list[Planned]:
     """Every workload of one or several suites, in their order.
 
@@ -47,6 +52,7 @@ def expand(
         places: what the placeholders of every suite stand for: ``workloads``, ``python``, ``cores`` and so on.
         quick: take the ``quick`` values.
         idle_s: seconds, 1 to 3600, that programs of suites with ``idles`` sleep after their work.
+        find: where a program is; a placeholder of its name stands for that, or for its name where it is nowhere.
 
     Raises:
         SuiteError: a placeholder that nothing stands for, two workloads of one name, or a sleep that cannot be.
@@ -57,7 +63,12 @@ def expand(
         each
         for suite in suites
         for entry in suite.workload
-        for each in _expand(entry, places, quick, idle_s if suite.idles else None)
+        for each in _expand(
+            entry,
+            {**places, **{need.program: find(need) or need.program for need in entry.needs}},
+            quick,
+            idle_s if suite.idles else None,
+        )
     ]
     seen: set[str] = set()
     for each in planned:

@@ -14,10 +14,14 @@ class _Table(BaseModel):
 
 
 class Need(_Table):
-    """A program that a workload uses, and the Debian package that brings it."""
+    """A program that a workload uses, and the Debian package that brings it.
+
+    ``folder``: where it lies if not in PATH, with ``*`` for what varies; of several the highest version is taken.
+    """
 
     program: str = Field(min_length=1)
     package: str = Field(min_length=1)
+    folder: str | None = Field(default=None, min_length=1)
 
 
 class Entry(_Table):

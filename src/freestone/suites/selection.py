@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import glob
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -15,7 +17,7 @@ from freestone import native
 from freestone.records.schema import Workload
 from freestone.suites import expansion, inputs
 from freestone.suites.expansion import Planned
-from freestone.suites.schema import Setting, Suite, SuiteError
+from freestone.suites.schema import Need, Setting, Suite, SuiteError
 
 NO_SETTING = "none"
 
@@ -59,7 +61,7 @@ def select(
     """
     if idle_rounds is not None and (idle_s is None or idle_rounds < 1):
         raise SuiteError(f"--idle-rounds is a number of rounds from 1 on, beside --idle, not {idle_rounds}")
-    planned = _picked(expansion.expand(suites, places(), quick=quick, idle_s=idle_s), only)
+    planned = _picked(expansion.expand(suites, places(), quick=quick, idle_s=idle_s, find=_found), only)
     workloads: list[Workload] = []
     absent: list[Absent] = []
     for each in planned:
@@ -139,6 +141,20 @@ def _programs() -> Path:
     return native.folder("workloads")
 
 
+def _found(need: Need) -> str | None:
+    """Where a program is: the highest version in its folder, else in PATH."""
+    if need.folder is not None:
+        for folder in sorted(glob.glob(need.folder), key=_version, reverse=True):
+            found = shutil.which(need.program, path=folder)
+            if found is not None:
+                return found
+    return shutil.which(need.program)
+
+
+def _version(path: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", path)]
+
+
 def _picked(planned: Sequence[Planned], only: Sequence[str]) -> list[Planned]:
     for pattern in only:
         names = [each.name for each in planned]
@@ -154,7 +170,7 @@ def _missing(planned: Planned) -> str | None:
     if planned.cannot is not None:
         return planned.cannot
     for need in planned.needs:
-        if shutil.which(need.program) is None:
+        if _found(need) is None:
             return f"{need.program} is not here; Debian's package {need.package} brings it"
     for word in planned.command:
         if word.startswith(f"{_programs()}/") and not Path(word).is_file():
