@@ -126,6 +126,9 @@ def test_a_suite_is_listed_without_being_run(freestone: Tool, suite: Path, tmp_p
     assert done.returncode == 0
     assert done.stdout.splitlines()[:3] == ["own-100", "own-20000", "whole"]
     assert done.stdout.splitlines()[3].startswith("elsewhere  (left out: no-such-program is not here")
+    every = freestone("bench", "all", "--list").stdout.splitlines()
+    assert "suite field:" in every
+    assert "perl-keys" in [line.split()[0] for line in every]
     names = freestone("bench", "--list").stdout
     assert {line.split()[0] for line in names.splitlines()} >= {"field", "apps", "curves", "idle", "patterns"}
     assert not (tmp_path / "results").exists()
@@ -181,6 +184,14 @@ def test_the_field_sleeps_when_told_to_and_has_its_rss_after_idle(
         (("none.toml",), "cannot read the suite none.toml: no such file or directory"),
         (("mine.toml", "--only", "hole"), "no workload matches 'hole'; did you mean whole?"),
         (("mine.toml", "--only", "elsewhere"), "none of the workloads of mine.toml can be measured here"),
+        (("mine.toml", "-n", "1.5"), "Invalid value for -n: a whole number, not '1.5'"),
+        (("mine.toml", "-n", "99999999"), "99999999 rounds never end; --rounds takes 100000 at most"),
+        (("mine.toml", "--seed", "0.5"), "Invalid value for --seed: a whole number, not '0.5'"),
+        (("field", "--idle", "1.5"), "Invalid value for --idle: a whole number, not '1.5'"),
+        (
+            ("faults", "-a", "freestone", "--baseline", "freestone", "--settings", "trim-0"),
+            "the setting trim-0 is for glibc; compare that too, or leave the setting out",
+        ),
         (("mine.toml", "-n", "0"), "0 rounds measure nothing"),
         (("mine.toml", "-a", "glibc", "--subject", "glib"), "'glib' is not measured; did you mean glibc?"),
         (("mine.toml", "-a", "jemallok"), "jemallok"),
@@ -206,7 +217,7 @@ def test_what_cannot_be_is_one_line(
 def test_a_score_of_what_is_no_results_folder_is_one_line(freestone: Tool, tmp_path: Path) -> None:
     done = freestone("score", "nowhere")
     assert done.returncode == 5
-    assert done.stderr == "freestone: nowhere does not exist; give a results folder of freestone compare\n"
+    assert done.stderr == "freestone: nowhere does not exist; give a results folder of freestone compare or bench\n"
 
 
 def test_markdown_that_cannot_be_written_costs_no_record(

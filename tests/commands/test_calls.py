@@ -77,7 +77,9 @@ def test_other_workloads_counts_stay(folder: Path) -> None:
 
 def test_wrong_use_is_one_line(folder: Path, tmp_path: Path) -> None:
     for arguments, status, said in (
-        ((folder, "--only", "nothing"), 2, "no workload matches nothing; there are loop-16M-all, loop-1K-none"),
+        ((folder, "--only", "nothing"), 2, "no workload matches 'nothing'; there are loop-16M-all, loop-1K-none"),
+        ((folder, "--only", "loop-16M-al"), 2, "no workload matches 'loop-16M-al'; did you mean loop-16M-all?"),
+        ((folder, "--only", "loop-16M-*", "--only", "x"), 2, "no workload matches 'x'; there are"),
         ((tmp_path,), 5, "holds no experiment.json"),
     ):
         done = freestone("calls", *arguments)
@@ -93,6 +95,7 @@ def test_damaged_counts_are_named(folder: Path, tmp_path: Path) -> None:
     done = freestone("calls", copy)
     assert done.returncode == 5
     assert "calls.json is damaged" in done.stderr
+    assert "without that file, freestone calls counts anew" in done.stderr
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z][a-z0-9_]{1,12}", fullmatch=True), st.integers(1, 10**7), max_size=8))

@@ -159,6 +159,17 @@ def test_a_head_of_a_newer_schema_is_refused(tmp_path: Path, experiment: Experim
         store.read_experiment(tmp_path)
 
 
+def test_a_newer_schema_is_named_before_what_of_it_makes_no_sense(tmp_path: Path) -> None:
+    """What a newer one holds is not known here: it is newer, not damaged."""
+    document = f'{{"schema_version": {SCHEMA_VERSION + 1}, "id": {{"sitting": 7}}}}'
+    (tmp_path / store.EXPERIMENT_FILE).write_text(document)
+    (tmp_path / store.TRIALS_FILE).write_text(document + "\n")
+    with pytest.raises(StoreError, match=f"has schema version {SCHEMA_VERSION + 1}; .* use a newer one"):
+        store.read_experiment(tmp_path)
+    (damage,) = store.read_trials(tmp_path).damage
+    assert damage.reason == f"schema version {SCHEMA_VERSION + 1} is newer than {SCHEMA_VERSION}: use a newer Freestone"
+
+
 def test_an_unknown_interval_survives_the_file(tmp_path: Path) -> None:
     ratio = Ratio(value=1.0, low=0.0, high=float("inf"), pairs=1, different=False)
     summary = Summary(

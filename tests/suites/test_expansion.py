@@ -119,7 +119,15 @@ def test_two_workloads_of_one_name_are_refused_also_over_two_suites() -> None:
         expand([one, one], PLACES)
 
 
-@given(st.text())
+def test_a_matrix_without_end_is_refused_at_once() -> None:
+    axes = {key: list(range(300)) for key in "abc"}
+    with pytest.raises(
+        SuiteError, match=r"the matrix of 'w-\{a\}-\{b\}-\{c\}' makes 27,000,000 workloads; 10,000 are the most"
+    ):
+        planned(name="w-{a}-{b}-{c}", matrix=axes)
+
+
+@given(st.text().filter(lambda text: "\0" not in text))
 def test_text_without_a_known_placeholder_stays_or_is_refused(text: str) -> None:
     try:
         (found,) = planned(command=[text])

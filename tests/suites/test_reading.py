@@ -63,6 +63,26 @@ def test_every_program_that_a_package_brings_is_named_with_it(repository: Path) 
             "title = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']\nquik = {}",
             "workload 'a', quik: is not known; did you mean quick?",
         ),
+        (
+            "title = 't'\n[[workload]]\nname = 'a'\ncommand = ['b', \"\\u0000\"]",
+            "workload 'a', command.1: it cannot hold a NUL character",
+        ),
+        (
+            "title = 't'\n[[workload]]\nname = \"a\\nb\"\ncommand = ['b']",
+            r"workload 'a\nb', name: it cannot hold a control character",
+        ),
+        (
+            "title = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']\nenvironment = { 'A=B' = '1' }",
+            "workload 'a', environment.A=B.[key]: it cannot hold = or a NUL character",
+        ),
+        (
+            "title = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']\nmatrix = { n = [] }",
+            "workload 'a', matrix.n: list should have at least 1 item",
+        ),
+        (
+            "title = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']\nvalues = " + "{a = " * 3000 + "1" + "}" * 3000,
+            "is nested too deeply",
+        ),
         ("title = 't'\n[[workload]]\ncommand = ['b']", "workload number 1, name: field required"),
         (
             "title = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']\nreads = 'xml'",

@@ -21,6 +21,8 @@ def test_only_what_matches_is_taken() -> None:
     assert [w.name for w in select([both], only=["one-*", "*b"], directory="/").workloads] == ["one-a", "two-b"]
     with pytest.raises(SuiteError, match="no workload matches 'one-b'; did you mean one-a"):
         select([both], only=["one-b"], directory="/")
+    with pytest.raises(SuiteError, match="no workload matches 'zzz'; there are one-a, two-b"):
+        select([both], only=["one-*", "zzz"], directory="/")
 
 
 def test_what_a_program_is_missing_for_is_named_with_its_package_and_the_rest_stays() -> None:
@@ -31,6 +33,7 @@ def test_what_a_program_is_missing_for_is_named_with_its_package_and_the_rest_st
                 Entry(name="lacks", command=["true"], needs=[Need(program="no-such-program", package="some-package")]),
                 Entry(name="unbuilt", command=["{workloads}/no-such-workload"]),
                 Entry(name="unknown", command=["no-such-program"]),
+                Entry(name="text", command=["/etc/passwd"]),
             )
         ],
         directory="/tmp",
@@ -41,6 +44,7 @@ def test_what_a_program_is_missing_for_is_named_with_its_package_and_the_rest_st
     assert reasons["lacks"] == "no-such-program is not here; Debian's package some-package brings it"
     assert "no-such-workload is not built; run 'make build'" in reasons["unbuilt"]
     assert reasons["unknown"] == "no-such-program is not here"
+    assert reasons["text"] == "/etc/passwd cannot be executed"
 
 
 def test_what_no_machine_can_measure_says_why_even_where_all_it_needs_is_here() -> None:

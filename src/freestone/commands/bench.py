@@ -15,13 +15,13 @@ from cyclopts import Parameter
 from freestone import suites
 from freestone.allocators import AllocatorError
 from freestone.commands import measuring, scoring
-from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout
+from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments import score
 from freestone.experiments.plan import Extent, PlanError
 from freestone.records.schema import Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
-from freestone.suites import Selection, Suite, SuiteError
+from freestone.suites import Selection, Setting, Suite, SuiteError
 
 EVERY: Final = "all"
 """Stands for every suite that comes along."""
@@ -36,7 +36,7 @@ def bench(
     *suite: Annotated[str, Parameter(help="Names of suites, or .toml files; or all. --list shows which there are.")],
     allocators: Allocators = None,
     rounds: Annotated[
-        int | None,
+        Whole,
         Parameter(
             name=["--rounds", "-n"],
             help="How often everything is measured. Default: 10, or as many as fit --time-budget.",
@@ -55,7 +55,7 @@ def bench(
         Parameter(negative="", help="Of the suite's settings, those to measure too. Default: all; 'none' for none."),
     ] = None,
     idle: Annotated[
-        int | None,
+        Whole,
         Parameter(help="Let each program that can sleep so many seconds after its work, and take its RSS then."),
     ] = None,
     idle_rounds: Annotated[
@@ -169,7 +169,19 @@ class _Wish:
         loaded = [suites.load(name) for name in names]
         workloads = _workloads(names, self.selection(loaded))
         chosen = suites.settings(loaded, self.settings)
-        return measuring.planned(called, workloads, self.allocators, self.baseline, extent, chosen)
+        experiment = measuring.planned(called, workloads, self.allocators, self.baseline, extent, chosen)
+        if self.settings is not None:
+            _require_each(chosen, experiment)
+        return experiment
+
+
+def _require_each(settings: Sequence[Setting], experiment: Experiment) -> None:
+    """What was asked for by name is measured, or refused."""
+    compared = {configuration.allocator.name for configuration in experiment.configurations}
+    for setting in settings:
+        if not compared & set(setting.allocators):
+            who = " and ".join(setting.allocators)
+            raise SuiteError(f"the setting {setting.name} is for {who}; compare that too, or leave the setting out")
 
 
 def _measured(folder: Path, experiment: Experiment, held: str, markdown: Path | None, as_json: bool) -> int:
@@ -248,6 +260,11 @@ def _list(names: Sequence[str], wish: _Wish) -> int:
     if not names:
         for name in suites.names():
             print(f"{name:<12} {suites.load(name).title}")
+        return ExitStatus.FINE
+    if EVERY in names:
+        for name in suites.leaders():
+            print(f"suite {name}:")
+            _list([name], wish)
         return ExitStatus.FINE
     loaded = [suites.load(name) for name in names]
     selection = wish.selection(loaded)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import sys
 import tempfile
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from freestone import suites
 from freestone.commands import terminal
 from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus, Stop
@@ -18,6 +18,7 @@ from freestone.records import store
 from freestone.records.schema import CallCount, CallCounts, Experiment
 from freestone.records.store import StoreError
 from freestone.reports import syscalls
+from freestone.suites import SuiteError
 from freestone.trials import LauncherBroken, NoCounter, count_calls
 
 
@@ -48,7 +49,7 @@ def calls(
     """
     try:
         experiment = store.read_experiment(results)
-        names = _chosen(experiment, only or ["*"])
+        names = suites.matching([each.name for each in experiment.workloads], only or [])
         before = store.read_calls(results)
         counted = _counted(experiment, names, timeout if timeout is not None else experiment.timeout_s)
         kept = [each for each in (before.counts if before else []) if each.workload not in names]
@@ -56,6 +57,8 @@ def calls(
         store.write_calls(results, counts)
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
+    except SuiteError as error:
+        raise Stop(str(error), ExitStatus.USAGE) from error
     except (NoCounter, LauncherBroken, NativePartMissing) as error:
         raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error
     if json:
@@ -65,14 +68,6 @@ def calls(
         print(syscalls.render(counts, width=width, colour=colour, ascii_only=plain))
     good = [each.status == "ok" for each in counted]
     return ExitStatus.FINE if all(good) else ExitStatus.PARTLY_MEASURED if any(good) else ExitStatus.NOTHING_MEASURED
-
-
-def _chosen(experiment: Experiment, patterns: list[str]) -> list[str]:
-    names = [each.name for each in experiment.workloads]
-    chosen = [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
-    if not chosen:
-        raise Stop(f"no workload matches {', '.join(patterns)}; there are {', '.join(names[:8])}", ExitStatus.USAGE)
-    return chosen
 
 
 def _counted(experiment: Experiment, names: list[str], timeout_s: float | None) -> list[CallCount]:

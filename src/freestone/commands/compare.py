@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from freestone.allocators import AllocatorError
 from freestone.commands import measuring, program, terminal
-from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout
+from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments.plan import Extent, PlanError
 from freestone.records import store
@@ -25,7 +25,7 @@ def compare(
     *command: Annotated[str, Parameter(help="The program and its arguments, after --.")],
     allocators: Allocators = None,
     rounds: Annotated[
-        int | None,
+        Whole,
         Parameter(
             name=["--rounds", "-n"],
             help="How often each allocator is measured. Default: 10, or as many as fit --time-budget.",

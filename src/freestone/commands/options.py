@@ -1,11 +1,29 @@
-"""What ``compare`` and ``bench`` understand alike, as types of their parameters."""
+"""What several verbs understand alike, as types of their parameters."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
+
+
+def _whole(_: object, tokens: Sequence[Token]) -> int:
+    """A whole number as it stands: 1.5 must not become 2.
+
+    Raises:
+        ValueError: it is none.
+    """
+    text = tokens[0].value.strip()
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        raise ValueError(f"a whole number, not '{text}'")
+    return int(text)
+
+
+Whole = Annotated[int | None, Parameter(converter=_whole)]
+"""A whole number of something."""
 
 Allocators = Annotated[
     list[str] | None,
@@ -22,7 +40,7 @@ TimeBudget = Annotated[
 
 Timeout = Annotated[float | None, Parameter(help="Seconds after which a run is ended and counts as timed out.")]
 
-Seed = Annotated[int | None, Parameter(help="Of the random order of runs. Default: drawn, and recorded.")]
+Seed = Annotated[Whole, Parameter(help="Of the random order of runs. Default: drawn, and recorded.")]
 
 Results = Annotated[Path, Parameter(help="The folder that holds all results.")]
 

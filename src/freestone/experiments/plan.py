@@ -12,6 +12,9 @@ import freestone
 from freestone.experiments.schedule import DEFAULT_ROUNDS, MOST_ROUNDS_IN_BUDGET
 from freestone.records.schema import Configuration, Experiment, Machine, Workload
 
+MOST_ROUNDS = 100_000
+"""Ten of them a minute take a week."""
+
 
 class PlanError(ValueError):
     """What was asked for cannot be run; the message is one line."""
@@ -33,6 +36,8 @@ class Extent:
     def __post_init__(self) -> None:
         if self.rounds is not None and self.rounds < 1:
             raise PlanError(f"{self.rounds} rounds measure nothing; --rounds takes 1 or more")
+        if self.rounds is not None and self.rounds > MOST_ROUNDS:
+            raise PlanError(f"{self.rounds} rounds never end; --rounds takes {MOST_ROUNDS} at most")
         for option, value in (("--time-budget", self.time_budget_s), ("--timeout", self.timeout_s)):
             if value is not None and not 0 < value < float("inf"):
                 raise PlanError(f"{option} takes seconds, more than 0, not {value:g}")

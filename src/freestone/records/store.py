@@ -100,13 +100,7 @@ def read_experiment(folder: Path) -> Experiment:
     Raises:
         StoreError: the folder is no results folder, or its head is damaged or from a newer Freestone.
     """
-    experiment = _read_whole(folder / EXPERIMENT_FILE, Experiment, folder)
-    if experiment.schema_version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{folder / EXPERIMENT_FILE} has schema version {experiment.schema_version}; this Freestone reads up to "
-            f"{SCHEMA_VERSION}: use a newer one"
-        )
-    return experiment
+    return _read_whole(folder / EXPERIMENT_FILE, Experiment, folder)
 
 
 def write_summary(folder: Path, summary: Summary) -> None:
@@ -142,7 +136,11 @@ def read_calls(folder: Path) -> CallCounts | None:
     Raises:
         StoreError: they are damaged.
     """
-    return _read_whole(folder / CALLS_FILE, CallCounts, folder) if (folder / CALLS_FILE).exists() else None
+    path = folder / CALLS_FILE
+    try:
+        return _read_whole(path, CallCounts, folder) if path.exists() else None
+    except StoreError as error:
+        raise StoreError(f"{error}; without that file, freestone calls counts anew") from error
 
 
 def write_instructions(folder: Path, counts: InstructionCounts) -> None:
@@ -182,15 +180,15 @@ def read_trials(folder: Path) -> Reading:
     for number, line in enumerate(content.split(b"\n"), start=1):
         if not line.strip():
             continue
+        newer = _newer(line)
+        if newer is not None:
+            said = f"schema version {newer} is newer than {SCHEMA_VERSION}: use a newer Freestone"
+            damage.append(Damage(number, said))
+            continue
         try:
-            record = TrialRecord.model_validate_json(line)
+            records.append(TrialRecord.model_validate_json(line))
         except ValidationError as error:
             damage.append(Damage(number, _first_problem(error)))
-            continue
-        if record.schema_version > SCHEMA_VERSION:
-            damage.append(Damage(number, f"schema version {record.schema_version} is newer than {SCHEMA_VERSION}"))
-            continue
-        records.append(record)
     return Reading(records, damage)
 
 
@@ -273,13 +271,33 @@ def _read_whole(path: Path, kind: type[Document], folder: Path) -> Document:
         content = path.read_bytes()
     except FileNotFoundError as error:
         missing = f"{folder} does not exist" if not folder.exists() else f"{folder} holds no {path.name}"
-        raise StoreError(f"{missing}; give a results folder of freestone compare") from error
+        raise StoreError(f"{missing}; give a results folder of freestone compare or bench") from error
     except OSError as error:
         raise StoreError(f"cannot read {path}: {why(error)}") from error
+    newer = _newer(content)
+    if newer is not None:
+        raise StoreError(
+            f"{path} has schema version {newer}; this Freestone reads up to {SCHEMA_VERSION}: use a newer one"
+        )
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
         raise StoreError(f"{path} is damaged: {_first_problem(error)}") from error
+
+
+class _Version(BaseModel):
+    schema_version: int = SCHEMA_VERSION
+
+
+def _newer(content: bytes) -> int | None:
+    """The schema version, if it is a newer one. Asked first: what else a newer schema holds, this one cannot say."""
+    if b"schema_version" not in content:
+        return None
+    try:
+        version = _Version.model_validate_json(content).schema_version
+    except ValidationError:
+        return None
+    return version if version > SCHEMA_VERSION else None
 
 
 def _write_whole(path: Path, text: str) -> None:

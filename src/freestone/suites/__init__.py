@@ -2,7 +2,7 @@
 
 from freestone.suites.reading import leaders, load, names
 from freestone.suites.schema import Setting, Suite, SuiteError
-from freestone.suites.selection import Absent, Selection, prepare, select, settings
+from freestone.suites.selection import Absent, Selection, matching, prepare, select, settings
 
 __all__ = [
     "Absent",
@@ -12,6 +12,7 @@ __all__ = [
     "SuiteError",
     "leaders",
     "load",
+    "matching",
     "names",
     "prepare",
     "select",

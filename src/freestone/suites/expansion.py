@@ -9,22 +9,30 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from freestone.suites.room import Room
 from freestone.suites.schema import Entry, Need, Scalar, Suite, SuiteError
 
 IDLE_MOST_S = 3600
 """The longest sleep that the workload programs take."""
+
+MOST_WORKLOADS = 10_000
+"""More than anybody waits for: a matrix of that size is a slip."""
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True)
 class Planned:
-    """One workload of a suite, every placeholder filled in."""
+    """One workload of a suite, every placeholder filled in.
+
+    ``smaller``: what may be measured in its place where ``room`` is not to be had; ``values`` tell them apart.
+    """
 
     name: str
     command: list[str]
@@ -36,6 +44,9 @@ class Planned:
     counting: list[str] | None
     """The command in runs that only count: the quick one, with its own words behind; None where it is the same."""
     cannot: str | None
+    room: Room
+    values: str
+    smaller: tuple[Planned, ...] = ()
 
 
 def expand(
@@ -55,10 +66,15 @@ def expand(
         find: where a program is; a placeholder of its name stands for that, or for its name where it is nowhere.
 
     Raises:
-        SuiteError: a placeholder that nothing stands for, two workloads of one name, or a sleep that cannot be.
+        SuiteError: a placeholder that nothing stands for, two workloads of one name, a matrix without end, or a sleep
+            that cannot be.
     """
     if idle_s is not None:
         _require_idle(suites, idle_s)
+    for entry in (entry for suite in suites for entry in suite.workload):
+        count = math.prod(map(len, entry.matrix.values())) * max(1, len(entry.cases))
+        if count > MOST_WORKLOADS:
+            raise SuiteError(f"the matrix of '{entry.name}' makes {count:,} workloads; {MOST_WORKLOADS:,} are the most")
     planned = [
         each
         for suite in suites
@@ -90,29 +106,71 @@ def _require_idle(suites: Sequence[Suite], idle_s: int) -> None:
 def _expand(entry: Entry, places: Mapping[str, str], quick: bool, idle_s: int | None) -> Iterator[Planned]:
     # A process that is timed from outside would have its sleep counted as work.
     sleep = [] if idle_s is None or entry.reads == "process" else ["--idle", str(idle_s)]
+    telling = [key for key in dict.fromkeys(key for less in entry.smaller for key in less) if _is_said(key, entry)]
     axes = [[(key, value) for value in values] for key, values in entry.matrix.items()]
     for combination in itertools.product(*axes):
         for case in entry.cases or [{}]:
             usual = {**entry.values, **dict(combination), **case}
-            values = usual | (entry.quick if quick else {})
-            spoken = {key: _spoken(value) for key, value in values.items()}
-            name = _filled(entry.name, spoken, f"the name '{entry.name}'")
-            place = f"workload '{name}'"
-            filled = _all_filled(values, places, place)
-            small = _all_filled(usual | entry.quick, places, place)
-            command = [_filled(word, filled, place) for word in entry.command]
-            counting = [_filled(word, small, place) for word in (*entry.command, *entry.counting)]
-            yield Planned(
-                name=name,
-                command=command,
-                environment={key: _filled(value, filled, place) for key, value in entry.environment.items()},
-                needs=tuple(entry.needs),
-                reads=entry.reads,
-                counted=entry.counted,
-                idle=sleep,
-                counting=None if counting == command else counting,
-                cannot=entry.cannot,
+            quicker = entry.quick if quick else {}
+            name = _name(entry, {**usual, **quicker})
+            largest, *smaller = (
+                _planned(entry, name, {**values, **quicker}, {**values, **entry.quick}, telling, places, sleep)
+                for values in (usual, *({**usual, **less} for less in entry.smaller))
             )
+            yield replace(largest, smaller=tuple(smaller))
+
+
+def _name(entry: Entry, values: Mapping[str, Scalar]) -> str:
+    return _filled(entry.name, {key: _spoken(value) for key, value in values.items()}, f"the name '{entry.name}'")
+
+
+def _planned(
+    entry: Entry,
+    name: str,
+    values: Mapping[str, Scalar],
+    small: Mapping[str, Scalar],
+    telling: Sequence[str],
+    places: Mapping[str, str],
+    sleep: Sequence[str],
+) -> Planned:
+    """One workload with these values, of which ``telling`` are those that tell it from a larger or smaller one.
+
+    Args:
+        small: its values in runs that only count.
+    """
+    place = f"workload '{name}'"
+    filled = _all_filled(values, places, place)
+    command = [_filled(word, filled, place) for word in entry.command]
+    counted = _all_filled(small, places, place)
+    counting = [_filled(word, counted, place) for word in (*entry.command, *entry.counting)]
+    room = Room(_mib(entry.memory_mib, filled, place), _mib(entry.disk_mib, filled, place))
+    return Planned(
+        name=name,
+        command=command,
+        environment={key: _filled(value, filled, place) for key, value in entry.environment.items()},
+        needs=tuple(entry.needs),
+        reads=entry.reads,
+        counted=entry.counted,
+        idle=list(sleep),
+        counting=None if counting == command else counting,
+        cannot=entry.cannot,
+        room=room,
+        values=" ".join(f"{key}={filled.get(key, '')}" for key in telling),
+    )
+
+
+def _is_said(key: str, entry: Entry) -> bool:
+    """Whether a value is one that the program is told, and not how much room it takes."""
+    return any(f"{{{key}}}" in word for word in entry.command)
+
+
+def _mib(given: Scalar | None, filled: Mapping[str, str], place: str) -> int | None:
+    if given is None:
+        return None
+    text = _filled(str(given), filled, place)
+    if not re.fullmatch(r"\d{1,12}", text):
+        raise SuiteError(f"{place}: memory_mib and disk_mib take a whole number of MiB, not '{text}'")
+    return int(text)
 
 
 def _all_filled(values: Mapping[str, Scalar], places: Mapping[str, str], place: str) -> dict[str, str]:

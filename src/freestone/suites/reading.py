@@ -75,6 +75,8 @@ def _parsed(place: str, text: str) -> Suite:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SuiteError(f"suite {place} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise SuiteError(f"suite {place} is nested too deeply") from error
     try:
         return Suite.model_validate(table)
     except ValidationError as error:
@@ -84,7 +86,8 @@ def _parsed(place: str, text: str) -> Suite:
 def _first_problem(error: ValidationError, table: dict[str, object]) -> str:
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = [str(part) for part in problem["loc"]]
-    said = problem["msg"][:1].lower() + problem["msg"][1:]
+    said = problem["msg"].removeprefix("Value error, ")
+    said = said[:1].lower() + said[1:]
     if problem["type"] == "extra_forbidden":
         fields = list(Suite.model_fields) if len(place) == 1 else _fields_of(place)
         near = difflib.get_close_matches(place[-1], fields, n=1)
@@ -107,6 +110,6 @@ def _spoken(place: list[str], table: dict[str, object]) -> str:
     if len(place) > 1 and kind in ("workload", "setting") and place[1].isdigit() and isinstance(entries, list):
         entry = entries[int(place[1])]
         name = entry.get("name") if isinstance(entry, dict) else None
-        called = f"{kind} '{name}'" if isinstance(name, str) else f"{kind} number {int(place[1]) + 1}"
+        called = f"{kind} {name!r}" if isinstance(name, str) else f"{kind} number {int(place[1]) + 1}"
         return ", ".join([called, ".".join(place[2:])]) if place[2:] else called
     return ".".join(place)

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 Scalar = str | int | float
+
+
+def _without(characters: str, said: str) -> AfterValidator:
+    def checked(text: str) -> str:
+        if any(character in text for character in characters):
+            raise ValueError(f"it cannot hold {said}")
+        return text
+
+    return AfterValidator(checked)
+
+
+Name = Annotated[str, Field(min_length=1), _without("".join(map(chr, [*range(32), 127])), "a control character")]
+Word = Annotated[str, _without("\0", "a NUL character")]
+Variable = Annotated[str, Field(min_length=1), _without("=\0", "= or a NUL character")]
 
 
 class _Table(BaseModel):
@@ -25,20 +39,27 @@ class Need(_Table):
 
 
 class Entry(_Table):
-    """One ``[[workload]]``: a command with placeholders, for one workload or for every combination of a matrix."""
+    """One ``[[workload]]``: a command with placeholders, for one workload or for every combination of a matrix.
 
-    name: str = Field(min_length=1)
-    command: list[str] = Field(min_length=1)
-    environment: dict[str, str] = Field(default_factory=dict)
+    ``memory_mib``, ``disk_mib``: what it takes under the allocator that takes most; None for what every machine has.
+    ``smaller``: values to replace others with where there is too little of either; the first that suffice are taken.
+    """
+
+    name: Name
+    command: list[Word] = Field(min_length=1)
+    environment: dict[Variable, Word] = Field(default_factory=dict)
     needs: list[Need] = Field(default_factory=list)
     reads: Literal["process", "json"] = "process"
     counted: bool = True
     values: dict[str, Scalar] = Field(default_factory=dict)
-    matrix: dict[str, list[Scalar]] = Field(default_factory=dict)
+    matrix: dict[str, Annotated[list[Scalar], Field(min_length=1)]] = Field(default_factory=dict)
     cases: list[dict[str, Scalar]] = Field(default_factory=list)
     quick: dict[str, Scalar] = Field(default_factory=dict)
     counting: list[str] = Field(default_factory=list)
     cannot: str | None = Field(None, min_length=1)
+    memory_mib: Scalar | None = None
+    disk_mib: Scalar | None = None
+    smaller: list[dict[str, Scalar]] = Field(default_factory=list)
 
 
 class Setting(_Table):
@@ -46,7 +67,7 @@ class Setting(_Table):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     allocators: list[str] = Field(min_length=1)
-    environment: dict[str, str] = Field(min_length=1)
+    environment: dict[Variable, Word] = Field(min_length=1)
 
 
 class Suite(_Table):

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from freestone import native
 from freestone.records.schema import Workload
-from freestone.suites import expansion, inputs
+from freestone.suites import expansion, inputs, room
 from freestone.suites.expansion import Planned
+from freestone.suites.room import Room
 from freestone.suites.schema import Need, Setting, Suite, SuiteError
 
 NO_SETTING = "none"
@@ -24,7 +25,7 @@ NO_SETTING = "none"
 
 @dataclass(frozen=True)
 class Absent:
-    """A workload that cannot be measured here."""
+    """A workload, or a size of one, that cannot be measured here."""
 
     name: str
     reason: str
@@ -46,6 +47,7 @@ def select(
     idle_s: int | None = None,
     idle_rounds: int | None = None,
     directory: str,
+    free: Room | None = None,
 ) -> Selection:
     """The workloads of one or several suites that can be measured here.
 
@@ -55,34 +57,72 @@ def select(
         idle_s: seconds that programs which can sleep do so after their work.
         idle_rounds: rounds, the first ones, in which they do; None for all.
         directory: where the programs run.
+        free: what may be taken of memory and disk; None for what is free now.
 
     Raises:
         SuiteError: a pattern that matches nothing, a sleep that cannot be, or suites that do not hold together.
     """
     if idle_rounds is not None and (idle_s is None or idle_rounds < 1):
         raise SuiteError(f"--idle-rounds is a number of rounds from 1 on, beside --idle, not {idle_rounds}")
-    planned = _picked(expansion.expand(suites, places(), quick=quick, idle_s=idle_s, find=_found), only)
+    planned = expansion.expand(suites, places(), quick=quick, idle_s=idle_s, find=_found)
+    chosen = set(matching([each.name for each in planned], only))
+    free = room.free(Path(_scratch())) if free is None else free
     workloads: list[Workload] = []
     absent: list[Absent] = []
     for each in planned:
+        if each.name not in chosen:
+            continue
         missing = _missing(each)
         if missing:
             absent.append(Absent(each.name, missing))
             continue
-        workloads.append(
-            Workload(
-                name=each.name,
-                command=each.command,
-                environment=each.environment,
-                directory=directory,
-                reads=each.reads,
-                counted=each.counted,
-                idle=each.idle,
-                idle_rounds=idle_rounds if each.idle else None,
-                counting=each.counting,
+        fitting, too_large = _fitting(each, free)
+        absent += too_large
+        if fitting is not None:
+            workloads.append(
+                Workload(
+                    name=fitting.name,
+                    command=fitting.command,
+                    environment=fitting.environment,
+                    directory=directory,
+                    reads=fitting.reads,
+                    counted=fitting.counted,
+                    idle=fitting.idle,
+                    idle_rounds=idle_rounds if fitting.idle else None,
+                    counting=fitting.counting,
+                )
             )
-        )
     return Selection(workloads, absent)
+
+
+def _fitting(planned: Planned, free: Room) -> tuple[Planned | None, list[Absent]]:
+    """The largest of a workload's sizes that there is room for, and those that there is not."""
+    too_large: list[Absent] = []
+    for size in (planned, *planned.smaller):
+        lack = room.lack(size.room, free, _scratch())
+        if lack is None:
+            return size, too_large
+        too_large.append(Absent(f"{size.name} with {size.values}" if size.values else size.name, lack))
+    return None, too_large
+
+
+def _scratch() -> str:
+    """The folder below which programs that need one get theirs."""
+    return os.environ.get("TMPDIR") or "/tmp"
+
+
+def matching(names: Sequence[str], only: Sequence[str]) -> list[str]:
+    """Those of the names that match one of the patterns; all where there is no pattern.
+
+    Raises:
+        SuiteError: a pattern that matches nothing.
+    """
+    for pattern in only:
+        if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
+            near = difflib.get_close_matches(pattern.strip("*"), names, n=1)
+            few = f"there are {', '.join(names)}" if len(names) <= 8 else "freestone bench SUITE --list shows the names"
+            raise SuiteError(f"no workload matches '{pattern}'; " + (f"did you mean {near[0]}?" if near else few))
+    return [name for name in names if not only or any(fnmatch.fnmatchcase(name, pattern) for pattern in only)]
 
 
 def settings(suites: Sequence[Suite], asked: Sequence[str] | None = None) -> list[Setting]:
@@ -155,16 +195,6 @@ def _version(path: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", path)]
 
 
-def _picked(planned: Sequence[Planned], only: Sequence[str]) -> list[Planned]:
-    for pattern in only:
-        names = [each.name for each in planned]
-        if not fnmatch.filter(names, pattern):
-            near = difflib.get_close_matches(pattern.strip("*"), names, n=1)
-            hint = f"did you mean {near[0]}?" if near else "--list shows their names"
-            raise SuiteError(f"no workload matches '{pattern}'; {hint}")
-    return [each for each in planned if not only or any(fnmatch.fnmatchcase(each.name, one) for one in only)]
-
-
 def _missing(planned: Planned) -> str | None:
     """Why no machine can measure it, or what it lacks here and how to get that; None when it can be measured."""
     if planned.cannot is not None:
@@ -176,5 +206,6 @@ def _missing(planned: Planned) -> str | None:
         if word.startswith(f"{_programs()}/") and not Path(word).is_file():
             return f"{Path(word).name} is not built; run 'make build' or reinstall freestone"
     if shutil.which(planned.command[0]) is None:
-        return f"{planned.command[0]} is not here"
+        there = "/" in planned.command[0] and Path(planned.command[0]).exists()
+        return f"{planned.command[0]} {'cannot be executed' if there else 'is not here'}"
     return None
