@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from freestone.reports import export, html
+from freestone.reports.page import experiment_part
 
 
 @pytest.fixture
@@ -31,6 +32,20 @@ def test_every_figure_of_the_page_is_a_picture(folder: Path, tmp_path: Path, kin
         assert start.startswith(b"<svg" if kind == "svg" else b"\x89PNG"), path
         if kind == "svg":
             assert "var(--" not in path.read_text(), "the page's variables mean nothing outside it"
+
+
+def test_panels_leave_together_as_one_picture(folder: Path, tmp_path: Path) -> None:
+    from freestone.records import store
+
+    experiment, summary = store.read_experiment(folder), store.read_summary(folder)
+    told = [
+        each.model_copy(update={"figures": {"malloc_ns/8": 4.0, "malloc_free_ns/8": 9.0}})
+        for each in store.read_trials(folder).records
+    ]
+    written = export.pictures(experiment_part(experiment, summary, told, anchor="x"), tmp_path, "svg")
+    drawn = (tmp_path / "redis.malloc-and-free-by-size.svg").read_text()
+    assert tmp_path / "redis.malloc-and-free-by-size.svg" in written
+    assert all(f">{name}</text>" in drawn for name in ("glibc", "freestone", "mimalloc", "tcmalloc"))
 
 
 def test_times_in_the_form_of_google_benchmark(folder: Path, tmp_path: Path) -> None:

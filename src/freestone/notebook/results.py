@@ -11,7 +11,7 @@ from freestone.experiments import summarise
 from freestone.notebook.frames import Kind, frame
 from freestone.records import store
 from freestone.records.schema import FIGURE, Experiment, Metrics, Score, Summary, TrialRecord
-from freestone.reports import figures, heatmap, published
+from freestone.reports import figures, heatmap, published, sizes
 from freestone.reports.figures import Chart, Theme
 from freestone.reports.published import picture
 
@@ -195,6 +195,16 @@ class Results:
         self._require(workload, self.workloads, "workload")
         chart = figures.noise(self.summary, workload)
         return None if chart is None else _ready(chart, theme, width)
+
+    def sizes(self, workload: str = "sizes", *, theme: Theme = figures.LIGHT) -> dict[str, Chart]:
+        """What a block costs by its size, for a workload that tells it: bars in a panel for each configuration.
+
+        By title: malloc and free, calloc, every page touched, every byte written; empty where the workload tells none.
+        """
+        self._require(workload, self.workloads, "workload")
+        held = self.experiment, self.summary, self.records, workload
+        drawn = {each.title: sizes.draw(*held, each) for each in sizes.courses(self.records, workload)}
+        return {title: _ready(chart, theme, 0) for title, chart in drawn.items() if chart is not None}
 
     def published(self, *, theme: Theme = figures.LIGHT, width: int = 560) -> dict[str, Chart]:
         """Published tables of which the experiment measured enough, drawn beside what was measured; by their titles."""

@@ -5,7 +5,6 @@ The template only lays out what stands here.
 
 from __future__ import annotations
 
-import json
 import shlex
 import statistics
 from collections.abc import Iterable, Sequence
@@ -14,34 +13,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from freestone.records.schema import CallCounts, Cell, Experiment, Ratio, Summary, TrialRecord
-from freestone.reports import figures, heatmap, published, quantities, syscalls
-from freestone.reports.figures import Theme
+from freestone.reports import figures, heatmap, pieces, published, quantities, sizes_part, syscalls
+from freestone.reports.drawn import NOTHING, Figure, Multiple, Name, Panel, Table, document
 from freestone.reports.grid import Grid
 from freestone.reports.published import picture, words
 from freestone.reports.quantities import QUANTITIES, Quantity, Scale, quantity_of
 
-# The page's own variables: light, dark and print change them, and the figures follow without being drawn again.
-PAGE_THEME = Theme(
-    "var(--ink)",
-    "var(--faint)",
-    "var(--line)",
-    "transparent",
-    tuple(f"var(--c{index})" for index in range(len(figures.PALETTE_LIGHT))),
-)
-
-NOTHING = "–"
 _STATUS_WORDS = {"ok": "ok", "invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
 _TABLE = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
 _BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-
-
-@dataclass(frozen=True)
-class Name:
-    """A configuration's name with its colour, an index into the palette."""
-
-    text: str
-    colour: int
-    baseline: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,34 +45,6 @@ class ResultRow:
 
 
 @dataclass(frozen=True)
-class Table:
-    columns: list[str]
-    rows: list[list[str]]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A drawn figure with everything it takes to do without seeing it."""
-
-    title: str
-    caption: str
-    alternative: str
-    document: str
-    """Vega-Lite as JSON that is safe inside a script element."""
-    numbers: Table
-    wide: bool = False
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One small multiple of memory over time."""
-
-    name: Name
-    alternative: str
-    document: str
-
-
-@dataclass(frozen=True)
 class WorkloadPart:
     name: str
     command: str
@@ -105,7 +57,9 @@ class WorkloadPart:
     """Configuration, status in words, reason: what was not measured."""
     notes: list[str]
     figures: list[Figure]
+    multiples: list[Multiple]
     panels: list[Panel]
+    """Memory over time."""
     calls: Table | None
     """System calls by kind; None where they were not counted."""
     also: Table | None
@@ -215,7 +169,7 @@ def _experiment_part(
 
 
 def _names(experiment: Experiment) -> dict[str, Name]:
-    order = figures.colour_order(experiment)
+    order = pieces.colour_order(experiment)
     return {
         c.name: Name(c.name, order.index(c.name) % len(figures.PALETTE_LIGHT), c.name == experiment.baseline)
         for c in experiment.configurations
@@ -260,6 +214,7 @@ def _workload_part(
         ],
         notes=[*_notes(cells, order, summary, workload), *_trial_notes(order, records, workload)],
         figures=list(_figures(experiment, summary, records, workload, order, cells)),
+        multiples=sizes_part.multiples(experiment, summary, records, workload, names),
         panels=list(_panels(experiment, summary, records, workload, order, names)),
         calls=None,
         also=_also(order, cells, shown),
@@ -332,9 +287,8 @@ def _published_part(found: published.Reproduction) -> PublishedPart:
         "Hollow diamonds were published, filled circles measured here; 1 is the line. They are ratios: processors "
         "cancel out.",
         f"{found.axis}: {said}.",
-        _document(picture.draw(found)),
+        document(picture.draw(found)),
         Table(list(found.table.heads), [[piece.text for piece in row] for row in found.table.rows]),
-        wide=True,
     )
     return PublishedPart(
         found.title, found.source, figure, [(words.KINDS[each.kind], each.text) for each in found.findings]
@@ -356,9 +310,8 @@ def _overview(experiment: Experiment, summary: Summary) -> Figure | None:
         "?: too few rounds to tell.",
         f"Time as ratio to {summary.baseline}, {len(rows)} workloads by {len(configurations)} configurations; "
         "the numbers are in the table.",
-        _document(heatmap.draw(squares)),
+        document(heatmap.draw(squares)),
         Table(["", *configurations], rows),
-        wide=True,
     )
 
 
@@ -383,7 +336,7 @@ def _figures(
             f"Ratio to {baseline}, paired within rounds, with its 95 % interval. The grey band is the noise: "
             f"{baseline} against itself.",
             _say(title, order, cells, [row[-1] for row in numbers.rows]),
-            _document(figures.ratios(experiment, summary, workload, key)),
+            document(figures.ratios(experiment, summary, workload, key)),
             numbers,
         )
 
@@ -393,7 +346,7 @@ def _figures(
             title,
             "Every trial is a dot, later rounds lower; the bar and the number are the median.",
             _say(f"{title}, medians", order, cells, [row[1] for row in numbers.rows]),
-            _document(figures.points(experiment, summary, records, workload, key)),
+            document(figures.points(experiment, summary, records, workload, key)),
             numbers,
         )
 
@@ -410,7 +363,7 @@ def _figures(
             "Lower left is better in both. Bars are 95 % intervals; the dotted stairs join what nothing else beats "
             "in both.",
             _say("Time and peak RSS as ratios", order, cells, [f"{row[1]} and {row[2]}" for row in numbers.rows]),
-            _document(figures.trade(experiment, summary, workload)),
+            document(figures.trade(experiment, summary, workload)),
             numbers,
         )
     chart = figures.noise(summary, workload)
@@ -421,7 +374,7 @@ def _figures(
             "Noise floor",
             f"{baseline} run twice in every round: the second run over the first. Less than this is not seen.",
             f"A/A intervals: {said}",
-            _document(chart),
+            document(chart),
             numbers,
         )
     for key, title in (
@@ -447,7 +400,7 @@ def _panels(
         if chart is not None:
             peak = Scale.over("memory", values := _tree_peaks(records, workload, name))
             said = f"Resident memory over time under {name}; sampled peak {peak.text(max(values))}"
-            yield Panel(names[name], said, _document(chart))
+            yield Panel(names[name], said, document(chart))
 
 
 def _tree_peaks(records: Iterable[TrialRecord], workload: str, name: str) -> list[float]:
@@ -458,11 +411,6 @@ def _tree_peaks(records: Iterable[TrialRecord], workload: str, name: str) -> lis
         and record.metrics is not None
         and record.metrics.series
     ]
-
-
-def _document(chart: figures.Chart) -> str:
-    text = json.dumps(figures.specification(chart, PAGE_THEME), ensure_ascii=True, allow_nan=False)
-    return text.replace("<", "\\u003c")  # nothing inside may end the script element
 
 
 def _say(what: str, order: Sequence[str], cells: dict[str, Cell], values: Sequence[str]) -> str:
