@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from freestone.reports import export, html
-from freestone.reports.page import experiment_part
+from freestone.reports import export, html, source
+from freestone.reports.page import ExperimentPart, experiment_part
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def folder(results_maker: Callable[..., object], tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_every_figure_of_the_page_is_a_picture(folder: Path, tmp_path: Path, kind: export.Picture) -> None:
-    part = html.part(folder)
+    part = html.part(source.read(folder))
     written = export.pictures(part, tmp_path / "pictures", kind)
     figures = sum(len(workload.figures) + len(workload.panels) for workload in part.workloads)
     assert len(written) == len(set(written)) == figures + 1
@@ -80,7 +80,7 @@ def test_figures_by_case_have_names_of_their_own(folder: Path, tmp_path: Path) -
 def test_a_folder_that_cannot_be_made_is_named(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(export.ExportError, match=r"cannot write .*file"):
-        export.pictures(html.part(folder), tmp_path / "file" / "below", "svg")
+        export.pictures(html.part(source.read(folder)), tmp_path / "file" / "below", "svg")
 
 
 def test_the_command_line_writes_them(folder: Path, tmp_path: Path) -> None:
@@ -99,3 +99,27 @@ def test_the_command_line_writes_them(folder: Path, tmp_path: Path) -> None:
         assert (tmp_path / "pictures" / name / "overview.svg").exists(), "several experiments, a folder for each"
         assert (tmp_path / "json" / name / "freestone.json").exists()
     assert (tmp_path / "page.html").exists()
+
+
+def test_a_report_reads_each_folder_once_and_builds_its_figures_once(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from freestone.commands.report import report
+    from freestone.records import store
+
+    counted = {"read": 0, "built": 0}
+    read, build = store.read_trials, html.part
+
+    def reading(asked: Path) -> store.Reading:
+        counted["read"] += 1
+        return read(asked)
+
+    def building(held: source.Source, number: int = 1) -> ExperimentPart:
+        counted["built"] += 1
+        return build(held, number)
+
+    monkeypatch.setattr(store, "read_trials", reading)
+    monkeypatch.setattr(html, "part", building)
+    assert report(folder, output=tmp_path / "page.html", figures=tmp_path / "f", benchmark_json=tmp_path / "j") == 0
+    assert counted == {"read": 1, "built": 1}
+    assert (tmp_path / "f" / "overview.svg").exists()

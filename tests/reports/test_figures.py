@@ -148,3 +148,10 @@ def test_themes_change_colours_and_nothing_else(drawn) -> None:
     assert light["config"]["background"] != dark["config"]["background"]
     del light["config"], dark["config"]
     assert light == dark
+
+
+def test_unchecked_documents_are_what_altair_says(drawn) -> None:
+    for name, chart in drawn.items():
+        checked = figures.specification(chart, figures.LIGHT)
+        with figures.unchecked():
+            assert figures.specification(chart, figures.LIGHT) == checked, name

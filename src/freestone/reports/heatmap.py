@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import altair as alt
 
 from freestone.records.schema import Cell, Experiment, Summary
 from freestone.reports import quantities
+from freestone.reports.pieces import Rows, inline, layered
 
 SQUARE = 19
 """Height of a row, pixels."""
@@ -61,7 +61,7 @@ def draw(shown: Sequence[Square]) -> alt.LayerChart:
     """
     workloads = list(dict.fromkeys(each.workload for each in shown))
     configurations = list(dict.fromkeys(each.configuration for each in shown))
-    rows: list[dict[str, Any]] = [
+    rows: Rows = [
         {
             "workload": each.workload,
             "configuration": each.configuration,
@@ -71,7 +71,7 @@ def draw(shown: Sequence[Square]) -> alt.LayerChart:
         }
         for each in shown
     ]
-    data = alt.InlineData(values=rows)
+    data = inline(rows)
     x = alt.X(
         "configuration:N",
         sort=configurations,
@@ -92,19 +92,11 @@ def draw(shown: Sequence[Square]) -> alt.LayerChart:
     tooltip = [alt.Tooltip("workload:N"), alt.Tooltip("configuration:N"), alt.Tooltip("words:N", title="ratio")]
     dark = "datum.seen && abs(datum.log) >= 0.75"
     ink = alt.condition(dark, alt.value("#FFFFFF"), alt.value("#1F2933"))
-    chart = alt.LayerChart(
-        layer=[
-            alt.Chart(data)
-            .mark_rect(strokeWidth=1, stroke="transparent")
-            .encode(
-                x=x,
-                y=y,
-                color=colour,
-                opacity=alt.condition("datum.seen", alt.value(1), alt.value(0.55)),
-                tooltip=tooltip,
-            ),
-            alt.Chart(data).mark_text(fontSize=10).encode(x=x, y=y, text="words:N", color=ink, tooltip=tooltip),
-        ]
+    pale = alt.condition("datum.seen", alt.value(1), alt.value(0.55))
+    fields = alt.Chart(data).mark_rect(strokeWidth=1, stroke="transparent")
+    numbers = alt.Chart(data).mark_text(fontSize=10)
+    return layered(
+        fields.encode(x=x, y=y, color=colour, opacity=pale, tooltip=tooltip),
+        numbers.encode(x=x, y=y, text=alt.Text("words:N"), color=ink, tooltip=tooltip),
+        height=SQUARE * max(1, len(workloads)),
     )
-    chart.width, chart.height = "container", SQUARE * max(1, len(workloads))
-    return chart

@@ -140,12 +140,17 @@ def _experiment_part(
 ) -> ExperimentPart:
     names = _names(experiment)
     counted = syscalls.tables(calls) if calls is not None else {}
+    measured = {cell.workload for cell in summary.cells}
+    by_workload: dict[str, list[TrialRecord]] = {}
+    for record in records:
+        by_workload.setdefault(record.workload, []).append(record)
     parts = [
         replace(
-            _workload_part(experiment, summary, records, workload.name, names), calls=_plain(counted.get(workload.name))
+            _workload_part(experiment, summary, by_workload.get(workload.name, []), workload.name, names),
+            calls=_plain(counted.get(workload.name)),
         )
         for workload in experiment.workloads
-        if any(cell.workload == workload.name for cell in summary.cells)
+        if workload.name in measured
     ]
     warnings = list(notes)
     if summary.rounds_complete < experiment.rounds:

@@ -28,7 +28,8 @@ def coloured(experiment: Experiment) -> alt.Color:
 
 def layered(*marks: alt.Chart, height: int, twice: bool = False) -> alt.LayerChart:
     """The marks over each other, as wide as the page lets them be; ``twice`` where the y axis has two sides."""
-    chart = alt.LayerChart(layer=list(marks))
+    chart = alt.LayerChart()
+    chart.layer = list(marks)  # given to the constructor, each would be copied twice, in search of parameters
     chart.width, chart.height = "container", height
     if twice:
         chart.resolve = alt.Resolve(axis=alt.AxisResolveMap(y="independent"))

@@ -187,16 +187,16 @@ def _panel(
     marks = [
         alt.Chart(inline(rows))
         .mark_bar()
-        .encode(x=x, y=_up("deed", domain), y2="foot:Q", color=colour, tooltip=tooltip),
+        .encode(x=x, y=_up("deed", domain), y2=alt.Y2("foot:Q"), color=colour, tooltip=tooltip),
         alt.Chart(inline([row for row in rows if row["top"] > row["deed"]]))
         .mark_bar(opacity=0.38)
-        .encode(x=x, y=_up("top", domain), y2="deed:Q", color=colour, tooltip=tooltip),
+        .encode(x=x, y=_up("top", domain), y2=alt.Y2("deed:Q"), color=colour, tooltip=tooltip),
         alt.Chart(inline([row for row in rows if row["top"] < row["deed"]]))
         .mark_tick(style="label", thickness=1.6)
         .encode(x=x, y=_up("top", domain), tooltip=tooltip),
         alt.Chart(inline([row for row in rows if row["low"] < row["high"]]))
         .mark_rule(style="label", strokeWidth=0.9, opacity=0.7)
-        .encode(x=x, y=_up("low", domain), y2="high:Q"),
+        .encode(x=x, y=_up("low", domain), y2=alt.Y2("high:Q")),
     ]
     if name != summary.baseline and behind:
         line = alt.Chart(inline(behind)).mark_line(strokeWidth=1.1, interpolate="step")
