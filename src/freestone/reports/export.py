@@ -41,9 +41,18 @@ def pictures(part: ExperimentPart, folder: Path, kind: Picture) -> list[Path]:
 
 def _documents(part: ExperimentPart) -> Iterable[tuple[str, dict[str, Any]]]:
     if part.overview is not None:
-        yield "overview", json.loads(part.overview.document)
+        overview = json.loads(part.overview.document)
+        for layer in overview["layer"]:
+            layer["encoding"].pop("href", None)  # a place on the page
+        yield "overview", overview
     for table in part.published:
         yield f"published.{_slug(table.title)}", json.loads(table.figure.document)
+    for family in part.scaling:
+        for figure in family.figures:
+            yield (
+                f"scaling.{_slug(family.name)}-by-{_slug(family.axis)}.{_slug(figure.title)}",
+                json.loads(figure.document),
+            )
     for workload in part.workloads:
         for figure in workload.figures:
             yield f"{_slug(workload.name)}.{_slug(figure.title)}", json.loads(figure.document)

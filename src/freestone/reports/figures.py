@@ -126,7 +126,7 @@ def points(
         for name, mine in values.items()
         if mine and key in cells[name].median
     ]
-    x = _Axis(_domain([row["value"] for row in dots]), _axis_title(quantity, scale))
+    x = _Axis(_domain([row["value"] for row in (*dots, *bars)]), _axis_title(quantity, scale))
     medians = {row["configuration"]: row["text"] for row in bars}
     colour = coloured(experiment)
     dot = (

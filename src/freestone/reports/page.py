@@ -13,11 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from freestone.records.schema import CallCounts, Cell, Experiment, Ratio, Summary, TrialRecord
-from freestone.reports import figures, heatmap, pieces, published, quantities, sizes_part, syscalls
+from freestone.reports import figures, heatmap, pieces, published, quantities, scaling_part, sizes_part, syscalls
 from freestone.reports.drawn import NOTHING, Figure, Multiple, Name, Panel, Table, document
 from freestone.reports.grid import Grid
 from freestone.reports.published import picture, words
 from freestone.reports.quantities import QUANTITIES, Quantity, Scale, quantity_of
+from freestone.reports.scaling_part import FamilyPart
 
 _STATUS_WORDS = {"ok": "ok", "invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
 _TABLE = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
@@ -46,7 +47,11 @@ class ResultRow:
 
 @dataclass(frozen=True)
 class WorkloadPart:
+    anchor: str
+    """Identifier within the page."""
     name: str
+    gist: str
+    """The least time, in a line."""
     command: str
     directory: str | None
     environment: str
@@ -107,6 +112,8 @@ class ExperimentPart:
     overview: Figure | None = None
     """Every workload under every configuration; None where there is one workload only."""
     published: list[PublishedPart] = field(default_factory=list)
+    scaling: list[FamilyPart] = field(default_factory=list)
+    """Workloads that differ in one number; none in most experiments."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -144,9 +151,11 @@ def _experiment_part(
     by_workload: dict[str, list[TrialRecord]] = {}
     for record in records:
         by_workload.setdefault(record.workload, []).append(record)
+    anchors = {each.name: f"{anchor}-workload-{number}" for number, each in enumerate(experiment.workloads, start=1)}
     parts = [
         replace(
             _workload_part(experiment, summary, by_workload.get(workload.name, []), workload.name, names),
+            anchor=anchors[workload.name],
             calls=_plain(counted.get(workload.name)),
         )
         for workload in experiment.workloads
@@ -167,8 +176,9 @@ def _experiment_part(
         machine=[(_words(key), _fact(key, value)) for key, value in experiment.machine.facts.items()],
         command_line=shlex.join(experiment.command_line),
         seed=experiment.seed,
-        overview=_overview(experiment, summary),
+        overview=_overview(experiment, summary, anchors),
         published=[_published_part(each) for each in published.reproductions(experiment, summary, records)],
+        scaling=scaling_part.parts(experiment, summary, records),
         notes=warnings,
     )
 
@@ -207,13 +217,16 @@ def _workload_part(
         shown = [key for key in shown if key != "tree_peak_rss_kib"]
     scales = {key: Scale.over(quantity_of(key).kind, _medians(cells.values(), key)) for key in shown}
     bad = [name for name in order if cells[name].status != "ok"]
+    rows = [_result_row(names[name], cells[name], shown, scales) for name in order]
     return WorkloadPart(
+        anchor="",
         name=workload,
+        gist=_gist(rows, bad),
         command=shlex.join(declared.command),
         directory=declared.directory,
         environment=_settings(declared.environment),
         headers=[(quantity_of(key).title, scales[key].unit) for key in shown],
-        rows=[_result_row(names[name], cells[name], shown, scales) for name in order],
+        rows=rows,
         absent=[
             (names[name], _STATUS_WORDS[cells[name].status], cells[name].reason or "no reason recorded") for name in bad
         ],
@@ -225,6 +238,18 @@ def _workload_part(
         also=_also(order, cells, shown),
         trials=_trials(records, workload),
     )
+
+
+def _gist(rows: Sequence[ResultRow], bad: Sequence[str]) -> str:
+    """``least time: freestone, ×0.87 [0.85, 0.89]; without a result: tbb``."""
+    said = []
+    if rows and rows[0].values:
+        best = rows[0].values[0]
+        against = f"{best.ratio} {best.interval}" if best.ratio else "the baseline"
+        said.append(f"least time: {rows[0].name.text}, {against}")
+    if bad:
+        said.append(f"without a result: {', '.join(bad)}")
+    return "; ".join(said)
 
 
 def _result_row(name: Name, cell: Cell, shown: Sequence[str], scales: dict[str, Scale]) -> ResultRow:
@@ -300,7 +325,7 @@ def _published_part(found: published.Reproduction) -> PublishedPart:
     )
 
 
-def _overview(experiment: Experiment, summary: Summary) -> Figure | None:
+def _overview(experiment: Experiment, summary: Summary, anchors: dict[str, str]) -> Figure | None:
     squares = heatmap.squares(experiment, summary)
     if len({each.workload for each in squares}) < 2:
         return None
@@ -312,10 +337,10 @@ def _overview(experiment: Experiment, summary: Summary) -> Figure | None:
     return Figure(
         f"Time against {summary.baseline}, everywhere",
         f"Blue is less time than {summary.baseline}, red is more, the number is the ratio. ≈: no difference seen; "
-        "?: too few rounds to tell.",
+        "?: too few rounds to tell. A square leads to its workload.",
         f"Time as ratio to {summary.baseline}, {len(rows)} workloads by {len(configurations)} configurations; "
         "the numbers are in the table.",
-        document(heatmap.draw(squares)),
+        document(heatmap.draw(squares, {name: f"#{anchor}" for name, anchor in anchors.items()})),
         Table(["", *configurations], rows),
     )
 
