@@ -56,6 +56,47 @@ def test_figures_are_charts(results: freestone.Results, tmp_path: Path) -> None:
     assert figures.save_svg(results.overview(), tmp_path / "overview.svg").read_text().count("lifo-16-100") >= 1
 
 
+def test_sizes_are_charts_where_a_workload_tells_them(results: freestone.Results) -> None:
+    workload = results.workloads[0]
+    assert results.sizes(workload) == {}
+    told = [each.model_copy(update={"figures": {"calloc_ns/8": 5.0}}) for each in results.records]
+    other = freestone.Results(
+        folder=results.folder, experiment=results.experiment, records=told, summary=results.summary
+    )
+    ((title, chart),) = other.sizes(workload).items()
+    assert title == "calloc, by size"
+    document = chart.to_dict()
+    assert document["config"]["font"] == figures.FONT
+    assert len(document["concat"]) == 2
+    with pytest.raises(KeyError, match="no workload is called 'sizes'"):
+        results.sizes()
+
+
+def test_scaling_is_a_chart_for_each_family(results: freestone.Results) -> None:
+    assert results.scaling() == {}, "two workloads are no family"
+    names = ("lifo-16-100", "lifo-64-100", "lifo-1024-100")
+    copies = [
+        results.experiment.workloads[0].model_copy(
+            update={"name": name, "command": ["p", "--size", name.split("-")[1]]}
+        )
+        for name in names
+    ]
+    mine = [each for each in results.records if each.workload == names[0]]
+    cells = [each for each in results.summary.cells if each.workload == names[0]]
+    family = freestone.Results(
+        folder=results.folder,
+        experiment=results.experiment.model_copy(update={"workloads": copies}),
+        records=[each.model_copy(update={"workload": name}) for name in names for each in mine],
+        summary=results.summary.model_copy(
+            update={"cells": [each.model_copy(update={"workload": name}) for name in names for each in cells]}
+        ),
+    )
+    for measure in ("time", "peak_rss_kib", "minor_faults"):
+        ((name, chart),) = family.scaling(measure).items()
+        assert name == "lifo-…-100 by size"
+        assert chart.to_dict()["width"] == 560
+
+
 def test_wrong_names_are_told_with_the_right_ones(results: freestone.Results, tmp_path: Path) -> None:
     with pytest.raises(KeyError, match="no workload is called 'lifo'; there are lifo-16-100, fifo-16-100"):
         results.points("lifo")

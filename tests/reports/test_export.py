@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from freestone.reports import export, html
+from freestone.reports import export, html, source
+from freestone.reports.page import ExperimentPart, experiment_part
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def folder(results_maker: Callable[..., object], tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_every_figure_of_the_page_is_a_picture(folder: Path, tmp_path: Path, kind: export.Picture) -> None:
-    part = html.part(folder)
+    part = html.part(source.read(folder))
     written = export.pictures(part, tmp_path / "pictures", kind)
     figures = sum(len(workload.figures) + len(workload.panels) for workload in part.workloads)
     assert len(written) == len(set(written)) == figures + 1
@@ -31,6 +32,20 @@ def test_every_figure_of_the_page_is_a_picture(folder: Path, tmp_path: Path, kin
         assert start.startswith(b"<svg" if kind == "svg" else b"\x89PNG"), path
         if kind == "svg":
             assert "var(--" not in path.read_text(), "the page's variables mean nothing outside it"
+
+
+def test_panels_leave_together_as_one_picture(folder: Path, tmp_path: Path) -> None:
+    from freestone.records import store
+
+    experiment, summary = store.read_experiment(folder), store.read_summary(folder)
+    told = [
+        each.model_copy(update={"figures": {"malloc_ns/8": 4.0, "malloc_free_ns/8": 9.0}})
+        for each in store.read_trials(folder).records
+    ]
+    written = export.pictures(experiment_part(experiment, summary, told, anchor="x"), tmp_path, "svg")
+    drawn = (tmp_path / "redis.malloc-and-free-by-size.svg").read_text()
+    assert tmp_path / "redis.malloc-and-free-by-size.svg" in written
+    assert all(f">{name}</text>" in drawn for name in ("glibc", "freestone", "mimalloc", "tcmalloc"))
 
 
 def test_times_in_the_form_of_google_benchmark(folder: Path, tmp_path: Path) -> None:
@@ -65,7 +80,7 @@ def test_figures_by_case_have_names_of_their_own(folder: Path, tmp_path: Path) -
 def test_a_folder_that_cannot_be_made_is_named(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(export.ExportError, match=r"cannot write .*file"):
-        export.pictures(html.part(folder), tmp_path / "file" / "below", "svg")
+        export.pictures(html.part(source.read(folder)), tmp_path / "file" / "below", "svg")
 
 
 def test_the_command_line_writes_them(folder: Path, tmp_path: Path) -> None:
@@ -84,3 +99,27 @@ def test_the_command_line_writes_them(folder: Path, tmp_path: Path) -> None:
         assert (tmp_path / "pictures" / name / "overview.svg").exists(), "several experiments, a folder for each"
         assert (tmp_path / "json" / name / "freestone.json").exists()
     assert (tmp_path / "page.html").exists()
+
+
+def test_a_report_reads_each_folder_once_and_builds_its_figures_once(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from freestone.commands.report import report
+    from freestone.records import store
+
+    counted = {"read": 0, "built": 0}
+    read, build = store.read_trials, html.part
+
+    def reading(asked: Path) -> store.Reading:
+        counted["read"] += 1
+        return read(asked)
+
+    def building(held: source.Source, number: int = 1) -> ExperimentPart:
+        counted["built"] += 1
+        return build(held, number)
+
+    monkeypatch.setattr(store, "read_trials", reading)
+    monkeypatch.setattr(html, "part", building)
+    assert report(folder, output=tmp_path / "page.html", figures=tmp_path / "f", benchmark_json=tmp_path / "j") == 0
+    assert counted == {"read": 1, "built": 1}
+    assert (tmp_path / "f" / "overview.svg").exists()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone.records.schema import Sample
-from freestone.reports import figures
+from freestone.reports import figures, pieces
 
 WORKLOAD = "json-sqlite"
 
@@ -73,7 +73,7 @@ def test_the_fastest_comes_first_and_what_failed_last(results) -> None:
 
 def test_a_colour_belongs_to_a_configuration_in_every_figure(results, drawn) -> None:
     order = ["glibc", "freestone", "mimalloc", "jemalloc", "tcmalloc", "tbb"]
-    assert figures.colour_order(results.experiment) == order
+    assert pieces.colour_order(results.experiment) == order
     for name in ("points", "memory", "ratios", "trade", "series"):
         layers = drawn[name].to_dict()["layer"]
         domains = [layer["encoding"]["color"]["scale"]["domain"] for layer in layers if "color" in layer["encoding"]]
@@ -148,3 +148,10 @@ def test_themes_change_colours_and_nothing_else(drawn) -> None:
     assert light["config"]["background"] != dark["config"]["background"]
     del light["config"], dark["config"]
     assert light == dark
+
+
+def test_unchecked_documents_are_what_altair_says(drawn) -> None:
+    for name, chart in drawn.items():
+        checked = figures.specification(chart, figures.LIGHT)
+        with figures.unchecked():
+            assert figures.specification(chart, figures.LIGHT) == checked, name

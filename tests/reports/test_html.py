@@ -41,10 +41,15 @@ def browser() -> Iterator:
         program.close()
 
 
+FOLDED = "details:not([open])"
+
+
 class Opened:
     """A page in the browser, with whatever it complained of and whatever it tried to load."""
 
-    def __init__(self, browser, file: Path, *, width: int = 1280, scheme: str = "light") -> None:
+    def __init__(
+        self, browser, file: Path, *, width: int = 1280, scheme: str = "light", anchor: str | None = None
+    ) -> None:
         self.complaints: list[str] = []
         self.requests: list[str] = []
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
@@ -52,9 +57,10 @@ class Opened:
         self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.route("**/*", self.answer)
-        self.page.goto(file.as_uri())
+        self.page.goto(file.as_uri() + (f"#{anchor}" if anchor else ""))
         self.page.wait_for_function(
-            "[...document.querySelectorAll('.drawing')].every(d => d.querySelector('svg'))", timeout=60_000
+            f"[...document.querySelectorAll('.drawing')].every(d => d.querySelector('svg') || d.closest('{FOLDED}'))",
+            timeout=60_000,
         )
 
     def answer(self, route) -> None:
@@ -188,6 +194,59 @@ def test_machines_are_never_pooled(browser, results, results_maker, tmp_path: Pa
     assert "AMD EPYC" not in articles.nth(1).inner_text()
     assert articles.nth(1).locator("table.results").count() == 2
     assert opened.complaints == []
+
+
+@pytest.fixture(scope="module")
+def many_file(results_maker, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("many")
+    made = results_maker(("json-sqlite", "redis", "lua"), seed=5)
+    return html.write([made.write(folder / "results")], folder / "report.html")
+
+
+DRAWN = "fold => [...fold.querySelectorAll('.drawing')].map(d => d.querySelector('svg')?.getBoundingClientRect().width)"
+
+
+def test_a_square_of_the_overview_opens_its_workload(browser, many_file: Path) -> None:
+    opened = Opened(browser, many_file)
+    folds = opened.page.locator("details.fold")
+    assert [each.locator("summary h3").inner_text() for each in folds.all()] == ["json-sqlite", "redis", "lua"]
+    assert opened.page.locator("details.fold[open]").count() == 0
+    assert set(folds.nth(1).evaluate(DRAWN)) == {None}, "what nobody sees is not drawn"
+    rows = opened.page.locator("section[aria-label=Overview] .mark-rect path")
+    rows.nth(5 + 2).click(position={"x": 9, "y": 9})  # its number stands in the middle
+    opened.page.wait_for_function("document.querySelectorAll('details.fold[open]').length === 1")
+    assert opened.page.url.endswith("#experiment-1-workload-2")
+    opened.page.wait_for_function(
+        "[...document.querySelectorAll('details.fold[open] .drawing')].every(d => d.querySelector('svg'))"
+    )
+    assert min(folds.nth(1).evaluate(DRAWN)) > 100
+    assert opened.page.locator("details.fold[open] summary h3").inner_text() == "redis"
+    assert opened.complaints == []
+    assert opened.requests == []
+
+
+def test_an_address_with_a_workload_opens_it(browser, many_file: Path) -> None:
+    opened = Opened(browser, many_file, anchor="experiment-1-workload-3")
+    assert opened.page.locator("details.fold[open] summary h3").all_inner_texts() == ["lua"]
+    assert opened.page.evaluate("scrollY") > 0
+
+
+def test_paper_has_every_workload_drawn(browser, many_file: Path, tmp_path: Path) -> None:
+    opened = Opened(browser, many_file)
+    opened.page.pdf(path=tmp_path / "report.pdf")
+    drawn = opened.page.evaluate("[...document.querySelectorAll('.drawing')].map(d => d.querySelector('svg') !== null)")
+    assert all(drawn)
+    assert len(drawn) > 30
+    assert opened.page.locator("details.fold[open]").count() == 0, "the screen is as it was"
+    assert opened.complaints == []
+
+
+def test_every_figure_has_an_identifier_of_its_own(many_file: Path) -> None:
+    identifiers = re.findall(
+        r' id="([^"]+)"', re.sub(r"<script(?! type=).*?</script>", "", many_file.read_text(), flags=re.S)
+    )
+    assert len(identifiers) > 30
+    assert len(set(identifiers)) == len(identifiers)
 
 
 def test_text_from_outside_stays_text(browser, results, tmp_path: Path) -> None:

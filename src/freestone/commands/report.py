@@ -16,6 +16,7 @@ from freestone.records.schema import Summary
 from freestone.records.store import StoreError
 from freestone.reports import export, html, published, references, table
 from freestone.reports.published import words
+from freestone.reports.source import Source
 
 
 def report(
@@ -58,24 +59,30 @@ def report(
             "no results folder given, as in: freestone report results/20261120T131500Z-program", ExitStatus.USAGE
         )
     try:
-        summaries = [_summarised(folder) for folder in results]
-        destination = html.write(list(results), output or _destination(list(results)))
-        _exported(list(results), figures, picture, benchmark_json)
+        sources = [_read(folder) for folder in results]
+        parts = [html.part(source, number) for number, source in enumerate(sources, start=1)]
+        destination = html.write_parts(parts, output or _destination(list(results)))
+        for folder, source, part in zip(results, sources, parts, strict=True):
+            below = folder.resolve().name if len(results) > 1 else ""  # several experiments each into a folder
+            if figures is not None:
+                export.pictures(part, figures / below, picture)
+            if benchmark_json is not None:
+                export.benchmark_files(source.experiment, source.records, benchmark_json / below)
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     except (html.ReportError, export.ExportError) as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     if json:
-        print("[" + ",\n".join(summary.model_dump_json(indent=2) for summary in summaries) + "]")
+        print("[" + ",\n".join(source.summary.model_dump_json(indent=2) for source in sources) + "]")
     else:
         width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
-        for folder, summary in zip(results, summaries, strict=True):
-            print(table.render(summary, width=width, colour=colour, ascii_only=plain))
-            experiment, counts = store.read_experiment(folder), store.read_instructions(folder)
+        for folder, source in zip(results, sources, strict=True):
+            print(table.render(source.summary, width=width, colour=colour, ascii_only=plain))
+            counts, baseline = source.instructions, source.experiment.baseline
             if counts is not None:
-                shown = references.render(counts, experiment.baseline, width=width, colour=colour, ascii_only=plain)
+                shown = references.render(counts, baseline, width=width, colour=colour, ascii_only=plain)
                 print(f"{shown}\n")
-            found = published.reproductions(experiment, summary, store.read_trials(folder).records, counts)
+            found = published.reproductions(source.experiment, source.summary, source.records, counts)
             if found:
                 print(words.render(found, width=width, colour=colour, ascii_only=plain))
             print(f"Records: {folder}\n")
@@ -83,18 +90,7 @@ def report(
     return ExitStatus.FINE
 
 
-def _exported(folders: list[Path], figures: Path | None, kind: export.Picture, benchmark_json: Path | None) -> None:
-    """What goes to other programs; several experiments each into a folder of their own."""
-    for folder in folders:
-        below = folder.resolve().name if len(folders) > 1 else ""
-        if figures is not None:
-            export.pictures(html.part(folder), figures / below, kind)
-        if benchmark_json is not None:
-            records = store.read_trials(folder).records
-            export.benchmark_files(store.read_experiment(folder), records, benchmark_json / below)
-
-
-def _summarised(folder: Path) -> Summary:
+def _read(folder: Path) -> Source:
     experiment = store.read_experiment(folder)
     reading = store.read_trials(folder)
     damage = store.damage_line(folder, reading.damage)
@@ -103,7 +99,9 @@ def _summarised(folder: Path) -> Summary:
     summary = summarise(experiment, reading.records)
     if summary != _written(folder):  # a folder that cannot be written any more can still be reported
         store.write_summary(folder, summary)
-    return summary
+    return Source(
+        experiment, summary, reading.records, store.read_calls(folder), store.read_instructions(folder), damage
+    )
 
 
 def _written(folder: Path) -> Summary | None:

@@ -11,7 +11,8 @@ from freestone.experiments import summarise
 from freestone.notebook.frames import Kind, frame
 from freestone.records import store
 from freestone.records.schema import FIGURE, Experiment, Metrics, Score, Summary, TrialRecord
-from freestone.reports import figures, heatmap, published
+from freestone.reports import figures, heatmap, published, scaling, sizes
+from freestone.reports.families import families
 from freestone.reports.figures import Chart, Theme
 from freestone.reports.published import picture
 
@@ -195,6 +196,32 @@ class Results:
         self._require(workload, self.workloads, "workload")
         chart = figures.noise(self.summary, workload)
         return None if chart is None else _ready(chart, theme, width)
+
+    def sizes(self, workload: str = "sizes", *, theme: Theme = figures.LIGHT) -> dict[str, Chart]:
+        """What a block costs by its size, for a workload that tells it: bars in a panel for each configuration.
+
+        By title: malloc and free, calloc, every page touched, every byte written; empty where the workload tells none.
+        """
+        self._require(workload, self.workloads, "workload")
+        held = self.experiment, self.summary, self.records, workload
+        drawn = {each.title: sizes.draw(*held, each) for each in sizes.courses(self.records, workload)}
+        return {title: _ready(chart, theme, 0) for title, chart in drawn.items() if chart is not None}
+
+    def scaling(
+        self, measure: scaling.Measure = "time", *, theme: Theme = figures.LIGHT, width: int = 560
+    ) -> dict[str, Chart]:
+        """A measure against threads, size or live blocks, for workloads that differ in one number; by name and axis.
+
+        Args:
+            measure: ``time``, ``peak_rss_kib`` or ``minor_faults``; time and faults of one operation where programs say
+                how many there were.
+        """
+        held = self.experiment, self.summary, self.records
+        drawn = {
+            f"{each.name} by {each.axis}": scaling.draw(*held, each, measure)
+            for each in families(self.experiment.workloads)
+        }
+        return {name: _ready(chart, theme, width) for name, chart in drawn.items() if chart is not None}
 
     def published(self, *, theme: Theme = figures.LIGHT, width: int = 560) -> dict[str, Chart]:
         """Published tables of which the experiment measured enough, drawn beside what was measured; by their titles."""

@@ -33,22 +33,34 @@ def pictures(part: ExperimentPart, folder: Path, kind: Picture) -> list[Path]:
         target = folder / f"{name}.{kind}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            written.append(figures.save_document(json.loads(document), target))
+            written.append(figures.save_document(document, target))
         except OSError as error:
             raise ExportError(f"cannot write {target}: {why(error)}") from error
     return written
 
 
-def _documents(part: ExperimentPart) -> Iterable[tuple[str, str]]:
+def _documents(part: ExperimentPart) -> Iterable[tuple[str, dict[str, Any]]]:
     if part.overview is not None:
-        yield "overview", part.overview.document
-    for each in part.published:
-        yield f"published.{_slug(each.title)}", each.figure.document
+        overview = json.loads(part.overview.document)
+        for layer in overview["layer"]:
+            layer["encoding"].pop("href", None)  # a place on the page
+        yield "overview", overview
+    for table in part.published:
+        yield f"published.{_slug(table.title)}", json.loads(table.figure.document)
+    for family in part.scaling:
+        for figure in family.figures:
+            yield (
+                f"scaling.{_slug(family.name)}-by-{_slug(family.axis)}.{_slug(figure.title)}",
+                json.loads(figure.document),
+            )
     for workload in part.workloads:
         for figure in workload.figures:
-            yield f"{_slug(workload.name)}.{_slug(figure.title)}", figure.document
+            yield f"{_slug(workload.name)}.{_slug(figure.title)}", json.loads(figure.document)
+        for each in workload.multiples:
+            named = [(panel.name.text, json.loads(panel.document)) for panel in each.panels]
+            yield f"{_slug(workload.name)}.{_slug(each.title)}", figures.side_by_side(named)
         for panel in workload.panels:
-            yield f"{_slug(workload.name)}.memory-over-time.{_slug(panel.name.text)}", panel.document
+            yield f"{_slug(workload.name)}.memory-over-time.{_slug(panel.name.text)}", json.loads(panel.document)
 
 
 def benchmark_files(experiment: Experiment, records: Sequence[TrialRecord], folder: Path) -> list[Path]:

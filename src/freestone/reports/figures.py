@@ -22,10 +22,10 @@ from altair.utils import schemapi
 
 from freestone.records.schema import Cell, Experiment, Ratio, Sample, Summary, TrialRecord
 from freestone.reports import quantities
+from freestone.reports.pieces import Rows, coloured, inline, layered
 from freestone.reports.quantities import Quantity, Scale, quantity_of
 
-Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart
-Rows = list[dict[str, Any]]
+Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart | alt.ConcatChart
 
 # Paul Tol's "bright" scheme, made to stay distinct under the common colour-vision deficiencies, led by a grey for the
 # baseline. The dark ones are lifted in lightness only.
@@ -126,11 +126,11 @@ def points(
         for name, mine in values.items()
         if mine and key in cells[name].median
     ]
-    x = _Axis(_domain([row["value"] for row in dots]), _axis_title(quantity, scale))
+    x = _Axis(_domain([row["value"] for row in (*dots, *bars)]), _axis_title(quantity, scale))
     medians = {row["configuration"]: row["text"] for row in bars}
-    colour = _colour(experiment)
+    colour = coloured(experiment)
     dot = (
-        alt.Chart(_data(dots))
+        alt.Chart(inline(dots))
         .mark_circle(size=34, opacity=0.55)
         .encode(
             x=x.of("value"),
@@ -145,7 +145,7 @@ def points(
         )
     )
     bar = (
-        alt.Chart(_data(bars))
+        alt.Chart(inline(bars))
         .mark_tick(thickness=2.5, size=ROW * 0.72)
         .encode(x=x.of("value"), y=_y(order, right=medians), color=colour)
     )
@@ -168,13 +168,13 @@ def ratios(experiment: Experiment, summary: Summary, workload: str, key: str) ->
     ends = [row[end] for row in rows for end in ("low", "high")] + ([noise.low, noise.high] if noise else [])
     x = _Axis(_domain([1.0, *ends]), f"{_in_sentence(quantity)}, ratio to {summary.baseline}")
     verdicts = {row["configuration"]: row["label"] for row in rows} | {summary.baseline: "baseline"}
-    colour = _colour(experiment)
+    colour = coloured(experiment)
     marks: list[alt.Chart] = [
-        alt.Chart(_data([{"at": 1.0}])).mark_rule().encode(x=x.of("at")),
-        alt.Chart(_data(rows))
+        alt.Chart(inline([{"at": 1.0}])).mark_rule().encode(x=x.of("at")),
+        alt.Chart(inline(rows))
         .mark_rule(strokeWidth=7, opacity=0.35)
-        .encode(x=x.of("low"), x2="high:Q", y=_y(order, right=verdicts), color=colour),
-        alt.Chart(_data(rows))
+        .encode(x=x.of("low"), x2=alt.X2("high:Q"), y=_y(order, right=verdicts), color=colour),
+        alt.Chart(inline(rows))
         .mark_point(size=60, filled=True, opacity=1)
         .encode(
             x=x.of("value"),
@@ -190,8 +190,8 @@ def ratios(experiment: Experiment, summary: Summary, workload: str, key: str) ->
         _absent(cells, order),
     ]
     if noise is not None:
-        band = alt.Chart(_data([{"low": noise.low, "high": noise.high}])).mark_rect(style="noise")
-        marks.insert(0, band.encode(x=x.of("low"), x2="high:Q"))
+        band = alt.Chart(inline([{"low": noise.low, "high": noise.high}])).mark_rect(style="noise")
+        marks.insert(0, band.encode(x=x.of("low"), x2=alt.X2("high:Q")))
     return _rows_chart(marks, order)
 
 
@@ -212,21 +212,21 @@ def trade(experiment: Experiment, summary: Summary, workload: str, memory: str =
     quantity = quantity_of(memory)
     x = _Axis(_domain(xs, left=0.14, right=0.14), f"{_in_sentence(quantity_of(time))}, ratio to {summary.baseline}")
     y = _Axis(_domain(ys, left=0.18, right=0.18), f"{quantity.title}, ratio to {summary.baseline}")
-    colour = _colour(experiment)
+    colour = coloured(experiment)
     front = [{**row, "configuration": summary.baseline} for row in _front(rows)]
-    return _layered(
-        alt.Chart(_data([{"at": 1.0}])).mark_rule().encode(x=x.of("at")),
-        alt.Chart(_data([{"at": 1.0}])).mark_rule().encode(y=y.vertical("at")),
-        alt.Chart(_data(front))
+    return layered(
+        alt.Chart(inline([{"at": 1.0}])).mark_rule().encode(x=x.of("at")),
+        alt.Chart(inline([{"at": 1.0}])).mark_rule().encode(y=y.vertical("at")),
+        alt.Chart(inline(front))
         .mark_line(strokeWidth=1.2, strokeDash=[2, 3], interpolate="step-after")
-        .encode(x=x.of("x"), y=y.vertical("y"), order="step:Q", color=colour),
-        alt.Chart(_data(rows))
+        .encode(x=x.of("x"), y=y.vertical("y"), order=alt.Order("step:Q"), color=colour),
+        alt.Chart(inline(rows))
         .mark_rule(strokeWidth=5, opacity=0.35)
-        .encode(x=x.of("x_low"), x2="x_high:Q", y=y.vertical("y"), color=colour),
-        alt.Chart(_data(rows))
+        .encode(x=x.of("x_low"), x2=alt.X2("x_high:Q"), y=y.vertical("y"), color=colour),
+        alt.Chart(inline(rows))
         .mark_rule(strokeWidth=5, opacity=0.35)
-        .encode(x=x.of("x"), y=y.vertical("y_low"), y2="y_high:Q", color=colour),
-        alt.Chart(_data(rows))
+        .encode(x=x.of("x"), y=y.vertical("y_low"), y2=alt.Y2("y_high:Q"), color=colour),
+        alt.Chart(inline(rows))
         .mark_point(size=70, filled=True, opacity=1)
         .encode(
             x=x.of("x"),
@@ -239,9 +239,9 @@ def trade(experiment: Experiment, summary: Summary, workload: str, memory: str =
             ],
         ),
         *(
-            alt.Chart(_data(group))
+            alt.Chart(inline(group))
             .mark_text(style="label", align="left" if dx > 0 else "right", dx=dx, dy=dy)
-            .encode(x=x.of("x"), y=y.vertical("y"), text="configuration:N")
+            .encode(x=x.of("x"), y=y.vertical("y"), text=alt.Text("configuration:N"))
             for (dx, dy), group in _placed(rows, x.domain, y.domain).items()
         ),
         height=300,
@@ -283,20 +283,20 @@ def series(
             for s in thinned(tracks[name], SERIES_POINTS)
         ]
 
-    mine = alt.Chart(_data(rows(configuration)))
+    mine = alt.Chart(inline(rows(configuration)))
     layers = [
-        mine.mark_area(opacity=0.16, interpolate="step-after").encode(x=x, y=y, color=_colour(experiment)),
+        mine.mark_area(opacity=0.16, interpolate="step-after").encode(x=x, y=y, color=coloured(experiment)),
         mine.mark_line(strokeWidth=1.8, interpolate="step-after").encode(
             x=x,
             y=y,
-            color=_colour(experiment),
+            color=coloured(experiment),
             tooltip=[alt.Tooltip("at:Q", title=time.unit), alt.Tooltip("rss:Q", title=memory.unit)],
         ),
     ]
     if configuration != summary.baseline and summary.baseline in tracks:
-        behind = alt.Chart(_data(rows(summary.baseline))).mark_line(strokeWidth=1, interpolate="step-after")
-        layers.insert(0, behind.encode(x=x, y=y, color=_colour(experiment)))
-    return _layered(*layers, height=110)
+        behind = alt.Chart(inline(rows(summary.baseline))).mark_line(strokeWidth=1, interpolate="step-after")
+        layers.insert(0, behind.encode(x=x, y=y, color=coloured(experiment)))
+    return layered(*layers, height=110)
 
 
 def noise(summary: Summary, workload: str) -> alt.LayerChart | None:
@@ -316,12 +316,12 @@ def noise(summary: Summary, workload: str) -> alt.LayerChart | None:
     ends = [row[end] for row in rows for end in ("low", "high")]
     x = _Axis(_domain([1.0, *ends]), f"{summary.baseline}, second run / first run")
     intervals = {row["quantity"]: row["label"] for row in rows}
-    return _layered(
-        alt.Chart(_data([{"at": 1.0}])).mark_rule().encode(x=x.of("at")),
-        alt.Chart(_data(rows))
+    return layered(
+        alt.Chart(inline([{"at": 1.0}])).mark_rule().encode(x=x.of("at")),
+        alt.Chart(inline(rows))
         .mark_rule(strokeWidth=7, opacity=0.4)
-        .encode(x=x.of("low"), x2="high:Q", y=_y(order, "quantity", right=intervals)),
-        alt.Chart(_data(rows))
+        .encode(x=x.of("low"), x2=alt.X2("high:Q"), y=_y(order, "quantity", right=intervals)),
+        alt.Chart(inline(rows))
         .mark_text(text="\u2022", style="label", fontSize=18)
         .encode(x=x.of("value"), y=_y(order, "quantity", named=True)),
         height=28 * len(rows),
@@ -358,8 +358,27 @@ def unchecked() -> Iterator[None]:
 
 def specification(chart: Chart, theme: Theme) -> dict[str, Any]:
     """The chart as a Vega-Lite document with the theme in it."""
-    document: dict[str, Any] = chart.to_dict(validate=schemapi.DEBUG_MODE)
+    if isinstance(chart, alt.LayerChart) and chart.data is alt.Undefined and not schemapi.DEBUG_MODE:
+        document = _assembled(chart)
+    else:
+        document = chart.to_dict(validate=schemapi.DEBUG_MODE)
     document["config"] = theme.config()
+    return document
+
+
+def _assembled(chart: alt.LayerChart) -> dict[str, Any]:
+    """What ``chart.to_dict()`` says, layer by layer; that copies every layer twice, half the time of a report."""
+    document: dict[str, Any] = {"layer": [], "datasets": {}}
+    for mark in chart.layer:
+        layer = mark.to_dict(validate=False)
+        document["$schema"] = layer.pop("$schema")
+        document["datasets"] |= layer.pop("datasets", {})
+        del layer["config"]
+        document["layer"].append(layer)
+    for key in ("width", "height", "resolve"):
+        value = getattr(chart, key)
+        if value is not alt.Undefined:
+            document[key] = value.to_dict() if isinstance(value, schemapi.SchemaBase) else value
     return document
 
 
@@ -370,6 +389,17 @@ def standing_alone(chart: Chart, theme: Theme, width: int) -> Chart:
     if isinstance(alone, alt.Chart | alt.LayerChart) and alone.width == "container":
         alone.width = width
     return alone
+
+
+def side_by_side(named: Sequence[tuple[str, dict[str, Any]]], *, columns: int = 3, width: int = 260) -> dict[str, Any]:
+    """Documents of panels as one, each under its name; ``width`` pixels each."""
+    whole: dict[str, Any] = {"concat": [], "columns": columns, "spacing": 28, "datasets": {}}
+    for name, document in named:
+        inner = {key: part for key, part in document.items() if key not in ("$schema", "config", "datasets")}
+        whole["$schema"] = document["$schema"]
+        whole["datasets"] |= document["datasets"]  # they are known to the whole only, by the hash of what is in them
+        whole["concat"].append({**inner, "title": name, "width": width})
+    return whole
 
 
 def save_document(document: dict[str, Any], destination: Path, *, theme: Theme = LIGHT, width: int = 760) -> Path:
@@ -422,11 +452,6 @@ def order_of(experiment: Experiment, summary: Summary, workload: str) -> list[st
         return (0, cell.median.get(time, math.inf)) if cell.status == "ok" else (1, 0.0)
 
     return sorted(names, key=rank)
-
-
-def colour_order(experiment: Experiment) -> list[str]:
-    """The configurations in the order in which they get colours; the baseline gets the first, a grey."""
-    return [experiment.baseline, *(c.name for c in experiment.configurations if c.name != experiment.baseline)]
 
 
 def values_of(records: Iterable[TrialRecord], workload: str, configuration: str, key: str) -> list[tuple[int, float]]:
@@ -510,14 +535,6 @@ def _front(rows: Rows) -> Rows:
 
 
 # --- pieces of charts ------------------------------------------------------------------------------------------------
-
-
-def _data(rows: Rows) -> alt.InlineData:
-    return alt.InlineData(values=rows)
-
-
-def _colour(experiment: Experiment) -> alt.Color:
-    return alt.Color("configuration:N", scale=alt.Scale(domain=colour_order(experiment)), legend=None)
 
 
 @dataclass(frozen=True)
@@ -615,19 +632,11 @@ def _absent(cells: Mapping[str, Cell], order: Sequence[str]) -> alt.Chart:
         for name in order
         if cells[name].status != "ok"
     ]
-    marks = alt.Chart(_data(rows)).mark_text(style="faint", align="left", dx=4, fontStyle="italic")
-    labels: alt.Chart = marks.encode(x=alt.value(0), y=_y(order), text="label:N")
+    marks = alt.Chart(inline(rows)).mark_text(style="faint", align="left", dx=4, fontStyle="italic")
+    left = alt.XValue(0)  # type: ignore[no-untyped-call]  # alt.value(0) takes a hundred times as long to make
+    labels: alt.Chart = marks.encode(x=left, y=_y(order), text=alt.Text("label:N"))
     return labels
 
 
 def _rows_chart(marks: Sequence[alt.Chart], order: Sequence[str]) -> alt.LayerChart:
-    return _layered(*marks, height=ROW * max(1, len(order)), twice=True)
-
-
-def _layered(*marks: alt.Chart, height: int, twice: bool = False) -> alt.LayerChart:
-    """The marks over each other, as wide as the page lets them be; ``twice`` where the y axis has two sides."""
-    chart = alt.LayerChart(layer=list(marks))
-    chart.width, chart.height = "container", height
-    if twice:
-        chart.resolve = alt.Resolve(axis=alt.AxisResolveMap(y="independent"))
-    return chart
+    return layered(*marks, height=ROW * max(1, len(order)), twice=True)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import altair as alt
 
 from freestone.records.schema import Cell, Experiment, Summary
 from freestone.reports import quantities
+from freestone.reports.pieces import Rows, inline, layered
 
 SQUARE = 19
 """Height of a row, pixels."""
 FARTHEST = math.log(4)
 """Ratios farther from 1 than this have the last colour."""
+
+PALE = 0.35
+"""Share of its colour that a ratio keeps where no difference was seen."""
 
 _STATUS_WORDS = {"invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
 
@@ -54,24 +57,27 @@ def _square(cell: Cell, metric: str) -> Square:
     return Square(cell.workload, cell.configuration, ratio.value, f"{ratio.value:.2f}{sign}")
 
 
-def draw(shown: Sequence[Square]) -> alt.LayerChart:
+def draw(shown: Sequence[Square], links: Mapping[str, str] | None = None) -> alt.LayerChart:
     """Rows are workloads, columns configurations; blue below 1, red above, paler where no difference was seen.
 
     The number stands in every square, so that colour says nothing that words do not.
+
+    Args:
+        links: where the squares of a workload lead to, by its name.
     """
     workloads = list(dict.fromkeys(each.workload for each in shown))
     configurations = list(dict.fromkeys(each.configuration for each in shown))
-    rows: list[dict[str, Any]] = [
+    rows: Rows = [
         {
             "workload": each.workload,
             "configuration": each.configuration,
-            "log": 0.0 if each.ratio is None else max(-FARTHEST, min(FARTHEST, math.log(each.ratio))),
-            "seen": each.ratio is not None and each.words[-1] not in "≈?",
+            "log": _shade(each),
             "words": each.words,
+            **({"link": links[each.workload]} if links else {}),
         }
         for each in shown
     ]
-    data = alt.InlineData(values=rows)
+    data = inline(rows)
     x = alt.X(
         "configuration:N",
         sort=configurations,
@@ -90,21 +96,24 @@ def draw(shown: Sequence[Square]) -> alt.LayerChart:
         legend=None,
     )
     tooltip = [alt.Tooltip("workload:N"), alt.Tooltip("configuration:N"), alt.Tooltip("words:N", title="ratio")]
-    dark = "datum.seen && abs(datum.log) >= 0.75"
-    ink = alt.condition(dark, alt.value("#FFFFFF"), alt.value("#1F2933"))
-    chart = alt.LayerChart(
-        layer=[
-            alt.Chart(data)
-            .mark_rect(strokeWidth=1, stroke="transparent")
-            .encode(
-                x=x,
-                y=y,
-                color=colour,
-                opacity=alt.condition("datum.seen", alt.value(1), alt.value(0.55)),
-                tooltip=tooltip,
-            ),
-            alt.Chart(data).mark_text(fontSize=10).encode(x=x, y=y, text="words:N", color=ink, tooltip=tooltip),
-        ]
+    ink = alt.condition("abs(datum.log) >= 0.75", alt.value("#FFFFFF"), alt.value("#1F2933"))
+    fields = alt.Chart(data).mark_rect(strokeWidth=1, stroke="transparent")
+    numbers = alt.Chart(data).mark_text(fontSize=10)
+    if links:
+        fields, numbers = (mark.encode(href=alt.Href("link:N")) for mark in (fields, numbers))
+    return layered(
+        fields.encode(x=x, y=y, color=colour, tooltip=tooltip),
+        numbers.encode(x=x, y=y, text=alt.Text("words:N"), color=ink, tooltip=tooltip),
+        height=SQUARE * max(1, len(workloads)),
     )
-    chart.width, chart.height = "container", SQUARE * max(1, len(workloads))
-    return chart
+
+
+def _shade(square: Square) -> float:
+    """Where on the scale of colours: the ratio's logarithm, a good deal nearer to 1 where no difference was seen.
+
+    Paler by the colour itself and not by letting the page through, which is dark in a dark theme as the numbers are.
+    """
+    if square.ratio is None:
+        return 0.0
+    shade = max(-FARTHEST, min(FARTHEST, math.log(square.ratio)))
+    return shade if square.words[-1] not in "≈?" else shade * PALE

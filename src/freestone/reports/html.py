@@ -15,6 +15,7 @@ from freestone.records import store
 from freestone.records.whole import why, write_whole
 from freestone.reports import figures
 from freestone.reports.page import ExperimentPart, experiment_part
+from freestone.reports.source import Source, read
 
 
 class ReportError(Exception):
@@ -37,7 +38,12 @@ def write(folders: Sequence[Path], destination: Path) -> Path:
     """
     if not folders:
         raise ReportError("no results folder given; give at least one")
-    parts = [part(folder, f"experiment-{number}") for number, folder in enumerate(folders, start=1)]
+    sources = (read(folder) for folder in folders)
+    return write_parts([part(source, number) for number, source in enumerate(sources, start=1)], destination)
+
+
+def write_parts(parts: Sequence[ExperimentPart], destination: Path) -> Path:
+    """Write the page of experiments that stand ready, as :func:`write` does."""
     target = destination / store.REPORT_FILE if destination.is_dir() else destination
     _write_whole(target, render(parts))
     return target
@@ -65,23 +71,16 @@ def render(parts: Sequence[ExperimentPart]) -> str:
     )
 
 
-def part(folder: Path, anchor: str = "experiment") -> ExperimentPart:
-    """What the page says of one results folder that holds a summary.
-
-    Raises:
-        freestone.records.store.StoreError: it cannot be read.
-    """
-    experiment, summary = store.read_experiment(folder), store.read_summary(folder)
-    reading = store.read_trials(folder)
-    damage = store.damage_line(folder, reading.damage)
+def part(source: Source, number: int = 1) -> ExperimentPart:
+    """What the page says of one results folder, which is the ``number``-th on it."""
     return experiment_part(
-        experiment,
-        summary,
-        reading.records,
-        anchor=anchor,
-        calls=store.read_calls(folder),
-        instructions=store.read_instructions(folder),
-        notes=[damage] if damage else [],
+        source.experiment,
+        source.summary,
+        source.records,
+        anchor=f"experiment-{number}",
+        calls=source.calls,
+        instructions=source.instructions,
+        notes=[source.damage] if source.damage else [],
     )
 
 

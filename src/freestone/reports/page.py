@@ -5,7 +5,6 @@ The template only lays out what stands here.
 
 from __future__ import annotations
 
-import json
 import shlex
 import statistics
 from collections.abc import Iterable, Sequence
@@ -14,34 +13,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from freestone.records.schema import CallCounts, Cell, Experiment, InstructionCounts, Ratio, Summary, TrialRecord
-from freestone.reports import figures, heatmap, published, quantities, references, syscalls
-from freestone.reports.figures import Theme
+from freestone.reports import (
+    figures,
+    heatmap,
+    pieces,
+    published,
+    quantities,
+    references,
+    scaling_part,
+    sizes_part,
+    syscalls,
+)
+from freestone.reports.drawn import NOTHING, Figure, Multiple, Name, Panel, Table, document
 from freestone.reports.grid import Grid
 from freestone.reports.published import picture, words
 from freestone.reports.quantities import QUANTITIES, Quantity, Scale, quantity_of
+from freestone.reports.scaling_part import FamilyPart
 
-# The page's own variables: light, dark and print change them, and the figures follow without being drawn again.
-PAGE_THEME = Theme(
-    "var(--ink)",
-    "var(--faint)",
-    "var(--line)",
-    "transparent",
-    tuple(f"var(--c{index})" for index in range(len(figures.PALETTE_LIGHT))),
-)
-
-NOTHING = "–"
 _STATUS_WORDS = {"ok": "ok", "invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
 _TABLE = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
 _BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-
-
-@dataclass(frozen=True)
-class Name:
-    """A configuration's name with its colour, an index into the palette."""
-
-    text: str
-    colour: int
-    baseline: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,34 +56,6 @@ class ResultRow:
 
 
 @dataclass(frozen=True)
-class Table:
-    columns: list[str]
-    rows: list[list[str]]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A drawn figure with everything it takes to do without seeing it."""
-
-    title: str
-    caption: str
-    alternative: str
-    document: str
-    """Vega-Lite as JSON that is safe inside a script element."""
-    numbers: Table
-    wide: bool = False
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One small multiple of memory over time."""
-
-    name: Name
-    alternative: str
-    document: str
-
-
-@dataclass(frozen=True)
 class ReferencesPart:
     """What valgrind counted of a workload."""
 
@@ -106,7 +69,11 @@ class ReferencesPart:
 
 @dataclass(frozen=True)
 class WorkloadPart:
+    anchor: str
+    """Identifier within the page."""
     name: str
+    gist: str
+    """The least time, in a line."""
     command: str
     directory: str | None
     environment: str
@@ -117,7 +84,9 @@ class WorkloadPart:
     """Configuration, status in words, reason: what was not measured."""
     notes: list[str]
     figures: list[Figure]
+    multiples: list[Multiple]
     panels: list[Panel]
+    """Memory over time."""
     calls: Table | None
     """System calls by kind; None where they were not counted."""
     references: ReferencesPart | None
@@ -167,6 +136,8 @@ class ExperimentPart:
     overview: Figure | None = None
     """Every workload under every configuration; None where there is one workload only."""
     published: list[PublishedPart] = field(default_factory=list)
+    scaling: list[FamilyPart] = field(default_factory=list)
+    """Workloads that differ in one number; none in most experiments."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -204,14 +175,20 @@ def _experiment_part(
     names = _names(experiment)
     counted = syscalls.tables(calls) if calls is not None else {}
     referred = references.parts(instructions, experiment.baseline) if instructions is not None else {}
+    measured = {cell.workload for cell in summary.cells}
+    by_workload: dict[str, list[TrialRecord]] = {}
+    for record in records:
+        by_workload.setdefault(record.workload, []).append(record)
+    anchors = {each.name: f"{anchor}-workload-{number}" for number, each in enumerate(experiment.workloads, start=1)}
     parts = [
         replace(
-            _workload_part(experiment, summary, records, workload.name, names),
+            _workload_part(experiment, summary, by_workload.get(workload.name, []), workload.name, names),
+            anchor=anchors[workload.name],
             calls=_plain(counted[workload.name]) if workload.name in counted else None,
             references=_references_part(referred.get(workload.name)),
         )
         for workload in experiment.workloads
-        if any(cell.workload == workload.name for cell in summary.cells)
+        if workload.name in measured
     ]
     warnings = list(notes)
     if summary.rounds_complete < experiment.rounds:
@@ -228,16 +205,17 @@ def _experiment_part(
         machine=[(_words(key), _fact(key, value)) for key, value in experiment.machine.facts.items()],
         command_line=shlex.join(experiment.command_line),
         seed=experiment.seed,
-        overview=_overview(experiment, summary),
+        overview=_overview(experiment, summary, anchors),
         published=[
             _published_part(each) for each in published.reproductions(experiment, summary, records, instructions)
         ],
+        scaling=scaling_part.parts(experiment, summary, records),
         notes=warnings,
     )
 
 
 def _names(experiment: Experiment) -> dict[str, Name]:
-    order = figures.colour_order(experiment)
+    order = pieces.colour_order(experiment)
     return {
         c.name: Name(c.name, order.index(c.name) % len(figures.PALETTE_LIGHT), c.name == experiment.baseline)
         for c in experiment.configurations
@@ -270,24 +248,40 @@ def _workload_part(
         shown = [key for key in shown if key != "tree_peak_rss_kib"]
     scales = {key: Scale.over(quantity_of(key).kind, _medians(cells.values(), key)) for key in shown}
     bad = [name for name in order if cells[name].status != "ok"]
+    rows = [_result_row(names[name], cells[name], shown, scales) for name in order]
     return WorkloadPart(
+        anchor="",
         name=workload,
+        gist=_gist(rows, bad),
         command=shlex.join(declared.command),
         directory=declared.directory,
         environment=_settings(declared.environment),
         headers=[(quantity_of(key).title, scales[key].unit) for key in shown],
-        rows=[_result_row(names[name], cells[name], shown, scales) for name in order],
+        rows=rows,
         absent=[
             (names[name], _STATUS_WORDS[cells[name].status], cells[name].reason or "no reason recorded") for name in bad
         ],
         notes=[*_notes(cells, order, summary, workload), *_trial_notes(order, records, workload)],
         figures=list(_figures(experiment, summary, records, workload, order, cells)),
+        multiples=sizes_part.multiples(experiment, summary, records, workload, names),
         panels=list(_panels(experiment, summary, records, workload, order, names)),
         calls=None,
         references=None,
         also=_also(order, cells, shown),
         trials=_trials(records, workload),
     )
+
+
+def _gist(rows: Sequence[ResultRow], bad: Sequence[str]) -> str:
+    """``least time: freestone, ×0.87 [0.85, 0.89]; without a result: tbb``."""
+    said = []
+    if rows and rows[0].values:
+        best = rows[0].values[0]
+        against = f"{best.ratio} {best.interval}" if best.ratio else "the baseline"
+        said.append(f"least time: {rows[0].name.text}, {against}")
+    if bad:
+        said.append(f"without a result: {', '.join(bad)}")
+    return "; ".join(said)
 
 
 def _result_row(name: Name, cell: Cell, shown: Sequence[str], scales: dict[str, Scale]) -> ResultRow:
@@ -360,16 +354,15 @@ def _published_part(found: published.Reproduction) -> PublishedPart:
         "Hollow diamonds were published, filled circles measured here; 1 is the line. They are ratios: processors "
         "cancel out.",
         f"{found.axis}: {said}.",
-        _document(picture.draw(found)),
+        document(picture.draw(found)),
         _plain(found.table),
-        wide=True,
     )
     return PublishedPart(
         found.title, found.source, figure, [(words.KINDS[each.kind], each.text) for each in found.findings]
     )
 
 
-def _overview(experiment: Experiment, summary: Summary) -> Figure | None:
+def _overview(experiment: Experiment, summary: Summary, anchors: dict[str, str]) -> Figure | None:
     squares = heatmap.squares(experiment, summary)
     if len({each.workload for each in squares}) < 2:
         return None
@@ -381,12 +374,11 @@ def _overview(experiment: Experiment, summary: Summary) -> Figure | None:
     return Figure(
         f"Time against {summary.baseline}, everywhere",
         f"Blue is less time than {summary.baseline}, red is more, the number is the ratio. ≈: no difference seen; "
-        "?: too few rounds to tell.",
+        "?: too few rounds to tell. A square leads to its workload.",
         f"Time as ratio to {summary.baseline}, {len(rows)} workloads by {len(configurations)} configurations; "
         "the numbers are in the table.",
-        _document(heatmap.draw(squares)),
+        document(heatmap.draw(squares, {name: f"#{anchor}" for name, anchor in anchors.items()})),
         Table(["", *configurations], rows),
-        wide=True,
     )
 
 
@@ -411,7 +403,7 @@ def _figures(
             f"Ratio to {baseline}, paired within rounds, with its 95 % interval. The grey band is the noise: "
             f"{baseline} against itself.",
             _say(title, order, cells, [row[-1] for row in numbers.rows]),
-            _document(figures.ratios(experiment, summary, workload, key)),
+            document(figures.ratios(experiment, summary, workload, key)),
             numbers,
         )
 
@@ -421,7 +413,7 @@ def _figures(
             title,
             "Every trial is a dot, later rounds lower; the bar and the number are the median.",
             _say(f"{title}, medians", order, cells, [row[1] for row in numbers.rows]),
-            _document(figures.points(experiment, summary, records, workload, key)),
+            document(figures.points(experiment, summary, records, workload, key)),
             numbers,
         )
 
@@ -438,7 +430,7 @@ def _figures(
             "Lower left is better in both. Bars are 95 % intervals; the dotted stairs join what nothing else beats "
             "in both.",
             _say("Time and peak RSS as ratios", order, cells, [f"{row[1]} and {row[2]}" for row in numbers.rows]),
-            _document(figures.trade(experiment, summary, workload)),
+            document(figures.trade(experiment, summary, workload)),
             numbers,
         )
     chart = figures.noise(summary, workload)
@@ -449,7 +441,7 @@ def _figures(
             "Noise floor",
             f"{baseline} run twice in every round: the second run over the first. Less than this is not seen.",
             f"A/A intervals: {said}",
-            _document(chart),
+            document(chart),
             numbers,
         )
     for key, title in (
@@ -475,7 +467,7 @@ def _panels(
         if chart is not None:
             peak = Scale.over("memory", values := _tree_peaks(records, workload, name))
             said = f"Resident memory over time under {name}; sampled peak {peak.text(max(values))}"
-            yield Panel(names[name], said, _document(chart))
+            yield Panel(names[name], said, document(chart))
 
 
 def _tree_peaks(records: Iterable[TrialRecord], workload: str, name: str) -> list[float]:
@@ -486,11 +478,6 @@ def _tree_peaks(records: Iterable[TrialRecord], workload: str, name: str) -> lis
         and record.metrics is not None
         and record.metrics.series
     ]
-
-
-def _document(chart: figures.Chart) -> str:
-    text = json.dumps(figures.specification(chart, PAGE_THEME), ensure_ascii=True, allow_nan=False)
-    return text.replace("<", "\\u003c")  # nothing inside may end the script element
 
 
 def _say(what: str, order: Sequence[str], cells: dict[str, Cell], values: Sequence[str]) -> str:

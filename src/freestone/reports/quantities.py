@@ -12,7 +12,7 @@ from freestone.records.schema import FIGURE, OWN_TIME, WALL_TIME, Cell, Ratio, T
 Kind = Literal["time", "memory", "count"]
 
 _UNITS: dict[Kind, tuple[tuple[float, str], ...]] = {
-    "time": ((1e-6, "µs"), (1e-3, "ms"), (1.0, "s")),
+    "time": ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")),
     "memory": ((1.0, "KiB"), (1024.0, "MiB"), (1024.0**2, "GiB")),
     "count": ((1.0, ""), (1e6, "million")),
 }

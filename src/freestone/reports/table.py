@@ -79,15 +79,19 @@ class _Workload:
 
     def tables(self, width: int) -> list[RenderableType]:
         """As few tables as hold all columns at this width; none when not even the wall time and its ratio fit."""
-        first, *others = self.columns()
-        groups = [[first]]
-        for column in others:
-            if screen.width_of(self.table([*groups[-1], column])) <= width:
-                groups[-1].append(column)
-            else:
-                groups.append([column])
-        tables = [self.table(group) for group in groups]
-        return list(tables) if all(screen.width_of(table) <= width for table in tables) else []
+        bare = screen.width_of(self.table([]))
+        groups: list[list[_Column]] = []
+        used = bare
+        for column in self.columns():
+            added = screen.width_of(self.table([column])) - bare  # as much, whatever stands beside it
+            if bare + added > width:
+                return []
+            if not groups or used + added > width:
+                groups.append([])
+                used = bare
+            groups[-1].append(column)
+            used += added
+        return [self.table(group) for group in groups]
 
     def paragraphs(self) -> list[RenderableType]:
         """A list: each configuration a paragraph, each quantity a line."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 
+from freestone.reports.pieces import Rows, inline, layered
 from freestone.reports.published.reproduction import Reproduction
 
 LINE = 15
@@ -20,7 +19,7 @@ def draw(reproduction: Reproduction) -> alt.LayerChart:
     groups = list(dict.fromkeys(point.group for point in reproduction.points))
     lines = list(dict.fromkeys((point.here, point.name) for point in reproduction.points))
     names = [_line(here, name) for here, name in sorted(lines, key=lambda line: line[0])]
-    rows: list[dict[str, Any]] = [
+    rows: Rows = [
         {
             "group": point.group,
             "line": _line(point.here, point.name),
@@ -33,7 +32,7 @@ def draw(reproduction: Reproduction) -> alt.LayerChart:
     ]
     values = [row["value"] for row in rows]
     low, high = min([*values, 1.0]), max([*values, 1.0])
-    data = alt.InlineData(values=rows)
+    data = inline(rows)
     scale = alt.Scale(type="log", domain=[low / 1.1, high * (high / low) ** 0.35 * 1.1], nice=False)
 
     def across(field: str) -> alt.X:
@@ -44,7 +43,7 @@ def draw(reproduction: Reproduction) -> alt.LayerChart:
     colour = alt.Color("side:N", scale=alt.Scale(domain=["published", "here"]), legend=None)
     tooltip = [alt.Tooltip("group:N"), alt.Tooltip("label:N"), alt.Tooltip("side:N")]
     marks = [
-        alt.Chart(alt.InlineData(values=[{"at": 1.0}])).mark_rule().encode(x=across("at")),
+        alt.Chart(inline([{"at": 1.0}])).mark_rule().encode(x=across("at")),
         alt.Chart(data)
         .mark_point(size=45, strokeWidth=1.6)
         .encode(
@@ -62,11 +61,9 @@ def draw(reproduction: Reproduction) -> alt.LayerChart:
         ),
         alt.Chart(data)
         .mark_text(style="label", align="left", dx=8, fontSize=10)
-        .encode(x=across("value"), y=y, yOffset=within, text="label:N"),
+        .encode(x=across("value"), y=y, yOffset=within, text=alt.Text("label:N")),
     ]
-    chart = alt.LayerChart(layer=marks)
-    chart.width, chart.height = "container", max(60, LINE * len(groups) * len(names))
-    return chart
+    return layered(*marks, height=max(60, LINE * len(groups) * len(names)))
 
 
 def _line(here: bool, name: str) -> str:

@@ -1,0 +1,297 @@
+"""A quantity against the number in which the workloads of a family differ: a line for each configuration."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import altair as alt
+
+from freestone.records.schema import Experiment, Summary, TrialRecord
+from freestone.reports import figures, medians, quantities, ticks
+from freestone.reports.families import Family
+from freestone.reports.pieces import Rows, colour_order, coloured, inline, layered
+from freestone.reports.quantities import Kind, quantity_of
+from freestone.reports.sizes import bytes_in_words
+
+Measure = Literal["time", "peak_rss_kib", "minor_faults"]
+MEASURES: tuple[Measure, ...] = ("time", "peak_rss_kib", "minor_faults")
+OPERATIONS = "operations"
+"""The figure in which a program says how much it did."""
+
+HEIGHT = 260
+LINE = 14
+"""Pixels from one name to the next."""
+STEEP = 3
+"""From the smallest value to one so many times as large, an axis is linear and has its zero."""
+
+_DASHES = ([1, 0], [6, 2], [2, 2])
+_SHAPES = ("circle", "square", "triangle-up")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One configuration on one workload of the family."""
+
+    at: int
+    median: float
+    low: float
+    high: float
+    """The 95 % interval of the median; of too few rounds for one, the smallest and the largest value."""
+    rounds: int
+
+
+def lines(
+    experiment: Experiment, summary: Summary, records: Iterable[TrialRecord], family: Family, measure: Measure
+) -> dict[str, list[Point]]:
+    """The points of each configuration that has a result, in the order of the experiment.
+
+    Time and faults are those of one operation where every program says how many it did. Where they do not, and were
+    told to do unlike amounts, nothing can be held against each other and there are no lines.
+    """
+    at = {member.workload: member.at for member in family.members}
+    good = {(c.workload, c.configuration) for c in summary.cells if c.status == "ok" and c.workload in at}
+    mine = [
+        record
+        for record in records
+        if (record.workload, record.configuration) in good and record.status == "ok" and not record.repeat
+    ]
+    divided = is_by_operation(mine, measure)
+    if measure != "peak_rss_kib" and not divided and not family.same_work:
+        return {}
+    times = {workload.name: workload.time for workload in experiment.workloads}
+    values: dict[str, dict[int, list[float]]] = {each.name: {} for each in experiment.configurations}
+    for record in mine:
+        value = quantities.value_of(record, times[record.workload] if measure == "time" else measure)
+        if value is not None and math.isfinite(value):
+            value /= (record.figures or {})[OPERATIONS] if divided else 1
+            values[record.configuration].setdefault(at[record.workload], []).append(value)
+    return {
+        name: [_point(number, by_number[number]) for number in sorted(by_number)]
+        for name, by_number in values.items()
+        if by_number
+    }
+
+
+def is_by_operation(records: Iterable[TrialRecord], measure: Measure) -> bool:
+    """Whether a measure is that of one operation: not memory, and only where every trial says how many there were."""
+    said = [(record.figures or {}).get(OPERATIONS, 0) for record in records if record.status == "ok"]
+    return measure != "peak_rss_kib" and bool(said) and all(number > 0 for number in said)
+
+
+def draw(
+    experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], family: Family, measure: Measure
+) -> alt.LayerChart | None:
+    """The lines, named where they end; None where no configuration has two points to draw one through.
+
+    Both axes are logarithmic where what they show reaches from one to several times as much.
+    """
+    found = lines(experiment, summary, records, family, measure)
+    if not any(len(points) > 1 for points in found.values()):
+        return None
+    rows: Rows = [
+        {
+            "configuration": name,
+            "at": point.at,
+            "value": point.median,
+            "low": point.low,
+            "high": point.high,
+            "number": number_in_words(family, point.at),
+            "text": ticks.text(kind_of(measure), float(f"{point.median:.3g}")),
+        }
+        for name, points in found.items()
+        for point in points
+    ]
+    across, up = _across(family), _up(measure, rows)
+    height = max(HEIGHT, LINE * (len(found) + 1))
+    last = {name: points[-1] for name, points in found.items()}
+    places = _names(last, up, across, height)
+    order = colour_order(experiment)
+    colour = coloured(experiment)
+    sets = [min(index // len(figures.PALETTE_LIGHT), len(_DASHES) - 1) for index in range(len(order))]
+    domain = alt.Scale(domain=order, range=[_DASHES[each] for each in sets])
+    dash = alt.StrokeDash("configuration:N", scale=domain, legend=None)
+    shapes = alt.Scale(domain=order, range=[_SHAPES[each] for each in sets])
+    shape = alt.Shape("configuration:N", scale=shapes, legend=None)
+    tooltip = [
+        alt.Tooltip("configuration:N"),
+        alt.Tooltip("number:N", title=family.axis),
+        alt.Tooltip("text:N", title=quantity_title(measure)),
+    ]
+    data = inline(rows)
+    return layered(
+        alt.Chart(data)
+        .mark_rule(strokeWidth=5, opacity=0.28)
+        .encode(x=across.of("at"), y=up.of("low"), y2=alt.Y2("high:Q"), color=colour),
+        alt.Chart(data)
+        .mark_line(strokeWidth=1.5)
+        .encode(x=across.of("at"), y=up.of("value"), color=colour, strokeDash=dash),
+        alt.Chart(data)
+        .mark_point(size=26, filled=True, opacity=1)
+        .encode(x=across.of("at"), y=up.of("value"), color=colour, shape=shape, tooltip=tooltip),
+        alt.Chart(inline(places))
+        .mark_rule(strokeWidth=0.8, opacity=0.6)
+        .encode(x=across.of("at"), x2=alt.X2("name_at:Q"), y=up.of("value"), y2=alt.Y2("place:Q"), color=colour),
+        alt.Chart(inline(places))
+        .mark_point(size=26, filled=True, opacity=1)
+        .encode(x=across.of("name_at"), y=up.of("place"), color=colour, shape=shape),
+        alt.Chart(inline(places))
+        .mark_text(style="label", align="left", dx=7, fontSize=11)
+        .encode(x=across.of("name_at"), y=up.of("place"), text=alt.Text("configuration:N")),
+        height=height,
+    )
+
+
+def kind_of(measure: Measure) -> Kind:
+    """What its values are counted in: seconds, KiB, faults."""
+    return "time" if measure == "time" else quantity_of(measure).kind
+
+
+def quantity_title(measure: Measure) -> str:
+    """``Time``, ``Peak RSS``, ``Minor faults``."""
+    return "Time" if measure == "time" else quantity_of(measure).title
+
+
+def number_in_words(family: Family, number: int) -> str:
+    """A member's number as its axis has it: ``4 KiB``, ``10 k``, ``64``."""
+    if family.is_bytes:
+        return bytes_in_words(number)
+    step, unit = next(((s, u) for s, u in ((10**9, " G"), (10**6, " M"), (10**4, " k")) if number >= s), (1, ""))
+    step = 1000 if unit == " k" else step
+    return f"{number / step:,g}{unit}"
+
+
+def spread(places: Sequence[float], apart: float, length: float) -> list[float]:
+    """The places moved as little as keeps them ``apart`` in their order and, where they fit, between 0 and ``length``.
+
+    Places that would stand too close are gathered into runs, each run about the middle of what it holds.
+    """
+    order = sorted(range(len(places)), key=lambda index: places[index])
+    runs: list[list[int]] = []
+    starts: list[float] = []
+    for index in order:
+        run, start = [index], _start([places[index]], apart, length)
+        while runs and starts[-1] + apart * len(runs[-1]) > start:
+            run = runs.pop() + run
+            starts.pop()
+            start = _start([places[each] for each in run], apart, length)
+        runs.append(run)
+        starts.append(start)
+    moved = [0.0] * len(places)
+    for run, start in zip(runs, starts, strict=True):
+        for step, index in enumerate(run):
+            moved[index] = start + apart * step
+    return moved
+
+
+def _start(places: Sequence[float], apart: float, length: float) -> float:
+    reach = apart * (len(places) - 1)
+    return max(0.0, min(statistics.fmean(places) - reach / 2, length - reach))
+
+
+def _point(at: int, values: Sequence[float]) -> Point:
+    low, high = medians.interval(values) or (min(values), max(values))
+    return Point(at, statistics.median(values), low, high, len(values))
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """One axis of the figure, with the labels it has."""
+
+    title: str | None
+    low: float
+    high: float
+    is_log: bool
+    labels: Mapping[float, str]
+
+    def at(self, share: float) -> float:
+        """The value at a share of the axis from its low end."""
+        if self.is_log:
+            return self.low * math.exp(share * math.log(self.high / self.low))
+        return self.low + share * (self.high - self.low)
+
+    def share(self, value: float) -> float:
+        """Where a value stands, from 0 at the low end to 1."""
+        if self.is_log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+    def scale(self) -> alt.Scale:
+        domain = [self.low, self.high]
+        if self.is_log:
+            return alt.Scale(type="log", domain=domain, nice=False)
+        return alt.Scale(domain=domain, nice=False, zero=False)
+
+    def axis(self, *, grid: bool) -> alt.Axis:
+        # By nearness: what Vega hands back may differ from what it was given in the last digit.
+        named = "".join(
+            f"abs(datum.value - {value!r}) <= {abs(value) * 1e-6!r} ? {json.dumps(words)} : "
+            for value, words in self.labels.items()
+        )
+        values = list(self.labels)
+        return alt.Axis(
+            values=values,
+            tickCount=len(values),
+            labelExpr=f"{named}''",
+            grid=grid,
+            labelOverlap="greedy",
+            labelFlush=False,
+        )
+
+
+@dataclass(frozen=True)
+class _Across(_Scale):
+    def of(self, field: str) -> alt.X:
+        return alt.X(f"{field}:Q", title=self.title, scale=self.scale(), axis=self.axis(grid=False))
+
+
+@dataclass(frozen=True)
+class _Up(_Scale):
+    def of(self, field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", title=None, scale=self.scale(), axis=self.axis(grid=True))
+
+
+def _across(family: Family) -> _Across:
+    """The members' numbers, and on the right a third more of the axis for the names."""
+    numbers = [member.at for member in family.members]
+    low, high = numbers[0], numbers[-1]
+    is_log = low > 0 and high / low >= STEEP
+    ends = (-0.02, 1.36)
+    if is_log:
+        start, end = (low * (high / low) ** share for share in ends)
+    else:
+        start, end = (low + share * (high - low) for share in ends)
+    labels = {float(number): number_in_words(family, number) for number in numbers}
+    return _Across(family.axis, start, end, is_log, labels)
+
+
+def _up(measure: Measure, rows: Rows) -> _Up:
+    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    kind = kind_of(measure)
+    if low > 0 and high / low >= STEEP:
+        low, high = low / 1.15, high * 1.15
+        values = ticks.logarithmic(kind, low, high)
+        return _Up(None, low, high, True, {value: ticks.text(kind, value) for value in values})
+    high = high * 1.06 or 1.0
+    values = ticks.linear(kind, high)
+    return _Up(None, 0.0, high, False, {value: ticks.text(kind, value) for value in values})
+
+
+def _names(last: Mapping[str, Point], up: _Up, across: _Across, height: float) -> Rows:
+    """A row for each name: where its line ends, and where it stands so that it covers no other."""
+    spots = [(1 - up.share(point.median)) * height for point in last.values()]
+    right = across.at(0.78)
+    return [
+        {
+            "configuration": name,
+            "at": point.at,
+            "value": point.median,
+            "name_at": right,
+            "place": up.at(1 - place / height),
+        }
+        for (name, point), place in zip(last.items(), spread(spots, LINE, height), strict=True)
+    ]

@@ -1,0 +1,37 @@
+"""What a report of a results folder is made from, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from freestone.records import store
+from freestone.records.schema import CallCounts, Experiment, InstructionCounts, Summary, TrialRecord
+
+
+@dataclass(frozen=True)
+class Source:
+    """The contents of a results folder."""
+
+    experiment: Experiment
+    summary: Summary
+    records: Sequence[TrialRecord]
+    calls: CallCounts | None = None
+    """System calls, where they were counted."""
+    instructions: InstructionCounts | None = None
+    """Instructions and references, where they were counted."""
+    damage: str | None = None
+    """A line that names damaged records, which are left out."""
+
+
+def read(folder: Path) -> Source:
+    """A folder that holds a summary.
+
+    Raises:
+        freestone.records.store.StoreError: it cannot be read.
+    """
+    experiment, summary, reading = store.read_experiment(folder), store.read_summary(folder), store.read_trials(folder)
+    damage = store.damage_line(folder, reading.damage)
+    calls, instructions = store.read_calls(folder), store.read_instructions(folder)
+    return Source(experiment, summary, reading.records, calls, instructions, damage)
