@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +48,23 @@ def test_panels_leave_together_as_one_picture(folder: Path, tmp_path: Path) -> N
     drawn = (tmp_path / "redis.malloc-and-free-by-size.svg").read_text()
     assert tmp_path / "redis.malloc-and-free-by-size.svg" in written
     assert all(f">{name}</text>" in drawn for name in ("glibc", "freestone", "mimalloc", "tcmalloc"))
+
+
+def test_families_have_pictures_of_their_own(results_maker: Callable[..., Any], tmp_path: Path) -> None:
+    made = results_maker(tuple(f"loop-{size}-all" for size in ("1K", "4K", "1M")))
+    workloads = [
+        each.model_copy(update={"command": ["span-loop", "--size", each.name.split("-")[1]]})
+        for each in made.experiment.workloads
+    ]
+    experiment = made.experiment.model_copy(update={"workloads": workloads})
+    part = experiment_part(experiment, made.summary, made.records, anchor="x")
+    written = export.pictures(part, tmp_path, "svg")
+    assert len(written) == len(set(written))
+    assert {path.name for path in written if path.name.startswith("scaling")} == {
+        f"scaling.loop-n-all-by-size.{figure}.svg" for figure in ("time", "peak-rss", "minor-faults")
+    }
+    overview = (tmp_path / "overview.svg").read_text()
+    assert "href" not in re.sub(r'xmlns:xlink="[^"]*"', "", overview), "a picture has no page to lead to"
 
 
 def test_times_in_the_form_of_google_benchmark(folder: Path, tmp_path: Path) -> None:

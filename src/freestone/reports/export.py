@@ -50,7 +50,7 @@ def _documents(part: ExperimentPart) -> Iterable[tuple[str, dict[str, Any]]]:
     for family in part.scaling:
         for figure in family.figures:
             yield (
-                f"scaling.{_slug(family.name)}-by-{_slug(family.axis)}.{_slug(figure.title)}",
+                f"scaling.{_slug(family.name.replace('…', 'n'))}-by-{_slug(family.axis)}.{_slug(figure.title)}",
                 json.loads(figure.document),
             )
     for workload in part.workloads:

@@ -26,6 +26,9 @@ OPERATIONS = "operations"
 HEIGHT = 260
 LINE = 14
 """Pixels from one name to the next."""
+LETTER = 6.2
+NARROWEST = 300
+"""Pixels: of a letter of a name, of the plot on the narrowest page with figures side by side."""
 STEEP = 3
 """From the smallest value to one so many times as large, an axis is linear and has its zero."""
 
@@ -106,10 +109,11 @@ def draw(
         for name, points in found.items()
         for point in points
     ]
-    across, up = _across(family), _up(measure, rows)
+    right = min(0.5, 0.06 + LETTER * max(len(name) for name in found) / NARROWEST)
+    across, up = _across(family, right), _up(measure, rows)
     height = max(HEIGHT, LINE * (len(found) + 1))
     last = {name: points[-1] for name, points in found.items()}
-    places = _names(last, up, across, height)
+    places = _names(last, up, across.at(1.04 - right), height)
     order = colour_order(experiment)
     colour = coloured(experiment)
     sets = [min(index // len(figures.PALETTE_LIGHT), len(_DASHES) - 1) for index in range(len(order))]
@@ -239,6 +243,7 @@ class _Scale:
             labelExpr=f"{named}''",
             grid=grid,
             labelOverlap="greedy",
+            labelSeparation=8,
             labelFlush=False,
         )
 
@@ -255,12 +260,12 @@ class _Up(_Scale):
         return alt.Y(f"{field}:Q", title=None, scale=self.scale(), axis=self.axis(grid=True))
 
 
-def _across(family: Family) -> _Across:
-    """The members' numbers, and on the right a third more of the axis for the names."""
+def _across(family: Family, right: float) -> _Across:
+    """The members' numbers, and the share ``right`` of the axis for the names."""
     numbers = [member.at for member in family.members]
     low, high = numbers[0], numbers[-1]
     is_log = low > 0 and high / low >= STEEP
-    ends = (-0.02, 1.36)
+    ends = (-0.02, 1.02 / (1 - right) - 0.02)
     if is_log:
         start, end = (low * (high / low) ** share for share in ends)
     else:
@@ -281,10 +286,9 @@ def _up(measure: Measure, rows: Rows) -> _Up:
     return _Up(None, 0.0, high, False, {value: ticks.text(kind, value) for value in values})
 
 
-def _names(last: Mapping[str, Point], up: _Up, across: _Across, height: float) -> Rows:
+def _names(last: Mapping[str, Point], up: _Up, right: float, height: float) -> Rows:
     """A row for each name: where its line ends, and where it stands so that it covers no other."""
     spots = [(1 - up.share(point.median)) * height for point in last.values()]
-    right = across.at(0.78)
     return [
         {
             "configuration": name,
