@@ -29,6 +29,7 @@ from freestone.allocators.peers import (
     root,
 )
 from freestone.commands import terminal
+from freestone.commands.options import Whole
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments import Interruption
 
@@ -38,7 +39,7 @@ def peers(
     /,
     *names: Annotated[str, Parameter(help="Peers or projects. Default for add and list: all.")],
     jobs: Annotated[
-        int | None, Parameter(name=["--jobs", "-j"], help="Compilers at a time. Default: one for each CPU.")
+        Whole, Parameter(name=["--jobs", "-j"], help="Compilers at a time. Default: one for each CPU.")
     ] = None,
     json: Annotated[bool, Parameter(negative="", help="Print JSON.")] = False,
 ) -> int:
