@@ -158,7 +158,7 @@ def test_a_count_that_fails_leaves_the_earlier_one(folder: Path) -> None:
 def test_wrong_use_is_one_line(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for arguments, status, said in (
-        ((folder, "--only", "something"), 2, "no workload matches something; there are lists, nothing"),
+        ((folder, "--only", "xyz"), 2, "no workload matches 'xyz'; there are lists, nothing"),
         ((tmp_path / "empty",), 5, "holds no experiment.json"),
     ):
         done = freestone("instructions", *arguments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import sys
 import tempfile
 from collections.abc import Callable
@@ -59,13 +58,16 @@ def instructions(
     """
     try:
         experiment = store.read_experiment(results)
-        chosen = _chosen(experiment, only or ["*"])
+        names = suites.matching([each.name for each in experiment.workloads], only or [])
+        chosen = [each for each in experiment.workloads if each.name in names]
         ledger = _Ledger(results, experiment)
         suites.prepare(chosen)
         good = _counted(experiment, chosen, timeout, ledger)
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
-    except (NoValgrind, LauncherBroken, NativePartMissing, SuiteError) as error:
+    except SuiteError as error:
+        raise Stop(str(error), ExitStatus.USAGE) from error
+    except (NoValgrind, LauncherBroken, NativePartMissing) as error:
         raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error
     if json:
         print(ledger.counts.model_dump_json(indent=2))
@@ -113,16 +115,6 @@ class _Ledger:
             self._counts[count.workload, count.configuration] = count
         store.write_instructions(self._folder, self.counts)
         return True
-
-
-def _chosen(experiment: Experiment, patterns: list[str]) -> list[Workload]:
-    names = [each.name for each in experiment.workloads]
-    chosen = [
-        each for each in experiment.workloads if any(fnmatch.fnmatchcase(each.name, pattern) for pattern in patterns)
-    ]
-    if not chosen:
-        raise Stop(f"no workload matches {', '.join(patterns)}; there are {', '.join(names[:8])}", ExitStatus.USAGE)
-    return chosen
 
 
 def _counted(experiment: Experiment, chosen: list[Workload], timeout_s: float, ledger: _Ledger) -> list[bool]:

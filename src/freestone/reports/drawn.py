@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from freestone.reports import figures
 from freestone.reports.figures import Theme
@@ -67,6 +68,15 @@ class Multiple:
 
 
 def document(chart: figures.Chart) -> str:
-    """Vega-Lite as JSON that is safe inside a script element, in the page's own colours."""
-    text = json.dumps(figures.specification(chart, PAGE_THEME), ensure_ascii=True, allow_nan=False)
+    """Vega-Lite as JSON that is safe inside a script element, without :func:`look`, which all figures share."""
+    return _inside_script({k: v for k, v in figures.specification(chart, PAGE_THEME).items() if k != "config"})
+
+
+def look() -> str:
+    """The Vega-Lite config of every figure as JSON that is safe inside a script element: the page's own colours."""
+    return _inside_script(PAGE_THEME.config())
+
+
+def _inside_script(value: dict[str, Any]) -> str:
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c")  # nothing inside may end the script element

@@ -13,7 +13,7 @@ import markupsafe
 import freestone
 from freestone.records import store
 from freestone.records.whole import why, write_whole
-from freestone.reports import figures
+from freestone.reports import drawn, figures
 from freestone.reports.page import ExperimentPart, experiment_part
 from freestone.reports.source import Source, read
 
@@ -67,6 +67,7 @@ def render(parts: Sequence[ExperimentPart]) -> str:
         font=markupsafe.Markup(figures.FONT),  # quotes and all, into the style sheet
         light=figures.LIGHT,
         dark=figures.DARK,
+        look=drawn.look(),
         vega=_vega(),
     )
 

@@ -1,9 +1,9 @@
-// Draws the figures of the page, each from the document next to it. Colours are the page's variables, so a change between
-// light and dark needs nothing from here. What is folded is drawn when it is opened: a report of many workloads has
-// thousands of figures, and folded they have no width.
+// Draws the figures of the page, each from the document next to it, in the look that they share. Colours are the page's
+// variables, so a change between light and dark needs nothing from here. What is folded is drawn when it is opened: a
+// report of many workloads has thousands of figures, and folded they have no width.
 function draw(drawing) {
   const source = document.getElementById(drawing.dataset.source);
-  const options = { mode: "vega-lite", renderer: "svg", actions: false };
+  const options = { mode: "vega-lite", renderer: "svg", actions: false, config: look };
   delete drawing.dataset.source;
   window.vegaEmbed(drawing, JSON.parse(source.textContent), options).catch((error) => {
     drawing.textContent = "This figure could not be drawn; its numbers are in the table below.";
