@@ -568,9 +568,9 @@ void heap_return_spare(struct heap *heap, void **top) {
     lock_free(&heap->lock);
 }
 
-/* The magazine, an empty one, filled from slabs to `capacity`: full at fewer when memory runs short, empty when there is none. */
-static void **fill(struct heap *heap, unsigned class, union magazine *magazine, unsigned capacity) {
-    unsigned taken = take_blocks(heap, class, &magazine->word[MAGAZINE_WORDS], capacity);
+/* The top of a magazine that `taken` blocks were stored into from its end: full at that many, empty with room for `capacity`
+ * when there are none. */
+static void **filled(union magazine *magazine, unsigned taken, unsigned capacity) {
     void **bottom = magazine_clear(magazine, taken > 0 ? taken : capacity);
     return taken > 0 ? magazine_full_top(magazine) : bottom;
 }
@@ -581,14 +581,15 @@ void **heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsi
     bool settled = settle(heap);
     count_traffic(heap, class, capacity);
     union magazine *full = pop_depot(heap, class);
-    if (full != NULL && magazine != NULL) {
-        keep_spare(heap, magazine);
-    } else if (full == NULL && magazine == NULL) {
-        magazine = take_spare(heap);
+    void **top = NULL;
+    if (full != NULL) {
+        if (magazine != NULL) {
+            keep_spare(heap, magazine);
+        }
+        top = magazine_full_top(full);
+    } else if (magazine != NULL || (magazine = take_spare(heap)) != NULL) {
+        top = filled(magazine, take_blocks(heap, class, &magazine->word[MAGAZINE_WORDS], capacity), capacity);
     }
-    void **top = full != NULL       ? magazine_full_top(full)
-                 : magazine != NULL ? fill(heap, class, magazine, capacity)
-                                    : NULL;
     leave_heap(heap, settled);
     return top;
 }
@@ -617,9 +618,8 @@ void **heap_exchange_used(struct heap *heap, unsigned class, void **empty, unsig
     if (full != NULL) {
         keep_spare(heap, magazine);
     } else {
-        unsigned taken = take_used(heap, class, &magazine->word[MAGAZINE_WORDS], capacity);
-        (void)magazine_clear(magazine, taken > 0 ? taken : capacity);
-        full = taken > 0 ? magazine : NULL;
+        void **top = filled(magazine, take_used(heap, class, &magazine->word[MAGAZINE_WORDS], capacity), capacity);
+        full = magazine_is_empty(top) ? NULL : magazine;
     }
     if (full != NULL) {
         count_traffic(heap, class, magazine_capacity(full));

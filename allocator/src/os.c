@@ -1,12 +1,12 @@
 #include "os.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <linux/capability.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

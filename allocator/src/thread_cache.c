@@ -349,17 +349,21 @@ static void swap(struct cache_class *magazines) {
     magazines->previous = loaded;
 }
 
-/* Blocks for an empty slot. False when there is no memory for a first magazine. */
-static bool refill(struct thread_cache *cache, struct cache_class *magazines, unsigned class) {
-    cache->exchanges++;
-    magazines->surplus = false;
-    void **empty = magazines->top == VOID_TOP ? NULL : magazines->top;
-    void **top = heap_exchange_empty(cache->heap, class, empty, grown_capacity(magazines, class));
+/* Loads what a heap gave for an empty magazine; false when it gave none. */
+static bool load(struct thread_cache *cache, struct cache_class *magazines, void **top) {
     if (top == NULL) {
         return false;
     }
+    cache->exchanges++;
+    magazines->surplus = false;
     magazines->top = top;
     return true;
+}
+
+/* Blocks for an empty slot. False when there is no memory for a first magazine. */
+static bool refill(struct thread_cache *cache, struct cache_class *magazines, unsigned class) {
+    void **empty = magazines->top == VOID_TOP ? NULL : magazines->top;
+    return load(cache, magazines, heap_exchange_empty(cache->heap, class, empty, grown_capacity(magazines, class)));
 }
 
 static void *take_from(struct thread_cache *cache, unsigned class) {
@@ -408,14 +412,8 @@ static bool has_used(struct thread_cache *cache, unsigned class) {
     if (magazines->top == VOID_TOP) {
         return false;
     }
-    void **used = heap_exchange_used(cache->heap, class, magazines->top, grown_capacity(magazines, class));
-    if (used == NULL) {
-        return false;
-    }
-    cache->exchanges++;
-    magazines->surplus = false;
-    magazines->top = used;
-    return true;
+    unsigned capacity = grown_capacity(magazines, class);
+    return load(cache, magazines, heap_exchange_used(cache->heap, class, magazines->top, capacity));
 }
 
 void *thread_cache_take_zero(unsigned class, bool *zero) {

@@ -59,7 +59,7 @@ def bench(
         Parameter(help="Let each program that can sleep so many seconds after its work, and take its RSS then."),
     ] = None,
     idle_rounds: Annotated[
-        int | None, Parameter(help="Let them sleep in the first so many rounds only. Default: in all.")
+        Whole, Parameter(help="Let them sleep in the first so many rounds only. Default: in all.")
     ] = None,
     subject: Annotated[
         str | None,
@@ -206,7 +206,8 @@ def _every(
     """Every suite that comes along, each an experiment of its own, and one report of them all."""
     from freestone.reports import html  # late: the figures' libraries are large
 
-    if len(suite) > 1 or name is not None or markdown is not None or as_json or wish.only or wish.idle is not None:
+    idles = wish.idle is not None or wish.idle_rounds is not None
+    if len(suite) > 1 or name is not None or markdown is not None or as_json or wish.only or idles:
         raise SuiteError(f"'{EVERY}' stands alone: --name, --markdown, --json, --only and --idle are for single suites")
     folders: list[Path] = []
     worst = int(ExitStatus.FINE)

@@ -14,7 +14,7 @@ from freestone.experiments import summarise
 from freestone.records import store
 from freestone.records.schema import Summary
 from freestone.records.store import StoreError
-from freestone.reports import export, html, published, references, table
+from freestone.reports import export, html, published, references, source, table
 from freestone.reports.published import words
 from freestone.reports.source import Source
 
@@ -60,29 +60,29 @@ def report(
         )
     try:
         sources = [_read(folder) for folder in results]
-        parts = [html.part(source, number) for number, source in enumerate(sources, start=1)]
+        parts = [html.part(each, number) for number, each in enumerate(sources, start=1)]
         destination = html.write_parts(parts, output or _destination(list(results)))
-        for folder, source, part in zip(results, sources, parts, strict=True):
+        for folder, each, part in zip(results, sources, parts, strict=True):
             below = folder.resolve().name if len(results) > 1 else ""  # several experiments each into a folder
             if figures is not None:
                 export.pictures(part, figures / below, picture)
             if benchmark_json is not None:
-                export.benchmark_files(source.experiment, source.records, benchmark_json / below)
+                export.benchmark_files(each.experiment, each.records, benchmark_json / below)
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     except (html.ReportError, export.ExportError) as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     if json:
-        print("[" + ",\n".join(source.summary.model_dump_json(indent=2) for source in sources) + "]")
+        print("[" + ",\n".join(each.summary.model_dump_json(indent=2) for each in sources) + "]")
     else:
         width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
-        for folder, source in zip(results, sources, strict=True):
-            print(table.render(source.summary, width=width, colour=colour, ascii_only=plain))
-            counts, baseline = source.instructions, source.experiment.baseline
+        for folder, each in zip(results, sources, strict=True):
+            print(table.render(each.summary, width=width, colour=colour, ascii_only=plain))
+            counts, baseline = each.instructions, each.experiment.baseline
             if counts is not None:
                 shown = references.render(counts, baseline, width=width, colour=colour, ascii_only=plain)
                 print(f"{shown}\n")
-            found = published.reproductions(source.experiment, source.summary, source.records, counts)
+            found = published.reproductions(each.experiment, each.summary, each.records, counts)
             if found:
                 print(words.render(found, width=width, colour=colour, ascii_only=plain))
             print(f"Records: {folder}\n")
@@ -91,17 +91,12 @@ def report(
 
 
 def _read(folder: Path) -> Source:
-    experiment = store.read_experiment(folder)
-    reading = store.read_trials(folder)
-    damage = store.damage_line(folder, reading.damage)
-    if damage:
-        print(f"freestone: {damage}", file=sys.stderr)
-    summary = summarise(experiment, reading.records)
-    if summary != _written(folder):  # a folder that cannot be written any more can still be reported
-        store.write_summary(folder, summary)
-    return Source(
-        experiment, summary, reading.records, store.read_calls(folder), store.read_instructions(folder), damage
-    )
+    found = source.read(folder, summarise)
+    if found.damage:
+        print(f"freestone: {found.damage}", file=sys.stderr)
+    if found.summary != _written(folder):  # a folder that cannot be written any more can still be reported
+        store.write_summary(folder, found.summary)
+    return found
 
 
 def _written(folder: Path) -> Summary | None:

@@ -136,11 +136,7 @@ def read_calls(folder: Path) -> CallCounts | None:
     Raises:
         StoreError: they are damaged.
     """
-    path = folder / CALLS_FILE
-    try:
-        return _read_whole(path, CallCounts, folder) if path.exists() else None
-    except StoreError as error:
-        raise StoreError(f"{error}; without that file, freestone calls counts anew") from error
+    return _read_counts(folder, CALLS_FILE, CallCounts, "calls")
 
 
 def write_instructions(folder: Path, counts: InstructionCounts) -> None:
@@ -158,8 +154,7 @@ def read_instructions(folder: Path) -> InstructionCounts | None:
     Raises:
         StoreError: they are damaged.
     """
-    path = folder / INSTRUCTIONS_FILE
-    return _read_whole(path, InstructionCounts, folder) if path.exists() else None
+    return _read_counts(folder, INSTRUCTIONS_FILE, InstructionCounts, "instructions")
 
 
 def read_trials(folder: Path) -> Reading:
@@ -264,6 +259,15 @@ class TrialLog:
 def _slug(name: str) -> str:
     slug = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")
     return slug[:60] or "experiment"
+
+
+def _read_counts(folder: Path, name: str, kind: type[Document], verb: str) -> Document | None:
+    """What ``freestone VERB`` has counted; None where nobody has."""
+    path = folder / name
+    try:
+        return _read_whole(path, kind, folder) if path.exists() else None
+    except StoreError as error:
+        raise StoreError(f"{error}; without that file, freestone {verb} counts anew") from error
 
 
 def _read_whole(path: Path, kind: type[Document], folder: Path) -> Document:

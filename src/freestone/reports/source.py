@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,13 +25,17 @@ class Source:
     """A line that names damaged records, which are left out."""
 
 
-def read(folder: Path) -> Source:
-    """A folder that holds a summary.
+def read(folder: Path, summarise: Callable[[Experiment, Sequence[TrialRecord]], Summary] | None = None) -> Source:
+    """A results folder.
+
+    Args:
+        summarise: what makes the summary of its records; None for the one that the folder holds.
 
     Raises:
         freestone.records.store.StoreError: it cannot be read.
     """
-    experiment, summary, reading = store.read_experiment(folder), store.read_summary(folder), store.read_trials(folder)
+    experiment, reading = store.read_experiment(folder), store.read_trials(folder)
+    summary = store.read_summary(folder) if summarise is None else summarise(experiment, reading.records)
     damage = store.damage_line(folder, reading.damage)
     calls, instructions = store.read_calls(folder), store.read_instructions(folder)
     return Source(experiment, summary, reading.records, calls, instructions, damage)
