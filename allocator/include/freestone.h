@@ -21,7 +21,7 @@ extern const char freestone_identity[];
 const char *freestone_version(void);
 
 /* Gives every page that holds no block back to the system, as far as whole free spans go: empties the calling
- * thread's cache and all depots, then purges. Other threads' caches stay (at most 32 KiB of blocks, or two blocks,
+ * thread's cache and all depots, then purges. Other threads' caches stay (at most 64 KiB of blocks, or two blocks,
  * for each of two magazines of each size class they use). Returns the bytes given back. */
 size_t freestone_purge(void);
 

@@ -10,9 +10,9 @@
 
 enum {
     CAPACITY_FIRST = 16,
-    CAPACITY_BYTES = 32 * 1024,
+    CAPACITY_BYTES = 64 * 1024,
     GIVEN_BYTES = 16 * 1024, /* what of a slot is only ever given: one magazine, of so many bytes at most */
-    CAPACITY_THREADS = 16, /* with more threads than this, each has a share of what so many would have */
+    CAPACITY_THREADS = 8, /* with more threads than this, each has a share of what so many would have */
     LOOK_EXCHANGES = 256, /* exchanges of magazines between two looks at what others wait for, and at the other heaps */
     /* The key's destructor asks to be called again until the third of the four passes over all keys, so that other
      * destructors still find a cache. */

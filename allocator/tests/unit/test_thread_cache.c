@@ -140,11 +140,11 @@ static void walk(struct held *held, uint64_t *random, int steps, size_t *held_by
     }
 }
 
-/* Two magazines a class, each of at most 32 KiB of blocks or two blocks. */
+/* Two magazines a class, each of at most 64 KiB of blocks or two blocks. */
 static size_t cache_most(void) {
     size_t sum = 0;
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
-        size_t blocks = bits_min(bits_max(32 * 1024 / class_bytes[class], 1), MAGAZINE_MOST);
+        size_t blocks = bits_min(bits_max(64 * 1024 / class_bytes[class], 1), MAGAZINE_MOST);
         sum += 2 * blocks * class_bytes[class];
     }
     return sum;
@@ -175,7 +175,7 @@ static void figures_follow_the_program(void) {
 static void magazines_grow(void) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         static void *held[2000];
-        size_t most = bits_min(bits_max(32 * 1024 / class_bytes[class], 1), MAGAZINE_MOST);
+        size_t most = bits_min(bits_max(64 * 1024 / class_bytes[class], 1), MAGAZINE_MOST);
         for (size_t i = 0; i < 600; i++) {
             held[i] = take(class_bytes[class]);
             EXPECT(held[i] != NULL, "no memory");
@@ -399,26 +399,26 @@ static void used_blocks_are_cleared_first(void) {
 /* The same from bitmaps: a magazine of used blocks at a time, none of those that were never taken, and these one by one, known to
  * be zero. */
 static void used_blocks_come_by_the_magazine(void) {
-    enum { BLOCKS = 32, TAKEN = 24, HELD = 3 }; /* of the slab's blocks; a magazine holds 8 */
-    unsigned class = class_of(CLASS_FRESH);
+    enum { SIZE = 2 * CLASS_FRESH, BLOCKS = 32, TAKEN = 24, HELD = 3 }; /* of the slab's blocks; a magazine holds 8 */
+    unsigned class = class_of(SIZE);
     void *block[BLOCKS];
     EXPECT(class_blocks(class) == BLOCKS, "a slab has %u blocks", class_blocks(class));
     for (int i = 0; i < TAKEN; i++) {
-        block[i] = take(CLASS_FRESH);
+        block[i] = take(SIZE);
         EXPECT(block[i] != NULL, "no memory");
-        memset(block[i], 0xff, CLASS_FRESH);
+        memset(block[i], 0xff, SIZE);
     }
     for (int i = HELD; i < TAKEN; i++) {
         give(block[i]);
     }
     thread_cache_flush();
-    block[HELD] = take(CLASS_FRESH); /* so that a magazine is loaded */
+    block[HELD] = take(SIZE); /* so that a magazine is loaded */
     uint32_t exchanges = thread_view.cache->exchanges;
     for (int i = HELD + 1; i < BLOCKS; i++) {
         bool zero;
         block[i] = thread_cache_take_zero(class, &zero);
         EXPECT(block[i] != NULL && zero == (i >= TAKEN), "block %d is %s", i, zero ? "known to be zero" : "not");
-        EXPECT(!zero || pattern_not_zero(block[i], CLASS_FRESH) == SIZE_MAX, "block %d is not zero", i);
+        EXPECT(!zero || pattern_not_zero(block[i], SIZE) == SIZE_MAX, "block %d is not zero", i);
     }
     exchanges = thread_view.cache->exchanges - exchanges;
     EXPECT(exchanges <= TAKEN / 8, "%u exchanges for %d blocks", exchanges, TAKEN - HELD);
