@@ -3,7 +3,8 @@
 Two figures, which answer two questions. The *field*: how far is each configuration from the best of all, workload by
 workload? The *subject* against its best peer: what does whoever already chose the best allocator for each workload
 gain or lose? The best peer is chosen by its figure in the same records, so chance favours it: the ratio is, if
-anything, too high.
+anything, too high. Beside it stands the ratio to the peer that was best in the other rounds (*foreseen*), which is, if
+anything, too low.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from freestone.experiments import arms, statistics
 from freestone.experiments.field import standings
+from freestone.experiments.foresight import foreseen
 from freestone.experiments.schedule import Arm
 from freestone.experiments.statistics import Interval
 from freestone.records.schema import (
@@ -90,6 +92,7 @@ class _Board:
         self.typical = typical
         self.again = again
         self.names = [configuration.name for configuration in experiment.configurations]
+        self.workloads = {workload.name: workload for workload in experiment.workloads}
 
     def aspect(self, name: str, only: Sequence[str] | None = None) -> Aspect:
         """One aspect over all workloads that have it, or over those named."""
@@ -105,6 +108,7 @@ class _Board:
             rows=rows,
             field=standings({row.workload: row.values for row in rows if row.counted}),
             mean=self._mean(name, held),
+            foreseen=self._foreseen_mean(name, held),
             worst=max(held, key=lambda row: row.ratio.value if row.ratio else 0.0, default=None),
         )
 
@@ -124,28 +128,51 @@ class _Board:
             return None
         peers = [name for name in values if name != self.subject]
         best = min(peers, key=lambda name: values[name], default=None)
-        ratio = self._ratio(workload.name, best, metric) if best is not None and self.subject in values else None
-        return ScoreRow(workload=workload.name, counted=workload.counted, values=values, best_peer=best, ratio=ratio)
+        held = best is not None and self.subject in values
+        return ScoreRow(
+            workload=workload.name,
+            counted=workload.counted,
+            values=values,
+            best_peer=best,
+            ratio=self._ratio(workload.name, self._rounds(workload.name, best or "", metric), metric) if held else None,
+            foreseen=self._ratio(workload.name, self._foreseen(workload.name, metric), metric) if held else None,
+        )
 
-    def _ratio(self, workload: str, peer: str, metric: str) -> Ratio | None:
-        one, other = (self._rounds(workload, name, metric) for name in (self.subject, peer))
-        interval = _paired(one, other, self.experiment.seed)
+    def _foreseen(self, workload: str, metric: str) -> Rounds:
+        peers = [name for name in self.names if name != self.subject]
+        return foreseen({name: self._rounds(workload, name, metric) for name in peers})
+
+    def _ratio(self, workload: str, other: Rounds, metric: str) -> Ratio | None:
+        interval = _paired(self._rounds(workload, self.subject, metric), other, self.experiment.seed)
         if interval is None:
             return None
         second, first = (runs.get(metric, {}) for runs in self.again.get(workload, ({}, {})))
         return _as_ratio(interval, _paired(second, first, self.experiment.seed))
 
     def _mean(self, name: str, rows: Sequence[ScoreRow]) -> Ratio | None:
+        """Against the best peers."""
+        others = [self._rounds(row.workload, row.best_peer or "", self._metric(name, row)) for row in rows]
+        return self._mean_of(name, rows, [row.ratio for row in rows], others)
+
+    def _foreseen_mean(self, name: str, rows: Sequence[ScoreRow]) -> Ratio | None:
+        """Against the peers that were best in the other rounds."""
+        others = [self._foreseen(row.workload, self._metric(name, row)) for row in rows]
+        return self._mean_of(name, rows, [row.foreseen for row in rows], others)
+
+    def _metric(self, aspect: str, row: ScoreRow) -> str:
+        return metric_of(aspect, self.workloads[row.workload])
+
+    def _mean_of(
+        self, name: str, rows: Sequence[ScoreRow], held: Sequence[Ratio | None], others: Sequence[Rounds]
+    ) -> Ratio | None:
         """Over the rows' ratios; its interval from the rounds that all of them have, each round's mean one value."""
-        ratios = [row.ratio.value for row in rows if row.ratio is not None]
-        if not ratios:
+        ratios = [ratio.value for ratio in held if ratio is not None]
+        if not ratios or len(ratios) < len(rows):
             return None
-        workloads = {workload.name: workload for workload in self.experiment.workloads}
-        ones, others, seconds, firsts = [], [], [], []
+        ones, seconds, firsts = [], [], []
         for row in rows:
-            metric = metric_of(name, workloads[row.workload])
+            metric = self._metric(name, row)
             ones.append(self._rounds(row.workload, self.subject, metric))
-            others.append(self._rounds(row.workload, row.best_peer or "", metric))
             second, first = (runs.get(metric, {}) for runs in self.again.get(row.workload, ({}, {})))
             seconds.append(second)
             firsts.append(first)

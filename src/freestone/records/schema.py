@@ -259,6 +259,10 @@ class ScoreRow(_Row):
     values: dict[str, float] = Field(description="configuration -> geometric mean over rounds, in the metric's unit")
     best_peer: str | None = Field(None, description="the lowest of all but the subject; None where nobody else has one")
     ratio: Ratio | None = Field(None, description="subject / best peer, paired within rounds")
+    foreseen: Ratio | None = Field(
+        None,
+        description="subject / the peer that was best in all other rounds, round by round; None with a single round",
+    )
 
 
 class Standing(_Row):
@@ -278,6 +282,9 @@ class Aspect(_Row):
     rows: list[ScoreRow]
     field: list[Standing] = Field(description="best mean first")
     mean: Ratio | None = Field(None, description="geometric mean over counted workloads of subject / best peer")
+    foreseen: Ratio | None = Field(
+        None, description="the same against the peer that was best in the other rounds, where all those rows have it"
+    )
     worst: ScoreRow | None = Field(None, description="the counted row of the largest ratio")
 
 
