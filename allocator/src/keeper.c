@@ -4,7 +4,7 @@
 #include "os.h"
 
 enum {
-    NAP_MS = 500,       /* between two looks round; longer after one that gave nothing back, for looking */
+    NAP_MS = 333,       /* between two looks round; longer after one that gave nothing back, for looking */
     NAP_LOOKS = 200,    /* to take a two-hundredth of the time, up to */
     NAP_MOST_MS = 4000, /* this */
     QUIET_ROUNDS = 3,   /* looks without a wish and without a return before it ends */
