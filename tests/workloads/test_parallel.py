@@ -33,6 +33,15 @@ def test_one_line_of_json(level: str, through: str) -> None:
     assert said["checksum"] == sum(lengths[i % 5] * values[i % 7] for i in range(50000))
 
 
+@pytest.mark.parametrize(("objects", "share"), [(1000, 1.0), (2000000, 0.5), (16000000, 0.125)])
+def test_the_floor_is_that_of_all_objects_whatever_share_it_ran_over(objects: int, share: float) -> None:
+    done = run("O3", "--objects", str(objects), "--threads", "2")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["floor_scale"] == share
+    assert 0 < said["floor_seconds"] < said["seconds"] * 3
+
+
 @pytest.mark.parametrize("objects", [1, 34, 35, 36, 4097])
 def test_the_floor_can_be_left_out_and_the_sum_is_checked_all_the_same(objects: int) -> None:
     done = run("O3", "--objects", str(objects), "--no-floor", "--threads", "2")
