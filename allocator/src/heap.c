@@ -60,10 +60,11 @@ struct heap {
 /* Heap 0 needs no memory of its own, so that a process with one thread starts without asking for any. */
 static struct heap first_heap;
 
-/* Protects `heaps`, `heap_count` (read without it: a heap, once there, stays) and every heap's `threads`. */
+/* Protects `heaps`, `heap_count` (read without it: a heap, once there, stays) and every heap's `threads`. There are none before
+ * heap_start: without an initial value the 8 KiB are zero pages, of which only the first is ever touched. */
 static struct lock choice;
-static struct heap *heaps[HEAPS_MOST] = {&first_heap};
-static _Atomic unsigned heap_count = 1;
+static struct heap *heaps[HEAPS_MOST];
+static _Atomic unsigned heap_count;
 
 /* How many heaps the machine's CPUs ask for; written once, before there is a second thread's cache. */
 static unsigned heaps_by_cpus;
@@ -103,6 +104,9 @@ void *heap_bookkeeping(size_t bytes) {
 }
 
 bool heap_start(void) {
+    heaps[0] = &first_heap;
+    /* release: who reads the count sees the heap, as in heap_join */
+    atomic_store_explicit(&heap_count, 1, memory_order_release);
     unsigned cpus = os_cpus(); /* asked now: a sandboxed program may forbid the question later */
     heaps_by_cpus = HEAPS_LEAST;
     while (heaps_by_cpus < 2 * cpus && heaps_by_cpus < HEAPS_MOST) {
