@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.records.schema import TrialRecord, Workload
+from freestone.records.schema import TrialRecord
 from freestone.reports import figures, scaling
 from freestone.reports.families import Family, families
 
@@ -21,12 +21,8 @@ NUMBERS = ("1", "2", "16")
 
 
 @pytest.fixture(scope="module")
-def scaled(results_maker: Callable[..., Any]) -> Any:
-    """Three workloads that differ in threads; each trial says how much it did."""
-    made = results_maker(tuple(f"server-{number}" for number in NUMBERS))
-    workloads = [Workload(name=f"server-{n}", command=["server", "--threads", n]) for n in NUMBERS]
-    records = [r.model_copy(update={"figures": {"operations": 1000.0}}) for r in made.records]
-    return type(made)(made.experiment.model_copy(update={"workloads": workloads}), records, made.summary)
+def scaled(family_maker: Callable[..., Any]) -> Any:
+    return family_maker("server-{}", ["server", "--threads", "{}"], NUMBERS, operations=1000.0)
 
 
 @pytest.fixture(scope="module")
