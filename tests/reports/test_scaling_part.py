@@ -36,6 +36,7 @@ def test_a_family_has_time_memory_and_faults_with_their_numbers(scaled: Any) -> 
         assert [row[0] for row in figure.numbers.rows] == family.members
         assert "[" in figure.numbers.rows[0][1]
         assert "bars are 95 % intervals" in figure.caption
+        assert "dots beside them are single trials" in figure.caption
     assert "divided by all operations" in family.figures[0].caption
     assert "freestone from" in family.figures[0].alternative
 

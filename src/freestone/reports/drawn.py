@@ -78,5 +78,5 @@ def look() -> str:
 
 
 def _inside_script(value: dict[str, Any]) -> str:
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")  # nothing inside may end the script element
