@@ -37,8 +37,9 @@ NARROWEST = 300
 STEEP = 3
 """From the smallest value to one so many times as large, an axis is linear and has its zero."""
 
-_DASHES = ([1, 0], [6, 2], [2, 2])
-_SHAPES = ("circle", "square", "triangle-up")
+# Where the palette begins anew, another dash and another shape.
+_DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [1, 4])
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def draw(
     places = _names(last, up, across.at(1 + LEADER - right), height)
     order = colour_order(experiment)
     colour = coloured(experiment)
-    sets = [min(index // len(figures.PALETTE_LIGHT), len(_DASHES) - 1) for index in range(len(order))]
+    sets = [index // len(figures.PALETTE_LIGHT) % len(_DASHES) for index in range(len(order))]
     domain = alt.Scale(domain=order, range=[_DASHES[each] for each in sets])
     dash = alt.StrokeDash("configuration:N", scale=domain, legend=None)
     shapes = alt.Scale(domain=order, range=[_SHAPES[each] for each in sets])
