@@ -114,7 +114,7 @@ def draw(
             "low": point.low,
             "high": point.high,
             "number": number_in_words(family, point.at),
-            "text": ticks.text(kind_of(measure), float(f"{point.median:.3g}")),
+            "text": ticks.brief(kind_of(measure), point.median),
             # In lists, since the page holds thousands of them; Vega makes a row of each.
             "trial": [float(f"{value:.4g}") for value in point.trials],
             "beside": [float(f"{place:.5g}") for place in across.beside(point.at, len(point.trials))],

@@ -100,4 +100,4 @@ def _cell(point: Point | None, measure: Measure) -> str:
 
 
 def _text(measure: Measure, value: float) -> str:
-    return ticks.text(scaling.kind_of(measure), float(f"{value:.3g}"))
+    return ticks.brief(scaling.kind_of(measure), value)
