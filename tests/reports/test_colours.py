@@ -19,8 +19,7 @@ from coloraide.everything import ColorAll as Color
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.records.schema import Experiment
-from freestone.reports import figures, heatmap, html, scaling
+from freestone.reports import figures, heatmap, html, pieces, scaling
 from freestone.reports.families import families
 from freestone.reports.figures import Theme
 from freestone.reports.page import experiment_part
@@ -88,36 +87,40 @@ def shade(log: float) -> str:
     return mixed.convert("srgb").clip().to_string(hex=True)
 
 
-@pytest.fixture(scope="module")
-def lines(family_maker: Callable[..., Any]) -> Callable[[int, Theme], list[Mark]]:
-    """How so many configurations are drawn in a scaling figure of a theme."""
-    made = family_maker("server-{}", ["server", "--threads", "{}"], ("1", "2", "16"), operations=10.0)
-    (family,) = families(made.experiment.workloads)
+def drawn(chart: figures.Chart | None, theme: Theme) -> list[Mark]:
+    """How a chart draws each configuration."""
+    assert chart is not None
+    encodings = [layer["encoding"] for layer in figures.specification(chart, theme)["layer"]]
 
-    def drawn(count: int, theme: Theme) -> list[Mark]:
+    def scale(channel: str) -> dict[str, Any]:
+        return next((each[channel]["scale"] for each in encodings if channel in each), {})
+
+    names = scale("color")["domain"]
+    dashes, shapes = (scale(channel).get("range", [""] * len(names)) for channel in ("strokeDash", "shape"))
+    assert all(scale(channel).get("domain", names) == names for channel in ("strokeDash", "shape"))
+    category = theme.config()["range"]["category"]  # which Vega begins anew where it ends
+    return [
+        Mark(category[place % len(category)], tuple(dash), shape)
+        for place, (dash, shape) in enumerate(zip(dashes, shapes, strict=True))
+    ]
+
+
+@pytest.fixture(scope="module")
+def measured(family_maker: Callable[..., Any]) -> Callable[[int], Any]:
+    """Results of so many configurations on three workloads of a family; only the first was measured."""
+    made = family_maker("server-{}", ["server", "--threads", "{}"], ("1", "2", "16"), operations=10.0)
+
+    def results(count: int) -> Any:
         first = made.experiment.configurations[0]
         more = [first.model_copy(update={"name": f"other-{number}"}) for number in range(count - 1)]
-        experiment: Experiment = made.experiment.model_copy(update={"configurations": [first, *more]})
-        records = [record for record in made.records if record.configuration == first.name]
-        chart = scaling.draw(experiment, made.summary, records, family, "time")
-        assert chart is not None
-        layers = figures.specification(chart, theme)["layer"]
-        encodings = [layer["encoding"] for layer in layers]
-        scales = {
-            channel: next(each[channel]["scale"] for each in encodings if channel in each)
-            for channel in ("color", "strokeDash", "shape")
-        }
-        names = scales["color"]["domain"]
-        assert names == scales["strokeDash"]["domain"] == scales["shape"]["domain"]
-        category = theme.config()["range"]["category"]  # which Vega begins anew where it ends
-        return [
-            Mark(category[place % len(category)], tuple(dash), shape)
-            for place, (dash, shape) in enumerate(
-                zip(scales["strokeDash"]["range"], scales["shape"]["range"], strict=True)
-            )
-        ][: len(names)]
+        cells = [each for each in made.summary.cells if each.configuration == first.name]
+        return type(made)(
+            made.experiment.model_copy(update={"configurations": [first, *more]}),
+            [record for record in made.records if record.configuration == first.name],
+            made.summary.model_copy(update={"cells": cells}),
+        )
 
-    return drawn
+    return results
 
 
 # --- the check itself ------------------------------------------------------------------------------------------------
@@ -154,10 +157,22 @@ def test_red_and_green_of_one_lightness_are_refused_unless_something_else_differ
 
 @pytest.mark.parametrize("name", THEMES)
 @pytest.mark.parametrize("count", [2, 7, 8, 14, 35])
-def test_lines_of_a_figure_are_told_apart(lines: Callable[[int, Theme], list[Mark]], name: str, count: int) -> None:
-    marks = lines(count, THEMES[name])
-    assert len(marks) == count
-    assert too_near(marks) == set()
+def test_lines_and_points_of_a_figure_are_told_apart(measured: Callable[[int], Any], name: str, count: int) -> None:
+    results = measured(count)
+    (family,) = families(results.experiment.workloads)
+    charts = (
+        scaling.draw(results.experiment, results.summary, results.records, family, "time"),
+        figures.trade(results.experiment, results.summary, family.members[0].workload),
+    )
+    for chart in charts:
+        marks = drawn(chart, THEMES[name])
+        assert len(marks) == count
+        assert too_near(marks) == set()
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_a_palette_has_as_many_colours_as_marks_reckon_with(name: str) -> None:
+    assert len(THEMES[name].palette) == pieces.COLOURS
 
 
 @pytest.mark.parametrize("name", THEMES)

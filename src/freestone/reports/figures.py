@@ -22,7 +22,7 @@ from altair.utils import schemapi
 
 from freestone.records.schema import Cell, Experiment, Ratio, Sample, Summary, TrialRecord
 from freestone.reports import quantities
-from freestone.reports.pieces import Rows, coloured, inline, layered
+from freestone.reports.pieces import Rows, coloured, inline, layered, shaped
 from freestone.reports.quantities import Quantity, Scale, quantity_of
 
 Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart | alt.ConcatChart
@@ -233,6 +233,7 @@ def trade(experiment: Experiment, summary: Summary, workload: str, memory: str =
             x=x.of("x"),
             y=y.vertical("y"),
             color=colour,
+            shape=shaped(experiment),
             tooltip=[
                 alt.Tooltip("configuration:N"),
                 alt.Tooltip("x:Q", title=quantity_of(time).title, format=".3f"),

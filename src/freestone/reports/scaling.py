@@ -13,9 +13,9 @@ from typing import Literal
 import altair as alt
 
 from freestone.records.schema import Experiment, Summary, TrialRecord
-from freestone.reports import figures, medians, quantities, ticks
+from freestone.reports import medians, quantities, ticks
 from freestone.reports.families import Family
-from freestone.reports.pieces import Rows, colour_order, coloured, inline, layered
+from freestone.reports.pieces import Rows, coloured, dashed, inline, layered, shaped
 from freestone.reports.quantities import Kind, quantity_of
 from freestone.reports.sizes import bytes_in_words
 
@@ -36,10 +36,6 @@ NARROWEST = 300
 """Pixels: of a letter of a name, of the plot on the narrowest page with figures side by side."""
 STEEP = 3
 """From the smallest value to one so many times as large, an axis is linear and has its zero."""
-
-# Where the palette begins anew, another dash and another shape.
-_DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [1, 4])
-_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 
 
 @dataclass(frozen=True)
@@ -125,13 +121,7 @@ def draw(
     height = max(HEIGHT, LINE * (len(found) + 1))
     last = {name: points[-1] for name, points in found.items()}
     places = _names(last, up, across.at(1 + LEADER - right), height)
-    order = colour_order(experiment)
-    colour = coloured(experiment)
-    sets = [index // len(figures.PALETTE_LIGHT) % len(_DASHES) for index in range(len(order))]
-    domain = alt.Scale(domain=order, range=[_DASHES[each] for each in sets])
-    dash = alt.StrokeDash("configuration:N", scale=domain, legend=None)
-    shapes = alt.Scale(domain=order, range=[_SHAPES[each] for each in sets])
-    shape = alt.Shape("configuration:N", scale=shapes, legend=None)
+    colour, dash, shape = coloured(experiment), dashed(experiment), shaped(experiment)
     tooltip = [
         alt.Tooltip("configuration:N"),
         alt.Tooltip("number:N", title=family.axis),
