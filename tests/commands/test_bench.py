@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -258,3 +259,67 @@ def test_what_was_interrupted_goes_on(
     done = freestone("bench", "--resume", str(folder))
     assert done.returncode == 0, done.stderr
     assert len(store.read_trials(folder).records) == 8
+
+
+LITTLE_ROOM = """
+import os, sys
+from freestone.suites import room
+room.free = lambda folder, **more: room.Room(*(int(each) for each in os.environ["FREE_MIB"].split()))
+from freestone.cli import main
+sys.exit(main())
+"""
+"""The tool on a machine that says what is free in it: memory, disk."""
+
+
+def test_what_there_is_no_room_for_any_more_is_left_out_and_named_and_nothing_is_lost(
+    only_folder: Callable[[], Path], tmp_path: Path, environment: dict[str, str]
+) -> None:
+    def tool(*arguments: str, free: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["sh", "-c", 'echo $$ >tool; exec "$@"', "sh", sys.executable, "-c", LITTLE_ROOM, *arguments],
+            cwd=tmp_path, env={**environment, "FREE_MIB": free}, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+
+    # Interrupts the tool in its ninth run, rehearsals counted.
+    script = "echo >> runs; if [ ! -e go ] && [ $(wc -l < runs) -ge 9 ]; then kill -INT $(cat tool); sleep 60; fi"
+    (tmp_path / "rooms.toml").write_text(
+        f'title = "t"\n[[workload]]\nname = "w-{{n}}"\ncommand = ["sh", "-c", {json.dumps(script)}, "{{n}}"]\n'
+        'memory_mib = "{memory}"\ndisk_mib = "{disk}"\n'
+        "cases = [{ n = 1, memory = 10, disk = 1 }, { n = 2, memory = 4000, disk = 1 },"
+        " { n = 3, memory = 10, disk = 700 }]\n"
+    )
+    begun = tool("bench", "rooms.toml", "-a", "glibc", "-n", "3", free="5000 1000")
+    assert begun.returncode == 128 + signal.SIGINT, begun.stderr
+    assert "left out" not in begun.stderr
+    folder = only_folder()
+    written = (folder / store.TRIALS_FILE).read_bytes()
+    kept = store.read_trials(folder).records
+    assert 0 < len(kept) < 18
+    (tmp_path / "go").touch()
+
+    less = tool("bench", "--resume", str(folder), free="1500 200")
+    assert "Traceback" not in less.stderr
+    lines = [line for line in less.stderr.splitlines() if "is left out" in line]
+    for line, name, lack in zip(
+        lines,
+        ("w-2", "w-3"),
+        ("it needs 4,000 MiB of memory, where 1,500 MiB are free", "it needs 700 MiB of disk below "),
+        strict=True,
+    ):
+        trials = sum(record.workload == name for record in kept)
+        assert line.startswith(f"freestone: {name} is left out: {lack}")
+        assert f"its {trials} finished trial{'' if trials == 1 else 's'} are kept" in line
+    assert "where 200 MiB are free" in lines[1]
+    assert (folder / store.TRIALS_FILE).read_bytes().startswith(written)
+    now = store.read_trials(folder).records
+    assert {record.workload for record in now[len(kept) :]} == {"w-1"}
+    assert sum(record.workload == "w-1" for record in now) == 6
+    assert "w-1" in less.stdout
+
+    none = tool("bench", "--resume", str(folder), free="1 0")
+    assert "w-1 is left out" not in none.stderr, "it is finished"
+    assert len(store.read_trials(folder).records) == len(now)
+
+    again = tool("bench", "--resume", str(folder), free="5000 1000")
+    assert (again.returncode, "left out" in again.stderr) == (0, False), again.stderr
+    assert len(store.read_trials(folder).records) == 18

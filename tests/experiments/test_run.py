@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from freestone.experiments import Interruption, Outcome, mismatch, run
+from freestone.experiments import Interruption, Outcome, mismatch, run, unfinished
 from freestone.experiments.events import BudgetSpent, GivenUp, TrialEnded, TrialStarted
 from freestone.experiments.schedule import Slot, plan_round
 from freestone.records import store
-from freestone.records.schema import Allocator, Experiment, TrialRecord
+from freestone.records.schema import Allocator, Experiment, TrialRecord, Workload
 
 
 def _slots(records: list[TrialRecord]) -> list[tuple[str, int, int]]:
@@ -63,6 +63,59 @@ def test_resuming_runs_exactly_what_is_missing(
     taken = len(fake_trials.taken)
     assert run(experiment, tmp_path, measurement=fake_trials) is Outcome.COMPLETE, "nothing is left to do"
     assert len(fake_trials.taken) == taken
+
+
+@pytest.mark.parametrize("broken_after", [0, 1, 5, 8, 13, 19])
+def test_what_is_left_out_of_a_sitting_is_kept_and_a_later_one_goes_on(
+    make_experiment: Callable[..., Experiment], fake_trials: Any, tmp_path: Path, broken_after: int
+) -> None:
+    workloads = [Workload(name=name, command=["true"]) for name in ("small", "large", "other")]
+    experiment = make_experiment(("a", "b"), rounds=4, workloads=workloads)
+
+    def stop(slot: Slot) -> None:
+        if len(fake_trials.taken) == broken_after:
+            raise KeyboardInterrupt
+
+    fake_trials.before = stop
+    assert run(experiment, tmp_path, measurement=fake_trials) is Outcome.INTERRUPTED
+    begun = (tmp_path / store.TRIALS_FILE).read_bytes()
+    fake_trials.before = lambda slot: None
+    fake_trials.rehearsed.clear()
+    every = [slot for number in range(4) for slot in plan_round(experiment, number)]
+    left = [slot for slot in every[broken_after:] if slot.workload != "large"]
+    events: list[object] = []
+    done = run(experiment, tmp_path, left_out={"large"}, measurement=fake_trials, on_event=events.append)
+    assert done is Outcome.COMPLETE
+    assert fake_trials.taken[broken_after:] == left, "the same slots as ever, but for those"
+    assert "large" not in {workload for workload, _ in fake_trials.rehearsed}
+    ended = [event for event in events if isinstance(event, TrialEnded)]
+    assert (ended[-1].done, ended[-1].total) == (broken_after + len(left),) * 2
+    assert unfinished(experiment, store.read_trials(tmp_path).records) == ["large"]
+    assert (tmp_path / store.TRIALS_FILE).read_bytes().startswith(begun)
+    assert run(experiment, tmp_path, measurement=fake_trials) is Outcome.COMPLETE
+    assert sorted(map(str, fake_trials.taken)) == sorted(map(str, every)), "each once"
+    assert unfinished(experiment, store.read_trials(tmp_path).records) == []
+
+
+def test_where_everything_is_left_out_nothing_is_run(
+    make_experiment: Callable[..., Experiment], fake_trials: Any, tmp_path: Path
+) -> None:
+    run(make_experiment(), tmp_path, left_out={"work"}, measurement=fake_trials)
+    assert fake_trials.taken == fake_trials.rehearsed == []
+
+
+def test_what_is_left_out_takes_nothing_of_the_budget(
+    make_experiment: Callable[..., Experiment], fake_trials: Any, tmp_path: Path
+) -> None:
+    """A round of both is 33 s; of the small one alone, 3."""
+    workloads = [Workload(name=name, command=["true"]) for name in ("small", "large")]
+    experiment = make_experiment(("a", "b"), rounds=9, time_budget_s=50.0, workloads=workloads)
+    fake_trials.cost = lambda slot: {"wall_s": 10.0 if slot.workload == "large" else 1.0}
+    run(experiment, tmp_path, measurement=fake_trials, clock=fake_trials.clock)
+    assert len(fake_trials.taken) == 6
+    run(experiment, tmp_path, left_out={"large"}, measurement=fake_trials, clock=fake_trials.clock)
+    assert {slot.workload for slot in fake_trials.taken[6:]} == {"small"}
+    assert len(fake_trials.taken[6:]) == 3 * 5
 
 
 def test_a_damaged_line_is_measured_again(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +14,10 @@ import nbformat
 import pytest
 
 import freestone
+from freestone.records import store
+from freestone.records.schema import InstructionCount, InstructionCounts
 from freestone.records.store import StoreError
-from freestone.reports import figures
+from freestone.reports import figures, html, source
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "notebooks" / "overview.ipynb"
 
@@ -54,6 +58,36 @@ def test_figures_are_charts(results: freestone.Results, tmp_path: Path) -> None:
         assert document["config"]["font"] == figures.FONT
         assert document["width"] != "container", "nothing contains it"
     assert figures.save_svg(results.overview(), tmp_path / "overview.svg").read_text().count("lifo-16-100") >= 1
+
+
+def test_published_counts_are_a_chart_where_the_folder_has_counts(results_folder: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "counted"
+    shutil.copytree(results_folder, folder)
+    title = "Small allocations in a parallel loop, counted"
+    assert freestone.load(folder).instructions is None
+    assert title not in freestone.load(folder).published()
+    counts = [
+        InstructionCount(
+            workload=f"parallel-O3-{through}",
+            configuration="glibc",
+            status="ok",
+            command=["parallel", "--objects", "1000"],
+            instructions=count,
+            data_reads=count // 4,
+            data_writes=count // 12,
+        )
+        for through, count in (("libc", 300_000), ("tbb", 390_000))
+    ]
+    store.write_instructions(
+        folder, InstructionCounts(experiment="counted", valgrind="3.19.0", counts=counts, heaps=[])
+    )
+    counted = freestone.load(folder)
+    assert counted.instructions is not None
+    assert counted.instructions.counts == counts
+    charts = counted.published()
+    assert '"glibc 1.3"' in json.dumps(charts[title].to_dict()), "instructions through TBB, ratio to malloc"
+    told = [each.title for each in html.part(source.read(folder)).published]
+    assert list(charts) == told, "what the report has"
 
 
 def test_sizes_are_charts_where_a_workload_tells_them(results: freestone.Results) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import random
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,6 +121,14 @@ def make_results(
     )
     records = [record for name in workloads for record in _trials(experiment, name, source, bad)]
     return Results(experiment, records, summarise(experiment, records))
+
+
+def make_family(name: str, command: Sequence[str], numbers: Sequence[str], *, operations: float) -> Results:
+    """Workloads that differ in one number, ``{}`` in name and command; each trial says how much it did."""
+    made = make_results(tuple(name.format(number) for number in numbers))
+    workloads = [Workload(name=name.format(n), command=[word.format(n) for word in command]) for n in numbers]
+    records = [record.model_copy(update={"figures": {"operations": operations}}) for record in made.records]
+    return Results(made.experiment.model_copy(update={"workloads": workloads}), records, made.summary)
 
 
 def _trials(experiment: Experiment, workload: str, source: random.Random, bad: bool) -> Iterator[TrialRecord]:
@@ -334,3 +342,8 @@ def results() -> Results:
 @pytest.fixture(scope="session")
 def results_maker() -> Callable[..., Results]:
     return make_results
+
+
+@pytest.fixture(scope="session")
+def family_maker() -> Callable[..., Results]:
+    return make_family

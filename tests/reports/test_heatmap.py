@@ -27,7 +27,7 @@ def test_a_ratio_beyond_the_scale_has_the_last_colour() -> None:
 def test_what_was_not_seen_is_pale_and_its_number_dark(square: Square) -> None:
     (row,) = rows(square)
     assert abs(float(str(row["log"]))) == pytest.approx(heatmap.FARTHEST * heatmap.PALE)
-    assert abs(float(str(row["log"]))) < 0.75, "from there on numbers are white"
+    assert abs(float(str(row["log"]))) < heatmap.DARK_FROM, "from there on numbers are white"
     assert row["words"] == square.words
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import statistics
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
@@ -13,20 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.records.schema import TrialRecord, Workload
+from freestone.records.schema import TrialRecord
 from freestone.reports import figures, scaling
-from freestone.reports.families import Family, families
+from freestone.reports.families import Family, Member, families
 
 NUMBERS = ("1", "2", "16")
 
 
 @pytest.fixture(scope="module")
-def scaled(results_maker: Callable[..., Any]) -> Any:
-    """Three workloads that differ in threads; each trial says how much it did."""
-    made = results_maker(tuple(f"server-{number}" for number in NUMBERS))
-    workloads = [Workload(name=f"server-{n}", command=["server", "--threads", n]) for n in NUMBERS]
-    records = [r.model_copy(update={"figures": {"operations": 1000.0}}) for r in made.records]
-    return type(made)(made.experiment.model_copy(update={"workloads": workloads}), records, made.summary)
+def scaled(family_maker: Callable[..., Any]) -> Any:
+    return family_maker("server-{}", ["server", "--threads", "{}"], NUMBERS, operations=1000.0)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +45,7 @@ def test_time_and_faults_are_those_of_one_operation(scaled: Any, family: Family)
     ]
     (point,) = (each for each in time["freestone"] if each.at == 2)
     assert point.median == pytest.approx(statistics.median(m.wall_s for m in mine) / 1000)
-    assert point.rounds == 10
+    assert point.trials == pytest.approx(tuple(m.wall_s / 1000 for m in mine))
     assert min(m.wall_s for m in mine) / 1000 <= point.low <= point.median <= point.high
     (point,) = (each for each in memory["freestone"] if each.at == 2)
     assert point.median == statistics.median(m.peak_rss_kib or 0 for m in mine)
@@ -88,6 +85,56 @@ def test_every_configuration_is_named_at_the_end_of_its_line(scaled: Any, family
         words = ["".join(node.itertext()) for node in root.iter() if node.tag.endswith("text")]
         for name in ("glibc", "freestone", "mimalloc", "tcmalloc", "threads", *NUMBERS):
             assert words.count(name) == 1, (measure, name)
+
+
+def test_every_trial_that_counts_is_a_dot_and_no_other(scaled: Any, family: Family, tmp_path: Path) -> None:
+    good = [r for r in scaled.records if r.status == "ok" and not r.repeat]
+    for measure in scaling.MEASURES:
+        chart = scaling.draw(*of(scaled), family, measure)
+        assert chart is not None
+        root = ElementTree.parse(figures.save_svg(chart, tmp_path / f"{measure}.svg")).getroot()
+        (dots,) = (node for node in root.iter() if "layer_0_marks" in node.get("class", ""))
+        assert len(dots) == len(good) == len(NUMBERS) * 4 * 10
+
+
+def test_a_trial_far_from_its_median_is_on_the_axis(scaled: Any, family: Family) -> None:
+    good = next(r for r in scaled.records if r.configuration == "glibc" and r.status == "ok" and not r.repeat)
+    slow = good.model_copy(update={"metrics": good.metrics.model_copy(update={"wall_s": 900.0})})
+    chart = scaling.draw(*of(scaled, [slow if r is good else r for r in scaled.records]), family, "time")
+    assert chart is not None
+    for layer in chart.to_dict()["layer"]:
+        assert layer["encoding"]["y"]["scale"]["domain"][1] > 0.9
+
+
+def test_a_trial_takes_few_bytes_of_the_page(family_maker: Callable[..., Any]) -> None:
+    whole = family_maker("loop-{}", ["loop", "--size", "{}"], NUMBERS, operations=7.0)
+    (family,) = families(whole.experiment.workloads)
+    sizes = []
+    for rounds in (6, 10):
+        chart = scaling.draw(*of(whole, [r for r in whole.records if r.round < rounds]), family, "time")
+        assert chart is not None
+        sizes.append(len(json.dumps(figures.specification(chart, figures.LIGHT))))
+    assert sizes[1] - sizes[0] < 24 * 4 * len(NUMBERS) * 4
+
+
+numbers = st.lists(st.integers(0, 1 << 34), unique=True, min_size=3, max_size=12).map(sorted)
+
+
+@given(numbers, st.integers(1, 200), st.floats(0.06, 0.5))
+def test_trials_stand_right_of_their_number_and_nearer_to_it_than_to_the_next(
+    ats: list[int], trials: int, right: float
+) -> None:
+    family = Family("size", "loop", tuple(Member(f"w{at}", at) for at in ats), same_work=True)
+    across = scaling._across(family, right)
+    for number, following in itertools.pairwise([*ats, None]):
+        assert number is not None
+        here = across.share(number)
+        shares = [across.share(place) - here for place in across.beside(number, trials)]
+        assert all(first < second for first, second in itertools.pairwise(shares))
+        assert shares[0] > 0
+        assert here + shares[-1] <= 1
+        if following is not None:
+            assert shares[-1] < (across.share(following) - here) / 2
 
 
 def test_one_point_is_no_line(scaled: Any, family: Family) -> None:

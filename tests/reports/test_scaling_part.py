@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from freestone.records.schema import TrialRecord, Workload
+from freestone.records.schema import TrialRecord
 from freestone.reports import html, scaling_part
 from freestone.reports.page import experiment_part
 
@@ -15,11 +15,8 @@ NUMBERS = ("64", "4K", "1M")
 
 
 @pytest.fixture(scope="module")
-def scaled(results_maker: Callable[..., Any]) -> Any:
-    made = results_maker(tuple(f"loop-{number}-all" for number in NUMBERS))
-    workloads = [Workload(name=f"loop-{n}-all", command=["span-loop", "--size", n]) for n in NUMBERS]
-    records = [r.model_copy(update={"figures": {"operations": 500.0}}) for r in made.records]
-    return type(made)(made.experiment.model_copy(update={"workloads": workloads}), records, made.summary)
+def scaled(family_maker: Callable[..., Any]) -> Any:
+    return family_maker("loop-{}-all", ["span-loop", "--size", "{}"], NUMBERS, operations=500.0)
 
 
 def parts(results: Any, records: list[TrialRecord] | None = None) -> list[scaling_part.FamilyPart]:
@@ -39,6 +36,7 @@ def test_a_family_has_time_memory_and_faults_with_their_numbers(scaled: Any) -> 
         assert [row[0] for row in figure.numbers.rows] == family.members
         assert "[" in figure.numbers.rows[0][1]
         assert "bars are 95 % intervals" in figure.caption
+        assert "dots beside them are single trials" in figure.caption
     assert "divided by all operations" in family.figures[0].caption
     assert "freestone from" in family.figures[0].alternative
 

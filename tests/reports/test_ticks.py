@@ -29,6 +29,26 @@ def test_values_in_words(kind: Kind, value: float, words: str) -> None:
     assert ticks.text(kind, value) == words
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        ("memory", 8620.0, "8.42 MiB"),
+        ("time", 1.23456e-8, "12.3 ns"),
+        ("count", 0.0096312, "0.00963"),
+        ("count", 48_912, "48,900"),
+        ("memory", 0, "0"),
+    ],
+)
+def test_measured_values_have_three_digits_in_their_unit(kind: Kind, value: float, words: str) -> None:
+    assert ticks.brief(kind, value) == words
+
+
+@given(kinds, st.floats(1e-9, 1e9))
+def test_three_digits_are_never_more(kind: Kind, value: float) -> None:
+    number = ticks.brief(kind, value).split()[0].replace(",", "")
+    assert len(f"{float(number):e}".partition("e")[0].rstrip("0").replace(".", "")) <= 3
+
+
 @given(kinds, st.floats(1e-9, 1e9), st.floats(3, 1e12))
 def test_logarithmic_labels_are_few_and_inside(kind: Kind, low: float, reach: float) -> None:
     found = ticks.logarithmic(kind, low, low * reach)

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone import suites
-from freestone.suites import SuiteError, room, select
+from freestone.records.schema import Workload
+from freestone.suites import SuiteError, room, select, selection, too_large
 from freestone.suites.expansion import Planned, expand
 from freestone.suites.room import MIB, Room
 from freestone.suites.schema import Entry, Suite
@@ -72,6 +73,28 @@ def test_one_that_is_too_large_does_not_keep_the_others_from_being_measured() ->
     (left_out,) = found.absent
     assert left_out.name == "w-2"
     assert left_out.reason == "it needs 4,000 MiB of memory, where 1,500 MiB are free"
+
+
+def test_what_a_workload_takes_is_written_down_with_it() -> None:
+    (found,) = select([suite(memory_mib=70, disk_mib=5)], directory="/", free=Room(100, 100)).workloads
+    assert (found.memory_mib, found.disk_mib) == (70, 5)
+    (found,) = select([suite(memory_mib=70, smaller=[{}])], directory="/", free=Room(100, 100)).workloads
+    assert (found.memory_mib, found.disk_mib) == (70, None)
+
+
+@given(st.lists(ROOMS, max_size=8), ROOMS)
+def test_of_an_earlier_selection_what_lacks_room_now_is_named_and_nothing_else(needs: list[Room], free: Room) -> None:
+    earlier = [
+        Workload(name=f"w-{number}", command=["true"], memory_mib=each.memory_mib, disk_mib=each.disk_mib)
+        for number, each in enumerate(needs)
+    ]
+    found = {each.name: each.reason for each in too_large(earlier, free)}
+    lacks = {f"w-{number}": room.lack(each, free, selection._scratch()) for number, each in enumerate(needs)}
+    assert found == {name: lack for name, lack in lacks.items() if lack is not None}
+
+
+def test_what_an_earlier_freestone_selected_is_not_asked_for() -> None:
+    assert too_large([Workload(name="w", command=["true"])], Room(0, 0)) == []
 
 
 def test_disk_is_asked_where_programs_get_their_folders(monkeypatch: pytest.MonkeyPatch) -> None:

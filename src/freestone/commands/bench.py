@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,8 +17,9 @@ from freestone.allocators import AllocatorError
 from freestone.commands import measuring, scoring
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
 from freestone.commands.status import ExitStatus, Stop
-from freestone.experiments import score
+from freestone.experiments import score, unfinished
 from freestone.experiments.plan import Extent, PlanError
+from freestone.records import store
 from freestone.records.schema import Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.suites import Selection, Setting, Suite, SuiteError
@@ -107,8 +108,10 @@ def bench(
         if resume is not None:
             given = {"SUITE": suite or None, "--name": name, **wish.given()}
             experiment = measuring.resumed(resume, [word for word, value in given.items() if value is not None])
-            suites.prepare(experiment.workloads)
-            return _measured(resume, experiment, scoring.subject_of(experiment, subject), markdown, json)
+            held = scoring.subject_of(experiment, subject)
+            left_out = _too_large(resume, experiment)
+            suites.prepare([each for each in experiment.workloads if each.name not in left_out])
+            return _measured(resume, experiment, held, markdown, json, left_out)
         if EVERY in suite:
             return _every(suite, wish, subject, name, results, markdown, json)
         called = name or "-".join(Path(each).name.removesuffix(".toml") for each in suite)
@@ -184,14 +187,36 @@ def _require_each(settings: Sequence[Setting], experiment: Experiment) -> None:
             raise SuiteError(f"the setting {setting.name} is for {who}; compare that too, or leave the setting out")
 
 
-def _measured(folder: Path, experiment: Experiment, held: str, markdown: Path | None, as_json: bool) -> int:
+def _too_large(folder: Path, experiment: Experiment) -> set[str]:
+    """Workloads that are not finished and that there is no room for any more; named, with what is kept of them."""
+    records = store.read_trials(folder).records
+    left = unfinished(experiment, records)
+    absent = suites.too_large([each for each in experiment.workloads if each.name in left])
+    for each in absent:
+        kept = sum(record.workload == each.name for record in records)
+        trials = f"{kept} finished trial{'' if kept == 1 else 's'}"
+        print(
+            f"freestone: {each.name} is left out: {each.reason}; its {trials} are kept, resume when there is room",
+            file=sys.stderr,
+        )
+    return {each.name for each in absent}
+
+
+def _measured(
+    folder: Path,
+    experiment: Experiment,
+    held: str,
+    markdown: Path | None,
+    as_json: bool,
+    left_out: Collection[str] = (),
+) -> int:
     def show(experiment: Experiment, records: Sequence[TrialRecord], _: Summary) -> None:
         board = score(experiment, records, held)
         if markdown is not None:  # first: whoever reads along may close the pipe
             scoring.write_markdown(experiment, board, markdown)
         scoring.show(board, folder, as_json=as_json)
 
-    return measuring.measure(folder, experiment, verb="bench", show=show, report=None)
+    return measuring.measure(folder, experiment, verb="bench", show=show, report=None, left_out=left_out)
 
 
 def _every(

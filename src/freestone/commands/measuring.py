@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -144,7 +144,15 @@ def _as_found(configuration: Configuration) -> Configuration:
     return configuration.model_copy(update={"allocator": allocator})
 
 
-def measure(folder: Path, experiment: Experiment, *, verb: str, show: Show, report: Callable[[], None] | None) -> int:
+def measure(
+    folder: Path,
+    experiment: Experiment,
+    *,
+    verb: str,
+    show: Show,
+    report: Callable[[], None] | None,
+    left_out: Collection[str] = (),
+) -> int:
     """Run what the folder does not hold yet, show what there is, and return the exit status.
 
     Args:
@@ -152,6 +160,7 @@ def measure(folder: Path, experiment: Experiment, *, verb: str, show: Show, repo
         show: prints the results.
         report: writes a report; not called where somebody has stopped the experiment and does not want to wait. It may
             raise StoreError.
+        left_out: workloads that are not run now.
     """
     progress = Progress(sys.stderr, several=len(experiment.workloads) > 1)
     damage = store.damage_line(folder, store.read_trials(folder).damage)
@@ -161,7 +170,7 @@ def measure(folder: Path, experiment: Experiment, *, verb: str, show: Show, repo
     trouble: list[str] = []
     with Interruption() as stop:
         try:
-            outcome = run(experiment, folder, on_event=progress, stop=stop)
+            outcome = run(experiment, folder, left_out=left_out, on_event=progress, stop=stop)
         except StoreError as error:
             outcome, status = Outcome.INTERRUPTED, ExitStatus.STORE
             trouble.append(str(error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Protocol
@@ -52,6 +52,7 @@ def run(
     experiment: Experiment,
     folder: Path,
     *,
+    left_out: Collection[str] = (),
     on_event: Callable[[Event], None] = lambda event: None,
     stop: Interruption | None = None,
     measurement: Measurement | None = None,
@@ -65,6 +66,7 @@ def run(
     Args:
         experiment: what to run; its head is in the folder already.
         folder: the results folder.
+        left_out: workloads that are not run now; what the folder holds of them stays, and a later sitting goes on.
         on_event: told what happens; called between trials, never while a clock runs.
         stop: asked between trials whether to stop, and able to break one off.
         measurement: how trials are taken; by default on this machine.
@@ -81,7 +83,7 @@ def run(
         raise ExperimentMismatch(f"{folder} holds trials of another experiment ({', '.join(sorted(foreign))})")
     with TrialLog(folder) as log, contextlib.ExitStack() as stack:
         taking = measurement or stack.enter_context(LocalTrials(experiment))
-        return _Sitting(experiment, taking, log, records, on_event, stop, clock).run()
+        return _Sitting(experiment, frozenset(left_out), taking, log, records, on_event, stop, clock).run()
 
 
 class _Sitting:
@@ -90,6 +92,7 @@ class _Sitting:
     def __init__(
         self,
         experiment: Experiment,
+        left_out: frozenset[str],
         measurement: Measurement,
         log: TrialLog,
         records: list[TrialRecord],
@@ -98,6 +101,7 @@ class _Sitting:
         clock: Callable[[], float],
     ) -> None:
         self.experiment = experiment
+        self.left_out = left_out
         self.measurement = measurement
         self.log = log
         self.records = records
@@ -114,23 +118,23 @@ class _Sitting:
 
     def run(self) -> Outcome:
         experiment = self.experiment
-        todo = [number for number in range(experiment.rounds) if schedule.missing(experiment, number, self.records)]
+        todo = [number for number in range(experiment.rounds) if self._missing(number)]
         if not todo:
             return self._end()
         try:
             with self.stop.breakable():
                 self._rehearse(todo[0])
             for number in todo:
-                if schedule.all_given_up(experiment, self.records):
+                if self._is_hopeless():
                     return Outcome.HOPELESS
                 begun = any(record.round == number for record in self.records)
                 if not begun and not self._fits():
                     self.on_event(BudgetSpent(number))
                     return Outcome.BUDGET
-                for slot in schedule.missing(experiment, number, self.records):
+                for slot in self._missing(number):
                     if self.stop():
                         return Outcome.INTERRUPTED
-                    if (slot.workload, slot.configuration) not in self._given_up():
+                    if self._is_run(slot.workload, slot.configuration):
                         self._take(slot)
         except KeyboardInterrupt:
             return Outcome.INTERRUPTED
@@ -139,10 +143,20 @@ class _Sitting:
     def _end(self) -> Outcome:
         if self.stop():
             return Outcome.INTERRUPTED
-        return Outcome.HOPELESS if schedule.all_given_up(self.experiment, self.records) else Outcome.COMPLETE
+        return Outcome.HOPELESS if self._is_hopeless() else Outcome.COMPLETE
+
+    def _is_hopeless(self) -> bool:
+        """Whether nothing of what this sitting runs is worth another round."""
+        run = {(workload, each) for workload in self.workloads.keys() - self.left_out for each in self.configurations}
+        return bool(run) and run <= self._given_up()
+
+    def _missing(self, number: int) -> list[Slot]:
+        """What this sitting still has to run of a round."""
+        slots = schedule.missing(self.experiment, number, self.records)
+        return [slot for slot in slots if slot.workload not in self.left_out]
 
     def _rehearse(self, first_round: int) -> None:
-        slots = schedule.missing(self.experiment, first_round, self.records)
+        slots = self._missing(first_round)
         arms = self.measurement.rehearsals(list(dict.fromkeys((slot.workload, slot.configuration) for slot in slots)))
         for number, (workload, configuration) in enumerate(arms):
             self.on_event(RehearsalStarted(workload, configuration, number, len(arms)))
@@ -184,7 +198,7 @@ class _Sitting:
     def _told(self) -> tuple[set[Arm], float | None]:
         """What the records say of what is to come: looked up once for each, or thousands would slow the next trial."""
         if self._known is None or self._known[0] != len(self.records):
-            cost = schedule.round_cost_s(self.experiment, self.records, self._overhead_s())
+            cost = schedule.round_cost_s(self.experiment, self.records, self._overhead_s(), self.left_out)
             self._known = (len(self.records), schedule.given_up(self.records), cost)
         return self._known[1:]
 
@@ -201,16 +215,16 @@ class _Sitting:
         return min(self.experiment.rounds, begun + max(0, math.floor(left / cost)))
 
     def _arms(self) -> int:
-        """Trials of a full round, without what was given up."""
-        return max(1, len(schedule.plan_round(self.experiment, 0)) - self._arms_given_up())
+        """Trials of a full round, without what was given up or left out."""
+        slots = schedule.plan_round(self.experiment, 0)
+        return max(1, sum(self._is_run(slot.workload, slot.configuration) for slot in slots))
 
-    def _arms_given_up(self) -> int:
-        return sum(2 if configuration == self.experiment.baseline else 1 for _, configuration in self._given_up())
+    def _is_run(self, workload: str, configuration: str) -> bool:
+        return workload not in self.left_out and (workload, configuration) not in self._given_up()
 
     def _left(self, rounds: int) -> int:
         """Trials that are missing from the first ``rounds`` rounds."""
-        hopeless = self._given_up()
-        done = sum((record.workload, record.configuration) not in hopeless for record in self.records)
+        done = sum(self._is_run(record.workload, record.configuration) for record in self.records)
         return max(0, rounds * self._arms() - done)
 
     def _remaining_s(self) -> float | None:

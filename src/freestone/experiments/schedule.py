@@ -8,7 +8,7 @@ would have gone on.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,16 +86,20 @@ def missing(experiment: Experiment, number: int, records: Sequence[TrialRecord])
     ]
 
 
-def all_given_up(experiment: Experiment, records: Sequence[TrialRecord]) -> bool:
-    """Whether there is nothing left that is worth another round."""
-    return len(given_up(records)) >= len(experiment.workloads) * len(experiment.configurations)
+def unfinished(experiment: Experiment, records: Sequence[TrialRecord]) -> list[str]:
+    """The workloads of which anything is still to be run, in their order."""
+    left = {slot.workload for number in range(experiment.rounds) for slot in missing(experiment, number, records)}
+    return [workload.name for workload in experiment.workloads if workload.name in left]
 
 
-def round_cost_s(experiment: Experiment, records: Sequence[TrialRecord], overhead_s: float) -> float | None:
+def round_cost_s(
+    experiment: Experiment, records: Sequence[TrialRecord], overhead_s: float, left_out: Collection[str] = ()
+) -> float | None:
     """How long a full round takes, from the trials so far; None before the first.
 
     Args:
         overhead_s: what a trial costs beside its wall time: start, proof, writing.
+        left_out: workloads that are not run.
     """
     walls: dict[Arm, list[float]] = {}
     hopeless = given_up(records)
@@ -106,7 +110,11 @@ def round_cost_s(experiment: Experiment, records: Sequence[TrialRecord], overhea
         return None
     typical = {arm: median(values) for arm, values in walls.items()}
     unknown = median(list(typical.values()))
-    slots = [slot for slot in plan_round(experiment, 0) if (slot.workload, slot.configuration) not in hopeless]
+    slots = [
+        slot
+        for slot in plan_round(experiment, 0)
+        if (slot.workload, slot.configuration) not in hopeless and slot.workload not in left_out
+    ]
     return sum(typical.get((slot.workload, slot.configuration), unknown) + overhead_s for slot in slots)
 
 

@@ -9,9 +9,8 @@ from typing import Any
 from freestone.experiments import score as scored
 from freestone.experiments import summarise
 from freestone.notebook.frames import Kind, frame
-from freestone.records import store
-from freestone.records.schema import FIGURE, Experiment, Metrics, Score, Summary, TrialRecord
-from freestone.reports import figures, heatmap, published, scaling, sizes
+from freestone.records.schema import FIGURE, Experiment, InstructionCounts, Metrics, Score, Summary, TrialRecord
+from freestone.reports import figures, heatmap, published, scaling, sizes, source
 from freestone.reports.families import families
 from freestone.reports.figures import Chart, Theme
 from freestone.reports.published import picture
@@ -28,13 +27,14 @@ def load(folder: str | Path) -> Results:
         freestone.records.store.StoreError: it is no results folder, or cannot be read.
     """
     path = Path(folder)
-    experiment, reading = store.read_experiment(path), store.read_trials(path)
+    found = source.read(path, summarise)
     return Results(
         folder=path,
-        experiment=experiment,
-        records=reading.records,
-        summary=summarise(experiment, reading.records),
-        damage=store.damage_line(path, reading.damage),
+        experiment=found.experiment,
+        records=found.records,
+        summary=found.summary,
+        instructions=found.instructions,
+        damage=found.damage,
     )
 
 
@@ -46,6 +46,7 @@ class Results:
         experiment: its head: machine, workloads, configurations.
         records: one for each trial, as measured.
         summary: medians, ratios and intervals, computed from the records.
+        instructions: what ``freestone instructions`` has counted under valgrind, or None.
         damage: one line that names damaged records, or None.
     """
 
@@ -56,10 +57,11 @@ class Results:
         experiment: Experiment,
         records: Sequence[TrialRecord],
         summary: Summary,
+        instructions: InstructionCounts | None = None,
         damage: str | None = None,
     ) -> None:
         self.folder, self.experiment, self.records, self.summary = folder, experiment, records, summary
-        self.damage = damage
+        self.instructions, self.damage = instructions, damage
 
     def __repr__(self) -> str:
         head = self.experiment
@@ -224,8 +226,11 @@ class Results:
         return {name: _ready(chart, theme, width) for name, chart in drawn.items() if chart is not None}
 
     def published(self, *, theme: Theme = figures.LIGHT, width: int = 560) -> dict[str, Chart]:
-        """Published tables of which the experiment measured enough, drawn beside what was measured; by their titles."""
-        found = published.reproductions(self.experiment, self.summary, self.records)
+        """Published tables of which the experiment measured, or valgrind counted, enough, drawn beside that.
+
+        By their titles, the same as in the report.
+        """
+        found = published.reproductions(self.experiment, self.summary, self.records, self.instructions)
         return {each.title: _ready(picture.draw(each), theme, width) for each in found}
 
     @staticmethod

@@ -70,6 +70,8 @@ class Workload(_Row):
         description="words behind the command by which the program sleeps after its work and reads its RSS then",
     )
     idle_rounds: int | None = Field(None, description="rounds, the first ones, in which it does; None for all", ge=1)
+    memory_mib: int | None = Field(None, description="what it takes of memory; None for little")
+    disk_mib: int | None = Field(None, description="what it takes of disk, below TMPDIR; None for little")
 
     def in_round(self, number: int) -> Workload:
         """What is run in round ``number``, from 0: the command with the words that belong to it."""

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from freestone.reports import figures
+from freestone.reports import figures, pieces
 from freestone.reports.figures import Theme
 
 # The page's own variables: light, dark and print change them, and the figures follow without being drawn again.
@@ -15,7 +15,7 @@ PAGE_THEME = Theme(
     "var(--faint)",
     "var(--line)",
     "transparent",
-    tuple(f"var(--c{index})" for index in range(len(figures.PALETTE_LIGHT))),
+    tuple(f"var(--c{index})" for index in range(pieces.COLOURS)),
 )
 
 NOTHING = "–"
@@ -78,5 +78,5 @@ def look() -> str:
 
 
 def _inside_script(value: dict[str, Any]) -> str:
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")  # nothing inside may end the script element

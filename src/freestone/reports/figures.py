@@ -22,15 +22,16 @@ from altair.utils import schemapi
 
 from freestone.records.schema import Cell, Experiment, Ratio, Sample, Summary, TrialRecord
 from freestone.reports import quantities
-from freestone.reports.pieces import Rows, coloured, inline, layered
+from freestone.reports.pieces import Rows, coloured, inline, layered, shaped
 from freestone.reports.quantities import Quantity, Scale, quantity_of
 
 Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart | alt.ConcatChart
 
-# Paul Tol's "bright" scheme, made to stay distinct under the common colour-vision deficiencies, led by a grey for the
-# baseline. The dark ones are lifted in lightness only.
-PALETTE_LIGHT = ("#6B7280", "#4477AA", "#EE6677", "#228833", "#AA3377", "#B39B13", "#2BA5C9")
-PALETTE_DARK = ("#9CA3AF", "#6FA8DC", "#F58A97", "#4DB868", "#D46BA4", "#CCBB44", "#66CCEE")
+# After Paul Tol's "bright" scheme, led by a grey for the baseline, and moved until any two are told apart by every eye
+# (CIEDE2000 at least 10, also where one kind of cones is missing) and each stands out from the paper by 3:1;
+# tests/reports/test_colours.py measures it.
+PALETTE_LIGHT = ("#525865", "#4477AA", "#EE6677", "#0E7916", "#C11C7C", "#AA9305", "#22A0C2")
+PALETTE_DARK = ("#BBC8CB", "#59A6FF", "#F1949B", "#44A756", "#C95CA5", "#D9C17F", "#87DDFF")
 FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', sans-serif"
 
 ROW = 36
@@ -232,6 +233,7 @@ def trade(experiment: Experiment, summary: Summary, workload: str, memory: str =
             x=x.of("x"),
             y=y.vertical("y"),
             color=colour,
+            shape=shaped(experiment),
             tooltip=[
                 alt.Tooltip("configuration:N"),
                 alt.Tooltip("x:Q", title=quantity_of(time).title, format=".3f"),

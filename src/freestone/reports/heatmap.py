@@ -17,6 +17,12 @@ SQUARE = 19
 FARTHEST = math.log(4)
 """Ratios farther from 1 than this have the last colour."""
 
+COLOURS = ("#2166AC", "#F2F2F2", "#B2182B")
+"""Of the least ratio, of 1 and of the greatest: blue and red, which every eye tells apart."""
+INK, INK_ON_DARK = "#000000", "#FFFFFF"
+DARK_FROM = 1.15
+"""Ratios whose logarithm is farther from 0 than this have a number in :data:`INK_ON_DARK`."""
+
 PALE = 0.35
 """Share of its colour that a ratio keeps where no difference was seen."""
 
@@ -90,13 +96,11 @@ def draw(shown: Sequence[Square], links: Mapping[str, str] | None = None) -> alt
     )
     colour = alt.Color(
         "log:Q",
-        scale=alt.Scale(
-            domain=[-FARTHEST, 0, FARTHEST], range=["#2166AC", "#F2F2F2", "#B2182B"], interpolate="lab", clamp=True
-        ),
+        scale=alt.Scale(domain=[-FARTHEST, 0, FARTHEST], range=list(COLOURS), interpolate="lab", clamp=True),
         legend=None,
     )
     tooltip = [alt.Tooltip("workload:N"), alt.Tooltip("configuration:N"), alt.Tooltip("words:N", title="ratio")]
-    ink = alt.condition("abs(datum.log) >= 0.75", alt.value("#FFFFFF"), alt.value("#1F2933"))
+    ink = alt.condition(f"abs(datum.log) >= {DARK_FROM}", alt.value(INK_ON_DARK), alt.value(INK))
     fields = alt.Chart(data).mark_rect(strokeWidth=1, stroke="transparent")
     numbers = alt.Chart(data).mark_text(fontSize=10)
     if links:

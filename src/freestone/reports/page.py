@@ -217,7 +217,7 @@ def _experiment_part(
 def _names(experiment: Experiment) -> dict[str, Name]:
     order = pieces.colour_order(experiment)
     return {
-        c.name: Name(c.name, order.index(c.name) % len(figures.PALETTE_LIGHT), c.name == experiment.baseline)
+        c.name: Name(c.name, order.index(c.name) % pieces.COLOURS, c.name == experiment.baseline)
         for c in experiment.configurations
     }
 

@@ -10,6 +10,12 @@ from freestone.records.schema import Experiment
 
 Rows = list[dict[str, Any]]
 
+COLOURS = 7
+"""In a palette. Where it begins anew, lines have the next dash and points the next shape."""
+
+_DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [1, 4])
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
+
 
 def inline(rows: Rows) -> alt.InlineData:
     """The rows inside the figure's own document."""
@@ -24,6 +30,20 @@ def colour_order(experiment: Experiment) -> list[str]:
 def coloured(experiment: Experiment) -> alt.Color:
     """The colour of the field ``configuration``; it is named where it is drawn, so there is no legend."""
     return alt.Color("configuration:N", scale=alt.Scale(domain=colour_order(experiment)), legend=None)
+
+
+def dashed(experiment: Experiment) -> alt.StrokeDash:
+    """The dash of the field ``configuration``."""
+    order = colour_order(experiment)
+    dashes = [_DASHES[index // COLOURS % len(_DASHES)] for index in range(len(order))]
+    return alt.StrokeDash("configuration:N", scale=alt.Scale(domain=order, range=dashes), legend=None)
+
+
+def shaped(experiment: Experiment) -> alt.Shape:
+    """The shape of the field ``configuration``."""
+    order = colour_order(experiment)
+    shapes = [_SHAPES[index // COLOURS % len(_SHAPES)] for index in range(len(order))]
+    return alt.Shape("configuration:N", scale=alt.Scale(domain=order, range=shapes), legend=None)
 
 
 def layered(*marks: alt.Chart, height: int, twice: bool = False) -> alt.LayerChart:

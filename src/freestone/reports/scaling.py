@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import altair as alt
 
 from freestone.records.schema import Experiment, Summary, TrialRecord
-from freestone.reports import figures, medians, quantities, ticks
+from freestone.reports import medians, quantities, ticks
 from freestone.reports.families import Family
-from freestone.reports.pieces import Rows, colour_order, coloured, inline, layered
+from freestone.reports.pieces import Rows, coloured, dashed, inline, layered, shaped
 from freestone.reports.quantities import Kind, quantity_of
 from freestone.reports.sizes import bytes_in_words
 
@@ -26,14 +27,15 @@ OPERATIONS = "operations"
 HEIGHT = 260
 LINE = 14
 """Pixels from one name to the next."""
+DOT = 7
+"""Size of a trial's dot, square pixels."""
 LETTER = 6.2
+LEADER = 0.065
+"""Share of the axis from the last number to the names: its trials stand there."""
 NARROWEST = 300
 """Pixels: of a letter of a name, of the plot on the narrowest page with figures side by side."""
 STEEP = 3
 """From the smallest value to one so many times as large, an axis is linear and has its zero."""
-
-_DASHES = ([1, 0], [6, 2], [2, 2])
-_SHAPES = ("circle", "square", "triangle-up")
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Point:
     low: float
     high: float
     """The 95 % interval of the median; of too few rounds for one, the smallest and the largest value."""
-    rounds: int
+    trials: tuple[float, ...]
+    """Every value, in the order of the rounds."""
 
 
 def lines(
@@ -68,7 +71,7 @@ def lines(
         return {}
     times = {workload.name: workload.time for workload in experiment.workloads}
     values: dict[str, dict[int, list[float]]] = {each.name: {} for each in experiment.configurations}
-    for record in mine:
+    for record in sorted(mine, key=lambda record: record.round):
         value = quantities.value_of(record, times[record.workload] if measure == "time" else measure)
         if value is not None and math.isfinite(value):
             value /= (record.figures or {})[OPERATIONS] if divided else 1
@@ -89,13 +92,16 @@ def is_by_operation(records: Iterable[TrialRecord], measure: Measure) -> bool:
 def draw(
     experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], family: Family, measure: Measure
 ) -> alt.LayerChart | None:
-    """The lines, named where they end; None where no configuration has two points to draw one through.
+    """The lines, named where they end, and every trial as a dot beside its median, later rounds farther right.
 
-    Both axes are logarithmic where what they show reaches from one to several times as much.
+    None where no configuration has two points to draw a line through. Both axes are logarithmic where what they show
+    reaches from one to several times as much.
     """
     found = lines(experiment, summary, records, family, measure)
     if not any(len(points) > 1 for points in found.values()):
         return None
+    right = min(0.5, 0.03 + LEADER + LETTER * max(len(name) for name in found) / NARROWEST)
+    across, up = _across(family, right), _up(measure, found)
     rows: Rows = [
         {
             "configuration": name,
@@ -104,23 +110,18 @@ def draw(
             "low": point.low,
             "high": point.high,
             "number": number_in_words(family, point.at),
-            "text": ticks.text(kind_of(measure), float(f"{point.median:.3g}")),
+            "text": ticks.brief(kind_of(measure), point.median),
+            # In lists, since the page holds thousands of them; Vega makes a row of each.
+            "trial": [float(f"{value:.4g}") for value in point.trials],
+            "beside": [float(f"{place:.5g}") for place in across.beside(point.at, len(point.trials))],
         }
         for name, points in found.items()
         for point in points
     ]
-    right = min(0.5, 0.06 + LETTER * max(len(name) for name in found) / NARROWEST)
-    across, up = _across(family, right), _up(measure, rows)
     height = max(HEIGHT, LINE * (len(found) + 1))
     last = {name: points[-1] for name, points in found.items()}
-    places = _names(last, up, across.at(1.04 - right), height)
-    order = colour_order(experiment)
-    colour = coloured(experiment)
-    sets = [min(index // len(figures.PALETTE_LIGHT), len(_DASHES) - 1) for index in range(len(order))]
-    domain = alt.Scale(domain=order, range=[_DASHES[each] for each in sets])
-    dash = alt.StrokeDash("configuration:N", scale=domain, legend=None)
-    shapes = alt.Scale(domain=order, range=[_SHAPES[each] for each in sets])
-    shape = alt.Shape("configuration:N", scale=shapes, legend=None)
+    places = _names(last, up, across.at(1 + LEADER - right), height)
+    colour, dash, shape = coloured(experiment), dashed(experiment), shaped(experiment)
     tooltip = [
         alt.Tooltip("configuration:N"),
         alt.Tooltip("number:N", title=family.axis),
@@ -128,6 +129,9 @@ def draw(
     ]
     data = inline(rows)
     return layered(
+        alt.Chart(data, transform=[alt.FlattenTransform(flatten=["trial", "beside"])])
+        .mark_point(size=DOT, filled=True, opacity=0.5)
+        .encode(x=across.of("beside"), y=up.of("trial"), color=colour, shape=shape),
         alt.Chart(data)
         .mark_rule(strokeWidth=5, opacity=0.28)
         .encode(x=across.of("at"), y=up.of("low"), y2=alt.Y2("high:Q"), color=colour),
@@ -199,7 +203,7 @@ def _start(places: Sequence[float], apart: float, length: float) -> float:
 
 def _point(at: int, values: Sequence[float]) -> Point:
     low, high = medians.interval(values) or (min(values), max(values))
-    return Point(at, statistics.median(values), low, high, len(values))
+    return Point(at, statistics.median(values), low, high, tuple(values))
 
 
 @dataclass(frozen=True)
@@ -250,6 +254,15 @@ class _Scale:
 
 @dataclass(frozen=True)
 class _Across(_Scale):
+    beside_from: float
+    beside_to: float
+    """Shares of the axis to the right of a number, between which its trials stand."""
+
+    def beside(self, number: float, trials: int) -> list[float]:
+        """Where the trials of a number stand, in the order of their rounds."""
+        start, reach = self.share(number) + self.beside_from, self.beside_to - self.beside_from
+        return [self.at(start + reach * (index + 0.5) / trials) for index in range(trials)]
+
     def of(self, field: str) -> alt.X:
         return alt.X(f"{field}:Q", title=self.title, scale=self.scale(), axis=self.axis(grid=False))
 
@@ -271,11 +284,14 @@ def _across(family: Family, right: float) -> _Across:
     else:
         start, end = (low + share * (high - low) for share in ends)
     labels = {float(number): number_in_words(family, number) for number in numbers}
-    return _Across(family.axis, start, end, is_log, labels)
+    scale = _Across(family.axis, start, end, is_log, labels, 0, 0)
+    nearest = min(scale.share(two) - scale.share(one) for one, two in itertools.pairwise(numbers))
+    return replace(scale, beside_from=min(0.012, nearest / 8), beside_to=min(0.036, nearest * 3 / 8))
 
 
-def _up(measure: Measure, rows: Rows) -> _Up:
-    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+def _up(measure: Measure, found: Mapping[str, Sequence[Point]]) -> _Up:
+    trials = [value for points in found.values() for point in points for value in point.trials]
+    low, high = min(trials), max(trials)
     kind = kind_of(measure)
     if low > 0 and high / low >= STEEP:
         low, high = low / 1.15, high * 1.15

@@ -63,14 +63,14 @@ def _caption(lines: dict[str, list[Point]], measure: Measure, by_operation: bool
         said = ["Wall time of what the program measures, divided by all operations of all threads; medians"]
     elif by_operation:
         said = ["Of the whole process, its start and its preparation too, divided by its operations; medians"]
-    sizes = {medians.interval(range(point.rounds)) is not None for points in lines.values() for point in points}
+    sizes = {medians.interval(point.trials) is not None for points in lines.values() for point in points}
     if sizes == {True}:
         said.append("bars are 95 % intervals")
     elif sizes == {False}:
         said.append("bars reach from the smallest round to the largest, for there are too few for an interval")
     else:
         said.append("bars are 95 % intervals; of fewer than six rounds, they reach from the smallest to the largest")
-    return ", ".join(said) + "."
+    return ", ".join(said) + "; dots beside them are single trials, later rounds farther right."
 
 
 def _say(lines: dict[str, list[Point]], measure: Measure) -> str:
@@ -100,4 +100,4 @@ def _cell(point: Point | None, measure: Measure) -> str:
 
 
 def _text(measure: Measure, value: float) -> str:
-    return ticks.text(scaling.kind_of(measure), float(f"{value:.3g}"))
+    return ticks.brief(scaling.kind_of(measure), value)

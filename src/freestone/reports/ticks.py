@@ -18,6 +18,12 @@ def text(kind: Kind, value: float) -> str:
     return f"{value / scale.divisor:,.10g} {scale.unit}".rstrip()
 
 
+def brief(kind: Kind, value: float) -> str:
+    """A measured value in the unit that suits it, three digits of it: ``8.42 MiB``, ``12.3 ns``."""
+    divisor = Scale.over(kind, [value]).divisor
+    return text(kind, float(f"{value / divisor:.3g}") * divisor)
+
+
 def logarithmic(kind: Kind, low: float, high: float) -> list[float]:
     """Powers of ten, of two for memory, from ``low`` to ``high``; over few decades 1, 2 and 5 as well. Both above 0."""
     base = 2.0 if kind == "memory" else 10.0

@@ -2,7 +2,7 @@
 
 from freestone.suites.reading import leaders, load, names
 from freestone.suites.schema import Setting, Suite, SuiteError
-from freestone.suites.selection import Absent, Selection, matching, prepare, select, settings
+from freestone.suites.selection import Absent, Selection, matching, prepare, select, settings, too_large
 
 __all__ = [
     "Absent",
@@ -17,4 +17,5 @@ __all__ = [
     "prepare",
     "select",
     "settings",
+    "too_large",
 ]

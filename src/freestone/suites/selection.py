@@ -90,6 +90,8 @@ def select(
                     idle=fitting.idle,
                     idle_rounds=idle_rounds if fitting.idle else None,
                     counting=fitting.counting,
+                    memory_mib=fitting.room.memory_mib,
+                    disk_mib=fitting.room.disk_mib,
                 )
             )
     return Selection(workloads, absent)
@@ -104,6 +106,17 @@ def _fitting(planned: Planned, free: Room) -> tuple[Planned | None, list[Absent]
             return size, too_large
         too_large.append(Absent(f"{size.name} with {size.values}" if size.values else size.name, lack))
     return None, too_large
+
+
+def too_large(workloads: Sequence[Workload], free: Room | None = None) -> list[Absent]:
+    """Those of an earlier selection that there is no room for now, with what they need and what is free.
+
+    Args:
+        free: what may be taken of memory and disk; None for what is free now.
+    """
+    free = room.free(Path(_scratch())) if free is None else free
+    lacks = ((each.name, room.lack(Room(each.memory_mib, each.disk_mib), free, _scratch())) for each in workloads)
+    return [Absent(name, lack) for name, lack in lacks if lack is not None]
 
 
 def _scratch() -> str:

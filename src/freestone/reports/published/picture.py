@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import altair as alt
 
+from freestone.reports import figures
 from freestone.reports.pieces import Rows, inline, layered
 from freestone.reports.published.reproduction import Reproduction
 
 LINE = 15
 """Height of one value's line, pixels."""
+
+_FILLS = ["transparent", figures.PALETTE_LIGHT[1]]
 
 
 def draw(reproduction: Reproduction) -> alt.LayerChart:
@@ -54,9 +57,7 @@ def draw(reproduction: Reproduction) -> alt.LayerChart:
             shape=alt.Shape(
                 "side:N", scale=alt.Scale(domain=["published", "here"], range=["diamond", "circle"]), legend=None
             ),
-            fill=alt.Fill(
-                "side:N", scale=alt.Scale(domain=["published", "here"], range=["transparent", "#4477AA"]), legend=None
-            ),
+            fill=alt.Fill("side:N", scale=alt.Scale(domain=["published", "here"], range=_FILLS), legend=None),
             tooltip=tooltip,
         ),
         alt.Chart(data)
