@@ -144,6 +144,19 @@ def test_several_suites_are_one_experiment(
     assert only_folder().name.endswith("-mine-more")
 
 
+def test_quick_is_as_many_rounds_as_fit_into_a_minute_where_nobody_says_how_many(
+    freestone: Tool, tmp_path: Path
+) -> None:
+    (tmp_path / "short.toml").write_text('title = "t"\n[[workload]]\nname = "short"\ncommand = ["true"]\n')
+    asked = ("bench", "short.toml", "--quick", "-a", "glibc", "--results")
+    assert freestone(*asked, "free").returncode == 0
+    assert freestone(*asked, "told", "-n", "1").returncode == 0
+    assert freestone(*asked, "timed", "--time-budget", "1").returncode == 0
+    heads = {name: store.read_experiment(*(tmp_path / name).iterdir()) for name in ("free", "told", "timed")}
+    assert {name: head.time_budget_s for name, head in heads.items()} == {"free": 60, "told": None, "timed": 1}
+    assert heads["told"].rounds == 1 < heads["free"].rounds == heads["timed"].rounds
+
+
 def test_the_quick_field_runs_under_libfreestone(freestone: Tool, only_folder: Callable[[], Path]) -> None:
     """One pattern of each kind of program, so that the suite and the programs agree about options."""
     done = freestone(
@@ -192,6 +205,13 @@ def test_the_field_sleeps_when_told_to_and_has_its_rss_after_idle(
             ("faults", "-a", "freestone", "--baseline", "freestone", "--settings", "trim-0"),
             "the setting trim-0 is for glibc; compare that too, or leave the setting out",
         ),
+        (("all", "--settings", "trim-1"), "no setting is called 'trim-1'; did you mean trim-0?"),
+        (
+            ("all", "--settings", "arenas-1", "-a", "freestone", "--baseline", "freestone"),
+            "the setting arenas-1 is for glibc; compare that too, or leave the setting out",
+        ),
+        (("all", "-a", "jemallok"), "unknown allocator 'jemallok'; did you mean jemalloc"),
+        (("all", "-n", "0"), "0 rounds measure nothing"),
         (("mine.toml", "-n", "0"), "0 rounds measure nothing"),
         (("mine.toml", "-a", "glibc", "--subject", "glib"), "'glib' is not measured; did you mean glibc?"),
         (("mine.toml", "-a", "jemallok"), "jemallok"),
@@ -210,7 +230,8 @@ def test_what_cannot_be_is_one_line(
 ) -> None:
     done = freestone("bench", *arguments)
     assert done.returncode == 2
-    assert said in done.stderr.splitlines()[-1]
+    (line,) = [line for line in done.stderr.splitlines() if "is left out: no-such-program" not in line]
+    assert said in line
     assert not (tmp_path / "results").exists(), "nothing is written before that"
 
 

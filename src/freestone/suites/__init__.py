@@ -2,9 +2,10 @@
 
 from freestone.suites.reading import leaders, load, names
 from freestone.suites.schema import Setting, Suite, SuiteError
-from freestone.suites.selection import Absent, Selection, matching, prepare, select, settings
+from freestone.suites.selection import NO_SETTING, Absent, Selection, matching, prepare, select, settings
 
 __all__ = [
+    "NO_SETTING",
     "Absent",
     "Selection",
     "Setting",
