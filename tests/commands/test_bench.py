@@ -83,6 +83,7 @@ def test_every_workload_runs_under_every_allocator_in_one_experiment(
     idle = next(aspect for aspect in board.aspects if aspect.name == "RSS after idle")
     assert {row.workload for row in idle.rows} == {"own-100", "own-20000"}
     written = (tmp_path / "board.md").read_text()
+    assert written.startswith("# Scoreboard: 3 workloads, 2 allocators\n")
     assert "freestone bench mine.toml -a freestone -n 4" in written
     assert "| own-20000 |" in written
 
@@ -113,9 +114,12 @@ def test_a_program_that_breaks_its_promise_is_a_failed_trial(
     assert "glibc is left out on mute: failed: it printed no line of JSON" in done.stdout
 
 
-def test_json_alone_is_on_standard_output(freestone: Tool, suite: Path) -> None:
-    done = freestone("bench", "mine.toml", "-a", "glibc", "-n", "1", "--only", "whole", "--json")
+def test_json_alone_is_on_standard_output(freestone: Tool, suite: Path, tmp_path: Path) -> None:
+    done = freestone(
+        "bench", "mine.toml", "-a", "glibc", "-n", "1", "--only", "whole", "--json", "--markdown", "board.md"
+    )
     assert done.returncode == 0, done.stderr
+    assert (tmp_path / "board.md").read_text().startswith("# Scoreboard: 1 workload, 1 allocator\n")
     board = Score.model_validate_json(done.stdout)
     assert board.subject == "glibc"
     assert [row.workload for row in board.aspects[0].rows] == ["whole"]
