@@ -138,6 +138,20 @@ def test_a_suite_is_listed_without_being_run(freestone: Tool, suite: Path, tmp_p
     assert not (tmp_path / "results").exists()
 
 
+def test_inputs_that_cannot_be_kept_cost_the_workloads_that_read_them_alone(
+    freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "reads.toml").write_text(
+        'title = "t"\n[[workload]]\nname = "reads"\ncommand = ["ls", "{inputs}"]\n'
+        '[[workload]]\nname = "other"\ncommand = ["true"]\n'
+    )
+    (tmp_path / "file").touch()
+    done = freestone("bench", "reads.toml", "-a", "glibc", "-n", "1", env={"XDG_CACHE_HOME": "file"})
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(f"freestone: reads is left out: cannot keep inputs in {tmp_path}/file/freestone/")
+    assert [workload.name for workload in store.read_experiment(only_folder()).workloads] == ["other"]
+
+
 def test_several_suites_are_one_experiment(
     freestone: Tool, only_folder: Callable[[], Path], suite: Path, tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ from freestone.experiments import score
 from freestone.experiments.plan import Extent, PlanError
 from freestone.records.schema import Allocator, Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
-from freestone.suites import Selection, Setting, Suite, SuiteError
+from freestone.suites import Absent, Selection, Setting, Suite, SuiteError
 
 EVERY: Final = "all"
 """Stands for every suite that comes along."""
@@ -272,12 +272,18 @@ def _workloads(names: Sequence[str], selection: Selection) -> list[Workload]:
         raise SuiteError(
             f"no suite given; there are {', '.join([*suites.names(), EVERY])}, as in: freestone bench field"
         )
-    for absent in selection.absent:
-        print(f"freestone: {absent.name} is left out: {absent.reason}", file=sys.stderr)
-    if not selection.workloads:
+    workloads, absent = selection.workloads, list(selection.absent)
+    try:
+        suites.prepare(workloads)
+    except SuiteError as error:
+        reading = [each for each in workloads if suites.reads_inputs(each)]
+        absent += [Absent(each.name, str(error)) for each in reading]
+        workloads = [each for each in workloads if each not in reading]
+    for each in absent:
+        print(f"freestone: {each.name} is left out: {each.reason}", file=sys.stderr)
+    if not workloads:
         raise SuiteError(f"none of the workloads of {' and '.join(names)} can be measured here")
-    suites.prepare(selection.workloads)
-    return selection.workloads
+    return workloads
 
 
 def _list(names: Sequence[str], wish: _Wish) -> int:

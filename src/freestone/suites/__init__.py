@@ -2,7 +2,7 @@
 
 from freestone.suites.reading import leaders, load, names
 from freestone.suites.schema import Setting, Suite, SuiteError
-from freestone.suites.selection import NO_SETTING, Absent, Selection, matching, prepare, select, settings
+from freestone.suites.selection import NO_SETTING, Absent, Selection, matching, prepare, reads_inputs, select, settings
 
 __all__ = [
     "NO_SETTING",
@@ -16,6 +16,7 @@ __all__ = [
     "matching",
     "names",
     "prepare",
+    "reads_inputs",
     "select",
     "settings",
 ]
