@@ -202,6 +202,15 @@ def test_links_between_documents_lead_somewhere(page: Path) -> None:
     assert not broken
 
 
+def test_a_tool_that_needs_the_package_is_shown_with_its_python() -> None:
+    tools = {path: path.read_text(encoding="utf-8") for path in (REPOSITORY / "tools").rglob("*.py")}
+    needing = [path for path, text in tools.items() if re.search(r"^(?:from|import) freestone", text, re.MULTILINE)]
+    assert needing
+    pages = {**tools, **{page: page.read_text(encoding="utf-8") for page in markdown()}}
+    commands = [f"python3 {path.relative_to(REPOSITORY)}" for path in needing]
+    assert not [(page.name, command) for page, text in pages.items() for command in commands if command in text]
+
+
 def test_the_index_lists_every_document() -> None:
     folder = REPOSITORY / "docs"
     index = (folder / "README.md").read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The lab against GNU time and perf stat, which know nothing of it: the same programs, figures side by side.
 
-Usage: ``python3 tools/agreement.py [--rounds N]``
+Usage: ``.venv/bin/python tools/agreement.py [--rounds N]``
 
 Five workloads of ``field`` and ``apps`` under libfreestone. One sitting of the lab comes first, then as many runs of
 each program under ``/usr/bin/time`` and as many under ``perf stat``, in random order, then the lab once more: the two

@@ -5,6 +5,7 @@ Verbs are imported when they are used, so that ``freestone --help`` does not wai
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 import os
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnknownCommandError, UnusedCliTokensError
 
 import freestone
 from freestone.commands.status import ExitStatus, Stop
@@ -165,4 +166,12 @@ def _of_system(error: OSError) -> str:
 
 
 def _one_line(error: CycloptsError) -> str:
+    if isinstance(error, UnknownCommandError) and error.unused_tokens:
+        asked = error.unused_tokens[0]
+        near = difflib.get_close_matches(asked, VERBS, n=1)
+        return f"no verb is called '{asked}'; " + (
+            f"did you mean {near[0]}?" if near else f"there are {', '.join(VERBS)}"
+        )
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        return f"nothing more can be given: '{' '.join(error.unused_tokens)}' is too much"
     return " ".join(str(error).split()).rstrip(".")

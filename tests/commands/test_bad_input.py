@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from freestone.cli import VERBS
 from freestone.records import store
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
@@ -48,7 +49,7 @@ def test_a_program_that_cannot_be_run(
 
 @pytest.mark.parametrize("verb", ["compare", "run"])
 def test_no_program(freestone: Tool, verb: str) -> None:
-    _one_line(freestone(verb), 2, "no program given; write it after --")
+    _one_line(freestone(verb), 2, f"no program given; write it after --, as in: freestone {verb} -- ")
 
 
 @pytest.mark.parametrize(
@@ -100,8 +101,16 @@ def test_a_name_that_cannot_be_recorded(freestone: Tool) -> None:
     _one_line(freestone("compare", "--", "ls", os.fsdecode(b"\xff")), 2, "not UTF-8")
 
 
-def test_an_unknown_verb_suggests_the_nearest(freestone: Tool) -> None:
-    _one_line(freestone("compar", "--", *PROGRAM), 2, "compare")
+@pytest.mark.parametrize(
+    ("arguments", "pattern"),
+    [
+        (["compar", "--", *PROGRAM], r"no verb is called 'compar'; did you mean compare\? \(see freestone --help\)"),
+        (["help"], rf"no verb is called 'help'; there are {', '.join(VERBS)} \(see freestone --help\)"),
+        (["score", "one", "another"], "'another' is too much .*see freestone score --help"),
+    ],
+)
+def test_words_that_nothing_can_be_made_of(freestone: Tool, arguments: list[str], pattern: str) -> None:
+    _one_line(freestone(*arguments), 2, pattern)
 
 
 def test_no_verb_is_help_and_wrong_use(freestone: Tool) -> None:

@@ -84,6 +84,7 @@ def test_every_workload_runs_under_every_allocator_in_one_experiment(
     idle = next(aspect for aspect in board.aspects if aspect.name == "RSS after idle")
     assert {row.workload for row in idle.rows} == {"own-100", "own-20000"}
     written = (tmp_path / "board.md").read_text()
+    assert written.startswith("# Scoreboard: 3 workloads, 2 allocators\n")
     assert "freestone bench mine.toml -a freestone -n 4" in written
     assert "| own-20000 |" in written
 
@@ -114,9 +115,12 @@ def test_a_program_that_breaks_its_promise_is_a_failed_trial(
     assert "glibc is left out on mute: failed: it printed no line of JSON" in done.stdout
 
 
-def test_json_alone_is_on_standard_output(freestone: Tool, suite: Path) -> None:
-    done = freestone("bench", "mine.toml", "-a", "glibc", "-n", "1", "--only", "whole", "--json")
+def test_json_alone_is_on_standard_output(freestone: Tool, suite: Path, tmp_path: Path) -> None:
+    done = freestone(
+        "bench", "mine.toml", "-a", "glibc", "-n", "1", "--only", "whole", "--json", "--markdown", "board.md"
+    )
     assert done.returncode == 0, done.stderr
+    assert (tmp_path / "board.md").read_text().startswith("# Scoreboard: 1 workload, 1 allocator\n")
     board = Score.model_validate_json(done.stdout)
     assert board.subject == "glibc"
     assert [row.workload for row in board.aspects[0].rows] == ["whole"]
@@ -135,6 +139,20 @@ def test_a_suite_is_listed_without_being_run(freestone: Tool, suite: Path, tmp_p
     assert not (tmp_path / "results").exists()
 
 
+def test_inputs_that_cannot_be_kept_cost_the_workloads_that_read_them_alone(
+    freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "reads.toml").write_text(
+        'title = "t"\n[[workload]]\nname = "reads"\ncommand = ["ls", "{inputs}"]\n'
+        '[[workload]]\nname = "other"\ncommand = ["true"]\n'
+    )
+    (tmp_path / "file").touch()
+    done = freestone("bench", "reads.toml", "-a", "glibc", "-n", "1", env={"XDG_CACHE_HOME": "file"})
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(f"freestone: reads is left out: cannot keep inputs in {tmp_path}/file/freestone/")
+    assert [workload.name for workload in store.read_experiment(only_folder()).workloads] == ["other"]
+
+
 def test_several_suites_are_one_experiment(
     freestone: Tool, only_folder: Callable[[], Path], suite: Path, tmp_path: Path
 ) -> None:
@@ -143,6 +161,19 @@ def test_several_suites_are_one_experiment(
     assert done.returncode == 0, done.stderr
     assert [w.name for w in store.read_experiment(only_folder()).workloads] == ["whole", "more"]
     assert only_folder().name.endswith("-mine-more")
+
+
+def test_quick_is_as_many_rounds_as_fit_into_a_minute_where_nobody_says_how_many(
+    freestone: Tool, tmp_path: Path
+) -> None:
+    (tmp_path / "short.toml").write_text('title = "t"\n[[workload]]\nname = "short"\ncommand = ["true"]\n')
+    asked = ("bench", "short.toml", "--quick", "-a", "glibc", "--results")
+    assert freestone(*asked, "free").returncode == 0
+    assert freestone(*asked, "told", "-n", "1").returncode == 0
+    assert freestone(*asked, "timed", "--time-budget", "1").returncode == 0
+    heads = {name: store.read_experiment(*(tmp_path / name).iterdir()) for name in ("free", "told", "timed")}
+    assert {name: head.time_budget_s for name, head in heads.items()} == {"free": 60, "told": None, "timed": 1}
+    assert heads["told"].rounds == 1 < heads["free"].rounds == heads["timed"].rounds
 
 
 def test_the_quick_field_runs_under_libfreestone(freestone: Tool, only_folder: Callable[[], Path]) -> None:
@@ -193,6 +224,13 @@ def test_the_field_sleeps_when_told_to_and_has_its_rss_after_idle(
             ("faults", "-a", "freestone", "--baseline", "freestone", "--settings", "trim-0"),
             "the setting trim-0 is for glibc; compare that too, or leave the setting out",
         ),
+        (("all", "--settings", "trim-1"), "no setting is called 'trim-1'; did you mean trim-0?"),
+        (
+            ("all", "--settings", "arenas-1", "-a", "freestone", "--baseline", "freestone"),
+            "the setting arenas-1 is for glibc; compare that too, or leave the setting out",
+        ),
+        (("all", "-a", "jemallok"), "unknown allocator 'jemallok'; did you mean jemalloc"),
+        (("all", "-n", "0"), "0 rounds measure nothing"),
         (("mine.toml", "-n", "0"), "0 rounds measure nothing"),
         (("mine.toml", "-a", "glibc", "--subject", "glib"), "'glib' is not measured; did you mean glibc?"),
         (("mine.toml", "-a", "jemallok"), "jemallok"),
@@ -211,7 +249,8 @@ def test_what_cannot_be_is_one_line(
 ) -> None:
     done = freestone("bench", *arguments)
     assert done.returncode == 2
-    assert said in done.stderr.splitlines()[-1]
+    (line,) = [line for line in done.stderr.splitlines() if "is left out: no-such-program" not in line]
+    assert said in line
     assert not (tmp_path / "results").exists(), "nothing is written before that"
 
 

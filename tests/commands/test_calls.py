@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -75,8 +77,47 @@ def test_other_workloads_counts_stay(folder: Path) -> None:
     assert calls["loop-16M-all", "glibc"] != {"brk": 9}
 
 
+def test_what_was_counted_before_an_interruption_is_kept(folder: Path, tmp_path: Path) -> None:
+    if not permissions().perf:
+        pytest.skip("the kernel refuses a census by perf")
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    (copy / "calls.json").unlink(missing_ok=True)
+    command = [sys.executable, "-m", "freestone", "calls", str(copy)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        until = time.monotonic() + 120
+        while not (copy / "calls.json").exists() and time.monotonic() < until:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 130, said
+    assert said.splitlines()[-1] == "freestone: interrupted"
+    read = store.read_calls(copy)
+    assert read is not None
+    assert 0 < len(read.counts) < 6
+
+
+def test_a_count_that_fails_leaves_the_earlier_one(folder: Path, tmp_path: Path) -> None:
+    if not permissions().perf:
+        pytest.skip("the kernel refuses a census by perf")
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    assert freestone("calls", copy, "--only", "loop-1K-none").returncode == 0
+    before = (copy / "calls.json").read_bytes()
+    done = freestone("calls", copy, "--only", "loop-1K-none", "--timeout", "0.001")
+    assert done.returncode == 3
+    assert "loop-1K-none under glibc: timeout: " in done.stderr
+    assert "the earlier count stays" in done.stderr
+    assert (copy / "calls.json").read_bytes() == before
+
+
 def test_wrong_use_is_one_line(folder: Path, tmp_path: Path) -> None:
     for arguments, status, said in (
+        ((folder, "--timeout", "0"), 2, "--timeout takes seconds, more than 0, not 0"),
+        ((folder, "--timeout", "nan"), 2, "--timeout takes seconds, more than 0, not nan"),
         ((folder, "--only", "nothing"), 2, "no workload matches 'nothing'; there are loop-16M-all, loop-1K-none"),
         ((folder, "--only", "loop-16M-al"), 2, "no workload matches 'loop-16M-al'; did you mean loop-16M-all?"),
         ((folder, "--only", "loop-16M-*", "--only", "x"), 2, "no workload matches 'x'; there are"),

@@ -137,7 +137,7 @@ def test_settings_are_measured_beside_the_plain_allocator_and_can_be_left_out(
             2,
             "--max-rss takes a percentage from 0 % up, as in --max-rss 3%, not '5'",
         ),
-        (["gate", "{a}", "{a}", "--max-slowdown", "-3%"], 2, "--max-slowdown"),
+        (["gate", "{a}", "{a}", "--max-slowdown", "-3%"], 2, "--max-slowdown takes a percentage from 0 % up"),
         (["diff"], 2, "give two results folders"),
         (["diff", "{a}"], 2, "one results folder is compared with --before and --after"),
         (["diff", "{a}", "--before", "glibc"], 2, "--before and --after go together"),

@@ -159,6 +159,8 @@ def test_wrong_use_is_one_line(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for arguments, status, said in (
         ((folder, "--only", "xyz"), 2, "no workload matches 'xyz'; there are lists, nothing"),
+        ((folder, "--timeout", "-1"), 2, "--timeout takes seconds, more than 0, not -1"),
+        ((folder, "--timeout", "nan"), 2, "--timeout takes seconds, more than 0, not nan"),
         ((tmp_path / "empty",), 5, "holds no experiment.json"),
     ):
         done = freestone("instructions", *arguments)

@@ -63,6 +63,28 @@ def test_the_reference_documents_every_option(freestone: Tool, repository: Path,
         assert option in section, f"docs/reference/cli.md, freestone {verb}: {option} is missing"
 
 
+def _written(text: str, verb: str) -> list[list[str]]:
+    """The commands of a page that use this verb: their words up to the program that they run."""
+    lines = text.replace("\\\n", " ").splitlines()
+    found = [re.match(rf"\s*(?:\$ )?(?:\.venv/bin/)?freestone {verb}\b(.*)", line) for line in lines]
+    return [re.split(r" -- | #|\|", match[1])[0].split() for match in found if match]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_commands_in_the_documents_use_options_that_there_are(freestone: Tool, repository: Path, verb: str) -> None:
+    told = re.findall(r"(?<![\w-])--?[a-z][a-z-]*", freestone(verb, "--help").stdout.partition("Examples:")[0])
+    pages = [*repository.glob("*.md"), *(repository / "docs").rglob("*.md")]
+    commands = [(page.name, words) for page in pages for words in _written(page.read_text(), verb)]
+    assert commands, "no document shows it"
+    used = {(page, word) for page, words in commands for word in words if word.startswith("-")}
+    assert not {(page, word) for page, word in used if word not in [*told, "--"]}
+
+
+def test_the_reference_lists_every_verb_with_its_place(repository: Path) -> None:
+    reference = (repository / "docs" / "reference" / "cli.md").read_text()
+    assert re.findall(r"^\| \[`(\w+)`\]\(#freestone-(\w+)\)", reference, re.MULTILINE) == [(v, v) for v in VERBS]
+
+
 def test_run_gives_the_program_libfreestone_and_its_own_exit_status(freestone: Tool) -> None:
     done = freestone(
         "run", "--", "sh", "-c", 'echo "$LD_PRELOAD $$ $1"; exit 7', "sh", "--help", env={"LD_PRELOAD": ""}

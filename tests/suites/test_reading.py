@@ -53,12 +53,16 @@ def test_every_program_that_a_package_brings_is_named_with_it(repository: Path) 
         ("title = ", "is not TOML"),
         ("title = 't'", "workload: field required"),
         ("title = 't'\nworkload = []", "workload: list should have at least 1 item"),
-        ("titel = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']", "title: field required"),
+        ("titel = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']", "titel: is not known; did you mean title?"),
         (
             "title = 't'\nx = 1\n[[workload]]\nname = 'a'\ncommand = ['b']",
             "x: is not known; there are title, idles, include, setting, workload",
         ),
-        ("title = 't'\n[[workload]]\nname = 'a'\ncomand = ['b']", "workload 'a', command: field required"),
+        (
+            "title = 't'\n[[workload]]\nname = 'a'\ncomand = ['b']",
+            "workload 'a', comand: is not known; did you mean command?",
+        ),
+        ("title = 't'\n[[workload]]\nname = 'a'", "workload 'a', command: field required"),
         (
             "title = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']\nquik = {}",
             "workload 'a', quik: is not known; did you mean quick?",
@@ -90,7 +94,7 @@ def test_every_program_that_a_package_brings_is_named_with_it(repository: Path) 
         ),
         (
             "title = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']\nneeds = [{ program = 'p', pakage = 'q' }]",
-            "workload 'a', needs.0.package: field required",
+            "workload 'a', needs.0.pakage: is not known; did you mean package?",
         ),
     ],
 )

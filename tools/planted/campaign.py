@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often the lab finds a regression that is there, and accuses a library that is the same: rates.
 
-Usage: ``python3 tools/planted/campaign.py [--rounds N] [--window N] [--results FOLDER]``
+Usage: ``.venv/bin/python tools/planted/campaign.py [--rounds N] [--window N] [--results FOLDER]``
 
 Builds libfreestone again and again with known faults in it (``plant.c``): 1, 2, 5 and 10 % more work in malloc and
 free, 5 % more memory, and nothing at all; measures all of them in one experiment of the lab; and asks what ``freestone

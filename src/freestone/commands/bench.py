@@ -20,17 +20,20 @@ from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments import score, unfinished
 from freestone.experiments.plan import Extent, PlanError
 from freestone.records import store
-from freestone.records.schema import Experiment, Summary, TrialRecord, Workload
+from freestone.records.schema import Allocator, Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
-from freestone.suites import Selection, Setting, Suite, SuiteError
+from freestone.suites import Absent, Selection, Setting, Suite, SuiteError
 
 EVERY: Final = "all"
 """Stands for every suite that comes along."""
 
 REPORT: Final = "all.html"
 
-QUICK_S: Final = 1320.0
-"""What all suites take together at their small sizes, where nobody said how often; a first round of each is run."""
+QUICK_S: Final = 60.0
+"""What a suite takes at its small sizes, where nobody said how often; a first round is run all the same."""
+
+QUICK_EVERY_S: Final = 1320.0
+"""What all suites take together then."""
 
 
 def bench(
@@ -49,7 +52,11 @@ def bench(
         Parameter(negative="", help="Workloads whose name matches this pattern, as in 'random-*'. May be repeated."),
     ] = None,
     quick: Annotated[
-        bool, Parameter(negative="", help="The suite's small sizes: to try it out, not to judge.")
+        bool,
+        Parameter(
+            negative="",
+            help="The suite's small sizes, and as many rounds as fit into a minute: to try it out, not to judge.",
+        ),
     ] = False,
     settings: Annotated[
         list[str] | None,
@@ -115,7 +122,7 @@ def bench(
         if EVERY in suite:
             return _every(suite, wish, subject, name, results, markdown, json)
         called = name or "-".join(Path(each).name.removesuffix(".toml") for each in suite)
-        experiment = wish.experiment(suite, called)
+        experiment = wish.within(QUICK_S * len(suite)).experiment(suite, called)
         held = scoring.subject_of(experiment, subject)
         return _measured(measuring.begun(results, called, experiment), experiment, held, markdown, json)
     except (AllocatorError, PlanError, SuiteError) as error:
@@ -166,25 +173,43 @@ class _Wish:
             directory=os.getcwd(),
         )
 
+    def extent(self) -> Extent:
+        """How much is measured."""
+        return Extent(rounds=self.rounds, time_budget_s=self.time_budget, timeout_s=self.timeout, seed=self.seed)
+
     def experiment(self, names: Sequence[str], called: str) -> Experiment:
         """A new experiment of these suites' workloads."""
-        extent = Extent(rounds=self.rounds, time_budget_s=self.time_budget, timeout_s=self.timeout, seed=self.seed)
+        extent = self.extent()
         loaded = [suites.load(name) for name in names]
         workloads = _workloads(names, self.selection(loaded))
         chosen = suites.settings(loaded, self.settings)
         experiment = measuring.planned(called, workloads, self.allocators, self.baseline, extent, chosen)
-        if self.settings is not None:
-            _require_each(chosen, experiment)
+        self.require(chosen, [configuration.allocator for configuration in experiment.configurations])
         return experiment
 
+    def require(self, settings: Sequence[Setting], compared: Sequence[Allocator]) -> None:
+        """Settings that were asked for by name are measured, or refused.
 
-def _require_each(settings: Sequence[Setting], experiment: Experiment) -> None:
-    """What was asked for by name is measured, or refused."""
-    compared = {configuration.allocator.name for configuration in experiment.configurations}
-    for setting in settings:
-        if not compared & set(setting.allocators):
-            who = " and ".join(setting.allocators)
-            raise SuiteError(f"the setting {setting.name} is for {who}; compare that too, or leave the setting out")
+        Raises:
+            SuiteError: one is for allocators that are not compared.
+        """
+        names = {allocator.name for allocator in compared}
+        for setting in settings if self.settings is not None else ():
+            if not names & set(setting.allocators):
+                who = " and ".join(setting.allocators)
+                raise SuiteError(f"the setting {setting.name} is for {who}; compare that too, or leave the setting out")
+
+    def within(self, seconds: float) -> _Wish:
+        """In so much time, where everything is to be quick and nobody said how often."""
+        if not self.quick or self.rounds is not None or self.time_budget is not None:
+            return self
+        return replace(self, time_budget=max(1.0, seconds))
+
+    def of(self, suite: Suite, chosen: Sequence[Setting]) -> _Wish:
+        """With those of the chosen settings that this suite has, where some were asked for."""
+        if self.settings is None:
+            return self
+        return replace(self, settings=[each.name for each in suite.setting if each in chosen] or [suites.NO_SETTING])
 
 
 def _too_large(folder: Path, experiment: Experiment) -> set[str]:
@@ -234,14 +259,19 @@ def _every(
     idles = wish.idle is not None or wish.idle_rounds is not None
     if len(suite) > 1 or name is not None or markdown is not None or as_json or wish.only or idles:
         raise SuiteError(f"'{EVERY}' stands alone: --name, --markdown, --json, --only and --idle are for single suites")
+    leaders = {name: suites.load(name) for name in suites.leaders()}
+    # Wrong for every suite is wrong before the first.
+    wish.extent()
+    settings = suites.settings(list(leaders.values()), wish.settings)
+    wish.require(settings, measuring.chosen(wish.allocators, wish.baseline)[0])
     folders: list[Path] = []
     worst = int(ExitStatus.FINE)
-    leaders = suites.leaders()
-    until = time.monotonic() + QUICK_S
-    for number, each in enumerate(leaders):
+    until = time.monotonic() + QUICK_EVERY_S
+    for number, (each, loaded) in enumerate(leaders.items()):
         print(f"freestone: suite {each}", file=sys.stderr)
+        share = (until - time.monotonic()) / (len(leaders) - number)
         try:
-            experiment = _share(wish, until, len(leaders) - number).experiment([each], each)
+            experiment = wish.of(loaded, settings).within(share).experiment([each], each)
         except SuiteError as error:
             print(f"freestone: {error}", file=sys.stderr)
             worst = max(worst, ExitStatus.PARTLY_MEASURED)
@@ -262,24 +292,23 @@ def _every(
     return worst
 
 
-def _share(wish: _Wish, until: float, suites_left: int) -> _Wish:
-    """With a part of the time that is left, where everything is to be quick and nobody said how often."""
-    if not wish.quick or wish.rounds is not None or wish.time_budget is not None:
-        return wish
-    return replace(wish, time_budget=max(1.0, (until - time.monotonic()) / suites_left))
-
-
 def _workloads(names: Sequence[str], selection: Selection) -> list[Workload]:
     if not names:
         raise SuiteError(
             f"no suite given; there are {', '.join([*suites.names(), EVERY])}, as in: freestone bench field"
         )
-    for absent in selection.absent:
-        print(f"freestone: {absent.name} is left out: {absent.reason}", file=sys.stderr)
-    if not selection.workloads:
+    workloads, absent = selection.workloads, list(selection.absent)
+    try:
+        suites.prepare(workloads)
+    except SuiteError as error:
+        reading = [each for each in workloads if suites.reads_inputs(each)]
+        absent += [Absent(each.name, str(error)) for each in reading]
+        workloads = [each for each in workloads if each not in reading]
+    for each in absent:
+        print(f"freestone: {each.name} is left out: {each.reason}", file=sys.stderr)
+    if not workloads:
         raise SuiteError(f"none of the workloads of {' and '.join(names)} can be measured here")
-    suites.prepare(selection.workloads)
-    return selection.workloads
+    return workloads
 
 
 def _list(names: Sequence[str], wish: _Wish) -> int:

@@ -13,6 +13,7 @@ from freestone import suites
 from freestone.commands import terminal
 from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus, Stop
+from freestone.experiments.plan import Extent, PlanError
 from freestone.native import NativePartMissing
 from freestone.records import store
 from freestone.records.schema import CallCount, CallCounts, Experiment
@@ -36,8 +37,8 @@ def calls(
     """Count the system calls of each workload under each configuration: memory, futexes, barriers.
 
     Each is run once more, under strace, and never timed: what counts calls slows them down. The counts are written
-    into the results folder as calls.json, and freestone report shows them. Counts of other workloads that are there
-    already stay.
+    into the results folder as calls.json, one by one, and freestone report shows them. Counts of other workloads that
+    are there already stay.
 
     Examples:
 
@@ -48,38 +49,68 @@ def calls(
     written.
     """
     try:
+        Extent(timeout_s=timeout)
         experiment = store.read_experiment(results)
         names = suites.matching([each.name for each in experiment.workloads], only or [])
-        before = store.read_calls(results)
-        counted = _counted(experiment, names, timeout if timeout is not None else experiment.timeout_s)
-        kept = [each for each in (before.counts if before else []) if each.workload not in names]
-        counts = CallCounts(experiment=experiment.id, counts=[*kept, *counted])
-        store.write_calls(results, counts)
+        ledger = _Ledger(results, experiment)
+        good = _counted(experiment, names, timeout if timeout is not None else experiment.timeout_s, ledger)
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
-    except SuiteError as error:
+    except (PlanError, SuiteError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except (NoCounter, LauncherBroken, NativePartMissing) as error:
         raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error
     if json:
-        print(counts.model_dump_json(indent=2))
+        print(ledger.counts.model_dump_json(indent=2))
     else:
         width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
-        print(syscalls.render(counts, width=width, colour=colour, ascii_only=plain))
-    good = [each.status == "ok" for each in counted]
+        print(syscalls.render(ledger.counts, width=width, colour=colour, ascii_only=plain))
     return ExitStatus.FINE if all(good) else ExitStatus.PARTLY_MEASURED if any(good) else ExitStatus.NOTHING_MEASURED
 
 
-def _counted(experiment: Experiment, names: list[str], timeout_s: float | None) -> list[CallCount]:
+class _Ledger:
+    """The counts of a folder; on the disk after every addition."""
+
+    def __init__(self, folder: Path, experiment: Experiment) -> None:
+        before = store.read_calls(folder)
+        self._folder = folder
+        self._experiment = experiment
+        self._counts = {(each.workload, each.configuration): each for each in (before.counts if before else [])}
+
+    @property
+    def counts(self) -> CallCounts:
+        """All of them, in the order of the experiment."""
+        configurations = [each.name for each in self._experiment.configurations]
+        arms = [(each.name, name) for each in self._experiment.workloads for name in configurations]
+        return CallCounts(
+            experiment=self._experiment.id, counts=[self._counts[arm] for arm in arms if arm in self._counts]
+        )
+
+    def add(self, count: CallCount) -> bool:
+        """Take a count in; False where one that failed leaves an earlier one in its place."""
+        arm = (count.workload, count.configuration)
+        if count.status != "ok" and arm in self._counts and self._counts[arm].status == "ok":
+            return False
+        self._counts[arm] = count
+        store.write_calls(self._folder, self.counts)
+        return True
+
+
+def _counted(experiment: Experiment, names: list[str], timeout_s: float | None, ledger: _Ledger) -> list[bool]:
+    """Whether each run could be counted."""
     progress = Progress(sys.stderr, several=True)
-    found = []
     workloads = [each for each in experiment.workloads if each.name in names]
     every = [(workload, configuration) for workload in workloads for configuration in experiment.configurations]
+    good = []
     try:
         with tempfile.TemporaryDirectory(prefix="freestone-") as scratch:
             for number, (workload, configuration) in enumerate(every, start=1):
                 progress.step(f"counting {number}/{len(every)}", workload.name, configuration.name)
-                found.append(count_calls(workload, configuration, timeout_s=timeout_s, scratch=Path(scratch)))
+                found = count_calls(workload, configuration, timeout_s=timeout_s, scratch=Path(scratch))
+                if not ledger.add(found):
+                    told = f"{workload.name} under {configuration.name}: {found.status}: {found.reason}"
+                    progress.line(f"{told}; the earlier count stays")
+                good.append(found.status == "ok")
     finally:
         progress.clear()
-    return found
+    return good

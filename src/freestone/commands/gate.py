@@ -19,11 +19,16 @@ from freestone.reports import changes
 _PERCENT = re.compile(r"\+?(\d+(?:\.\d+)?) ?%")
 
 
+def _limit(help: str) -> Parameter:
+    """-3% is no option: it is a limit that there cannot be, and answered as one."""
+    return Parameter(allow_leading_hyphen=True, help=help)
+
+
 def gate(
     *results: Annotated[Path, Parameter(help="Two results folders, before and after; or one.")],
-    max_slowdown: Annotated[str | None, Parameter(help="As in '3%'.")] = None,
-    max_rss: Annotated[str | None, Parameter(help="Of the peak RSS, as in '5%'.")] = None,
-    max_faults: Annotated[str | None, Parameter(help="Of the minor faults, as in '10%'.")] = None,
+    max_slowdown: Annotated[str | None, _limit("As in '3%'.")] = None,
+    max_rss: Annotated[str | None, _limit("Of the peak RSS, as in '5%'.")] = None,
+    max_faults: Annotated[str | None, _limit("Of the minor faults, as in '10%'.")] = None,
     strict: Annotated[
         bool, Parameter(negative="", help="Fail also where a limit is neither exceeded nor proved to be kept.")
     ] = False,

@@ -15,6 +15,7 @@ from freestone import suites
 from freestone.commands import terminal
 from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus, Stop
+from freestone.experiments.plan import Extent, PlanError
 from freestone.native import NativePartMissing
 from freestone.records import store
 from freestone.records.schema import Experiment, HeapCount, InstructionCount, InstructionCounts, Workload
@@ -57,6 +58,7 @@ def instructions(
     written.
     """
     try:
+        Extent(timeout_s=timeout)
         experiment = store.read_experiment(results)
         names = suites.matching([each.name for each in experiment.workloads], only or [])
         chosen = [each for each in experiment.workloads if each.name in names]
@@ -65,7 +67,7 @@ def instructions(
         good = _counted(experiment, chosen, timeout, ledger)
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
-    except SuiteError as error:
+    except (PlanError, SuiteError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except (NoValgrind, LauncherBroken, NativePartMissing) as error:
         raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error

@@ -46,7 +46,7 @@ def planned(
     Raises:
         AllocatorError, PlanError: what was asked for cannot be run.
     """
-    compared, held_against = _chosen(allocators, baseline)
+    compared, held_against = chosen(allocators, baseline)
     for workload in workloads:
         try:
             "\0".join([*workload.command, *workload.environment.values(), workload.directory or ""]).encode()
@@ -91,22 +91,26 @@ def begun(results: Path, name: str, experiment: Experiment) -> Path:
     return folder
 
 
-def _chosen(names: Sequence[str] | None, baseline: str | None) -> tuple[list[Allocator], str]:
-    """The allocators to compare, the baseline among them, and the baseline's name."""
+def chosen(names: Sequence[str] | None, baseline: str | None) -> tuple[list[Allocator], str]:
+    """The allocators to compare, the baseline among them, and the baseline's name.
+
+    Raises:
+        AllocatorError, PlanError: one that is not here, or none at all.
+    """
     known = discover()
-    chosen = (
+    compared = (
         [allocator for allocator in known if allocator.available] if names is None else find(list(names), known=known)
     )
-    if not chosen:
+    if not compared:
         raise PlanError("no allocator to compare; 'freestone allocators' shows what is here")
     if baseline is None:
         system = [allocator for allocator in known if allocator.name == SYSTEM and allocator.available]
-        first = system[0] if system else chosen[0]
+        first = system[0] if system else compared[0]
     else:
-        (first, *_) = find([baseline], known=[*known, *chosen])  # also by a name given as NAME=PATH
-    if first.name not in [allocator.name for allocator in chosen]:
-        chosen = [first, *chosen]
-    return chosen, first.name
+        (first, *_) = find([baseline], known=[*known, *compared])  # also by a name given as NAME=PATH
+    if first.name not in [allocator.name for allocator in compared]:
+        compared = [first, *compared]
+    return compared, first.name
 
 
 def resumed(folder: Path, given: Sequence[str]) -> Experiment:

@@ -11,20 +11,23 @@ from freestone.allocators import elf
 from freestone.commands.status import ExitStatus, Stop
 
 
-def require(command: Sequence[str], environment: Mapping[str, str], directory: str = ".") -> Path:
+def require(
+    command: Sequence[str], environment: Mapping[str, str], directory: str = ".", *, verb: str = "compare"
+) -> Path:
     """The file that running ``command`` would execute, found as a shell finds it.
 
     Args:
         command: program and arguments.
         environment: where its PATH is looked up.
         directory: where it is going to run.
+        verb: the one that was asked to run it, for the example in an error.
 
     Raises:
         Stop: no command or one that cannot be (2), not found (127) or not executable (126), as in shells.
     """
     if not command or not command[0]:
         raise Stop(
-            "no program given; write it after --, as in: freestone compare -- python3 program.py", ExitStatus.USAGE
+            f"no program given; write it after --, as in: freestone {verb} -- python3 program.py", ExitStatus.USAGE
         )
     name = command[0]
     if "\0" in "".join(command):

@@ -20,7 +20,7 @@ from freestone.reports.source import Source
 
 
 def report(
-    *results: Annotated[Path, Parameter(help="Results folders of freestone compare.")],
+    *results: Annotated[Path, Parameter(help="Results folders of freestone compare or freestone bench.")],
     output: Annotated[
         Path | None,
         Parameter(

@@ -31,7 +31,7 @@ def run(*command: Annotated[str, Parameter(help="The program and its arguments, 
     Exit status: the program's own; 2 wrong use, 3 libfreestone is not installed, 126 or 127 the program cannot be
     executed or found.
     """
-    executable = program.require(command, os.environ)
+    executable = program.require(command, os.environ, verb="run")
     try:
         library = native.path(LIBRARY)
     except native.NativePartMissing as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from freestone.commands import terminal
@@ -49,9 +50,15 @@ def write_markdown(experiment: Experiment, score: Score, target: Path) -> None:
     Raises:
         StoreError: it cannot be written.
     """
-    heading = f"Scoreboard: {len(experiment.workloads)} workloads, {len(experiment.configurations)} allocators"
+    heading = (
+        f"Scoreboard: {_count(experiment.workloads, 'workload')}, {_count(experiment.configurations, 'allocator')}"
+    )
     text = scoreboard.markdown(score, heading=heading, command_line=shlex.join(experiment.command_line))
     try:
         write_whole(target, text, mode=0o644)
     except OSError as error:
         raise StoreError(f"cannot write {target}: {why(error)}") from error
+
+
+def _count(things: Sequence[object], what: str) -> str:
+    return f"{len(things)} {what}{'' if len(things) == 1 else 's'}"

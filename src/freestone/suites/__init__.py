@@ -2,9 +2,20 @@
 
 from freestone.suites.reading import leaders, load, names
 from freestone.suites.schema import Setting, Suite, SuiteError
-from freestone.suites.selection import Absent, Selection, matching, prepare, select, settings, too_large
+from freestone.suites.selection import (
+    NO_SETTING,
+    Absent,
+    Selection,
+    matching,
+    prepare,
+    reads_inputs,
+    select,
+    settings,
+    too_large,
+)
 
 __all__ = [
+    "NO_SETTING",
     "Absent",
     "Selection",
     "Setting",
@@ -15,6 +26,7 @@ __all__ = [
     "matching",
     "names",
     "prepare",
+    "reads_inputs",
     "select",
     "settings",
     "too_large",

@@ -84,7 +84,9 @@ def _parsed(place: str, text: str) -> Suite:
 
 
 def _first_problem(error: ValidationError, table: dict[str, object]) -> str:
-    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    # A key that is missing is often there, misspelt.
+    problem = next((each for each in problems if each["type"] == "extra_forbidden"), problems[0])
     place = [str(part) for part in problem["loc"]]
     said = problem["msg"].removeprefix("Value error, ")
     said = said[:1].lower() + said[1:]

@@ -172,9 +172,15 @@ def prepare(workloads: Sequence[Workload]) -> None:
     Raises:
         SuiteError: they cannot be made.
     """
-    programs, kept = _programs(), inputs.folder(_programs())
-    if any(str(kept) in word for workload in workloads for word in (*workload.command, *(workload.counting or ()))):
-        inputs.ensure(programs, kept)
+    if any(reads_inputs(workload) for workload in workloads):
+        programs = _programs()
+        inputs.ensure(programs, inputs.folder(programs))
+
+
+def reads_inputs(workload: Workload) -> bool:
+    """Whether a workload reads what :func:`prepare` makes."""
+    kept = str(inputs.folder(_programs()))
+    return any(kept in word for word in (*workload.command, *(workload.counting or ())))
 
 
 def places() -> dict[str, str]:

@@ -1,0 +1,64 @@
+"""What a program keeps and costs under the library: resident memory, mappings, faults. Bounds, no measurements."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., int]
+
+
+@pytest.fixture(scope="module")
+def footprint(freestone_library: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """``footprint("loop")`` is the number that ``footprint.c`` prints, under libfreestone or, ``alone``, without it."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    program = tmp_path_factory.mktemp("footprint") / "footprint"
+    source = Path(__file__).with_name("footprint.c")
+    subprocess.run([compiler, "-O1", "-D_GNU_SOURCE", "-pthread", "-o", program, source], check=True)
+
+    def run(scenario: str, *before: str, alone: bool = False) -> int:
+        kept = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "FREESTONE_OPTIONS")}
+        environment = kept if alone else {**kept, "LD_PRELOAD": str(freestone_library)}
+        command = [*before, str(program), scenario]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return int(done.stdout)
+
+    return run
+
+
+def test_an_empty_program_is_within_256_kib_of_glibc(footprint: Run) -> None:
+    ours, theirs = (statistics.median(footprint("nothing", alone=alone) for _ in range(7)) for alone in (False, True))
+    assert ours <= theirs + 256, f"{ours} KiB, {theirs} without the library"
+
+
+def test_the_caches_of_many_threads_are_bounded_together(footprint: Run) -> None:
+    """docs/design/allocator.md: about 32 MiB, however many threads there are; their stacks are in the figure."""
+    assert footprint("caches") < 32 * 1024
+
+
+def test_random_frees_leave_few_mappings(footprint: Run) -> None:
+    """The kernel allows 65,530; a heap of 64 GiB has 256 times as much memory as this one."""
+    assert footprint("mappings") < 200
+
+
+def test_a_block_that_doubles_is_not_there_twice(footprint: Run) -> None:
+    assert footprint("growth") < 1.1 * 512 * 1024
+
+
+def test_a_loop_over_one_block_takes_no_faults(footprint: Run) -> None:
+    assert footprint("loop") < 100, "in 1000 turns of 256 pages each"
+
+
+def test_it_serves_where_addresses_are_not_random(footprint: Run) -> None:
+    if shutil.which("setarch") is None or subprocess.run(["setarch", "-R", "true"], capture_output=True).returncode:
+        pytest.skip("needs setarch (package util-linux), and a kernel that lets it choose")
+    assert footprint("mappings", "setarch", "-R") < 200
