@@ -51,7 +51,7 @@ struct heap {
     size_t depot_bytes;
     size_t free_bytes; /* of blocks in bitmaps */
     size_t clean_bytes; /* of pages among them that are purged */
-    size_t looked_at; /* free_bytes less clean_bytes as the keeper left them, or less since */
+    size_t looked_at; /* free_bytes less clean_bytes as the keeper left them, or less since; what is new in slabs is none of it */
     union magazine *spare;
     union magazine *strays; /* full ones, of other heaps' blocks: sent home once the lock is free */
     struct shelf shelf[CLASS_COUNT];
@@ -223,7 +223,9 @@ static uint32_t choose_slab(struct heap *heap, unsigned class) {
         if (best != 0) {
             list_slab(shelf, best);
             shelf->blocks += arena_span(best)->blocks;
-            heap->free_bytes += (size_t)arena_span(best)->blocks * class_bytes[class];
+            size_t bytes = (size_t)arena_span(best)->blocks * class_bytes[class];
+            heap->free_bytes += bytes;
+            heap->looked_at += bytes; /* nobody has freed them: no reason for a keeper */
             heap->slab_bytes += (size_t)class_slices[class] << SLICE_BITS;
             heap->grown += (size_t)class_slices[class] << SLICE_BITS;
         }

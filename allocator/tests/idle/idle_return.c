@@ -144,6 +144,16 @@ static void many_classes(void) {
 
 /* -- when there is none ---------------------------------------------------------------------------------------- */
 
+/* A block of every size and none freed: what lies free in their slabs, over 4 MiB, was never anybody's. */
+static void never_freed(void) {
+    for (size_t bytes = 16; bytes <= 256 * 1024; bytes += bytes < 128 ? 16 : bytes / 4) {
+        char *block = malloc(bytes);
+        EXPECT(block != NULL, "malloc(%zu) failed", bytes);
+        block[0] = 1;
+        EXPECT(tasks_count() == 1, "%zu threads after malloc(%zu), and nothing was freed", tasks_count(), bytes);
+    }
+}
+
 /* A program that neither holds nor frees much has no thread it did not start. */
 static void little(void) {
     static void *block[4000];
@@ -390,6 +400,7 @@ static const struct {
     {"freed_by_sleepers", freed_by_sleepers, false},
     {"large_blocks", large_blocks, false},
     {"many_classes", many_classes, false},
+    {"never_freed", never_freed, false},
     {"little", little, false},
     {"locked", locked, false},
     {"signals", signals, false},
