@@ -253,6 +253,47 @@ def test_ratios_to_glibc_are_held_against_the_study_of_rpmalloc() -> None:
     assert found.findings[-1].kind == "artefact"
 
 
+def small_programs(peak: float) -> dict[tuple[str, str], Figures]:
+    figures = {"seconds": 1.0, "peak_rss_kib": peak, "minor_faults": 1000}
+    return {(workload, name): figures for workload in ("redis-commands", "lua-keys") for name in ("glibc", "mimalloc2")}
+
+
+def test_small_programs_tell_that_no_launchers_memory_is_in_the_figures() -> None:
+    (found,) = measured(small_programs(1700))
+    told = [each.text for each in found.findings if "launcher" in each.text]
+    assert len(told) == 1
+    assert "1.4 MiB there and at 1.7 MiB here" in told[0]
+
+
+def test_large_programs_tell_nothing_of_launchers() -> None:
+    (found,) = measured(small_programs(60000))
+    assert not [each for each in found.findings if "launcher" in each.text]
+
+
+def drawn_by(own: float, locked: float, locked_together: float) -> dict[tuple[str, str], Figures]:
+    """The harness over a null allocator, nanoseconds an operation of all threads together (--threads 2 in both)."""
+    floors = {("own", "1"): own, ("own", "cores"): own, ("rand", "1"): locked, ("rand", "cores"): locked_together}
+    return {
+        (f"random-shuffled-by-{by}-16-10000-{threads}-threads", "glibc"): pattern(10.0, floor)
+        for (by, threads), floor in floors.items()
+    }
+
+
+def test_what_the_lock_of_rand_costs_is_told() -> None:
+    cells = orders("glibc", 2.0, 0.5) | drawn_by(2.0, 7.5, 20.0)
+    found = measured(cells, ["--threads", "2"])[0]
+    (told,) = [each for each in found.findings if "rand()" in each.text]
+    assert told.kind == "artefact"
+    assert "costs 11.0 ns an operation more" in told.text
+    assert "36.0 ns of every thread's time where 2 threads draw" in told.text
+
+
+def test_without_both_ways_of_drawing_nothing_is_told_of_rand() -> None:
+    cells = orders("glibc", 2.0, 0.5) | drawn_by(2.0, 7.5, 20.0)
+    del cells["random-shuffled-by-own-16-10000-cores-threads", "glibc"]
+    assert not [each for each in measured(cells)[0].findings if "rand()" in each.text]
+
+
 def test_a_reproduction_is_drawn_and_told() -> None:
     found = measured(orders("glibc", 2.0, 0.5) | orders("mimalloc2", 1.0, 0.5))
     document = figures.specification(picture.draw(found[0]), figures.LIGHT)

@@ -22,6 +22,10 @@ static const char *const orders[] = {"lifo", "fifo", "random", "interleaved", "m
 static uint64_t order = LIFO, size = 64, live = 10000, operations = 50000000, threads = 1;
 static bool shuffle_inside, verify;
 
+enum generator { OWN, RAND };
+static const char *const generators[] = {"own", "rand", NULL};
+static uint64_t generator = OWN;
+
 static const struct parameter parameters[] = {
     {"order", CHOICE, &order, 0, 0, orders, "of the frees"},
     {"size", BYTES, &size, 8, 1 << 30, NULL, "of a block; the largest with --order mixed, which starts at 16"},
@@ -29,6 +33,8 @@ static const struct parameter parameters[] = {
     {"operations", COUNT, &operations, 2, 1e15, NULL, "mallocs and frees of all threads, rounded to whole rounds"},
     {"threads", COUNT, &threads, 1, CREW_MOST, NULL, "each with its share of the blocks and of the operations"},
     {"shuffle-inside", FLAG, &shuffle_inside, 0, 0, NULL, "draw the random order inside the timed loop (order random)"},
+    {"draw", CHOICE, &generator, 0, 0, generators,
+     "that order by: a generator of each thread's own, or rand() of libc"},
     {"verify", FLAG, &verify, 0, 0, NULL, "first do all of it untimed, each block filled and checked"},
 };
 static const struct program program = {"patterns", "malloc and free in a fixed order: nanoseconds per pair.",
@@ -88,14 +94,19 @@ ALWAYS_INLINE void random_release(const struct allocator *a, enum care care, str
         release(a, care, s, s->blocks[s->releases[i]], size, s->releases[i]);
 }
 
+/* 0 to below `bound`; libc's rand() is one generator for all threads, behind a lock. */
+static inline uint32_t draw(struct share *s, enum generator by, uint32_t bound) {
+    return by == RAND ? (uint32_t)rand() % bound : random_below(&s->random, bound);
+}
+
 /* As it was published: the order is drawn anew in each round, on the clock. */
-ALWAYS_INLINE void shuffled_release(const struct allocator *a, enum care care, struct share *s) {
+ALWAYS_INLINE void shuffled_release(const struct allocator *a, enum care care, struct share *s, enum generator by) {
     for (uint32_t i = 0; i < s->count; i++) {
         s->blocks[i] = acquire(a, care, size, i);
         s->releases[i] = i;
     }
     for (uint32_t i = s->count; i-- > 1;) {
-        const uint32_t j = random_below(&s->random, i + 1);
+        const uint32_t j = draw(s, by, i + 1);
         const uint32_t owner = s->releases[i];
         void *block = s->blocks[i];
         s->releases[i] = s->releases[j];
@@ -162,8 +173,10 @@ ALWAYS_INLINE void one_round(const struct allocator *a, enum care care, struct s
         fifo(a, care, s);
         break;
     case RANDOM:
-        if (shuffle_inside)
-            shuffled_release(a, care, s);
+        if (shuffle_inside && generator == RAND)
+            shuffled_release(a, care, s, RAND);
+        else if (shuffle_inside)
+            shuffled_release(a, care, s, OWN);
         else
             random_release(a, care, s);
         break;
@@ -242,6 +255,8 @@ int main(int argc, char **argv) {
         program_refuse("--size must be at least 16 with --order mixed");
     if (shuffle_inside && order != RANDOM)
         program_refuse("--shuffle-inside goes with --order random");
+    if (generator != OWN && !shuffle_inside)
+        program_refuse("--draw rand goes with --shuffle-inside");
 
     shares = store_take(threads * sizeof *shares);
     for (size_t t = 0; t < threads; t++) {

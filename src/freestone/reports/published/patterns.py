@@ -21,6 +21,7 @@ _ORDERS = {
     "long-lived": f"half-lived-16-{LIVE}",
 }
 _SHUFFLED = f"random-shuffled-16-{LIVE}"
+_DRAWN = "random-shuffled-by-{}-16-10000-{}-threads"
 _PEERS = ("hakmem", "glibc", "mimalloc")
 _LIFO, _RANDOM = "lifo", "random-free"
 _ALIKE = 1.25
@@ -71,7 +72,12 @@ def reproduce(measured: Measured) -> Reproduction | None:
         axis="ns an operation, ratio to LIFO",
         points=points,
         table=_table(published, here, shuffled),
-        findings=[*_shuffle(published, here, shuffled), *_shapes(published, here, orders), *_rank(published, here)],
+        findings=[
+            *_shuffle(published, here, shuffled),
+            *_generators(measured),
+            *_shapes(published, here, orders),
+            *_rank(published, here),
+        ],
     )
 
 
@@ -132,6 +138,35 @@ def _shuffle(
         yield Finding("artefact", f"{said} {seen} Most of what was published is the shuffle, not the allocator.")
     else:
         yield Finding("differs", f"{said} {seen} The shuffle explains {share:.0%} of it here.")
+
+
+def _generators(measured: Measured) -> Iterable[Finding]:
+    """What drawing by ``rand()`` adds to the harness over a null allocator, alone and with threads."""
+    added = {}
+    for threads in ("1", "cores"):
+        own, locked = (_draws(measured, _DRAWN.format(generator, threads)) for generator in ("own", "rand"))
+        if own is not None and locked is not None:
+            added[threads] = locked - own
+    if len(added) < 2:
+        return
+    count = measured.option(_DRAWN.format("rand", "cores"), "--threads")
+    yield Finding(
+        "artefact",
+        f"libc's rand() is one generator behind a lock: a shuffle on the clock that draws by it costs {added['1']:.1f} "
+        f"ns an operation more than by a generator of each thread's own, and {added['cores']:.1f} ns of every thread's "
+        f"time where {_count(count)} draw at once. That is no allocator's cost; which one the published loop drew by "
+        "is not known.",
+    )
+
+
+def _draws(measured: Measured, workload: str) -> float | None:
+    """Nanoseconds of one thread an operation, over a null allocator: the harness does not depend on who serves."""
+    costs = [cost.floor for name in measured.configurations if (cost := _cost(measured, workload, name)) is not None]
+    return statistics.median(costs) * (measured.option(workload, "--threads") or 1) if costs else None
+
+
+def _count(threads: float | None) -> str:
+    return "several threads" if threads is None else f"{threads:.0f} threads"
 
 
 def _shapes(
