@@ -50,7 +50,10 @@ def disassemble(library: str, function: str) -> list[str]:
 
 
 def _run(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ValueError(f"{command[0]} failed: {done.stderr.strip()}")
+    return done.stdout
 
 
 def count(instructions: list[str]) -> Counts:
@@ -92,9 +95,13 @@ def main(arguments: list[str]) -> int:
         print("usage: hot_path.py LIBRARY FUNCTION...", file=sys.stderr)
         return 2
     library, *functions = arguments
+    try:
+        counts = {function: count(disassemble(library, function)) for function in functions}
+    except (ValueError, OSError) as error:
+        print(f"hot_path.py: {library}: {error}", file=sys.stderr)
+        return 1
     print(f"{'function':10} {'instructions':>12} {'loads':>6} {'stores':>6} {'branches':>8} {'atomics':>7}")
-    for function in functions:
-        c = count(disassemble(library, function))
+    for function, c in counts.items():
         print(f"{function:10} {c.instructions:12} {c.loads:6} {c.stores:6} {c.branches:8} {c.atomics:7}")
     return 0
 

@@ -71,3 +71,14 @@ def _instructions(library: Path, program: Path, turns: int) -> int:
     counted = re.search(r"Collected : (\d+)", result.stderr)
     assert counted is not None, result.stderr
     return int(counted[1])
+
+
+@pytest.mark.parametrize("arguments", [["/nowhere", "malloc"], ["libc.so.6", "malloc"], ["{library}", "no_such"]])
+def test_what_cannot_be_counted_is_one_line(
+    arguments: list[str], freestone_library: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert hot_path.main([each.format(library=freestone_library) for each in arguments]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("hot_path.py: ")
+    assert said.err.count("\n") == 1
