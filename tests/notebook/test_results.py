@@ -171,3 +171,16 @@ def test_the_command_line_does_not_load_it() -> None:
     script = "import sys, freestone; sys.exit('altair' in sys.modules or 'freestone.notebook' in sys.modules)"
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     assert subprocess.run([sys.executable, "-c", script], env=environment).returncode == 0
+
+
+def test_orders_are_a_row_for_each_order_and_a_chart_for_each_size(results: freestone.Results) -> None:
+    rows = results.orders().to_pylist()
+    assert {(row["order"], row["configuration"]) for row in rows} == {
+        (order, name) for order in ("lifo", "fifo") for name in ("glibc", "freestone")
+    }
+    for row in rows:
+        assert (row["size"], row["live"], row["shuffled"]) == (16, 100, False)
+        assert row["floor_ns"] > 0
+        assert row["million_per_second"] == pytest.approx(1e3 / row["ns"])
+        assert row["order"] == "fifo" or row["ratio"] is None
+    assert set(results.against_lifo()) <= {"16 B, 100 live"}

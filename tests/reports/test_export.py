@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from freestone.reports import export, html, source
+from freestone.reports.orders import Paired
 from freestone.reports.page import ExperimentPart, experiment_part
 
 
@@ -133,9 +134,9 @@ def test_a_report_reads_each_folder_once_and_builds_its_figures_once(
         counted["read"] += 1
         return read(asked)
 
-    def building(held: source.Source, number: int = 1) -> ExperimentPart:
+    def building(held: source.Source, number: int = 1, paired: Paired | None = None) -> ExperimentPart:
         counted["built"] += 1
-        return build(held, number)
+        return build(held, number, paired)
 
     monkeypatch.setattr(store, "read_trials", reading)
     monkeypatch.setattr(html, "part", building)

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from freestone.commands import terminal
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments import summarise
+from freestone.experiments.statistics import paired_ratio
 from freestone.records import store
 from freestone.records.schema import Summary
 from freestone.records.store import StoreError
@@ -60,7 +61,7 @@ def report(
         )
     try:
         sources = [_read(folder) for folder in results]
-        parts = [html.part(each, number) for number, each in enumerate(sources, start=1)]
+        parts = [html.part(each, number, paired_ratio) for number, each in enumerate(sources, start=1)]
         destination = html.write_parts(parts, output or _destination(list(results)))
         for folder, each, part in zip(results, sources, parts, strict=True):
             below = folder.resolve().name if len(results) > 1 else ""  # several experiments each into a folder

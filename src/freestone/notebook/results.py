@@ -8,9 +8,10 @@ from typing import Any
 
 from freestone.experiments import score as scored
 from freestone.experiments import summarise
+from freestone.experiments.statistics import paired_ratio
 from freestone.notebook.frames import Kind, frame
 from freestone.records.schema import FIGURE, Experiment, InstructionCounts, Metrics, Score, Summary, TrialRecord
-from freestone.reports import figures, heatmap, published, scaling, sizes, source
+from freestone.reports import figures, heatmap, orders, orders_picture, published, scaling, sizes, source
 from freestone.reports.families import families
 from freestone.reports.figures import Chart, Theme
 from freestone.reports.published import picture
@@ -146,6 +147,42 @@ class Results:
         ]
         return frame(rows or [], kind)
 
+    def orders(self, kind: Kind = "arrow") -> Any:
+        """One row for each workload that is an order of malloc and free, and each configuration.
+
+        Columns: size (bytes), live (blocks), order, shuffled (whether the order is drawn inside the timed loop),
+        workload, configuration; of one malloc or free the medians ns, floor_ns (the harness) and net_ns,
+        and million_per_second; against LIFO ratio, low, high (95 %), pairs. The ratio is of times net of the harness,
+        but with the shuffle on the clock of those with it, as others published it. Null where the harness eats it.
+        """
+        rows = []
+        for family in orders.orders(self.experiment.workloads):
+            costs = orders.costs(self.experiment, self.summary, self.records, family)
+            against = orders.against_lifo(family, costs, paired_ratio)
+            for configuration, found in costs.items():
+                for member, cost in found.items():
+                    ratio = against[configuration].get(member)
+                    low, high = (ratio.interval if ratio else None) or (None, None)
+                    rows.append(
+                        {
+                            "size": family.size,
+                            "live": family.live,
+                            "order": member.order,
+                            "shuffled": member.shuffled,
+                            "workload": member.workload,
+                            "configuration": configuration,
+                            "ns": cost.gross,
+                            "million_per_second": cost.million_a_second,
+                            "floor_ns": cost.floor,
+                            "net_ns": cost.net,
+                            "ratio": ratio.value if ratio else None,
+                            "low": low,
+                            "high": high,
+                            "pairs": ratio.pairs if ratio else None,
+                        }
+                    )
+        return frame(rows, kind)
+
     def score(self, subject: str | None = None) -> Score:
         """One configuration against the best of the others on every workload, and the whole field.
 
@@ -224,6 +261,18 @@ class Results:
             for each in families(self.experiment.workloads)
         }
         return {name: _ready(chart, theme, width) for name, chart in drawn.items() if chart is not None}
+
+    def against_lifo(self, *, theme: Theme = figures.LIGHT, width: int = 560) -> dict[str, Chart]:
+        """The time of each order of malloc and free as ratio to LIFO's, net of the harness, by size and live blocks.
+
+        The numbers are those of ``orders``.
+        """
+        drawn = {}
+        for family in orders.orders(self.experiment.workloads):
+            costs = orders.costs(self.experiment, self.summary, self.records, family)
+            against = orders.against_lifo(family, costs, paired_ratio)
+            drawn[family.title] = orders_picture.draw(self.experiment, family, against)
+        return {title: _ready(chart, theme, width) for title, chart in drawn.items() if chart is not None}
 
     def published(self, *, theme: Theme = figures.LIGHT, width: int = 560) -> dict[str, Chart]:
         """Published tables of which the experiment measured, or valgrind counted, enough, drawn beside that.

@@ -53,6 +53,9 @@ def _documents(part: ExperimentPart) -> Iterable[tuple[str, dict[str, Any]]]:
                 f"scaling.{_slug(family.name.replace('…', 'n'))}-by-{_slug(family.axis)}.{_slug(figure.title)}",
                 json.loads(figure.document),
             )
+    for orders in part.orders:
+        if orders.against is not None:
+            yield f"orders.{_slug(orders.title)}.{_slug(orders.against.title)}", json.loads(orders.against.document)
     for workload in part.workloads:
         for figure in workload.figures:
             yield f"{_slug(workload.name)}.{_slug(figure.title)}", json.loads(figure.document)

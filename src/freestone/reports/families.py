@@ -59,9 +59,9 @@ def families(workloads: Sequence[Workload]) -> list[Family]:
     found: dict[tuple[object, ...], dict[int, Workload]] = {}
     axes: dict[tuple[object, ...], str] = {}
     for workload in workloads:
-        words = _words(workload.command)
+        words = words_of(workload.command)
         for places, number in _axes(words):
-            kept = tuple(None if place in places or _is_work(words, place) else w for place, w in enumerate(words))
+            kept = tuple(None if place in places or is_work(words, place) else w for place, w in enumerate(words))
             key = (places, kept, workload.directory, tuple(sorted(workload.environment.items())), workload.reads)
             found.setdefault(key, {}).setdefault(number, workload)
             axes[key] = _axis(words, places)
@@ -70,7 +70,7 @@ def families(workloads: Sequence[Workload]) -> list[Family]:
             axes[key],
             _in_common([each.name for each in members.values()]),
             tuple(Member(members[number].name, number) for number in sorted(members)),
-            same_work=len({_work(_words(each.command)) for each in members.values()}) == 1,
+            same_work=len({_work(words_of(each.command)) for each in members.values()}) == 1,
         )
         for key, members in found.items()
         if len(members) >= FEWEST
@@ -83,9 +83,21 @@ def number_of(word: str) -> int | None:
     return int(match[1]) * _UNITS[match[2].lower()] if match else None
 
 
-def _words(command: Sequence[str]) -> list[str]:
+def count_in_words(number: int) -> str:
+    """``64``, ``10 k``, ``1 M``."""
+    step, unit = next(((s, u) for s, u in ((10**9, " G"), (10**6, " M"), (10**4, " k")) if number >= s), (1, ""))
+    step = 1000 if unit == " k" else step
+    return f"{number / step:,g}{unit}"
+
+
+def words_of(command: Sequence[str]) -> list[str]:
     """The command's words, ``--size=64`` as two."""
     return [part for word in command for part in (word.split("=", 1) if word.startswith("--") else [word])]
+
+
+def is_work(words: Sequence[str], place: int) -> bool:
+    """Whether the word says how much is done."""
+    return _option(words, place) in WORK
 
 
 def _axes(words: Sequence[str]) -> Iterable[tuple[tuple[int, ...], int]]:
@@ -93,7 +105,7 @@ def _axes(words: Sequence[str]) -> Iterable[tuple[tuple[int, ...], int]]:
     places: dict[int, list[int]] = {}
     for place, word in enumerate(words[1:], start=1):
         number = number_of(word)
-        if number is not None and not _is_work(words, place):
+        if number is not None and not is_work(words, place):
             places.setdefault(number, []).append(place)
     for number, mine in places.items():
         yield from (((place,), number) for place in mine)
@@ -110,12 +122,8 @@ def _option(words: Sequence[str], place: int) -> str | None:
     return before.lstrip("-") if before.startswith("-") and number_of(before) is None else None
 
 
-def _is_work(words: Sequence[str], place: int) -> bool:
-    return _option(words, place) in WORK
-
-
 def _work(words: Sequence[str]) -> tuple[str, ...]:
-    return tuple(word for place, word in enumerate(words) if _is_work(words, place))
+    return tuple(word for place, word in enumerate(words) if is_work(words, place))
 
 
 def _in_common(names: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ import freestone
 from freestone.records import store
 from freestone.records.whole import why, write_whole
 from freestone.reports import drawn, figures
+from freestone.reports.orders import Paired
 from freestone.reports.page import ExperimentPart, experiment_part
 from freestone.reports.source import Source, read
 
@@ -22,12 +23,13 @@ class ReportError(Exception):
     """The page could not be written; the message is one line that names the file."""
 
 
-def write(folders: Sequence[Path], destination: Path) -> Path:
+def write(folders: Sequence[Path], destination: Path, paired: Paired | None = None) -> Path:
     """Write the report of one or several results folders; each experiment stands for itself, machines are never pooled.
 
     Args:
         folders: results folders that hold a summary.
         destination: the file to write, or a folder to write ``report.html`` into.
+        paired: what makes the intervals of ratios between workloads; without it they have none.
 
     Returns:
         The file written.
@@ -39,7 +41,7 @@ def write(folders: Sequence[Path], destination: Path) -> Path:
     if not folders:
         raise ReportError("no results folder given; give at least one")
     sources = (read(folder) for folder in folders)
-    return write_parts([part(source, number) for number, source in enumerate(sources, start=1)], destination)
+    return write_parts([part(source, number, paired) for number, source in enumerate(sources, start=1)], destination)
 
 
 def write_parts(parts: Sequence[ExperimentPart], destination: Path) -> Path:
@@ -72,7 +74,7 @@ def render(parts: Sequence[ExperimentPart]) -> str:
     )
 
 
-def part(source: Source, number: int = 1) -> ExperimentPart:
+def part(source: Source, number: int = 1, paired: Paired | None = None) -> ExperimentPart:
     """What the page says of one results folder, which is the ``number``-th on it."""
     return experiment_part(
         source.experiment,
@@ -82,6 +84,7 @@ def part(source: Source, number: int = 1) -> ExperimentPart:
         calls=source.calls,
         instructions=source.instructions,
         notes=[source.damage] if source.damage else [],
+        paired=paired,
     )
 
 

@@ -16,6 +16,7 @@ from freestone.records.schema import CallCounts, Cell, Experiment, InstructionCo
 from freestone.reports import (
     figures,
     heatmap,
+    orders_part,
     pieces,
     published,
     quantities,
@@ -26,6 +27,8 @@ from freestone.reports import (
 )
 from freestone.reports.drawn import NOTHING, Figure, Multiple, Name, Panel, Table, document
 from freestone.reports.grid import Grid
+from freestone.reports.orders import Paired
+from freestone.reports.orders_part import OrdersPart
 from freestone.reports.published import picture, words
 from freestone.reports.quantities import QUANTITIES, Quantity, Scale, quantity_of
 from freestone.reports.scaling_part import FamilyPart
@@ -138,6 +141,8 @@ class ExperimentPart:
     published: list[PublishedPart] = field(default_factory=list)
     scaling: list[FamilyPart] = field(default_factory=list)
     """Workloads that differ in one number; none in most experiments."""
+    orders: list[OrdersPart] = field(default_factory=list)
+    """Orders of malloc and free; none in most experiments."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -150,6 +155,7 @@ def experiment_part(
     calls: CallCounts | None = None,
     instructions: InstructionCounts | None = None,
     notes: Sequence[str] = (),
+    paired: Paired | None = None,
 ) -> ExperimentPart:
     """Everything the page says of one experiment.
 
@@ -158,9 +164,10 @@ def experiment_part(
         calls: system calls, where they were counted.
         instructions: instructions and references, where they were counted.
         notes: lines about the data itself, such as damaged records.
+        paired: what makes the intervals of ratios between workloads, which no summary holds; without it they have none.
     """
     with figures.unchecked():
-        return _experiment_part(experiment, summary, records, anchor, calls, instructions, notes)
+        return _experiment_part(experiment, summary, records, anchor, calls, instructions, notes, paired)
 
 
 def _experiment_part(
@@ -171,6 +178,7 @@ def _experiment_part(
     calls: CallCounts | None,
     instructions: InstructionCounts | None,
     notes: Sequence[str],
+    paired: Paired | None,
 ) -> ExperimentPart:
     names = _names(experiment)
     counted = syscalls.tables(calls) if calls is not None else {}
@@ -210,6 +218,7 @@ def _experiment_part(
             _published_part(each) for each in published.reproductions(experiment, summary, records, instructions)
         ],
         scaling=scaling_part.parts(experiment, summary, records),
+        orders=orders_part.parts(experiment, summary, records, paired),
         notes=warnings,
     )
 

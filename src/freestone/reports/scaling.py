@@ -14,7 +14,7 @@ import altair as alt
 
 from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.reports import medians, quantities, ticks
-from freestone.reports.families import Family
+from freestone.reports.families import Family, count_in_words
 from freestone.reports.pieces import Rows, coloured, dashed, inline, layered, shaped
 from freestone.reports.quantities import Kind, quantity_of
 from freestone.reports.sizes import bytes_in_words
@@ -168,9 +168,7 @@ def number_in_words(family: Family, number: int) -> str:
     """A member's number as its axis has it: ``4 KiB``, ``10 k``, ``64``."""
     if family.is_bytes:
         return bytes_in_words(number)
-    step, unit = next(((s, u) for s, u in ((10**9, " G"), (10**6, " M"), (10**4, " k")) if number >= s), (1, ""))
-    step = 1000 if unit == " k" else step
-    return f"{number / step:,g}{unit}"
+    return count_in_words(number)
 
 
 def spread(places: Sequence[float], apart: float, length: float) -> list[float]:
