@@ -19,6 +19,7 @@ from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBu
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments import score, unfinished
 from freestone.experiments.plan import Extent, PlanError
+from freestone.experiments.statistics import paired_ratio
 from freestone.records import store
 from freestone.records.schema import Allocator, Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
@@ -286,7 +287,7 @@ def _every(
     if not folders:
         raise SuiteError("no suite can be measured here")
     try:
-        print(f"Report:  {html.write(folders, results / REPORT)}")
+        print(f"Report:  {html.write(folders, results / REPORT, paired_ratio)}")
     except html.ReportError as error:
         raise StoreError(str(error)) from error
     return worst

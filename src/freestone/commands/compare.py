@@ -15,6 +15,7 @@ from freestone.commands import measuring, program, terminal
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments.plan import Extent, PlanError
+from freestone.experiments.statistics import paired_ratio
 from freestone.records import store
 from freestone.records.schema import Experiment, Summary, Workload
 from freestone.records.store import StoreError
@@ -124,7 +125,7 @@ def _report(folder: Path, *, as_json: bool) -> None:
     from freestone.reports import html  # late: the figures' libraries are large
 
     try:
-        written = html.write([folder], folder / store.REPORT_FILE)
+        written = html.write([folder], folder / store.REPORT_FILE, paired_ratio)
     except html.ReportError as error:
         raise StoreError(str(error)) from error
     if not as_json:
