@@ -51,7 +51,7 @@ struct heap {
     size_t depot_bytes;
     size_t free_bytes; /* of blocks in bitmaps */
     size_t clean_bytes; /* of pages among them that are purged */
-    size_t looked_at; /* free_bytes less clean_bytes as the keeper left them, or less since; what is new in slabs is none of it */
+    size_t looked_at; /* free_bytes less clean_bytes as the keeper left them, or less since, and what is new in slabs */
     union magazine *spare;
     union magazine *strays; /* full ones, of other heaps' blocks: sent home once the lock is free */
     struct shelf shelf[CLASS_COUNT];
