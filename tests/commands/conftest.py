@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 from freestone import native
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
+Interrupt = Callable[[list[str], Path], None]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -88,3 +91,23 @@ def only_folder(tmp_path: Path) -> Callable[[], Path]:
         return folder
 
     return find
+
+
+@pytest.fixture(scope="session")
+def interrupt() -> Interrupt:
+    """``interrupt(words, file)`` runs a command, sends Ctrl-C once the file is there, and expects that it says so."""
+
+    def run(words: list[str], file: Path) -> None:
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        try:
+            until = time.monotonic() + 120
+            while not file.exists() and time.monotonic() < until:
+                time.sleep(0.005)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=120)
+        finally:
+            process.kill()
+        assert process.returncode == 130, said
+        assert said.splitlines()[-1] == "freestone: interrupted"
+
+    return run

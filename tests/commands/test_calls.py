@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,8 @@ from freestone.records.schema import CallCount, CallCounts
 from freestone.reports import html, syscalls
 from freestone.trials import permissions
 from freestone.trials.calls import read_table
+
+Interrupt = Callable[[list[str], Path], None]
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 
@@ -77,24 +78,13 @@ def test_other_workloads_counts_stay(folder: Path) -> None:
     assert calls["loop-16M-all", "glibc"] != {"brk": 9}
 
 
-def test_what_was_counted_before_an_interruption_is_kept(folder: Path, tmp_path: Path) -> None:
+def test_what_was_counted_before_an_interruption_is_kept(folder: Path, tmp_path: Path, interrupt: Interrupt) -> None:
     if not permissions().perf:
         pytest.skip("the kernel refuses a census by perf")
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     (copy / "calls.json").unlink(missing_ok=True)
-    command = [sys.executable, "-m", "freestone", "calls", str(copy)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    try:
-        until = time.monotonic() + 120
-        while not (copy / "calls.json").exists() and time.monotonic() < until:
-            time.sleep(0.005)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=120)
-    finally:
-        process.kill()
-    assert process.returncode == 130, said
-    assert said.splitlines()[-1] == "freestone: interrupted"
+    interrupt([sys.executable, "-m", "freestone", "calls", str(copy)], copy / "calls.json")
     read = store.read_calls(copy)
     assert read is not None
     assert 0 < len(read.counts) < 6
