@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "image.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
@@ -12,6 +13,12 @@ uint64_t image_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void image_wait_until(uint64_t moment_ns) {
+    const struct timespec until = {(time_t)(moment_ns / 1000000000u), (long)(moment_ns % 1000000000u)};
+    while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0 && errno == EINTR) {
+    }
 }
 
 int image_pid(void) { return (int)syscall(SYS_getpid); }

@@ -8,6 +8,7 @@
 enum { IMAGE_PATH = 4096 };
 
 uint64_t image_now(void); /* CLOCK_MONOTONIC in nanoseconds */
+void image_wait_until(uint64_t moment_ns); /* of the same clock; signals' handlers run meanwhile */
 int image_pid(void);      /* from the kernel: a library's cached value may be a parent's */
 int image_parent(void);
 

@@ -5,6 +5,7 @@
  *
  *   start   before main: the four entry points are called once, then written down with the files that provide them
  *   exit    at exit, quick_exit and _exit: objects bound to somebody else, resident set
+ *   rested  where FREESTONE_WITNESS_REST names seconds: after them, still before the end, the resident set again
  *
  * A fork that executes nothing runs on what its image was proved with; it writes a file of its own when it ends, because
  * it may have loaded more. A child that shares its parent's memory (vfork) writes nothing. */
@@ -23,11 +24,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FORMAT = 1, REPORT = 12 * 1024, FOLDER = 3840 };
+enum { FORMAT = 1, REPORT = 12 * 1024, FOLDER = 3840, LONGEST_REST_S = 3600 };
 
 static char folder[FOLDER];
 static char start_file[FOLDER + 48];
 static uintptr_t provider; /* the address malloc is bound to */
+static uint64_t rest_ns;   /* to wait at the end of a process, 0: not at all */
 static int first_pid;      /* of the process that ran the constructor; 0: not active */
 static uint64_t first_ns;
 static int living_pid; /* of this process: a fork's differs from first_pid */
@@ -95,6 +97,21 @@ static void report_start(void) {
     report_send(&report, start_file, true);
 }
 
+/* `path` is this process's file, which exists. What the program itself still runs (threads, timers of its
+ * allocator) goes on meanwhile; a signal that ends it leaves no line. */
+static void rest(const char *path) {
+    char text[128];
+    struct report report = {.text = text, .size = sizeof text};
+    const uint64_t from = image_now();
+    image_wait_until(from + rest_ns);
+    report_word(&report, "rested");
+    report_number(&report, image_resident_kib());
+    report_number(&report, from);
+    report_number(&report, image_now());
+    report_line(&report);
+    report_send(&report, path, false);
+}
+
 /* `pid` is this process's. Safe in a signal handler and in a fork of a threaded program: nothing shared is written. */
 static void report_exit(int pid) {
     char text[REPORT], path[sizeof start_file];
@@ -120,6 +137,8 @@ static void report_exit(int pid) {
     report_word(&report, "end");
     report_line(&report);
     report_send(&report, forked ? path : start_file, forked);
+    if (rest_ns != 0)
+        rest(forked ? path : start_file);
 }
 
 /* Reports the end of this process unless it is a child that shares its parent's memory: such a one was started neither
@@ -145,12 +164,22 @@ static void after_fork_in_parent(void) { orphaned = living_pid != first_pid && o
 
 static void after_fork_in_child(void) { living_pid = image_pid(); }
 
+/* A number of digits alone, up to `most`; 0 for anything else. */
+static uint64_t whole_number(const char *text, uint64_t most) {
+    uint64_t number = 0;
+    for (; *text >= '0' && *text <= '9' && number <= most; text++)
+        number = 10 * number + (uint64_t)(*text - '0');
+    return *text == '\0' && number <= most ? number : 0;
+}
+
 __attribute__((constructor)) static void witness_start(void) {
     const int saved = errno;
     const char *where = getauxval(AT_SECURE) != 0 ? NULL : getenv("FREESTONE_WITNESS");
     if (where == NULL || where[0] != '/' || strlen(where) >= FOLDER)
         return;
     memcpy(folder, where, strlen(where) + 1);
+    const char *seconds = getenv("FREESTONE_WITNESS_REST");
+    rest_ns = seconds == NULL ? 0 : whole_number(seconds, LONGEST_REST_S) * 1000000000u;
     first_pid = living_pid = image_pid();
     first_ns = image_now();
     name_file(start_file, sizeof start_file, first_pid, first_ns);

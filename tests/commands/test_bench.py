@@ -187,6 +187,23 @@ def test_the_quick_field_runs_under_libfreestone(freestone: Tool, only_folder: C
     assert {record.status for record in store.read_trials(only_folder()).records} == {"ok"}
 
 
+def test_programs_that_do_not_measure_themselves_are_kept_at_their_end(
+    freestone: Tool, only_folder: Callable[[], Path]
+) -> None:
+    asked = ("bench", "apps", "--quick", "--idle", "1", "--only", "perl-keys", "-a", "glibc", "-n", "2")
+    done = freestone(*asked, "--idle-rounds", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    board = Score.model_validate_json(done.stdout)
+    assert [[row.workload for row in each.rows] for each in board.aspects if each.name == "RSS after idle"] == [
+        ["perl-keys"]
+    ]
+    for record in store.read_trials(only_folder()).records:
+        assert record.metrics is not None
+        rested = record.round == 0
+        assert (record.metrics.series[-1].at_s - record.metrics.wall_s > 0.5) == rested
+        assert (record.figures is not None) == rested
+
+
 def test_the_field_sleeps_when_told_to_and_has_its_rss_after_idle(
     freestone: Tool, only_folder: Callable[[], Path]
 ) -> None:

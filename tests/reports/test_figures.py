@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.records.schema import Sample
+from freestone.records.schema import Ratio, Sample
 from freestone.reports import figures, pieces
 
 WORKLOAD = "json-sqlite"
@@ -90,11 +90,23 @@ def test_the_front_is_what_nothing_beats_in_both(results) -> None:
     assert [(row["x"], row["y"]) for row in front] == [(0.8, 1.2), (0.9, 0.9), (1.1, 0.7)]
 
 
-def test_names_do_not_cover_each_other() -> None:
-    rows = [{"configuration": f"allocator-{i}", "x": 0.9 + i * 0.001, "y": 1.0} for i in range(4)]
-    placed = figures._placed(rows, [0.5, 1.5], [0.5, 1.5])
-    assert sum(len(group) for group in placed.values()) == 4
-    assert len(placed) == 4
+def test_ratios_far_apart_are_drawn_logarithmically(results) -> None:
+    parts = results.experiment, results.summary, WORKLOAD
+    near = figures.trade(*parts).to_dict()["layer"][0]["encoding"]["x"]["scale"]
+    cells = [
+        cell.model_copy(update={"ratio": {key: _times(ratio, 50.0) for key, ratio in cell.ratio.items()}})
+        if cell.configuration == "mimalloc"
+        else cell
+        for cell in results.summary.cells
+    ]
+    wide = figures.trade(results.experiment, results.summary.model_copy(update={"cells": cells}), WORKLOAD)
+    scale = wide.to_dict()["layer"][0]["encoding"]["x"]["scale"]
+    assert (near.get("type"), scale["type"]) == (None, "log")
+    assert scale["domain"][0] < 1 < 40 < scale["domain"][1]
+
+
+def _times(ratio: Ratio, factor: float) -> Ratio:
+    return ratio.model_copy(update={end: getattr(ratio, end) * factor for end in ("value", "low", "high")})
 
 
 samples = st.lists(

@@ -100,9 +100,16 @@ def test_a_sleep_goes_to_programs_that_measure_themselves_in_suites_that_idle() 
     planned = expand(suites, PLACES, idle_s=2)
     assert [each.command for each in planned] == [["a", "1"], ["b"], ["c"]]
     assert [each.idle for each in planned] == [["--idle", "2"], [], []]
+    assert [each.rest_s for each in planned] == [None, 2, None], "whoever does not measure itself is kept at its end"
     assert [each.command for each in expand(suites, PLACES)] == [["a", "1"], ["b"], ["c"]]
     with pytest.raises(SuiteError, match="--idle is for suites whose programs sleep"):
         expand([wakeful], PLACES, idle_s=2)
+
+
+def test_a_program_may_have_words_of_its_own_for_its_sleep() -> None:
+    entry = Entry(name="w", command=["a"], reads="json", idle=["--", "@idle", "{idle}"])
+    (found,) = expand([Suite(title="t", idles=True, workload=[entry])], PLACES, idle_s=7)
+    assert (found.command, found.idle) == (["a"], ["--", "@idle", "7"])
 
 
 @pytest.mark.parametrize("seconds", [-1, 0, 3601])

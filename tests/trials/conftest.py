@@ -91,6 +91,7 @@ def attempt(glibc: Configuration, scratch: Path) -> Try:
         timeout_s: float | None = 60,
         environment: dict[str, str] | None = None,
         directory: str | None = None,
+        rest_s: int | None = None,
         **options: object,
     ) -> TrialRecord:
         workload = Workload(
@@ -98,6 +99,7 @@ def attempt(glibc: Configuration, scratch: Path) -> Try:
             command=[str(word) for word in command],
             environment=environment or {},
             directory=directory,
+            rest_s=rest_s,
         )
         if not permissions().perf and "rehearsal" not in options:
             # What an experiment does where the kernel refuses a census inside the trial.

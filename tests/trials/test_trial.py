@@ -76,6 +76,19 @@ def test_a_program_linked_with_another_allocator_is_served_by_libc_all_the_same(
     assert {entry.file for entry in record.proof.processes[0].entries} == {find(["glibc"])[0].file}
 
 
+def test_a_rest_is_no_part_of_the_time_and_has_its_figure(attempt, compile_c):
+    program = compile_c("""
+        #include <stdlib.h>
+        #include <string.h>
+        int main(void) { char *volatile p = malloc(32 << 20); memset(p, 1, 32 << 20); free(p); return 0; }
+    """)
+    record = attempt("sh", "-c", f"{program}; true", rest_s=1)
+    assert (record.status, record.reason) == ("ok", None)
+    assert record.metrics.series[-1].at_s - record.metrics.wall_s > 1.5, "two processes rested for a second each"
+    assert 500 < record.figures["rss_kib_idle"] < 16 * 1024
+    assert attempt("sh", "-c", f"{program}; true").figures is None
+
+
 def test_threads_that_fork_and_exec_are_all_proved(attempt, compile_c):
     program = compile_c("""
         #include <pthread.h>

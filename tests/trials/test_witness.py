@@ -28,9 +28,12 @@ def testify(tmp_path):
     folder = tmp_path / "reports"
     folder.mkdir()
 
-    def go(*command: object, preload: tuple[str, ...] = (), status: int = 0) -> list[witness.Testimony]:
+    def go(
+        *command: object, preload: tuple[str, ...] = (), status: int = 0, rest_s: str | None = None
+    ) -> list[witness.Testimony]:
         environment = {
             **os.environ,
+            **({} if rest_s is None else {"FREESTONE_WITNESS_REST": rest_s}),
             "LD_PRELOAD": ":".join([*preload, str(LIBRARY)]),
             "FREESTONE_WITNESS": str(folder),
         }
@@ -111,6 +114,62 @@ def test_every_way_out_is_reported(testify, compile_c, leave):
     (report,) = testify(compile_c(f"#include <stdlib.h>\n#include <unistd.h>\nint main(void) {{ {leave}; }}"))
     assert report.departure is not None
     assert report.damage is None
+
+
+# What it holds at its end, and what a thread of its own gives back some time after the end began.
+HOLDS_AND_GIVES_BACK = """
+    #include <pthread.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/mman.h>
+    #include <unistd.h>
+    static char *held;
+    static void *give_back(void *unused) {
+        usleep(400000);
+        madvise(held, 32 << 20, MADV_DONTNEED);
+        return unused;
+    }
+    int main(void) {
+        pthread_t thread;
+        held = mmap(0, 32 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memset(held, 1, 32 << 20);
+        pthread_create(&thread, 0, give_back, 0);
+        %s;
+    }
+"""
+
+
+@pytest.mark.parametrize("leave", ["exit(0)", "_exit(0)", "quick_exit(0)"])
+def test_a_process_kept_at_its_end_goes_on_giving_memory_back(testify, compile_c, leave):
+    (report,) = testify(compile_c(HOLDS_AND_GIVES_BACK % leave, "-pthread"), rest_s="1")
+    assert (report.damage, report.departure is None) == (None, False)
+    rest = report.departure.rest
+    assert report.departure.resident_kib >= 32 * 1024
+    assert rest.resident_kib <= report.departure.resident_kib - 32 * 1000
+    assert report.departure.at_s <= rest.from_s <= rest.until_s - 1
+
+
+def test_a_fork_and_a_program_killed_while_kept(testify, compile_c):
+    program = compile_c("""
+        #include <stdlib.h>
+        #include <signal.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int main(void) {
+            if (fork() == 0) exit(0);
+            wait(0);
+            alarm(1);
+            return 0;
+        }
+    """)
+    reports = testify(program, rest_s="2", status=-signal.SIGALRM)
+    assert [report.damage for report in reports] == [None, None]
+    assert {report.fork_of is None: report.departure.rest is None for report in reports} == {False: False, True: True}
+
+
+@pytest.mark.parametrize("rest_s", ["", "0", "-1", "1x", "3601", "99999999999999999999"])
+def test_what_is_no_number_of_seconds_keeps_nobody(testify, rest_s):
+    assert [report.departure.rest for report in testify("true", rest_s=rest_s)] == [None]
 
 
 def test_the_shell_s_own_way_out_is_reported(testify):
@@ -326,6 +385,11 @@ def test_a_whole_report_is_read():
     assert report.departure is not None
     assert (report.departure.at_s, report.departure.resident_kib) == (2.5, 1234)
     assert report.departure.strays[0].target == "/lib/own.so"
+    assert report.departure.rest is None
+    rest = parse(WHOLE + "rested 617 2600000000 4700000000\n").departure.rest
+    assert (rest.resident_kib, rest.from_s, rest.until_s) == (617, 2.6, 4.7)
+    unknown = parse(WHOLE + "rested 0 2600000000 4700000000\n")
+    assert (unknown.departure.rest, unknown.damage) == (None, None)
 
 
 @pytest.mark.parametrize("cut", range(1, len(WHOLE.splitlines())))

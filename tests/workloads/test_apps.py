@@ -85,9 +85,10 @@ def left(tmp_path: Path) -> list[Path]:
 
 def test_a_server_is_started_loaded_and_stopped(run: Run, tmp_path: Path) -> None:
     done = run(
-        "served", "--idle", "0.1", sys.executable, "server.py", "@folder",
+        "served", sys.executable, "server.py", "@folder",
         "--", "sh", "-c", "test -e started && sleep 0.1 && echo unheard",
         "--", "test", "-S", "@folder/socket",
+        "--", "@idle", "0.1",
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     said = json.loads(done.stdout)
@@ -117,7 +118,8 @@ def test_without_idle_time_there_is_no_figure_of_it(run: Run) -> None:
         (("true", *["--", "true"] * 16), 2, "served: too many commands; usage"),
         (("@first", "false", "--", "true", "--", "true"), 1, "false ended with status 1"),
         (("sleep", "60", "--", "@ready", "no-such-program", "--", "true"), 1, "cannot execute no-such-program"),
-        (("--idle", "x", "true", "--", "true"), 2, "served: --idle takes seconds from 0 to 3600; usage"),
+        (("true", "--", "true", "--", "@idle", "x"), 2, "served: @idle takes seconds from 0 to 3600; usage"),
+        (("true", "--", "true", "--", "@idle"), 2, "served: @idle takes seconds from 0 to 3600; usage"),
         (("false", "--", "true"), 1, "false ended before it was ready"),
         (("no-such-program", "--", "true"), 1, "cannot execute no-such-program: No such file or directory"),
         ((sys.executable, "server.py", "@folder", "--", "false"), 1, "false ended with status 1"),
@@ -201,7 +203,7 @@ STUBBORN = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n
         ("served", sys.executable, "server.py", "@folder", "--", "sh", "-c", "touch ready; exec sleep 600.5"),
         ("served", "@first", "sh", "-c", "touch ready; exec sleep 600.5", "--", "true", "--", "true"),
         ("served", sys.executable, "-c", STUBBORN, "--", "true"),
-        ("served", "--idle", "600", sys.executable, "server.py", "@folder", "--", "touch", "ready"),
+        ("served", sys.executable, "server.py", "@folder", "--", "touch", "ready", "--", "@idle", "600"),
     ],
     ids=["program", "stubborn-program", "load", "first", "stubborn-server", "idle"],
 )

@@ -1,6 +1,6 @@
 /* A server under load as one command: starts the server, waits until it is ready, runs the load, stops the server.
  *
- *   served [--idle SECONDS] [--never-root] SERVER [WORD...] -- LOAD [WORD...] [-- LOAD [WORD...]]...
+ *   served [--never-root] SERVER [WORD...] -- LOAD [WORD...] [-- LOAD [WORD...]]...
  *
  * "@folder" in a word stands for a new private folder. The server has to listen on the socket @folder/socket. Several
  * loads run one after the other. A word in front of a command makes something else of it:
@@ -8,9 +8,10 @@
  *   @first COMMAND      runs before the server is started
  *   @ready COMMAND      instead of the socket: the server is ready when this succeeds
  *   @untimed LOAD       a load that does not count
+ *   @idle SECONDS       no command: how long the server is left alone after the last load
  *
  * Prints one line of JSON: `seconds` is the wall time of all loads that count, `load_seconds` of each; the resident set of
- * the server's first process is read before it is stopped, and after --idle seconds without load. --never-root: for
+ * the server's first process is read before it is stopped, and after the seconds of @idle once more. --never-root: for
  * programs that refuse to run as root (child.h). */
 #define _GNU_SOURCE
 #include "child.h"
@@ -39,6 +40,7 @@ struct part {
 static struct part parts[MOST_PARTS];
 static int count;
 static bool never_root;
+static double idle_s;
 static const char *folder;
 
 static double now(void) {
@@ -109,10 +111,19 @@ static long status_kib(pid_t process, const char *key) {
 
 static int refuse(const char *why) {
     fprintf(stderr,
-            "served: %s; usage: served [--idle SECONDS] [--never-root] SERVER [WORD...] -- LOAD [WORD...] "
-            "[-- LOAD...], with @first, @ready or @untimed in front of other commands\n",
+            "served: %s; usage: served [--never-root] SERVER [WORD...] -- LOAD [WORD...] [-- LOAD...] "
+            "[-- @idle SECONDS], with @first, @ready or @untimed in front of other commands\n",
             why);
     return 2;
+}
+
+/* Take the word behind @idle; what is wrong with it, or NULL. */
+static const char *take_idle(char **words, int length) {
+    char *end;
+    if (length != 1)
+        return "@idle takes seconds from 0 to 3600";
+    idle_s = strtod(words[0], &end);
+    return *end || end == words[0] || !(idle_s >= 0 && idle_s <= 3600) ? "@idle takes seconds from 0 to 3600" : NULL;
 }
 
 /* Take the words of one part; what is wrong with them, or NULL. */
@@ -121,6 +132,8 @@ static const char *take_part(char **words, int length) {
         const char *word;
         enum role role;
     } roles[] = {{"@first", FIRST}, {"@ready", READY}, {"@untimed", UNTIMED}};
+    if (length > 0 && strcmp(words[0], "@idle") == 0)
+        return take_idle(words + 1, length - 1);
     if (count == MOST_PARTS)
         return "too many commands";
     enum role role = part_of(SERVER) ? LOAD : SERVER;
@@ -166,7 +179,7 @@ struct figures {
 };
 
 /* The server's life: 0 or 1, with a line on standard error. */
-static int serve(const char *socket_path, double idle_s, struct figures *figures) {
+static int serve(const char *socket_path, struct figures *figures) {
     const char *name = part_of(SERVER)->command[0];
     pid_t server = started(part_of(SERVER));
     int status = !wait_for(server, name, socket_path) || run_all(UNTIMED, LOAD);
@@ -184,7 +197,7 @@ static int serve(const char *socket_path, double idle_s, struct figures *figures
     return status | child_wait(server, name, SIGTERM);
 }
 
-static void print_line(const struct figures *figures, bool idle) {
+static void print_line(const struct figures *figures) {
     double total = 0;
     for (int i = 0; i < count; i++)
         total += parts[i].role == LOAD ? parts[i].seconds : 0;
@@ -197,26 +210,15 @@ static void print_line(const struct figures *figures, bool idle) {
         }
     printf("], \"floor_seconds\": null, \"server_peak_kib\": %ld, \"server_rss_kib\": %ld", figures->peak_kib,
            figures->rss_kib);
-    if (idle)
+    if (idle_s > 0)
         printf(", \"rss_kib_idle\": %ld", figures->idle_kib);
     printf("}\n");
 }
 
 int main(int argc, char **argv) {
-    double idle_s = 0;
     int first = 1;
-    for (; first < argc; first++) {
-        if (strcmp(argv[first], "--never-root") == 0) {
-            never_root = true;
-        } else if (strcmp(argv[first], "--idle") == 0 && first + 1 < argc) {
-            char *end;
-            idle_s = strtod(argv[++first], &end);
-            if (*end || end == argv[first] || !(idle_s >= 0 && idle_s <= 3600))
-                return refuse("--idle takes seconds from 0 to 3600");
-        } else {
-            break;
-        }
-    }
+    for (; first < argc && strcmp(argv[first], "--never-root") == 0; first++)
+        never_root = true;
     children_keep();
     folder = folder_make();
     char socket_path[SOCKET_PATH];
@@ -230,11 +232,11 @@ int main(int argc, char **argv) {
         fprintf(stderr, "served: a socket's path has at most %d characters; set TMPDIR to a shorter folder\n",
                 (int)SOCKET_PATH - 1);
     else
-        status = run_all(FIRST, FIRST) || serve(socket_path, idle_s, &figures);
+        status = run_all(FIRST, FIRST) || serve(socket_path, &figures);
     children_gone();
     folder_remove();
     children_obey();
     if (status == 0)
-        print_line(&figures, idle_s > 0);
+        print_line(&figures);
     return status;
 }

@@ -69,14 +69,19 @@ class Workload(_Row):
         default_factory=list,
         description="words behind the command by which the program sleeps after its work and reads its RSS then",
     )
+    rest_s: int | None = Field(
+        None,
+        description="seconds for which each of its processes is kept at its end, for its RSS then; no part of its time",
+        ge=1,
+    )
     idle_rounds: int | None = Field(None, description="rounds, the first ones, in which it does; None for all", ge=1)
     memory_mib: int | None = Field(None, description="what it takes of memory; None for little")
     disk_mib: int | None = Field(None, description="what it takes of disk, below TMPDIR; None for little")
 
     def in_round(self, number: int) -> Workload:
-        """What is run in round ``number``, from 0: the command with the words that belong to it."""
+        """What is run in round ``number``, from 0: with the words that belong to it, and with its rest or without."""
         if self.idle_rounds is not None and number >= self.idle_rounds:
-            return self
+            return self.model_copy(update={"rest_s": None})
         return self.model_copy(update={"command": [*self.command, *self.idle]})
 
     @property
@@ -143,7 +148,7 @@ class Sample(_Row):
 class Metrics(_Row):
     """What one trial cost. CPU times, faults and switches cover the whole tree of waited-for processes."""
 
-    wall_s: float
+    wall_s: float = Field(description="from exec to the end of the first process, less what processes rested")
     user_s: float
     sys_s: float
     peak_rss_kib: int | None = Field(
@@ -189,7 +194,8 @@ class TrialRecord(_Row):
     output: Output | None = None
     figures: dict[str, float] | None = Field(
         None,
-        description="numbers of the line of JSON it prints, of a list the last; None where it promises no such line",
+        description="numbers of the line of JSON it prints, of a list the last, and its RSS after a rest; None where "
+        "there is neither",
     )
     notes: list[str] = Field(
         default_factory=list, description="what a reader should know, e.g. a daemon left behind and ended"

@@ -21,7 +21,7 @@ import altair as alt
 from altair.utils import schemapi
 
 from freestone.records.schema import Cell, Experiment, Ratio, Sample, Summary, TrialRecord
-from freestone.reports import quantities
+from freestone.reports import placing, quantities, ticks
 from freestone.reports.pieces import Rows, coloured, inline, layered, shaped
 from freestone.reports.quantities import Quantity, Scale, quantity_of
 
@@ -40,6 +40,11 @@ VEGA_LITE = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
 """The Vega-Lite that the figures are written for, as vl-convert names it."""
 SERIES_POINTS = 240
 """Points of a memory series that are drawn; between them the peaks are kept."""
+
+_TRADE_PX = 300
+"""Height of time against memory, and the least width it is drawn at."""
+_WIDE = 3.0
+"""Ratios that span more than this are drawn on a logarithmic axis."""
 
 _STATUS_WORDS = {"invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
 
@@ -81,6 +86,7 @@ class Theme:
             "style": {
                 "label": {"color": self.ink, "fontSize": 12},
                 "faint": {"color": self.faint, "fontSize": 12},
+                "leader": {"color": self.faint, "strokeWidth": 0.7},
                 "noise": {"color": self.faint, "opacity": 0.16},
             },
         }
@@ -208,11 +214,9 @@ def trade(experiment: Experiment, summary: Summary, workload: str, memory: str =
         cell = cells[name]
         if cell.status == "ok" and name != summary.baseline and time in cell.ratio and memory in cell.ratio:
             rows.append({"configuration": name, **_trade_row(cell.ratio[time], cell.ratio[memory])})
-    xs = [row[end] for row in rows for end in ("x_low", "x_high")]
-    ys = [row[end] for row in rows for end in ("y_low", "y_high")]
     quantity = quantity_of(memory)
-    x = _Axis(_domain(xs, left=0.14, right=0.14), f"{_in_sentence(quantity_of(time))}, ratio to {summary.baseline}")
-    y = _Axis(_domain(ys, left=0.18, right=0.18), f"{quantity.title}, ratio to {summary.baseline}")
+    x = _trade_axis(rows, "x", f"{_in_sentence(quantity_of(time))}, ratio to {summary.baseline}")
+    y = _trade_axis(rows, "y", f"{quantity.title}, ratio to {summary.baseline}")
     colour = coloured(experiment)
     front = [{**row, "configuration": summary.baseline} for row in _front(rows)]
     return layered(
@@ -240,13 +244,8 @@ def trade(experiment: Experiment, summary: Summary, workload: str, memory: str =
                 alt.Tooltip("y:Q", title=quantity.title, format=".3f"),
             ],
         ),
-        *(
-            alt.Chart(inline(group))
-            .mark_text(style="label", align="left" if dx > 0 else "right", dx=dx, dy=dy)
-            .encode(x=x.of("x"), y=y.vertical("y"), text=alt.Text("configuration:N"))
-            for (dx, dy), group in _placed(rows, x.domain, y.domain).items()
-        ),
-        height=300,
+        *_names(rows, x, y),
+        height=_TRADE_PX,
     )
 
 
@@ -536,6 +535,33 @@ def _front(rows: Rows) -> Rows:
     return [{"x": row["x"], "y": row["y"], "step": step} for step, row in enumerate(best)]
 
 
+def _trade_axis(rows: Rows, field: str, title: str) -> _Axis:
+    """An axis of ratios with room for names at its ends; logarithmic where it is wide, so that none is crowded out."""
+    ends = [row[end] for row in rows for end in (f"{field}_low", f"{field}_high") if math.isfinite(row[end])]
+    if min(ends) <= 0 or max(ends) / min(ends) < _WIDE:
+        return _Axis(_domain(ends, left=0.16, right=0.16), title)
+    low, high = (math.exp(end) for end in _domain(map(math.log, ends), left=0.16, right=0.16))
+    return _Axis([low, high], title, ticks.logarithmic("count", low, high))
+
+
+def _names(rows: Rows, x: _Axis, y: _Axis) -> Iterator[alt.Chart]:
+    """The name of each row, where it covers nothing, and a line to it from its point where it stands far.
+
+    Reckoned on a plot of the narrowest width in use, since a wider one only pulls names apart.
+    """
+    points = {
+        row["configuration"]: (x.share(row["x"]) * _TRADE_PX, (1 - y.share(row["y"])) * _TRADE_PX) for row in rows
+    }
+    offsets = placing.places(points, _TRADE_PX, _TRADE_PX)
+    for row in rows:
+        dx, dy = offsets[row["configuration"]]
+        at = alt.Chart(inline([row])).encode(x=x.of("x"), y=y.vertical("y"))
+        if placing.is_far((dx, dy)):
+            yield at.mark_rule(style="leader", x2Offset=dx, y2Offset=dy).encode(x2="x:Q", y2="y:Q")
+        named = at.mark_text(style="label", align="left" if dx > 0 else "right", dx=dx, dy=dy)
+        yield named.encode(text=alt.Text("configuration:N"))
+
+
 # --- pieces of charts ------------------------------------------------------------------------------------------------
 
 
@@ -545,14 +571,29 @@ class _Axis:
 
     domain: list[float]
     title: str
+    labels: list[float] | None = None
+    """Where it is labelled if it is logarithmic; None for a linear one."""
 
     def of(self, field: str) -> alt.X:
-        return alt.X(f"{field}:Q", title=self.title, scale=self._scale(), axis=alt.Axis(grid=True))
+        return alt.X(f"{field}:Q", title=self.title, scale=self._scale(), axis=self._axis())
 
     def vertical(self, field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", title=self.title, scale=self._scale(), axis=alt.Axis(grid=True, labelPadding=6))
+        return alt.Y(f"{field}:Q", title=self.title, scale=self._scale(), axis=self._axis(labelPadding=6))
+
+    def share(self, value: float) -> float:
+        """Where a value lies, 0 at the lower end and 1 at the upper."""
+        low, high = self.domain
+        if self.labels is not None:
+            low, high, value = math.log(low), math.log(high), math.log(value)
+        return (value - low) / (high - low)
+
+    def _axis(self, **options: Any) -> alt.Axis:
+        labels: dict[str, Any] = {} if self.labels is None else {"values": self.labels, "format": "~g"}
+        return alt.Axis(grid=True, **labels, **options)
 
     def _scale(self) -> alt.Scale:
+        if self.labels is not None:
+            return alt.Scale(type="log", domain=self.domain, nice=False)
         return alt.Scale(domain=self.domain, nice=False, zero=False)
 
 
@@ -588,44 +629,6 @@ def _domain(values: Iterable[float], *, left: float = 0.06, right: float = 0.06)
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
     span = (high - low) or abs(high) * 0.1 or 1.0
     return [low - left * span, high + right * span]
-
-
-def _placed(rows: Rows, x: list[float], y: list[float]) -> dict[tuple[int, int], Rows]:
-    """Where each point's name goes, as (dx, dy) -> rows: the first of a few places that cover nothing.
-
-    Reckoned on a plot of the narrowest width in use, since a wider one only pulls names apart.
-    """
-    width, height, letter, line = 300, 300, 7, 14
-    spots = {
-        row["configuration"]: (
-            (row["x"] - x[0]) / (x[1] - x[0]) * width,
-            (y[1] - row["y"]) / (y[1] - y[0]) * height,
-        )
-        for row in rows
-    }
-    taken = [(px - 6, py - 6, px + 6, py + 6) for px, py in spots.values()]
-    placed: dict[tuple[int, int], Rows] = {}
-    for row in rows:
-        px, py = spots[row["configuration"]]
-        length = letter * len(row["configuration"])
-        best: tuple[float, tuple[int, int], tuple[float, float, float, float]] | None = None
-        for dx, dy in ((10, -10), (10, 12), (-10, -10), (-10, 12), (10, -26), (10, 28), (-10, -26), (-10, 28)):
-            left = px + dx if dx > 0 else px + dx - length
-            box = (left, py + dy - line / 2, left + length, py + dy + line / 2)
-            cost = sum(_overlap(box, other) for other in taken) + max(0.0, -left) * line
-            cost += max(0.0, box[2] - width) * line
-            if best is None or cost < best[0]:
-                best = (cost, (dx, dy), box)
-        assert best is not None
-        taken.append(best[2])
-        placed.setdefault(best[1], []).append(row)
-    return placed
-
-
-def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> float:
-    across = min(one[2], other[2]) - max(one[0], other[0])
-    down = min(one[3], other[3]) - max(one[1], other[1])
-    return max(0.0, across) * max(0.0, down)
 
 
 def _absent(cells: Mapping[str, Cell], order: Sequence[str]) -> alt.Chart:

@@ -41,6 +41,7 @@ class Planned:
     reads: Literal["process", "json"]
     counted: bool
     idle: list[str]
+    rest_s: int | None
     counting: list[str] | None
     """The command in runs that only count: the quick one, with its own words behind; None where it is the same."""
     cannot: str | None
@@ -104,8 +105,6 @@ def _require_idle(suites: Sequence[Suite], idle_s: int) -> None:
 
 
 def _expand(entry: Entry, places: Mapping[str, str], quick: bool, idle_s: int | None) -> Iterator[Planned]:
-    # A process that is timed from outside would have its sleep counted as work.
-    sleep = [] if idle_s is None or entry.reads == "process" else ["--idle", str(idle_s)]
     telling = [key for key in dict.fromkeys(key for less in entry.smaller for key in less) if _is_said(key, entry)]
     axes = [[(key, value) for value in values] for key, values in entry.matrix.items()]
     for combination in itertools.product(*axes):
@@ -114,7 +113,7 @@ def _expand(entry: Entry, places: Mapping[str, str], quick: bool, idle_s: int | 
             quicker = entry.quick if quick else {}
             name = _name(entry, {**usual, **quicker})
             largest, *smaller = (
-                _planned(entry, name, {**values, **quicker}, {**values, **entry.quick}, telling, places, sleep)
+                _planned(entry, name, {**values, **quicker}, {**values, **entry.quick}, telling, places, idle_s)
                 for values in (usual, *({**usual, **less} for less in entry.smaller))
             )
             yield replace(largest, smaller=tuple(smaller))
@@ -131,7 +130,7 @@ def _planned(
     small: Mapping[str, Scalar],
     telling: Sequence[str],
     places: Mapping[str, str],
-    sleep: Sequence[str],
+    idle_s: int | None,
 ) -> Planned:
     """One workload with these values, of which ``telling`` are those that tell it from a larger or smaller one.
 
@@ -143,6 +142,8 @@ def _planned(
     command = [_filled(word, filled, place) for word in entry.command]
     counted = _all_filled(small, places, place)
     counting = [_filled(word, counted, place) for word in (*entry.command, *entry.counting)]
+    itself = entry.reads == "json"
+    sleep = [_filled(word, filled | {"idle": str(idle_s)}, place) for word in entry.idle] if idle_s and itself else []
     room = Room(_mib(entry.memory_mib, filled, place), _mib(entry.disk_mib, filled, place))
     return Planned(
         name=name,
@@ -151,7 +152,8 @@ def _planned(
         needs=tuple(entry.needs),
         reads=entry.reads,
         counted=entry.counted,
-        idle=list(sleep),
+        idle=sleep,
+        rest_s=None if itself else idle_s,
         counting=None if counting == command else counting,
         cannot=entry.cannot,
         room=room,

@@ -42,6 +42,7 @@ class Entry(_Table):
     """One ``[[workload]]``: a command with placeholders, for one workload or for every combination of a matrix.
 
     ``memory_mib``, ``disk_mib``: what it takes under the allocator that takes most; None for what every machine has.
+    ``idle``: the words behind the command by which one that reads ``json`` sleeps ``{idle}`` seconds after its work.
     ``smaller``: values to replace others with where there is too little of either; the first that suffice are taken.
     """
 
@@ -56,6 +57,7 @@ class Entry(_Table):
     cases: list[dict[str, Scalar]] = Field(default_factory=list)
     quick: dict[str, Scalar] = Field(default_factory=dict)
     counting: list[str] = Field(default_factory=list)
+    idle: list[str] = Field(default_factory=lambda: ["--idle", "{idle}"])
     cannot: str | None = Field(None, min_length=1)
     memory_mib: Scalar | None = None
     disk_mib: Scalar | None = None
@@ -73,8 +75,9 @@ class Setting(_Table):
 class Suite(_Table):
     """A whole file.
 
-    ``idles``: its programs that read ``json`` take ``--idle SECONDS`` behind their arguments. ``include``: names of
-    suites whose workloads and settings it has too, behind its own.
+    ``idles``: its programs may be made to sleep after their work: those that read ``json`` by the words of their entry,
+    the others by being kept at their end. ``include``: names of suites whose workloads and settings it has too, behind
+    its own.
     """
 
     title: str = Field(min_length=1)

@@ -54,7 +54,7 @@ def select(
     Args:
         only: patterns (``*``, ``?``, ``[...]``) of names, any of which suffices; none for all.
         quick: take the quick values.
-        idle_s: seconds that programs which can sleep do so after their work.
+        idle_s: seconds that programs sleep after their work, or are kept at their end.
         idle_rounds: rounds, the first ones, in which they do; None for all.
         directory: where the programs run.
         free: what may be taken of memory and disk; None for what is free now.
@@ -88,7 +88,8 @@ def select(
                     reads=fitting.reads,
                     counted=fitting.counted,
                     idle=fitting.idle,
-                    idle_rounds=idle_rounds if fitting.idle else None,
+                    rest_s=fitting.rest_s,
+                    idle_rounds=idle_rounds if fitting.idle or fitting.rest_s else None,
                     counting=fitting.counting,
                     memory_mib=fitting.room.memory_mib,
                     disk_mib=fitting.room.disk_mib,

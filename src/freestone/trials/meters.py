@@ -13,7 +13,7 @@ def read(reading: LaunchReading, testimonies: Iterable[Testimony]) -> Metrics:
     """The metrics of a program that was started. A value that was not measured is None."""
     testimonies = list(testimonies)
     return Metrics(
-        wall_s=reading.wall_s,
+        wall_s=reading.wall_s - rested_s(testimonies, reading.started_monotonic_s, reading.wall_s),
         user_s=reading.user_s,
         sys_s=reading.sys_s,
         peak_rss_kib=_peak_rss_kib(reading, testimonies),
@@ -26,6 +26,31 @@ def read(reading: LaunchReading, testimonies: Iterable[Testimony]) -> Metrics:
         counters=reading.counters,
         series=[Sample(at_s=at, rss_kib=kib, processes=processes) for at, kib, processes in reading.series],
     )
+
+
+def idle(testimonies: Iterable[Testimony]) -> dict[str, float] | None:
+    """The figure ``rss_kib_idle`` of a tree whose processes were kept at their end; None where none was.
+
+    It is that of the process that had most resident as its end came: of a compiler's driver, its compiler.
+    """
+    rested = [one.departure for one in testimonies if one.departure is not None and one.departure.rest is not None]
+    largest = max(rested, key=lambda departure: departure.resident_kib or 0, default=None)
+    return None if largest is None or largest.rest is None else {"rss_kib_idle": float(largest.rest.resident_kib)}
+
+
+def rested_s(testimonies: Iterable[Testimony], started_s: float, wall_s: float) -> float:
+    """Seconds of the first process's life, ``wall_s`` from ``started_s`` on, in which some process of its tree rested.
+
+    Where another one worked meanwhile, that work is taken for rest too.
+    """
+    rests = [one.departure.rest for one in testimonies if one.departure is not None and one.departure.rest is not None]
+    total_s, covered_s = 0.0, started_s
+    for rest in sorted(rests, key=lambda rest: rest.from_s):
+        from_s, until_s = max(rest.from_s, covered_s), min(rest.until_s, started_s + wall_s)
+        if until_s > from_s:
+            total_s += until_s - from_s
+            covered_s = until_s
+    return total_s
 
 
 def _peak_rss_kib(reading: LaunchReading, testimonies: Iterable[Testimony]) -> int | None:

@@ -139,7 +139,7 @@ def rehearse(workload: Workload, configuration: Configuration, *, timeout_s: flo
     """
     allowed = permissions()
     method: CensusMethod = "perf" if allowed.perf else "ptrace" if allowed.ptrace else "none"
-    run = _run(workload, configuration, timeout_s, scratch, method, None)
+    run = _run(workload.model_copy(update={"rest_s": None}), configuration, timeout_s, scratch, method, None)
     rehearsed = Rehearsed(run.verdict.programs, run.verdict.finding, run.verdict.proof.images or 0)
     return Rehearsal(run.status, run.reason, run.verdict.proof, rehearsed)
 
@@ -158,6 +158,7 @@ def _run(
         environment: dict[str, str | None] = {**workload.environment, **configuration.environment}
         environment["LD_PRELOAD"] = ":".join([*preloaded, *kept])
         environment["FREESTONE_WITNESS"] = str(folders.reports)
+        environment["FREESTONE_WITNESS_REST"] = None if workload.rest_s is None else str(workload.rest_s)
         request = LaunchRequest(
             command=workload.command,
             result=folders.results / "result.json",
@@ -185,6 +186,7 @@ def _run(
         own, missing = figures.read(stdout) if workload.reads == "json" else (None, None)
         if status == "ok" and missing is not None:
             status, reason = "failed", missing
+        own = meters.idle(testimonies) if workload.rest_s is not None and workload.reads == "process" else own
         return _Run(reading, verdict, testimonies, said, own, [*notes, *_survivors(reading)], status, reason)
 
 

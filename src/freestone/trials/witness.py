@@ -38,6 +38,15 @@ class Stray:
 
 
 @dataclass(frozen=True, slots=True)
+class Rest:
+    """How a process waited at its end, as it was asked to, and what was resident then."""
+
+    from_s: float
+    until_s: float
+    resident_kib: int
+
+
+@dataclass(frozen=True, slots=True)
 class Departure:
     """What a process said as it ended."""
 
@@ -46,6 +55,7 @@ class Departure:
     resident_kib: int | None = None
     strays: tuple[Stray, ...] = ()
     stray_objects: int = 0
+    rest: Rest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +166,10 @@ def _read_line(draft: _Draft, words: list[str]) -> None:
         case ["end"]:
             _begun(draft)
             draft.closed = True
+        case ["rested", kib, since, until]:
+            # The kernel would not say is not the same as nothing resident.
+            rest = Rest(_seconds(since), _seconds(until), int(kib)) if int(kib) else None
+            draft.departure = replace(_left(draft), rest=rest)
         case _:
             raise ValueError
 

@@ -1,0 +1,44 @@
+"""What is read off the witness's words about a rest."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freestone.trials import meters, witness
+from freestone.trials.witness import Departure, Rest
+
+moments = st.integers(0, 1000).map(lambda tenth: tenth / 10)
+
+
+def ended(rest: Rest | None, resident_kib: int | None = 100) -> witness.Testimony:
+    return witness.Testimony(pid=1, parent=0, at_s=0.0, departure=Departure(0.0, 1, resident_kib, rest=rest))
+
+
+def rested(from_s: float, until_s: float) -> witness.Testimony:
+    return ended(Rest(from_s, until_s, 1))
+
+
+@given(st.lists(st.tuples(moments, moments).map(sorted)), moments, moments)
+def test_moments_in_which_somebody_rested_are_counted_once(rests, started_s, wall_s):
+    """Against counting the tenths of a second one by one."""
+    tenths = {
+        tenth
+        for from_s, until_s in rests
+        for tenth in range(round(from_s * 10), round(until_s * 10))
+        if started_s * 10 <= tenth + 0.5 <= (started_s + wall_s) * 10
+    }
+    said = meters.rested_s([rested(*each) for each in rests], started_s, wall_s)
+    assert said == pytest.approx(len(tenths) / 10, abs=1e-6)
+
+
+def test_the_process_that_had_most_at_its_end_is_the_one_that_counts():
+    shell, compiler = ended(Rest(0, 1, 900), 1000), ended(Rest(0, 1, 500), 60000)
+    assert meters.idle([shell, compiler]) == {"rss_kib_idle": 500}
+
+
+def test_without_a_rest_there_is_no_figure():
+    silent = witness.Testimony(pid=1, parent=0, at_s=0.0)
+    assert meters.idle([silent, ended(None)]) is None
+    assert meters.rested_s([silent, ended(None)], 0.0, 10.0) == 0
