@@ -114,7 +114,7 @@ def test_every_suite_that_comes_along_has_something_for_a_small_machine(quick: b
     for name in suites.names():
         expected = {each.name for each in expansion_of(name, quick)}
         found = select([suites.load(name)], quick=quick, directory="/", free=Room(512, 512))
-        if found.absent and all("is not built" in each.reason for each in found.absent):
+        if not found.workloads and any("is not built" in each.reason for each in found.absent):
             continue
         left_out = {each.name for each in found.absent if "MiB" in each.reason}
         assert {each.name for each in found.workloads}, name
