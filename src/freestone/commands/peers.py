@@ -60,7 +60,7 @@ def peers(
     130 interrupted.
     """
     try:
-        wanted = chosen(names)
+        wanted = chosen(names, variants=action != "add")
     except UnknownPeer as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     if action == "add":

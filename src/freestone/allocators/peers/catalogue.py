@@ -82,7 +82,7 @@ Recipe = Compile | Configure | CMake
 
 
 class Peer(_Table):
-    """An allocator that the lab can build."""
+    """An allocator that the lab can build. ``variant``: another of its kind is the usual one, so it has to be named."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$")
     project: str
@@ -90,6 +90,7 @@ class Peer(_Table):
     version: str
     package: Package
     operators: bool
+    variant: bool = False
     environment: dict[str, str] = Field(default_factory=dict)
     recipe: Annotated[Recipe, Field(discriminator="kind")]
 
@@ -116,8 +117,11 @@ def parse(tables: dict[str, Any]) -> dict[str, Peer]:
     return found
 
 
-def chosen(names: Iterable[str]) -> list[Peer]:
-    """The peers that names stand for, each once, in catalogue order: peers, projects, ``all``; every one for no name.
+def chosen(names: Iterable[str], *, variants: bool = False) -> list[Peer]:
+    """The peers that names stand for, each once, in catalogue order: peers, projects, ``all``; all for no name.
+
+    Args:
+        variants: whether all are the variants too.
 
     Raises:
         UnknownPeer: the message suggests the nearest names.
@@ -130,4 +134,8 @@ def chosen(names: Iterable[str]) -> list[Peer]:
             near = difflib.get_close_matches(word.lower(), every, n=2, cutoff=0.5)
             hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(every)}"
             raise UnknownPeer(f"no peer is called {word!r}; {hint}")
-    return [peer for peer in known.values() if any(word in (peer.name, peer.project, EVERY) for word in wanted)]
+    return [
+        peer
+        for peer in known.values()
+        if {peer.name, peer.project} & set(wanted) or (EVERY in wanted and (variants or not peer.variant))
+    ]
