@@ -86,6 +86,21 @@ def test_a_round_costs_what_its_trials_cost(
     assert schedule.round_cost_s(experiment, records, 0.5) == 2.5 + 2.5 + 5.5
 
 
+def test_rounds_without_sleep_are_told_by_rounds_without(
+    make_experiment: Callable[..., Experiment], make_record: Callable[..., TrialRecord]
+) -> None:
+    experiment = make_experiment(("a", "b"))
+    sleepy = [workload.model_copy(update={"idle_rounds": 1}) for workload in experiment.workloads]
+    experiment = experiment.model_copy(update={"workloads": sleepy})
+    first = [make_record("a", 0, wall_s=4.0), make_record("b", 0, wall_s=7.0)]
+    assert schedule.round_cost_s(experiment, first, 0.5) == 4.5 + 4.5 + 7.5
+    second = make_record("a", 1, wall_s=2.0)
+    assert schedule.round_cost_s(experiment, [*first, second], 0.5) == 2.5 + 2.5 + 7.5
+    assert second.metrics is not None
+    rested = second.model_copy(update={"metrics": second.metrics.model_copy(update={"rested_s": 3.0})})
+    assert schedule.elapsed_s(rested) == 5.0
+
+
 def test_a_round_begins_only_if_it_fits() -> None:
     assert schedule.fits_budget(1000, 1000, None)
     assert schedule.fits_budget(5, 5, 10)

@@ -111,7 +111,7 @@ class _Sitting:
         self.workloads = {workload.name: workload for workload in experiment.workloads}
         self.configurations = {configuration.name: configuration for configuration in experiment.configurations}
         self.began = clock()
-        self.earlier_s = math.fsum(_wall_s(record) + TRIAL_OVERHEAD_S for record in records)
+        self.earlier_s = math.fsum(schedule.elapsed_s(record) + TRIAL_OVERHEAD_S for record in records)
         self.taken = 0
         self.overhead_s = 0.0
         self._known: tuple[int, set[Arm], float | None] | None = None
@@ -176,7 +176,7 @@ class _Sitting:
         hopeless = self._given_up()
         self.log.append(record)
         self.records.append(record)
-        self.overhead_s += max(0.0, self.clock() - before - _wall_s(record))
+        self.overhead_s += max(0.0, self.clock() - before - schedule.elapsed_s(record))
         self.taken += 1
         done, total = self._progress()
         self.on_event(TrialEnded(record, done, total))
@@ -233,10 +233,6 @@ class _Sitting:
 
     def _progress(self) -> tuple[int, int]:
         return len(self.records), len(self.records) + self._left(self._expected_rounds())
-
-
-def _wall_s(record: TrialRecord) -> float:
-    return record.metrics.wall_s if record.metrics else 0.0
 
 
 def mismatch(experiment: Experiment, machine_id: str, configurations: Sequence[Configuration]) -> str | None:

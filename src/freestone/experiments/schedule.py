@@ -92,23 +92,36 @@ def unfinished(experiment: Experiment, records: Sequence[TrialRecord]) -> list[s
     return [workload.name for workload in experiment.workloads if workload.name in left]
 
 
+def elapsed_s(record: TrialRecord) -> float:
+    """Seconds from the start of a trial's program to its end, what its processes rested included."""
+    return record.metrics.wall_s + record.metrics.rested_s if record.metrics else 0.0
+
+
 def round_cost_s(
     experiment: Experiment, records: Sequence[TrialRecord], overhead_s: float, left_out: Collection[str] = ()
 ) -> float | None:
     """How long a full round takes, from the trials so far; None before the first.
 
+    Where programs sleep after their work in the first rounds only, those of the kind of the latest round tell it.
+
     Args:
         overhead_s: what a trial costs beside its wall time: start, proof, writing.
         left_out: workloads that are not run.
     """
-    walls: dict[Arm, list[float]] = {}
-    hopeless = given_up(records)
-    for record in records:
-        wall = record.metrics.wall_s if record.metrics else 0.0
-        walls.setdefault((record.workload, record.configuration), []).append(wall)
-    if not walls:
+    if not records:
         return None
-    typical = {arm: median(values) for arm, values in walls.items()}
+    idle_rounds = {workload.name: workload.idle_rounds or 0 for workload in experiment.workloads}
+    latest = max(record.round for record in records)
+    every: dict[Arm, list[float]] = {}
+    alike: dict[Arm, list[float]] = {}
+    for record in records:
+        arm = (record.workload, record.configuration)
+        every.setdefault(arm, []).append(elapsed_s(record))
+        sleeping = idle_rounds.get(record.workload, 0)
+        if (record.round < sleeping) == (latest < sleeping):
+            alike.setdefault(arm, []).append(elapsed_s(record))
+    typical = {arm: median(values) for arm, values in (every | alike).items()}
+    hopeless = given_up(records)
     unknown = median(list(typical.values()))
     slots = [
         slot

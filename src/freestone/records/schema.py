@@ -149,6 +149,7 @@ class Metrics(_Row):
     """What one trial cost. CPU times, faults and switches cover the whole tree of waited-for processes."""
 
     wall_s: float = Field(description="from exec to the end of the first process, less what processes rested")
+    rested_s: float = Field(0.0, description="how long processes were kept at their end meanwhile")
     user_s: float
     sys_s: float
     peak_rss_kib: int | None = Field(

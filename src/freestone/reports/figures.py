@@ -557,7 +557,9 @@ def _names(rows: Rows, x: _Axis, y: _Axis) -> Iterator[alt.Chart]:
         dx, dy = offsets[row["configuration"]]
         at = alt.Chart(inline([row])).encode(x=x.of("x"), y=y.vertical("y"))
         if placing.is_far((dx, dy)):
-            yield at.mark_rule(style="leader", x2Offset=dx - math.copysign(3, dx), y2Offset=dy).encode(x2="x:Q", y2="y:Q")
+            yield at.mark_rule(style="leader", x2Offset=dx - math.copysign(3, dx), y2Offset=dy).encode(
+                x2="x:Q", y2="y:Q"
+            )
         named = at.mark_text(style="label", align="left" if dx > 0 else "right", dx=dx, dy=dy)
         yield named.encode(text=alt.Text("configuration:N"))
 

@@ -12,8 +12,10 @@ from freestone.trials.witness import Testimony
 def read(reading: LaunchReading, testimonies: Iterable[Testimony]) -> Metrics:
     """The metrics of a program that was started. A value that was not measured is None."""
     testimonies = list(testimonies)
+    resting_s = rested_s(testimonies, reading.started_monotonic_s, reading.wall_s)
     return Metrics(
-        wall_s=reading.wall_s - rested_s(testimonies, reading.started_monotonic_s, reading.wall_s),
+        wall_s=reading.wall_s - resting_s,
+        rested_s=resting_s,
         user_s=reading.user_s,
         sys_s=reading.sys_s,
         peak_rss_kib=_peak_rss_kib(reading, testimonies),
