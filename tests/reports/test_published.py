@@ -253,6 +253,26 @@ def test_ratios_to_glibc_are_held_against_the_study_of_rpmalloc() -> None:
     assert found.findings[-1].kind == "artefact"
 
 
+@pytest.mark.parametrize(
+    ("time", "memory", "faults", "kind"),
+    [(1.0, 2.1, 2.3, "agrees"), (1.0, 2.1, 0.4, "differs"), (1.5, 2.1, 2.3, "differs"), (1.0, 1.0, 2.3, "differs")],
+)
+def test_populated_rpmalloc_is_held_against_the_study_in_all_three(
+    time: float, memory: float, faults: float, kind: str
+) -> None:
+    cells = {}
+    for workload in ("redis-commands", "lua-keys"):
+        cells[workload, "glibc"] = {"seconds": 1.0, "peak_rss_kib": 1000, "minor_faults": 1000}
+        cells[workload, "rpmalloc"] = {"seconds": 0.5, "peak_rss_kib": 2000, "minor_faults": 400}
+        cells[workload, "rpmalloc-populated"] = {
+            "seconds": 0.5 * time, "peak_rss_kib": 2000 * memory, "minor_faults": 400 * faults,
+        }  # fmt: skip
+    (found,) = measured(cells)
+    told = [each for each in found.findings if "populated ahead, here" in each.text]
+    assert [each.kind for each in told] == [kind]
+    assert f"rpmalloc populated ahead, here: time {time:.2f}, peak RSS {memory:.2f}, minor faults" in told[0].text
+
+
 def small_programs(peak: float) -> dict[tuple[str, str], Figures]:
     figures = {"seconds": 1.0, "peak_rss_kib": peak, "minor_faults": 1000}
     return {(workload, name): figures for workload in ("redis-commands", "lua-keys") for name in ("glibc", "mimalloc2")}
