@@ -270,6 +270,7 @@ def test_populated_rpmalloc_is_held_against_the_study_in_all_three(
     (found,) = measured(cells)
     told = [each for each in found.findings if "populated ahead, here" in each.text]
     assert [each.kind for each in told] == [kind]
+    assert not [each for each in found.findings if "under rpmalloc-populated" in each.text], "the original is no such"
     assert f"rpmalloc populated ahead, here: time {time:.2f}, peak RSS {memory:.2f}, minor faults" in told[0].text
 
 

@@ -111,8 +111,8 @@ def _value(measured: Measured, workload: str, name: str, aspect: str) -> float |
 
 
 def _short(configuration: str) -> str | None:
-    """The published column of an allocator that was measured here; None for settings and for all others."""
-    if "+" in configuration:
+    """The published column of an allocator that was measured here; None for settings, variants and all others."""
+    if "+" in configuration or configuration in {ahead for _, _, ahead in _BOTH_WAYS}:
         return None
     return next((short for short, name in _ALLOCATORS.items() if configuration.startswith(name)), None)
 
