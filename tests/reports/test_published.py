@@ -274,6 +274,14 @@ def test_populated_rpmalloc_is_held_against_the_study_in_all_three(
     assert f"rpmalloc populated ahead, here: time {time:.2f}, peak RSS {memory:.2f}, minor faults" in told[0].text
 
 
+def test_what_was_published_is_drawn_once_however_many_versions_are_here() -> None:
+    figures = {"seconds": 1.0, "peak_rss_kib": 1000, "minor_faults": 1000}
+    names = ("glibc", "mimalloc", "mimalloc2", "mimalloc3")
+    (found,) = measured({(workload, name): figures for workload in ("redis-commands", "lua-keys") for name in names})
+    there = [(point.group, point.name) for point in found.points if not point.here]
+    assert len(there) == len(set(there)) == 2
+
+
 def small_programs(peak: float) -> dict[tuple[str, str], Figures]:
     figures = {"seconds": 1.0, "peak_rss_kib": peak, "minor_faults": 1000}
     return {(workload, name): figures for workload in ("redis-commands", "lua-keys") for name in ("glibc", "mimalloc2")}
