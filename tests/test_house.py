@@ -105,7 +105,7 @@ def test_nothing_imports_commands_but_the_entrance() -> None:
 
 LAYERS = ("os", "arena", "large", "slab", "heap", "thread_cache", "allocate", "cxx_runtime", "api")
 """From the ground up. ``large`` stands beside the slabs, on the arena; ``allocate`` is what all entry points share."""
-LEAVES = {"bits", "size_class", "tag", "magazine", "options", "lock", "message", "keeper", "object"}
+LEAVES = {"bits", "size_class", "tag", "magazine", "options", "lock", "text", "message", "keeper", "object"}
 """Known to every layer; they know each other and ``os``, nothing else."""
 SYSTEM_CALLS = {"mmap", "munmap", "mremap", "madvise", "mprotect", "prctl", "syscall", "brk", "sbrk", "write", "open"}
 

@@ -1,11 +1,10 @@
 /* The library's own entry points: identity, figures, purging. */
 #include "freestone.h"
 
-#include <stdio.h>
-
 #include "arena.h"
 #include "heap.h"
 #include "large.h"
+#include "text.h"
 #include "thread_cache.h"
 
 #define PUBLIC __attribute__((visibility("default")))
@@ -53,13 +52,30 @@ PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
     };
 }
 
+static void add_figure(struct text *text, const char *key, size_t value) {
+    text_add(text, ", \"");
+    text_add(text, key);
+    text_add(text, "\": ");
+    text_decimal(text, value);
+}
+
 PUBLIC int freestone_stats_json(char *buffer, size_t size) {
-    struct freestone_stats s;
-    freestone_stats_read(&s);
-    return snprintf(buffer, size,
-                    "{\"version\": \"%s\", \"reserved\": %zu, \"extent\": %zu, \"in_use\": %zu, \"large\": %zu, "
-                    "\"slabs\": %zu, \"free_blocks\": %zu, \"retained\": %zu, \"purged\": %zu, \"bookkeeping\": %zu, "
-                    "\"mappings\": %zu, \"mapped\": %zu, \"heaps\": %zu}",
-                    FREESTONE_BUILD_VERSION, s.reserved, s.extent, s.in_use, s.large, s.slabs, s.free_blocks,
-                    s.retained, s.purged, s.bookkeeping, s.mappings, s.mapped, s.heaps);
+    struct freestone_stats stats;
+    freestone_stats_read(&stats);
+    struct text text = {buffer, size, 0};
+    text_add(&text, "{\"version\": \"" FREESTONE_BUILD_VERSION "\"");
+    add_figure(&text, "reserved", stats.reserved);
+    add_figure(&text, "extent", stats.extent);
+    add_figure(&text, "in_use", stats.in_use);
+    add_figure(&text, "large", stats.large);
+    add_figure(&text, "slabs", stats.slabs);
+    add_figure(&text, "free_blocks", stats.free_blocks);
+    add_figure(&text, "retained", stats.retained);
+    add_figure(&text, "purged", stats.purged);
+    add_figure(&text, "bookkeeping", stats.bookkeeping);
+    add_figure(&text, "mappings", stats.mappings);
+    add_figure(&text, "mapped", stats.mapped);
+    add_figure(&text, "heaps", stats.heaps);
+    text_add(&text, "}");
+    return (int)text.length;
 }

@@ -8,6 +8,7 @@
 
 #include "bits.h"
 #include "freestone.h"
+#include "message.h"
 #include "options.h"
 
 #define PUBLIC __attribute__((visibility("default")))
@@ -87,13 +88,24 @@ PUBLIC int malloc_info(int kind, FILE *out) {
     return written < 0 ? -1 : 0;
 }
 
+static void say(struct message *line, const char *what, size_t value, const char *unit) {
+    message_text(line, what);
+    message_number(line, value);
+    message_text(line, unit);
+}
+
 PUBLIC void malloc_stats(void) {
     struct freestone_stats s;
     freestone_stats_read(&s);
-    fprintf(stderr,
-            "freestone %s: in use %zu bytes (large %zu), free in slabs %zu, retained %zu, bookkeeping %zu, "
-            "given back so far %zu, heaps %zu\n",
-            freestone_version(), s.in_use, s.large, s.free_blocks, s.retained, s.bookkeeping, s.purged, s.heaps);
+    struct message line = {0};
+    say(&line, "version " FREESTONE_BUILD_VERSION ", in use ", s.in_use, " bytes");
+    say(&line, " (large ", s.large, ")");
+    say(&line, ", free in slabs ", s.free_blocks, "");
+    say(&line, ", retained ", s.retained, "");
+    say(&line, ", bookkeeping ", s.bookkeeping, "");
+    say(&line, ", given back so far ", s.purged, "");
+    say(&line, ", heaps ", s.heaps, "");
+    message_print(&line);
 }
 
 #endif

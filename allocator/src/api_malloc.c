@@ -70,7 +70,7 @@ static void *move(void *block, size_t had, size_t size) {
         }
         return NULL;
     }
-    memcpy(moved, block, bits_min(had, size));
+    memmove(moved, block, bits_min(had, size));
     release(block);
     return moved;
 }
@@ -79,7 +79,7 @@ static void *move(void *block, size_t had, size_t size) {
 static inline void copy(void *to, const void *from, size_t bytes) {
     enum { UNIT = 16, MOST = 256 };
     if (bytes > MOST) {
-        memcpy(to, from, bytes);
+        memmove(to, from, bytes);
         return;
     }
     for (size_t at = 0; at < bytes; at += UNIT) {

@@ -428,8 +428,29 @@ static bool open_huge(uint32_t slices) {
     return true;
 }
 
+/* True for a single object of which less than half of the last chunk would be used. */
+static bool has_little_tail(uint32_t slices) {
+    uint32_t tail = slices % CHUNK_SLICES;
+    return slices >= HUGE_OBJECT && tail > 0 && tail < CHUNK_SLICES / 2;
+}
+
+/* A span for it, with huge pages but in its tail. 0 when memory is out. */
+static uint32_t take_huge_but_tail(uint32_t slices) {
+    uint32_t slice = take_free(SPAN_CLEAN, slices, CHUNK_SLICES);
+    if (slice == 0) {
+        slice = take_fresh(slices, CHUNK_SLICES);
+    }
+    if (slice != 0) {
+        ask_for_huge(slice, slices - slices % CHUNK_SLICES);
+    }
+    return slice;
+}
+
 static uint32_t take_huge(uint32_t slices, uint32_t alignment) {
     uint32_t slice = take_free(SPAN_HUGE, slices, alignment);
+    if (slice == 0 && alignment <= CHUNK_SLICES && has_little_tail(slices)) {
+        return take_huge_but_tail(slices);
+    }
     if (slice == 0 && open_huge(slices + alignment - 1)) {
         slice = take_free(SPAN_HUGE, slices, alignment);
     }

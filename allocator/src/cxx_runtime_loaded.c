@@ -1,5 +1,6 @@
 /* The C++ runtime of whatever program has loaded the shared library; it may have none. Its functions are looked up when they are
- * needed, after memory is out: a weak reference would be searched for in every library of every program that starts. */
+ * needed, after memory is out, and so are those that look in other libraries: whatever this library refers to by name is
+ * searched for in every program that starts. */
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -8,11 +9,15 @@
 
 void *cxx_runtime_function(const char *name) {
     static const char *const runtimes[] = {"libstdc++.so.6", "libc++.so.1"};
-    for (size_t i = 0; i < sizeof runtimes / sizeof runtimes[0]; i++) {
-        void *runtime = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
+    void *(*open_library)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_DEFAULT, "dlopen");
+    int (*close_library)(void *) = (int (*)(void *))dlsym(RTLD_DEFAULT, "dlclose");
+    for (size_t i = 0; open_library != NULL && i < sizeof runtimes / sizeof runtimes[0]; i++) {
+        void *runtime = open_library(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
         if (runtime != NULL) {
             void *found = dlsym(runtime, name);
-            (void)dlclose(runtime); /* the program's own reference keeps it */
+            if (close_library != NULL) {
+                (void)close_library(runtime); /* the program's own reference keeps it */
+            }
             return found;
         }
     }

@@ -249,7 +249,7 @@ static struct mapping move_pages(uint32_t slice, size_t bytes) {
     }
     mapping.start = (uintptr_t)start;
     if (!grow(&mapping, had, bits_round_up(span->offset + bytes, os_page_bytes()))) {
-        memcpy(arena_address(slice), start, had);
+        memmove(arena_address(slice), start, had);
         os_unmap(start, had);
         mapping.start = 0;
     }

@@ -4,31 +4,34 @@
 
 #include "lock.h"
 #include "os.h"
+#include "text.h"
 
-void message_text(struct message *message, const char *text) {
-    while (*text != '\0' && message->length < sizeof message->text - 1) {
-        message->text[message->length++] = *text++;
-    }
+/* The line so far as a text that goes on. */
+static struct text text_of(struct message *message) {
+    return (struct text){message->text, sizeof message->text, message->length};
 }
 
-static void digits(struct message *message, uint64_t value, unsigned base) {
-    char reversed[20];
-    unsigned count = 0;
-    do {
-        reversed[count++] = "0123456789abcdef"[value % base];
-        value /= base;
-    } while (value > 0);
-    while (count > 0) {
-        char one[2] = {reversed[--count], '\0'};
-        message_text(message, one);
-    }
+static void keep(struct message *message, const struct text *text) {
+    message->length = bits_min(text->length, sizeof message->text - 1);
 }
 
-void message_number(struct message *message, uint64_t value) { digits(message, value, 10); }
+void message_text(struct message *message, const char *more) {
+    struct text text = text_of(message);
+    text_add(&text, more);
+    keep(message, &text);
+}
+
+void message_number(struct message *message, uint64_t value) {
+    struct text text = text_of(message);
+    text_decimal(&text, value);
+    keep(message, &text);
+}
 
 void message_pointer(struct message *message, const void *pointer) {
-    message_text(message, "0x");
-    digits(message, (uintptr_t)pointer, 16);
+    struct text text = text_of(message);
+    text_add(&text, "0x");
+    text_hexadecimal(&text, (uintptr_t)pointer);
+    keep(message, &text);
 }
 
 void message_print(const struct message *message) {

@@ -7,7 +7,7 @@
 /* A line under construction; longer text is cut at the end of the buffer. */
 struct message {
     size_t length;
-    char text[248];
+    char text[376];
 };
 
 void message_text(struct message *message, const char *text);

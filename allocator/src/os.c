@@ -18,6 +18,7 @@
 #define MREMAP_MAYMOVE 1
 #endif
 
+#if !defined(__x86_64__)
 size_t os_page_bytes(void) {
     static size_t cached; /* every thread would store the same value */
     size_t bytes = __atomic_load_n(&cached, __ATOMIC_RELAXED);
@@ -30,6 +31,7 @@ size_t os_page_bytes(void) {
     }
     return bytes;
 }
+#endif
 
 /* A system call, made without libc: errno stays as it is (a successful malloc or free must not change it), and a thread
  * that libc does not know may make it too. Returns -errno on failure. */

@@ -6,7 +6,11 @@
 #include "bits.h"
 
 /* Bytes of a page of the running kernel: 4, 16 or 64 KiB. */
+#if defined(__x86_64__)
+static inline size_t os_page_bytes(void) { return 4096; } /* no other size exists there */
+#else
 size_t os_page_bytes(void);
+#endif
 
 /* Address space without memory, aligned to `alignment` (a power of two, at least a page). NULL when refused. */
 void *os_reserve(size_t bytes, size_t alignment);

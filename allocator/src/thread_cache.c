@@ -98,7 +98,7 @@ static struct thread_cache *new_cache(void) {
         cache = heap_bookkeeping(sizeof *cache);
     }
     if (cache != NULL) {
-        memcpy(cache, &thread_cache_none, sizeof *cache);
+        memmove(cache, &thread_cache_none, sizeof *cache);
         link_cache(cache);
     }
     lock_free(&registry.lock);

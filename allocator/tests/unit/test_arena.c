@@ -278,6 +278,28 @@ static uint32_t take_dense(uint32_t slices) {
     return slice;
 }
 
+/* A single object that ends in the first half of a chunk has small pages there: a huge one would be mostly idle. */
+static void take_with_rest(const void *argument) {
+    enum { CHUNK = 32, CHUNKS = 4 };
+    uint32_t rest = *(const uint32_t *)argument;
+    open_arena();
+    uint32_t slices = CHUNKS * CHUNK + rest;
+    uint32_t wanted = rest < CHUNK / 2 ? CHUNKS : CHUNKS + 1;
+    uint32_t slice = take_dense(slices);
+    uint32_t huge = huge_chunks(slice, slices);
+    EXPECT(huge == wanted, "%u slices: %u chunks are huge, not %u", slices, huge, wanted);
+    EXPECT(arena_give(slice) && arena_purge_all() == (size_t)slices * SLICE_BYTES, "%u slices: not purged", slices);
+    street_check(true);
+}
+
+static void little_of_a_chunk_stays_plain(void) {
+    for (uint32_t rest = 0; rest < 32; rest++) {
+        char output[1024];
+        int status = scenario_child(take_with_rest, &rest, output, sizeof output);
+        EXPECT(status == 0, "wait status %#x: %s", (unsigned)status, output);
+    }
+}
+
 /* A huge page that takes long is the last for a while: the rest of its span and what is free are taken out, and the next
  * span does without; a second later there are some again. */
 static void slow_huge_pages_are_left(void) {
@@ -843,6 +865,7 @@ static const struct scenario scenarios[] = {
     {"against_the_model_short_spans", against_the_model_short_spans},
     {"with_ages_of_a_millisecond", with_ages_of_a_millisecond},
     {"with_huge_pages", with_huge_pages},
+    {"little_of_a_chunk_stays_plain", little_of_a_chunk_stays_plain},
     {"slow_huge_pages_are_left", slow_huge_pages_are_left},
     {"what_grows_is_brought_in_ahead", what_grows_is_brought_in_ahead},
     {"budget_is_kept", budget_is_kept},
