@@ -2,10 +2,10 @@
  * needed, after memory is out, and so are those that look in other libraries: whatever this library refers to by name is
  * searched for in every program that starts. */
 #include <dlfcn.h>
-#include <stdlib.h>
 
 #include "cxx_runtime.h"
 #include "message.h"
+#include "os.h"
 
 void *cxx_runtime_function(const char *name) {
     static const char *const runtimes[] = {"libstdc++.so.6", "libc++.so.1"};
@@ -43,5 +43,5 @@ _Noreturn void cxx_throw_bad_alloc(void) {
     struct message message = {0};
     message_text(&message, "out of memory in operator new, and no C++ runtime to throw std::bad_alloc");
     message_print(&message);
-    abort();
+    os_abort();
 }

@@ -1,7 +1,5 @@
 #include "message.h"
 
-#include <stdlib.h>
-
 #include "lock.h"
 #include "os.h"
 #include "text.h"
@@ -47,7 +45,7 @@ void message_print(const struct message *message) {
 static _Noreturn void stop(const struct message *message) {
     lock_abandon_all();
     message_print(message);
-    abort();
+    os_abort();
 }
 
 static struct message misuse(const char *name, const void *pointer) {

@@ -86,6 +86,10 @@ void os_drop_capabilities(void);
  * when the kernel cannot. */
 bool os_barrier(void);
 
+/* Ends the process by SIGABRT as libc's abort does, also where that signal is blocked or ignored or its handler returns; on any
+ * thread, also one that libc does not know. */
+_Noreturn void os_abort(void);
+
 /* Writes to standard error, as much as it takes. */
 void os_write_error(const char *text, size_t length);
 
