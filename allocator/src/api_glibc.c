@@ -88,23 +88,22 @@ PUBLIC int malloc_info(int kind, FILE *out) {
     return written < 0 ? -1 : 0;
 }
 
-static void say(struct message *line, const char *what, size_t value, const char *unit) {
+static void say(struct message *line, const char *what, size_t value) {
     message_text(line, what);
     message_number(line, value);
-    message_text(line, unit);
 }
 
 PUBLIC void malloc_stats(void) {
     struct freestone_stats s;
     freestone_stats_read(&s);
     struct message line = {0};
-    say(&line, "version " FREESTONE_BUILD_VERSION ", in use ", s.in_use, " bytes");
-    say(&line, " (large ", s.large, ")");
-    say(&line, ", free in slabs ", s.free_blocks, "");
-    say(&line, ", retained ", s.retained, "");
-    say(&line, ", bookkeeping ", s.bookkeeping, "");
-    say(&line, ", given back so far ", s.purged, "");
-    say(&line, ", heaps ", s.heaps, "");
+    say(&line, "version " FREESTONE_BUILD_VERSION ", in use ", s.in_use);
+    say(&line, " bytes (large ", s.large);
+    say(&line, "), free in slabs ", s.free_blocks);
+    say(&line, ", retained ", s.retained);
+    say(&line, ", bookkeeping ", s.bookkeeping);
+    say(&line, ", given back so far ", s.purged);
+    say(&line, ", heaps ", s.heaps);
     message_print(&line);
 }
 

@@ -70,6 +70,7 @@ static void *move(void *block, size_t had, size_t size) {
         }
         return NULL;
     }
+    /* memmove here and everywhere: memcpy would be one more name to look up in every program that starts. */
     memmove(moved, block, bits_min(had, size));
     release(block);
     return moved;

@@ -411,14 +411,17 @@ static void ask_for_huge(uint32_t slice, uint32_t slices) {
     }
 }
 
+/* A used span that begins with a chunk and costs no memory yet, or 0. */
+static uint32_t take_from_chunk(uint32_t slices) {
+    uint32_t slice = take_free(SPAN_CLEAN, slices, CHUNK_SLICES);
+    return slice != 0 ? slice : take_fresh(slices, CHUNK_SLICES);
+}
+
 /* Makes a free-huge span of at least `slices`. False when memory is out. */
 static bool open_huge(uint32_t slices) {
     uint32_t ahead = (uint32_t)bits_min(arena.used / HUGE_SHARE, HUGE_AHEAD);
     uint32_t want = (uint32_t)bits_round_up(bits_max(slices, ahead), CHUNK_SLICES);
-    uint32_t slice = take_free(SPAN_CLEAN, want, CHUNK_SLICES);
-    if (slice == 0) {
-        slice = take_fresh(want, CHUNK_SLICES);
-    }
+    uint32_t slice = take_from_chunk(want);
     if (slice == 0) {
         return false;
     }
@@ -436,10 +439,7 @@ static bool has_little_tail(uint32_t slices) {
 
 /* A span for it, with huge pages but in its tail. 0 when memory is out. */
 static uint32_t take_huge_but_tail(uint32_t slices) {
-    uint32_t slice = take_free(SPAN_CLEAN, slices, CHUNK_SLICES);
-    if (slice == 0) {
-        slice = take_fresh(slices, CHUNK_SLICES);
-    }
+    uint32_t slice = take_from_chunk(slices);
     if (slice != 0) {
         ask_for_huge(slice, slices - slices % CHUNK_SLICES);
     }
