@@ -14,6 +14,8 @@ enum {
     GIVEN_BYTES = 16 * 1024, /* what of a slot is only ever given: one magazine, of so many bytes at most */
     CAPACITY_THREADS = 8, /* with more threads than this, each has a share of what so many would have */
     LOOK_EXCHANGES = 256, /* exchanges of magazines between two looks at what others wait for, and at the other heaps */
+    WISH_EXCHANGES = 32, /* ... and between two wishes for the keeper, */
+    WISH_BYTES = 4 * 1024 * 1024, /* while the magazines of all threads have room for so much */
     /* The key's destructor asks to be called again until the third of the four passes over all keys, so that other
      * destructors still find a cache. */
     LAST_PASS = 3,
@@ -38,6 +40,7 @@ static struct {
     struct thread_cache *alive;
     struct thread_cache *unused;
     _Atomic unsigned count; /* of those alive; changed under the lock, read without: any recent value will do */
+    _Atomic size_t room; /* of those alive: what their magazines may hold; relaxed: any recent value will do */
     pthread_key_t key;
     bool has_key;
     _Atomic bool started; /* release when set, acquire when read: the arena is open to whoever sees it */
@@ -87,6 +90,7 @@ static void unlink_cache(struct thread_cache *cache) {
     cache->next = registry.unused;
     registry.unused = cache;
     atomic_fetch_sub_explicit(&registry.count, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&registry.room, cache->room, memory_order_relaxed);
 }
 
 static struct thread_cache *new_cache(void) {
@@ -313,29 +317,48 @@ static OUT_OF_LINE void look_round(struct thread_cache *cache) {
     flush_cache(cache); /* or its blocks would go home one magazine after the other, and lie there in depots */
 }
 
+/* Threads that go to sleep after their work leave memory in their magazines that is neither a free span nor free in a slab,
+ * and only the keeper can tell that they sleep. */
+static OUT_OF_LINE void wish(struct thread_cache *cache) {
+    cache->wished = cache->exchanges;
+    if (atomic_load_explicit(&registry.room, memory_order_relaxed) >= WISH_BYTES) {
+        keeper_wish();
+    }
+}
+
 static inline void look_round_sometimes(struct thread_cache *cache) {
+    if (unlikely(cache->exchanges - cache->wished >= WISH_EXCHANGES)) {
+        wish(cache);
+    }
     if (unlikely(cache->exchanges - cache->looked >= LOOK_EXCHANGES)) {
         look_round(cache);
     }
 }
 
 /* A class in use earns larger magazines: twice as large at each visit to the heap, up to the most. */
-static unsigned grown_capacity(struct cache_class *magazines, unsigned class) {
-    size_t capacity = magazines->capacity == 0 ? CAPACITY_FIRST : 2 * (size_t)magazines->capacity;
-    magazines->capacity = (uint8_t)bits_min(capacity, capacity_most(class));
-    return magazines->capacity;
+static unsigned grown_capacity(struct thread_cache *cache, struct cache_class *magazines, unsigned class) {
+    size_t before = magazines->capacity;
+    size_t capacity = bits_min(before == 0 ? CAPACITY_FIRST : 2 * before, capacity_most(class));
+    if (capacity != before) {
+        magazines->capacity = (uint8_t)capacity;
+        size_t room =
+            2 * (capacity - before) * class_bytes[class]; /* or less than before: the sum is right all the same */
+        cache->room += room;
+        atomic_fetch_add_explicit(&registry.room, room, memory_order_relaxed);
+    }
+    return (unsigned)capacity;
 }
 
 /* ... of blocks that the thread only gives, fewer: others may wait for them. */
-static unsigned capacity_here(struct cache_class *magazines, unsigned class) {
-    unsigned capacity = grown_capacity(magazines, class);
+static unsigned capacity_here(struct thread_cache *cache, struct cache_class *magazines, unsigned class) {
+    unsigned capacity = grown_capacity(cache, magazines, class);
     return magazines->taken ? capacity : (unsigned)bits_min(capacity, bits_max(GIVEN_BYTES / class_bytes[class], 1));
 }
 
 /* Gives the slot its first magazine, an empty one. False when memory is out. */
 static bool load_first(struct thread_cache *cache, unsigned slot) {
     struct cache_class *magazines = &cache->slots[slot];
-    void **top = heap_spare(cache->heap, capacity_here(magazines, slot_class(slot)));
+    void **top = heap_spare(cache->heap, capacity_here(cache, magazines, slot_class(slot)));
     if (top == NULL) {
         return false;
     }
@@ -363,7 +386,8 @@ static bool load(struct thread_cache *cache, struct cache_class *magazines, void
 /* Blocks for an empty slot. False when there is no memory for a first magazine. */
 static bool refill(struct thread_cache *cache, struct cache_class *magazines, unsigned class) {
     void **empty = magazines->top == VOID_TOP ? NULL : magazines->top;
-    return load(cache, magazines, heap_exchange_empty(cache->heap, class, empty, grown_capacity(magazines, class)));
+    return load(cache, magazines,
+                heap_exchange_empty(cache->heap, class, empty, grown_capacity(cache, magazines, class)));
 }
 
 static void *take_from(struct thread_cache *cache, unsigned class) {
@@ -412,7 +436,7 @@ static bool has_used(struct thread_cache *cache, unsigned class) {
     if (magazines->top == VOID_TOP) {
         return false;
     }
-    unsigned capacity = grown_capacity(magazines, class);
+    unsigned capacity = grown_capacity(cache, magazines, class);
     return load(cache, magazines, heap_exchange_used(cache->heap, class, magazines->top, capacity));
 }
 
@@ -451,7 +475,7 @@ static bool make_room(struct thread_cache *cache, unsigned slot) {
     }
     if (!magazines->taken) {
         cache->exchanges++;
-        unsigned capacity = capacity_here(magazines, class);
+        unsigned capacity = capacity_here(cache, magazines, class);
         magazines->top = heap_exchange_full(cache->heap, class, magazines->top, capacity, ONLY_GIVES);
         return true;
     }
@@ -464,7 +488,7 @@ static bool make_room(struct thread_cache *cache, unsigned slot) {
     }
     if (magazine_is_full(magazines->previous)) {
         cache->exchanges++;
-        unsigned capacity = grown_capacity(magazines, class);
+        unsigned capacity = grown_capacity(cache, magazines, class);
         enum trade trade = magazines->surplus ? GIVES_MORE : GIVES_AND_TAKES;
         magazines->previous = heap_exchange_full(cache->heap, class, magazines->previous, capacity, trade);
         magazines->surplus = true;

@@ -47,8 +47,9 @@ struct thread_cache {
     _Atomic uint32_t borrowed; /* the keeper empties what the thread only touches while busy; see enter */
     _Atomic uint32_t visits; /* times the thread was busy; relaxed, the keeper compares */
     uint32_t seen; /* visits when the keeper last looked */
-    uint32_t exchanges, looked; /* of magazines: with heaps, and when the thread last looked round */
+    uint32_t exchanges, looked, wished; /* of magazines: with heaps, when the thread last looked round, and wished */
     uint32_t season; /* heap_season when idle classes were last emptied */
+    size_t room; /* what its magazines may hold; part of the registry's */
 };
 
 /* In what order the keeper sees what a thread pushes. os_barrier takes care of that, so the fast path need not; the thread

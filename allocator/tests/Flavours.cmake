@@ -5,6 +5,9 @@
 #   runs it in those flavours (all it is built in), as TEST.flavour.
 #
 # `bare` is a program that is not served by the library: a launcher, or one that loads it itself.
+#
+# For another machine than this one every program is run by CMAKE_CROSSCOMPILING_EMULATOR, a launcher too: what it starts
+# is the emulator once more.
 
 include(CheckLanguage)
 include(CheckCSourceCompiles)
@@ -85,12 +88,15 @@ function(behaviour test)
   if(NOT DEFINED arg_TIMEOUT)
     set(arg_TIMEOUT 240)
   endif()
+  if(arg_LAUNCHER)
+    list(PREPEND arg_LAUNCHER ${CMAKE_CROSSCOMPILING_EMULATOR})
+  endif()
   if(arg_ONLY_WITH)
     list(PREPEND arg_LAUNCHER "${CMAKE_CURRENT_SOURCE_DIR}/only-with" ${arg_ONLY_WITH})
   endif()
   foreach(flavour ${arg_FLAVOURS})
     get_property(program GLOBAL PROPERTY behaviour_file_${arg_PROGRAM}_${flavour})
-    add_test(NAME ${test}.${flavour} COMMAND ${arg_LAUNCHER} ${program} ${arg_ARGUMENTS})
+    add_test(NAME ${test}.${flavour} COMMAND ${arg_LAUNCHER} ${CMAKE_CROSSCOMPILING_EMULATOR} ${program} ${arg_ARGUMENTS})
     set(environment ${arg_ENVIRONMENT})
     if(NOT arg_WITHOUT_LIBRARY)
       if(flavour STREQUAL preload)

@@ -76,7 +76,9 @@ if(CMAKE_C_COMPILER_ID STREQUAL "Clang")
 else()
   set(other clang)
 endif()
-find_program(${other}_compiler NAMES ${other})
+if(NOT CMAKE_CROSSCOMPILING)
+  find_program(${other}_compiler NAMES ${other})
+endif()
 if(${other}_compiler)
   set(other_compiler_flavour ${other})
   list(APPEND toolchain_flavours ${other})
@@ -88,7 +90,9 @@ endif()
 
 # --- musl -----------------------------------------------------------------------------------------------------------
 
-find_program(musl_compiler NAMES musl-gcc)
+if(NOT CMAKE_CROSSCOMPILING)
+  find_program(musl_compiler NAMES musl-gcc)
+endif()
 if(musl_compiler)
   # The wrapper hides every header but musl's own, the kernel's among them.
   set(musl_options -idirafter /usr/include -idirafter "/usr/include/${CMAKE_C_LIBRARY_ARCHITECTURE}")

@@ -97,8 +97,8 @@ static void check_exports(const struct image *image) {
     const Elf64_Sym *entries = at(image, symbols->sh_offset, symbols->sh_size);
     bool identity = false;
     for (size_t i = 1; i < symbols->sh_size / sizeof *entries; i++) {
-        if (entries[i].st_shndx == SHN_UNDEF) {
-            continue;
+        if (entries[i].st_shndx == SHN_UNDEF || ELF64_ST_BIND(entries[i].st_info) == STB_LOCAL) {
+            continue; /* another's, or the linker's mark of a section */
         }
         const char *name = text_of(image, symbols, entries[i].st_name);
         identity = identity || strcmp(name, "freestone_identity") == 0;
