@@ -341,8 +341,8 @@ static unsigned grown_capacity(struct thread_cache *cache, struct cache_class *m
     size_t capacity = bits_min(before == 0 ? CAPACITY_FIRST : 2 * before, capacity_most(class));
     if (capacity != before) {
         magazines->capacity = (uint8_t)capacity;
-        size_t room =
-            2 * (capacity - before) * class_bytes[class]; /* or less than before: the sum is right all the same */
+        /* Of two magazines. Where there is less than before, the sums are right all the same, modulo 2^64. */
+        size_t room = 2 * (capacity - before) * class_bytes[class];
         cache->room += room;
         atomic_fetch_add_explicit(&registry.room, room, memory_order_relaxed);
     }

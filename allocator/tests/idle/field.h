@@ -9,7 +9,7 @@
 #include "resident.h"
 #include "tasks.h"
 
-enum { FIELD_MOST = 300000, IDLE_MS = 10000 };
+enum { FIELD_MOST = 300000 };
 
 struct field {
     void *block[FIELD_MOST];
@@ -73,12 +73,9 @@ static inline void field_clear(void) {
 static inline void field_await_return(size_t before_kib, size_t full_kib, size_t percent) {
     EXPECT(full_kib > before_kib + 8 * 1024, "the process grew from %zu to %zu KiB only", before_kib, full_kib);
     size_t most = full_kib - (full_kib - before_kib) * percent / 100;
-    long end = tasks_clock() + IDLE_MS;
-    while (resident_kib() > most) {
-        EXPECT(tasks_clock() < end, "%zu KiB before, %zu with the blocks, %zu after %d idle milliseconds", before_kib,
-               full_kib, resident_kib(), IDLE_MS);
-        tasks_sleep(50);
-    }
+    size_t left_kib = tasks_await_resident(most);
+    EXPECT(left_kib <= most, "%zu KiB before, %zu with the blocks, %zu after %d idle milliseconds", before_kib,
+           full_kib, left_kib, IDLE_MS);
 }
 
 /* Makes the keeper live: frees 48 MiB here and there. The rest is looked at by field_check. */

@@ -14,14 +14,13 @@ enum {
     TURNS = 2,
     BLOCKS = 2500, /* of a request: 2.5 MiB */
     LARGEST = 2048,
-    IDLE_MS = 10000,
     MOST_A_THREAD_KIB = 1536,
     MOST_LEFT_KIB = 24 * 1024,
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* turn */
 static pthread_cond_t passed_on = PTHREAD_COND_INITIALIZER;
-static size_t turn; /* whose request it is; POOL and more: the main thread's */
+static size_t turn; /* of every thread of the pool, then of the main one, which serves nothing, and so on */
 static size_t most_kib;
 static void *blocks[BLOCKS]; /* of the request that is being served */
 
@@ -81,9 +80,9 @@ int main(void) {
     pthread_mutex_unlock(&lock);
     EXPECT(most_kib < alone_kib + POOL * MOST_A_THREAD_KIB, "%zu KiB with one thread, %zu with %d in turn", alone_kib,
            most_kib, POOL);
-    for (long end = tasks_clock() + IDLE_MS; resident_kib() > alone_kib + MOST_LEFT_KIB; tasks_sleep(50)) {
-        EXPECT(tasks_clock() < end, "%zu KiB with one thread, %zu at most with %d, %zu after %d idle milliseconds",
-               alone_kib, most_kib, POOL, resident_kib(), IDLE_MS);
-    }
+    size_t left_kib = tasks_await_resident(alone_kib + MOST_LEFT_KIB);
+    EXPECT(left_kib <= alone_kib + MOST_LEFT_KIB,
+           "%zu KiB with one thread, %zu at most with %d, %zu after %d idle milliseconds", alone_kib, most_kib, POOL,
+           left_kib, IDLE_MS);
     return 0;
 }

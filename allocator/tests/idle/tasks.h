@@ -1,5 +1,5 @@
-/* The threads of the process as the kernel lists them, asked without touching the heap: the library's keeper is among
- * them, and no libc knows it. */
+/* The threads of the process as the kernel lists them, and waiting for what the keeper among them does, which no libc
+ * knows. Asked without touching the heap. */
 #ifndef FREESTONE_TESTS_TASKS_H
 #define FREESTONE_TESTS_TASKS_H
 
@@ -10,8 +10,9 @@
 #include <time.h>
 
 #include "expect.h"
+#include "resident.h"
 
-enum { TASKS_MOST = 64, TASK_TEXT = 4096 };
+enum { TASKS_MOST = 64, TASK_TEXT = 4096, IDLE_MS = 10000 };
 
 /* Numbers of the process's threads; returns how many. */
 static inline size_t tasks_list(long number[TASKS_MOST]) {
@@ -90,6 +91,17 @@ static inline bool tasks_await_keeper(bool alive, long milliseconds) {
         }
     }
     return (tasks_keeper() != 0) == alive;
+}
+
+/* Idles until at most `most_kib` are resident, IDLE_MS at most; returns what is. */
+static inline size_t tasks_await_resident(size_t most_kib) {
+    long end = tasks_clock() + IDLE_MS;
+    size_t left_kib = resident_kib();
+    while (left_kib > most_kib && tasks_clock() < end) {
+        tasks_sleep(50);
+        left_kib = resident_kib();
+    }
+    return left_kib;
 }
 
 #endif
