@@ -9,7 +9,6 @@
 
 enum {
     HEAPS_MOST = 1024,
-    HEAPS_LEAST = 4,
     CANDIDATES = 4,                  /* slabs looked at for the fullest */
     PREFETCH_BLOCKS = 24,            /* how far a flush looks ahead */
     PREFETCH_SLABS = 128,            /* ... from this many slabs of a class on: fewer stay in a first-level cache */
@@ -108,10 +107,9 @@ bool heap_start(void) {
     /* release: who reads the count sees the heap, as in heap_join */
     atomic_store_explicit(&heap_count, 1, memory_order_release);
     unsigned cpus = os_cpus(); /* asked now: a sandboxed program may forbid the question later */
-    heaps_by_cpus = HEAPS_LEAST;
-    while (heaps_by_cpus < 2 * cpus && heaps_by_cpus < HEAPS_MOST) {
-        heaps_by_cpus *= 2;
-    }
+    /* One for each CPU, so that no two threads that run share one, and half as many more: for threads that sleep, as the
+     * main one often does while others work, and so that two more than there are CPUs seldom meet. */
+    heaps_by_cpus = (unsigned)bits_min(cpus + (cpus + 1) / 2, HEAPS_MOST);
     return arena_open();
 }
 

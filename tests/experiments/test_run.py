@@ -174,6 +174,26 @@ def test_as_many_rounds_are_run_as_fit_the_budget(
     assert (outcome, spent) == ((Outcome.BUDGET, [BudgetSpent(rounds)]) if rounds < 9 else (Outcome.COMPLETE, []))
 
 
+@pytest.mark.parametrize(("budget_s", "rounds"), [(None, 5), (28.0, 3), (27.9, 2)])
+def test_rounds_after_those_in_which_programs_sleep_are_known_to_be_shorter(
+    make_experiment: Callable[..., Experiment], fake_trials: Any, tmp_path: Path, budget_s: float | None, rounds: int
+) -> None:
+    """Four trials of a second a round; in the first of them each sleeps four seconds more."""
+    workload = Workload(name="work", command=["true"], idle=["--idle", "4"], idle_s=4, idle_rounds=1)
+    experiment = make_experiment(("a", "b", "c"), rounds=5, time_budget_s=budget_s, workloads=[workload])
+    fake_trials.cost = lambda slot: {"wall_s": 5.0 if slot.round == 0 else 1.0}
+    remaining: list[tuple[float, float]] = []
+
+    def note(event: object) -> None:
+        if isinstance(event, TrialStarted) and event.remaining_s is not None:
+            remaining.append((fake_trials.now, event.remaining_s))
+
+    run(experiment, tmp_path, measurement=fake_trials, on_event=note, clock=fake_trials.clock)
+    assert {slot.round for slot in fake_trials.taken} == set(range(rounds))
+    assert remaining == [(now, fake_trials.now - now) for now, _ in remaining]
+    assert len(remaining) == 4 * rounds - 1, "of the first trial nothing is known before it"
+
+
 def test_a_resumed_experiment_has_the_budget_that_is_left(
     make_experiment: Callable[..., Experiment], fake_trials: Any, tmp_path: Path
 ) -> None:

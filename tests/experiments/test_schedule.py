@@ -81,24 +81,35 @@ def test_a_round_costs_what_its_trials_cost(
     make_experiment: Callable[..., Experiment], make_record: Callable[..., TrialRecord]
 ) -> None:
     experiment = make_experiment(("a", "b"))
-    assert schedule.round_cost_s(experiment, [], 0.5) is None
+    assert schedule.costs(experiment, [], 0.5) is None
     records = [make_record("a", 0, wall_s=2.0), make_record("b", 0, wall_s=5.0)]
-    assert schedule.round_cost_s(experiment, records, 0.5) == 2.5 + 2.5 + 5.5
+    cost_s = 2.5 + 2.5 + 5.5
+    assert schedule.costs(experiment, records, 0.5) == schedule.Costs(cost_s, cost_s, sleeping=0)
 
 
-def test_rounds_without_sleep_are_told_by_rounds_without(
+def rested(record: TrialRecord, seconds: float) -> TrialRecord:
+    assert record.metrics is not None
+    return record.model_copy(update={"metrics": record.metrics.model_copy(update={"rested_s": seconds})})
+
+
+def test_what_programs_sleep_in_the_first_rounds_only_is_no_cost_of_the_others(
     make_experiment: Callable[..., Experiment], make_record: Callable[..., TrialRecord]
 ) -> None:
     experiment = make_experiment(("a", "b"))
-    sleepy = [workload.model_copy(update={"idle_rounds": 1}) for workload in experiment.workloads]
-    experiment = experiment.model_copy(update={"workloads": sleepy})
-    first = [make_record("a", 0, wall_s=4.0), make_record("b", 0, wall_s=7.0)]
-    assert schedule.round_cost_s(experiment, first, 0.5) == 4.5 + 4.5 + 7.5
-    second = make_record("a", 1, wall_s=2.0)
-    assert schedule.round_cost_s(experiment, [*first, second], 0.5) == 2.5 + 2.5 + 7.5
-    assert second.metrics is not None
-    rested = second.model_copy(update={"metrics": second.metrics.model_copy(update={"rested_s": 3.0})})
-    assert schedule.elapsed_s(rested) == 5.0
+
+    def sleepy(**settings: object) -> Experiment:
+        workloads = [workload.model_copy(update={"idle_rounds": 1, **settings}) for workload in experiment.workloads]
+        return experiment.model_copy(update={"workloads": workloads})
+
+    itself = [make_record("a", 0, wall_s=4.0), make_record("b", 0, wall_s=7.0)]
+    costs = schedule.costs(sleepy(idle=["--idle", "2"], idle_s=2), itself, 0.5)
+    assert costs == schedule.Costs(asleep_s=4.5 + 4.5 + 7.5, awake_s=2.5 + 2.5 + 5.5, sleeping=1)
+    assert [costs.round_s(number) for number in range(3)] == [costs.asleep_s, costs.awake_s, costs.awake_s]
+    kept = [rested(make_record("a", 0, wall_s=2.0), 2.0), rested(make_record("b", 0, wall_s=5.0), 2.0)]
+    assert schedule.elapsed_s(kept[0]) == 4.0
+    assert schedule.costs(sleepy(rest_s=2), kept, 0.5) == costs
+    later = [*kept, make_record("a", 1, wall_s=2.0), make_record("b", 1, wall_s=5.0)]
+    assert schedule.costs(sleepy(rest_s=2), later, 0.5) == costs
 
 
 def test_a_round_begins_only_if_it_fits() -> None:

@@ -465,16 +465,15 @@ static void forks_count_threads(void) {
     pthread_join(thread, NULL);
 }
 
-/* However many threads: a power of two from 4 up, at least two a CPU and less than four, unless 4 is more. */
+/* However many threads: one for each CPU, and half as many more. */
 static void bounded_by_cpus(void) {
     start();
     for (int i = 0; i < 3000; i++) {
         (void)join();
     }
     unsigned heaps = figures_now().heaps;
-    EXPECT(bits_is_power_of_two(heaps) && heaps >= 4 && heaps >= bits_min(2 * os_cpus(), 1024) &&
-               (heaps == 4 || heaps < 4 * os_cpus()),
-           "%u heaps on %u CPUs", heaps, os_cpus());
+    unsigned cpus = os_cpus();
+    EXPECT(heaps == bits_min(cpus + (cpus + 1) / 2, 1024), "%u heaps on %u CPUs", heaps, cpus);
 }
 
 /* -- bookkeeping ----------------------------------------------------------------------------------------------- */

@@ -114,7 +114,7 @@ class _Sitting:
         self.earlier_s = math.fsum(schedule.elapsed_s(record) + TRIAL_OVERHEAD_S for record in records)
         self.taken = 0
         self.overhead_s = 0.0
-        self._known: tuple[int, set[Arm], float | None] | None = None
+        self._known: tuple[int, set[Arm], schedule.Costs | None] | None = None
 
     def run(self) -> Outcome:
         experiment = self.experiment
@@ -128,7 +128,7 @@ class _Sitting:
                 if self._is_hopeless():
                     return Outcome.HOPELESS
                 begun = any(record.round == number for record in self.records)
-                if not begun and not self._fits():
+                if not begun and not self._fits(number):
                     self.on_event(BudgetSpent(number))
                     return Outcome.BUDGET
                 for slot in self._missing(number):
@@ -192,27 +192,32 @@ class _Sitting:
     def _given_up(self) -> set[Arm]:
         return self._told()[0]
 
-    def _round_s(self) -> float | None:
+    def _costs(self) -> schedule.Costs | None:
         return self._told()[1]
 
-    def _told(self) -> tuple[set[Arm], float | None]:
+    def _told(self) -> tuple[set[Arm], schedule.Costs | None]:
         """What the records say of what is to come: looked up once for each, or thousands would slow the next trial."""
         if self._known is None or self._known[0] != len(self.records):
-            cost = schedule.round_cost_s(self.experiment, self.records, self._overhead_s(), self.left_out)
-            self._known = (len(self.records), schedule.given_up(self.records), cost)
+            costs = schedule.costs(self.experiment, self.records, self._overhead_s(), self.left_out)
+            self._known = (len(self.records), schedule.given_up(self.records), costs)
         return self._known[1:]
 
-    def _fits(self) -> bool:
-        return schedule.fits_budget(self._spent_s(), self._round_s(), self.experiment.time_budget_s)
+    def _fits(self, number: int) -> bool:
+        costs = self._costs()
+        round_s = costs.round_s(number) if costs else None
+        return schedule.fits_budget(self._spent_s(), round_s, self.experiment.time_budget_s)
 
     def _expected_rounds(self) -> int:
         """How many rounds there will be, as far as can be told."""
-        budget, cost = self.experiment.time_budget_s, self._round_s()
-        if budget is None or not cost:
+        budget, costs = self.experiment.time_budget_s, self._costs()
+        if budget is None or costs is None:
             return self.experiment.rounds
-        begun = 1 + max((record.round for record in self.records), default=0)
-        left = budget - self._spent_s() - cost * self._left(begun) / self._arms()
-        return min(self.experiment.rounds, begun + max(0, math.floor(left / cost)))
+        rounds = 1 + max((record.round for record in self.records), default=0)
+        left_s = budget - self._spent_s() - self._missing_s(rounds, costs)
+        while rounds < self.experiment.rounds and left_s >= costs.round_s(rounds):
+            left_s -= costs.round_s(rounds)
+            rounds += 1
+        return rounds
 
     def _arms(self) -> int:
         """Trials of a full round, without what was given up or left out."""
@@ -227,9 +232,15 @@ class _Sitting:
         done = sum(self._is_run(record.workload, record.configuration) for record in self.records)
         return max(0, rounds * self._arms() - done)
 
+    def _missing_s(self, rounds: int, costs: schedule.Costs) -> float:
+        """How long what is missing from the first ``rounds`` rounds will take."""
+        asleep = self._left(min(rounds, costs.sleeping))
+        awake = self._left(rounds) - asleep
+        return (asleep * costs.asleep_s + awake * costs.awake_s) / self._arms()
+
     def _remaining_s(self) -> float | None:
-        cost = self._round_s()
-        return None if cost is None else cost * self._left(self._expected_rounds()) / self._arms()
+        costs = self._costs()
+        return None if costs is None else self._missing_s(self._expected_rounds(), costs)
 
     def _progress(self) -> tuple[int, int]:
         return len(self.records), len(self.records) + self._left(self._expected_rounds())

@@ -8,12 +8,12 @@ would have gone on.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from freestone.experiments.statistics import median
-from freestone.records.schema import Experiment, TrialRecord
+from freestone.records.schema import Experiment, TrialRecord, Workload
 
 DEFAULT_ROUNDS: Final = 10
 MOST_ROUNDS_IN_BUDGET: Final = 50
@@ -97,12 +97,23 @@ def elapsed_s(record: TrialRecord) -> float:
     return record.metrics.wall_s + record.metrics.rested_s if record.metrics else 0.0
 
 
-def round_cost_s(
-    experiment: Experiment, records: Sequence[TrialRecord], overhead_s: float, left_out: Collection[str] = ()
-) -> float | None:
-    """How long a full round takes, from the trials so far; None before the first.
+@dataclass(frozen=True)
+class Costs:
+    """How long full rounds take, in seconds: the first ``sleeping``, in which programs sleep after their work, and others."""
 
-    Where programs sleep after their work in the first rounds only, those of the kind of the latest round tell it.
+    asleep_s: float
+    awake_s: float
+    sleeping: int
+
+    def round_s(self, number: int) -> float:
+        """Of round ``number``, from 0."""
+        return self.asleep_s if number < self.sleeping else self.awake_s
+
+
+def costs(
+    experiment: Experiment, records: Sequence[TrialRecord], overhead_s: float, left_out: Collection[str] = ()
+) -> Costs | None:
+    """How long rounds take, from the trials so far; None before the first.
 
     Args:
         overhead_s: what a trial costs beside its wall time: start, proof, writing.
@@ -110,25 +121,38 @@ def round_cost_s(
     """
     if not records:
         return None
-    idle_rounds = {workload.name: workload.idle_rounds or 0 for workload in experiment.workloads}
-    latest = max(record.round for record in records)
-    every: dict[Arm, list[float]] = {}
-    alike: dict[Arm, list[float]] = {}
+    workloads = {workload.name: workload for workload in experiment.workloads}
+    work: dict[Arm, list[float]] = {}
+    sleep: dict[Arm, list[float]] = {}
     for record in records:
         arm = (record.workload, record.configuration)
-        every.setdefault(arm, []).append(elapsed_s(record))
-        sleeping = idle_rounds.get(record.workload, 0)
-        if (record.round < sleeping) == (latest < sleeping):
-            alike.setdefault(arm, []).append(elapsed_s(record))
-    typical = {arm: median(values) for arm, values in (every | alike).items()}
+        slept_s = _slept_s(workloads.get(record.workload), record)
+        work.setdefault(arm, []).append(elapsed_s(record) - (slept_s or 0.0))
+        if slept_s is not None:
+            sleep.setdefault(arm, []).append(slept_s)
     hopeless = given_up(records)
-    unknown = median(list(typical.values()))
-    slots = [
-        slot
+    arms = [
+        (slot.workload, slot.configuration)
         for slot in plan_round(experiment, 0)
         if (slot.workload, slot.configuration) not in hopeless and slot.workload not in left_out
     ]
-    return sum(typical.get((slot.workload, slot.configuration), unknown) + overhead_s for slot in slots)
+    awake_s = _sum_typical(arms, work) + overhead_s * len(arms)
+    sleeping = max((workload.idle_rounds or 0 for workload in experiment.workloads), default=0)
+    return Costs(awake_s + (_sum_typical(arms, sleep) if sleeping else 0.0), awake_s, sleeping)
+
+
+def _slept_s(workload: Workload | None, record: TrialRecord) -> float | None:
+    """Of a trial in a round in which alone its program sleeps, how long it did; None of any other."""
+    if workload is None or workload.idle_rounds is None or record.round >= workload.idle_rounds or not record.metrics:
+        return None
+    return record.metrics.rested_s + min(workload.idle_s or 0, record.metrics.wall_s)
+
+
+def _sum_typical(arms: Sequence[Arm], seconds: Mapping[Arm, Sequence[float]]) -> float:
+    """The sum of what each takes; of those not seen yet, what the middle one of the others takes."""
+    typical = {arm: median(values) for arm, values in seconds.items()}
+    unknown = median(list(typical.values())) if typical else 0.0
+    return sum(typical.get(arm, unknown) for arm in arms)
 
 
 def fits_budget(spent_s: float, round_s: float | None, budget_s: float | None) -> bool:

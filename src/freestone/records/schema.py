@@ -69,6 +69,7 @@ class Workload(_Row):
         default_factory=list,
         description="words behind the command by which the program sleeps after its work and reads its RSS then",
     )
+    idle_s: int | None = Field(None, description="seconds for which it sleeps by those words", ge=1)
     rest_s: int | None = Field(
         None,
         description="seconds for which each of its processes is kept at its end, for its RSS then; no part of its time",

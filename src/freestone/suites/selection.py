@@ -88,6 +88,7 @@ def select(
                     reads=fitting.reads,
                     counted=fitting.counted,
                     idle=fitting.idle,
+                    idle_s=idle_s if fitting.idle else None,
                     rest_s=fitting.rest_s,
                     idle_rounds=idle_rounds if fitting.idle or fitting.rest_s else None,
                     counting=fitting.counting,
