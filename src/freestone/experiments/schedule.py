@@ -99,7 +99,7 @@ def elapsed_s(record: TrialRecord) -> float:
 
 @dataclass(frozen=True)
 class Costs:
-    """How long full rounds take, in seconds: the first ``sleeping``, whose programs sleep after their work, and the rest."""
+    """How long full rounds take, in seconds: the first ``sleeping``, with sleep after the work, and the others."""
 
     asleep_s: float
     awake_s: float
