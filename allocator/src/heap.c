@@ -107,8 +107,8 @@ bool heap_start(void) {
     /* release: who reads the count sees the heap, as in heap_join */
     atomic_store_explicit(&heap_count, 1, memory_order_release);
     unsigned cpus = os_cpus(); /* asked now: a sandboxed program may forbid the question later */
-    /* One for each CPU, so that no two threads that run share one, and half as many more: for threads that sleep, as the
-     * main one often does while others work, and so that two more than there are CPUs seldom meet. */
+    /* As many threads run at once as there are CPUs. Half as many heaps more, for threads that sleep, as the main one often
+     * does while others work, and so that those that run seldom meet. */
     heaps_by_cpus = (unsigned)bits_min(cpus + (cpus + 1) / 2, HEAPS_MOST);
     return arena_open();
 }
