@@ -39,6 +39,7 @@ struct heap {
     /* protects everything in the heap, the descriptors and bitmaps of its slabs, and the magazines in its depots */
     _Alignas(64) struct lock lock;
     uint32_t number;
+    struct heap *host; /* serves the classes that this one does not; itself where it serves all */
     _Atomic uint32_t threads; /* changed under `choice`; read without by heap_move, which asks again under it */
     uint32_t events;
     bool gave_slab; /* to the arena, since arena_age was last called */
@@ -66,7 +67,9 @@ static struct heap *heaps[HEAPS_MOST];
 static _Atomic unsigned heap_count;
 
 /* How many heaps the machine's CPUs ask for; written once, before there is a second thread's cache. */
-static unsigned heaps_by_cpus;
+static struct {
+    unsigned all, hosts; /* the first `hosts` serve all classes */
+} by_cpus;
 
 /* Protects the slice that bookkeeping memory is cut from. */
 static struct {
@@ -78,6 +81,8 @@ static struct {
 struct heap *heap_numbered(unsigned number) { return heaps[number]; }
 
 unsigned heap_number(const struct heap *heap) { return heap->number; }
+
+struct heap *heap_for(struct heap *heap, unsigned class) { return class < LINE_CLASSES ? heap : heap->host; }
 
 void *heap_bookkeeping(size_t bytes) {
     bytes = bits_round_up(bytes, MAGAZINE_BYTES);
@@ -104,12 +109,12 @@ void *heap_bookkeeping(size_t bytes) {
 
 bool heap_start(void) {
     heaps[0] = &first_heap;
+    first_heap.host = &first_heap;
     /* release: who reads the count sees the heap, as in heap_join */
     atomic_store_explicit(&heap_count, 1, memory_order_release);
     unsigned cpus = os_cpus(); /* asked now: a sandboxed program may forbid the question later */
-    /* As many threads run at once as there are CPUs. Half as many heaps more, for threads that sleep, as the main one often
-     * does while others work, and so that those that run seldom meet. */
-    heaps_by_cpus = (unsigned)bits_min(cpus + (cpus + 1) / 2, HEAPS_MOST);
+    by_cpus.all = (unsigned)bits_min(2 * (size_t)cpus, HEAPS_MOST);
+    by_cpus.hosts = (unsigned)bits_min(cpus, HEAPS_MOST);
     return arena_open();
 }
 
@@ -120,8 +125,11 @@ static unsigned most_heaps(void) {
     if (wanted != 0) {
         return (unsigned)bits_min(wanted, HEAPS_MOST);
     }
-    return heaps_by_cpus;
+    return by_cpus.all;
 }
+
+/* Heaps that a program asks for serve all classes. */
+static unsigned most_hosts(void) { return option_value(OPTION_HEAPS) != 0 ? HEAPS_MOST : by_cpus.hosts; }
 
 static uint32_t threads_of(struct heap *heap) { return atomic_load_explicit(&heap->threads, memory_order_relaxed); }
 
@@ -150,6 +158,7 @@ void heap_join(struct heap **place) {
         struct heap *fresh = heap_bookkeeping(sizeof(struct heap));
         if (fresh != NULL) { /* otherwise share one */
             fresh->number = count;
+            fresh->host = count < most_hosts() ? fresh : heaps[count % by_cpus.hosts];
             heaps[count] = fresh;
             /* release: who reads the new count sees the heap's contents */
             atomic_store_explicit(&heap_count, count + 1, memory_order_release);
@@ -485,7 +494,11 @@ static bool settle(struct heap *heap) {
     return true;
 }
 
-uint32_t heap_season(struct heap *heap) { return atomic_load_explicit(&heap->seasons, memory_order_relaxed); }
+uint32_t heap_season(struct heap *heap) {
+    /* relaxed: any recent value will do; where the heap is its own host every season counts twice, which is as well */
+    return atomic_load_explicit(&heap->seasons, memory_order_relaxed) +
+           atomic_load_explicit(&heap->host->seasons, memory_order_relaxed);
+}
 
 /* Free and not purged. Clean pages may reach into what is left over behind a slab's last block, which is no free block. */
 static size_t returnable_bytes(const struct heap *heap) {

@@ -1,4 +1,6 @@
-/* A heap: a shard that owns slabs. Threads are spread over heaps; there are about two per CPU, however many threads.
+/* A heap: a shard that owns slabs. Threads are spread over heaps; there are two for each CPU, however many threads. One for
+ * each CPU serves all classes. The others serve those alone whose blocks share cache lines, so that few threads share
+ * lines, and lean on one of the first for the rest, of which fewer heaps take less memory.
  *
  *   take:  depot of full magazines -> slabs with free blocks, fullest first -> a new slab
  *   give:  depot, while it is within its bounds -> bitmaps, grouped by slab; an empty slab goes to the arena
@@ -36,6 +38,9 @@ void heap_leave(struct heap **place);
 bool heap_move(struct heap **place);
 
 unsigned heap_number(const struct heap *heap);
+
+/* The heap with which threads of this one exchange blocks of the class: itself, or the one it leans on. */
+struct heap *heap_for(struct heap *heap, unsigned class);
 
 /* An empty magazine with that capacity, as its top; NULL when memory is out. */
 void **heap_spare(struct heap *heap, unsigned capacity);
@@ -76,7 +81,8 @@ void heap_give(void **blocks, unsigned count);
  * free that another look may return. */
 size_t heap_keep(bool *more);
 
-/* Goes up whenever the heap gives back what it did not need for a while: its threads do the same then. */
+/* Goes up whenever the heap, or the one it leans on, gives back what it did not need for a while: its threads do the same
+ * then. */
 uint32_t heap_season(struct heap *heap);
 
 /* Drains all depots, gives every empty slab back to the arena, and purges the pages of the others whose blocks are all
@@ -85,12 +91,12 @@ size_t heap_trim_all(void);
 
 /* Figures over all heaps, in bytes; `of_class` may be NULL or have CLASS_COUNT elements (blocks in use). */
 struct heap_figures {
-    size_t slabs;       /* slab spans */
-    size_t in_use;      /* blocks with the program or in thread caches */
-    size_t free;        /* free blocks in bitmaps */
-    size_t depots;      /* blocks in depots */
+    size_t slabs; /* slab spans */
+    size_t in_use; /* blocks with the program or in thread caches */
+    size_t free; /* free blocks in bitmaps */
+    size_t depots; /* blocks in depots */
     size_t bookkeeping; /* spans of magazines, thread caches, heaps */
-    unsigned heaps;     /* so far */
+    unsigned heaps; /* so far */
 };
 void heap_figures(struct heap_figures *figures, size_t *of_class);
 

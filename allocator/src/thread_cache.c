@@ -109,6 +109,9 @@ static struct thread_cache *new_cache(void) {
     return cache;
 }
 
+/* The heap with which the thread exchanges blocks of the class. */
+static struct heap *heap_of(const struct thread_cache *cache, unsigned class) { return heap_for(cache->heap, class); }
+
 /* From where the thread takes blocks of the class. */
 static unsigned own_slot(const struct thread_cache *cache, unsigned class) {
     return slot_of(heap_number(cache->heap), class);
@@ -184,7 +187,7 @@ static void leave(struct thread_cache *cache) {
 static void flush_previous(struct thread_cache *cache, unsigned slot) {
     struct cache_class *magazines = &cache->slots[slot];
     if (magazines->previous != NULL) {
-        heap_flush(cache->heap, slot_class(slot), magazines->previous);
+        heap_flush(heap_of(cache, slot_class(slot)), slot_class(slot), magazines->previous);
         magazines->previous = NULL;
     }
 }
@@ -221,7 +224,7 @@ static void flush_slot(struct thread_cache *cache, unsigned slot) {
     struct cache_class *magazines = &cache->slots[slot];
     end_taking(cache, slot);
     if (magazines->top != VOID_TOP) {
-        heap_flush(cache->heap, slot_class(slot), magazines->top);
+        heap_flush(heap_of(cache, slot_class(slot)), slot_class(slot), magazines->top);
         magazines->top = VOID_TOP;
     }
     flush_previous(cache, slot);
@@ -358,7 +361,8 @@ static unsigned capacity_here(struct thread_cache *cache, struct cache_class *ma
 /* Gives the slot its first magazine, an empty one. False when memory is out. */
 static bool load_first(struct thread_cache *cache, unsigned slot) {
     struct cache_class *magazines = &cache->slots[slot];
-    void **top = heap_spare(cache->heap, capacity_here(cache, magazines, slot_class(slot)));
+    unsigned class = slot_class(slot);
+    void **top = heap_spare(heap_of(cache, class), capacity_here(cache, magazines, class));
     if (top == NULL) {
         return false;
     }
@@ -387,7 +391,7 @@ static bool load(struct thread_cache *cache, struct cache_class *magazines, void
 static bool refill(struct thread_cache *cache, struct cache_class *magazines, unsigned class) {
     void **empty = magazines->top == VOID_TOP ? NULL : magazines->top;
     return load(cache, magazines,
-                heap_exchange_empty(cache->heap, class, empty, grown_capacity(cache, magazines, class)));
+                heap_exchange_empty(heap_of(cache, class), class, empty, grown_capacity(cache, magazines, class)));
 }
 
 static void *take_from(struct thread_cache *cache, unsigned class) {
@@ -401,7 +405,7 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
             swap(magazines);
         } else if (!refill(cache, magazines, class)) {
             bool zero;
-            return heap_take_one(cache->heap, class, &zero);
+            return heap_take_one(heap_of(cache, class), class, &zero);
         }
     }
     void *block = *magazines->top;
@@ -437,7 +441,7 @@ static bool has_used(struct thread_cache *cache, unsigned class) {
         return false;
     }
     unsigned capacity = grown_capacity(cache, magazines, class);
-    return load(cache, magazines, heap_exchange_used(cache->heap, class, magazines->top, capacity));
+    return load(cache, magazines, heap_exchange_used(heap_of(cache, class), class, magazines->top, capacity));
 }
 
 void *thread_cache_take_zero(unsigned class, bool *zero) {
@@ -447,7 +451,7 @@ void *thread_cache_take_zero(unsigned class, bool *zero) {
     }
     struct thread_cache *cache = thread_view.cache;
     enter(cache);
-    void *block = has_used(cache, class) ? take_from(cache, class) : heap_take_one(cache->heap, class, zero);
+    void *block = has_used(cache, class) ? take_from(cache, class) : heap_take_one(heap_of(cache, class), class, zero);
     leave(cache);
     return block;
 }
@@ -476,13 +480,14 @@ static bool make_room(struct thread_cache *cache, unsigned slot) {
     if (!magazines->taken) {
         cache->exchanges++;
         unsigned capacity = capacity_here(cache, magazines, class);
-        magazines->top = heap_exchange_full(cache->heap, class, magazines->top, capacity, ONLY_GIVES);
+        magazines->top = heap_exchange_full(heap_of(cache, class), class, magazines->top, capacity, ONLY_GIVES);
         return true;
     }
     if (magazines->previous == NULL) {
-        magazines->previous = heap_spare(cache->heap, magazines->capacity);
+        magazines->previous = heap_spare(heap_of(cache, class), magazines->capacity);
         if (magazines->previous == NULL) {
-            magazines->top = heap_exchange_full(cache->heap, class, magazines->top, magazines->capacity, GIVES_MORE);
+            magazines->top =
+                heap_exchange_full(heap_of(cache, class), class, magazines->top, magazines->capacity, GIVES_MORE);
             return true;
         }
     }
@@ -490,7 +495,7 @@ static bool make_room(struct thread_cache *cache, unsigned slot) {
         cache->exchanges++;
         unsigned capacity = grown_capacity(cache, magazines, class);
         enum trade trade = magazines->surplus ? GIVES_MORE : GIVES_AND_TAKES;
-        magazines->previous = heap_exchange_full(cache->heap, class, magazines->previous, capacity, trade);
+        magazines->previous = heap_exchange_full(heap_of(cache, class), class, magazines->previous, capacity, trade);
         magazines->surplus = true;
     }
     swap(magazines);

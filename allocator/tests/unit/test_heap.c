@@ -465,7 +465,7 @@ static void forks_count_threads(void) {
     pthread_join(thread, NULL);
 }
 
-/* However many threads: one for each CPU, and half as many more. */
+/* However many threads: two for each CPU, of which one serves all classes. */
 static void bounded_by_cpus(void) {
     start();
     for (int i = 0; i < 3000; i++) {
@@ -473,7 +473,15 @@ static void bounded_by_cpus(void) {
     }
     unsigned heaps = figures_now().heaps;
     unsigned cpus = os_cpus();
-    EXPECT(heaps == bits_min(cpus + (cpus + 1) / 2, 1024), "%u heaps on %u CPUs", heaps, cpus);
+    EXPECT(heaps == bits_min(2 * (size_t)cpus, 1024), "%u heaps on %u CPUs", heaps, cpus);
+    for (unsigned number = 0; number < heaps; number++) {
+        struct heap *heap = heap_numbered(number);
+        for (unsigned class = 0; class < CLASS_COUNT; class++) {
+            unsigned at = class < LINE_CLASSES ? number : number % cpus;
+            EXPECT(heap_for(heap, class) == heap_numbered(at), "class %u of heap %u is served by heap %u", class,
+                   number, heap_number(heap_for(heap, class)));
+        }
+    }
 }
 
 /* -- bookkeeping ----------------------------------------------------------------------------------------------- */
