@@ -184,10 +184,15 @@ static void leave(struct thread_cache *cache) {
     atomic_store_explicit(&cache->busy, busy - 1, memory_order_release);
 }
 
+static void flush_magazine(struct thread_cache *cache, unsigned slot, void **top) {
+    unsigned class = slot_class(slot);
+    heap_flush(heap_of(cache, class), class, top);
+}
+
 static void flush_previous(struct thread_cache *cache, unsigned slot) {
     struct cache_class *magazines = &cache->slots[slot];
     if (magazines->previous != NULL) {
-        heap_flush(heap_of(cache, slot_class(slot)), slot_class(slot), magazines->previous);
+        flush_magazine(cache, slot, magazines->previous);
         magazines->previous = NULL;
     }
 }
@@ -224,7 +229,7 @@ static void flush_slot(struct thread_cache *cache, unsigned slot) {
     struct cache_class *magazines = &cache->slots[slot];
     end_taking(cache, slot);
     if (magazines->top != VOID_TOP) {
-        heap_flush(heap_of(cache, slot_class(slot)), slot_class(slot), magazines->top);
+        flush_magazine(cache, slot, magazines->top);
         magazines->top = VOID_TOP;
     }
     flush_previous(cache, slot);

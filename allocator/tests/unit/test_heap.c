@@ -380,6 +380,7 @@ static void least_loaded_lowest_first(void) {
         unsigned number = heap_number(chosen);
         EXPECT(number == least, "heap %u instead of %u", number, least);
         EXPECT(heap_numbered(number) == chosen, "heap %u is another one", number);
+        EXPECT(heap_for(chosen, CLASS_COUNT - 1) == chosen, "heap %u was asked for, and leans on another", number);
         threads[number]++;
         of_thread[count++] = chosen;
     }
