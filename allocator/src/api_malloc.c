@@ -8,9 +8,12 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-PUBLIC void *malloc(size_t size) { return allocate(size); }
+/* These two run for every block: each begins on a cache line of its own, wherever the rest of the library leaves it. */
+#define PUBLIC_HOT __attribute__((visibility("default"), aligned(64)))
 
-PUBLIC void free(void *block) { release(block); }
+PUBLIC_HOT void *malloc(size_t size) { return allocate(size); }
+
+PUBLIC_HOT void free(void *block) { release(block); }
 
 /* Large memory that is known to be zero is not touched. */
 static void *take_zeroed(size_t size) {

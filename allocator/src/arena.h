@@ -32,13 +32,18 @@ struct span {
     _Alignas(64) uint32_t next;  /* arena: free list of its length; heap: slabs of its class. 0 ends a list */
     uint32_t prev;
     union {
-        uint32_t age_next; /* arena: dirty spans, oldest first */
+        struct { /* arena: dirty spans, oldest first */
+            uint32_t age_next;
+            uint32_t age_prev;
+        };
+        uint64_t *bitmap; /* slab */
+    };
+    union {
+        uint32_t stamp; /* arena: when it became dirty, in milliseconds of os_milliseconds (low 32 bits) */
         uint32_t fresh; /* slab of large blocks: those from this number on read as zero, as they were never taken */
     };
-    uint32_t age_prev;
     uint32_t slices; /* length */
     uint32_t first; /* valid in a span's last slice while free, in all of a slab's slices */
-    uint32_t stamp; /* arena: when it became dirty, in milliseconds of os_milliseconds (low 32 bits) */
     uint8_t state; /* enum span_state, changed under the arena's lock only */
     uint8_t size_class; /* slab */
     uint16_t heap; /* slab: the heap whose lock protects what follows */
@@ -76,9 +81,6 @@ static inline void *arena_address(uint32_t slice) { return (void *)(window.base 
 extern struct span *arena_spans INTERNAL; /* indexed by slice */
 extern char *arena_bitmaps INTERNAL;
 static inline struct span *arena_span(uint32_t slice) { return &arena_spans[slice]; }
-static inline uint64_t *arena_bitmap(uint32_t slice) {
-    return (uint64_t *)(void *)(arena_bitmaps + (size_t)slice * BITMAP_BYTES);
-}
 
 /* Reserves the street. Tries 1 TiB, then half, and so on down to a megabyte; false when even that is refused. */
 bool arena_open(void);

@@ -285,37 +285,39 @@ static __attribute__((noinline)) void release_slab(struct heap *heap, uint32_t s
     slab_unmake(slab);
 }
 
-/* Some blocks of the slab became free, `given` of them just now. */
-static INLINE_ALWAYS void blocks_given(struct heap *heap, const struct slab_shape *shape, unsigned class, uint32_t slab,
-                                       unsigned given) {
-    const struct span *span = &shape->spans[slab];
-    struct shelf *shelf = &heap->shelf[class];
-    uint32_t free_blocks = span->free_blocks;
-    if (unlikely(free_blocks == given)) {
-        list_slab(shelf, slab);
-    }
-    if (unlikely(free_blocks == shape->blocks)) {
-        /* A class's only slab of one slice is kept, so that a program around its edge does not make it anew. */
-        bool only = shelf->slabs == slab && span->next == 0;
-        if (!only || shape->slices > 1) {
-            release_slab(heap, slab);
-        }
+/* All blocks of the slab are free. A class's only slab of one slice is kept, so that a program around its edge does not make
+ * it anew. */
+static __attribute__((noinline)) void slab_emptied(struct heap *heap, unsigned class, uint32_t slab) {
+    bool only = heap->shelf[class].slabs == slab && arena_span(slab)->next == 0;
+    if (!only || class_slices[class] > 1) {
+        release_slab(heap, slab);
     }
 }
 
-/* Frees the block at[0] of this heap into its slab's bitmap, and with it the neighbours that follow at at[-1], ... Returns
+/* Frees the run of neighbours at[0], at[-1], ... of this heap into its slab's bitmap, as far as one word of that goes. Returns
  * how many; the heap's free_bytes are the caller's to add to. */
-static INLINE_ALWAYS unsigned give_blocks(struct heap *heap, unsigned class, const struct slab_shape *shape,
-                                          uint32_t slab, void **at) {
-    unsigned given = 1;
-    if (slab_is_run(shape, at)) {
-        struct slab_shape passed = *shape; /* whose address is taken, so that the other stays in registers */
-        given = slab_give_run(slab, &passed, at);
-    } else {
-        slab_give_one(slab, shape, at);
+static __attribute__((noinline)) unsigned give_run(struct heap *heap, unsigned class, uint32_t slab, void **at) {
+    const struct span *span = arena_span(slab);
+    unsigned given = slab_give_run(slab, at);
+    if (unlikely(span->free_blocks == given)) {
+        list_slab(&heap->shelf[class], slab);
     }
-    blocks_given(heap, shape, class, slab, given);
+    if (unlikely(span->free_blocks == span->blocks)) {
+        slab_emptied(heap, class, slab);
+    }
     return given;
+}
+
+/* The same for one block. */
+static INLINE_ALWAYS void give_one(struct heap *heap, unsigned class, const struct slab_shape *shape, uint32_t slab,
+                                   void *block) {
+    const struct span *span = &shape->spans[slab];
+    if (unlikely(slab_give_one(slab, shape, block)) && span->free_blocks == 1) {
+        list_slab(&heap->shelf[class], slab);
+    }
+    if (unlikely(span->free_blocks == shape->blocks)) {
+        slab_emptied(heap, class, slab);
+    }
 }
 
 /* -- magazines and depots ------------------------------------------------------------------------------------ */
@@ -365,42 +367,60 @@ static OUT_OF_LINE void keep_stray(void *block, unsigned class, void **strays, u
     strays[count] = block;
 }
 
-/* Frees this heap's blocks from `top` down to the NULL into bitmaps. Returns how many are not this heap's; they go to
- * `strays`. */
+/* Frees this heap's blocks from `top` down to the NULL into bitmaps; what the block `ahead` places further down will need is
+ * fetched meanwhile, but not for 0. Returns how many are not this heap's; they go to `strays`. */
 static INLINE_ALWAYS unsigned flush_each(struct heap *heap, unsigned class, const struct slab_shape *shape, void **top,
-                                         void **prefetch_from, void **strays) {
+                                         unsigned ahead, void **strays) {
     const uint32_t *tags = (const uint32_t *)shape->base;
     uint32_t expected = tag_of_slab(heap->number, class);
+    const union magazine *magazine = magazine_of(top);
+    void *const *prefetch_from = &magazine->word[magazine->bottom + 1] + ahead;
     unsigned stray = 0;
-    while (*top != NULL) {
-        if (top >= prefetch_from) {
-            slab_prefetch(top[-PREFETCH_BLOCKS], shape);
+    for (void *block = *top, *next; block != NULL; block = next) {
+        if (ahead > 0 && top >= prefetch_from) {
+            slab_prefetch(top[-(ptrdiff_t)ahead], class, shape);
         }
-        uint32_t slice = slab_shape_slice(shape, *top);
+        next = top[-1];
+        uint32_t slice = slab_shape_slice(shape, block);
         /* relaxed: no other thread changes the tag of a slab of this heap, whose lock is held */
         if (unlikely(__atomic_load_n(&tags[slice], __ATOMIC_RELAXED) != expected)) {
-            keep_stray(*top--, class, strays, stray++);
+            keep_stray(block, class, strays, stray++);
+            top--;
             continue;
         }
-        top -= give_blocks(heap, class, shape, slab_shape_slab(shape, slice), top);
+        uint32_t slab = slab_shape_slab(shape, slice);
+        if (slab_is_run(shape, block, next)) {
+            top -= give_run(heap, class, slab, top);
+            next = *top;
+        } else {
+            give_one(heap, class, shape, slab, block);
+            top--;
+        }
     }
     return stray;
 }
 
+/* The same for a class whose slabs are of one slice. Blocks that were freed in random order are a miss or two each where it has
+ * many slabs: those of a few blocks later are fetched meanwhile. */
+static INLINE_ALWAYS unsigned flush_singles(struct heap *heap, unsigned class, const struct slab_shape *shape,
+                                            void **top, void **strays) {
+    bool many = heap->shelf[class].blocks > PREFETCH_SLABS * shape->blocks;
+    return many ? flush_each(heap, class, shape, top, PREFETCH_BLOCKS, strays)
+                : flush_each(heap, class, shape, top, 0, strays);
+}
+
 /* Frees a magazine's blocks into bitmaps, as far as they are this heap's. True when none are left; else the magazine is a full
- * one of what is left. Blocks that were freed in random order are a miss or two each where the class has many slabs; those
- * of a few blocks later are fetched meanwhile. */
+ * one of what is left. */
 static bool flush_blocks(struct heap *heap, unsigned class, void **top) {
     void *strays[MAGAZINE_MOST];
     struct slab_shape shape = slab_shape(class);
     union magazine *magazine = magazine_of(top);
     void **lowest = &magazine->word[magazine->bottom + 1];
     unsigned stray;
-    if (shape.slices == 1) {
-        bool many = heap->shelf[class].blocks > PREFETCH_SLABS * shape.blocks;
-        stray = flush_each(heap, class, &shape, top, many ? lowest + PREFETCH_BLOCKS : top + 1, strays);
+    if (shape.slices == 1) { /* a loop of its own, without what slabs of several slices need */
+        stray = flush_singles(heap, class, &shape, top, strays);
     } else {
-        stray = flush_each(heap, class, &shape, top, top + 1, strays);
+        stray = flush_each(heap, class, &shape, top, 0, strays);
     }
     heap->free_bytes += ((size_t)(top + 1 - lowest) - stray) * shape.size;
     if (likely(stray == 0)) {
@@ -746,11 +766,10 @@ void heap_give(void **blocks, unsigned count) {
         for (unsigned i = 0; i < count; i++) {
             void *block = blocks[i];
             if (owner_or_die(block) == owner) { /* asked under the lock: its slab cannot go meanwhile */
-                void *one[2] = {NULL, block};
                 unsigned class = arena_span(slab_of(block))->size_class;
                 struct slab_shape shape = slab_shape(class);
                 owner->free_bytes += shape.size;
-                (void)give_blocks(owner, class, &shape, slab_of(block), &one[1]);
+                give_one(owner, class, &shape, slab_of(block), block);
             } else {
                 blocks[others++] = block;
             }

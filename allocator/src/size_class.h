@@ -52,7 +52,11 @@ static inline uint32_t class_blocks(unsigned class) {
 
 /* ceil(2^32 / block size) of each class. For an offset that is a multiple of the block size, (offset * this) >> 32 is the block's
  * number: the error is below number * size / 2^32 < 1, since number <= 4096 and size <= 2^18. For any other offset
- * the product names some number whose block does not start there, which is how interior pointers are told. */
+ * the product names some number whose block does not start there, which is how interior pointers are told.
+ *
+ * In slabs of one slice the product's low 32 bits tell it alone: they are less than the reciprocal exactly at a block's start. There
+ * they are number * (size * reciprocal - 2^32), below the slab's 2^16 bytes, and the reciprocals of such blocks, of 2 KiB and
+ * less, are 2^21 and more; anywhere else they are one to size - 1 reciprocals more, which still stays below 2^32. */
 #define R(bytes) (uint32_t)(((UINT64_C(1) << 32) + (bytes) - 1) / (bytes))
 static const uint32_t class_reciprocals[CLASS_COUNT] = {
     R(16),    R(32),    R(48),    R(64),     R(80),     R(96),     R(112),    R(128),    R(160),    R(192),   R(224),

@@ -28,7 +28,8 @@ uint32_t slab_make(unsigned class, unsigned heap, bool dense) {
             arena_span(slab + i)->first = slab;
         }
     }
-    uint64_t *bitmap = slab_bitmap(slab, class);
+    uint64_t *bitmap = (uint64_t *)(void *)(arena_bitmaps + slab_bitmap_offset(slab, class));
+    span->bitmap = bitmap;
     unsigned words = (blocks + 63) / 64;
     for (unsigned w = 0; w < words; w++) {
         bitmap[w] = bits_low(blocks - 64 * w);
@@ -114,7 +115,7 @@ size_t slab_clean(uint32_t slab, bool *busy) {
         return 0;
     }
     span->examined = span->free_blocks;
-    const uint64_t *bitmap = slab_bitmap(slab, span->size_class);
+    const uint64_t *bitmap = span->bitmap;
     size_t bytes = 0;
     for (size_t from = 0; (from = next_block(bitmap, from, span->blocks, true)) < span->blocks;) {
         size_t to = next_block(bitmap, from, span->blocks, false);
@@ -130,7 +131,7 @@ size_t slab_clean(uint32_t slab, bool *busy) {
 
 unsigned slab_take(uint32_t slab, void **blocks, unsigned want) {
     struct span *span = arena_span(slab);
-    uint64_t *bitmap = slab_bitmap(slab, span->size_class);
+    uint64_t *bitmap = span->bitmap;
     char *base = arena_address(slab);
     size_t size = class_bytes[span->size_class];
     unsigned taken = 0;
@@ -180,29 +181,31 @@ static inline unsigned run_length(void **at, size_t step, unsigned most) {
     return length;
 }
 
-unsigned slab_give_run(uint32_t slab, const struct slab_shape *shape, void **at) {
-    size_t number;
-    uint64_t *word = slab_word(slab, shape, at, &number);
+unsigned slab_give_run(uint32_t slab, void **at) {
+    struct span *span = arena_span(slab);
+    struct slab_shape shape = {window.base,      arena_spans,  class_bytes[span->size_class],
+                               span->reciprocal, span->slices, span->blocks};
+    size_t number = slab_number(slab, &shape, *at);
+    uint64_t *word = span->bitmap + number / 64;
     unsigned bit = number % 64;
     /* A run ends with the bitmap's word and with the slab: the next slab's first block may follow on its last. */
-    unsigned up = run_length(at, shape->size, (unsigned)bits_min(64 - bit, shape->blocks - number));
-    unsigned down = up > 1 ? 1 : run_length(at, -shape->size, bit + 1);
+    unsigned up = run_length(at, shape.size, (unsigned)bits_min(64 - bit, shape.blocks - number));
+    unsigned down = up > 1 ? 1 : run_length(at, -shape.size, bit + 1);
     unsigned given = up + down - 1;
     uint64_t mask = bits_low(given) << (bit + 1 - down);
     if (unlikely((*word & mask) != 0)) {
         slab_misuse(slab, at, given);
     }
     *word |= mask;
-    struct span *span = arena_span(slab);
     span->summary |= UINT64_C(1) << (number / 64);
     span->free_blocks += given;
     return given;
 }
 
-OUT_OF_LINE _Noreturn void slab_misuse(uint32_t slab, void **at, unsigned count) {
+OUT_OF_LINE _Noreturn void slab_misuse(uint32_t slab, void *const *at, unsigned count) {
     const struct span *span = arena_span(slab);
     size_t size = class_bytes[span->size_class];
-    const uint64_t *bitmap = slab_bitmap(slab, span->size_class);
+    const uint64_t *bitmap = span->bitmap;
     for (; count > 1; at--, count--) { /* the last is at fault when no other is */
         size_t offset = (uintptr_t)*at - (uintptr_t)arena_address(slab);
         size_t number = offset / size;

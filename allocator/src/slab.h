@@ -27,42 +27,34 @@ unsigned slab_take(uint32_t slab, void **blocks, unsigned want);
  * returns their bytes. *busy tells that something was. */
 size_t slab_clean(uint32_t slab, bool *busy);
 
-/* The slab's bitmap. A slice has room for 4096 bits, most classes need an eighth of that: the bitmaps of neighbouring
- * slabs start in different eighths, because cache lines that are all 512 bytes apart share an eighth of a cache's sets. */
-static inline unsigned slab_bitmap_lines(unsigned class) { /* of 64 bytes, a power of two */
-    return class < 1 ? 8 : class < 3 ? 4 : class < 7 ? 2 : 1;
-}
-
-static inline uint64_t *slab_bitmap(uint32_t slab, unsigned class) {
-    unsigned lines = slab_bitmap_lines(class);
-    return arena_bitmap(slab) + (size_t)(slab % (8 / lines)) * lines * 8;
-}
-
 /* The first slice of the slab that holds the block. The block's tag has been seen to be a slab's. */
 static inline uint32_t slab_of(const void *block) { return arena_span(arena_slice(block))->first; }
 
 /* Stops the program: one of at[0], at[-1], ... is no block in use of the slab. */
-_Noreturn void slab_misuse(uint32_t slab, void **at, unsigned count);
+_Noreturn void slab_misuse(uint32_t slab, void *const *at, unsigned count);
+
+/* Where the slab's bitmap is, in bytes from arena_bitmaps. A slice has room for 4096 bits, most classes need an eighth of that:
+ * the bitmaps of neighbouring slabs start in different eighths, because cache lines that are all 512 bytes apart share an
+ * eighth of a cache's sets. */
+static inline size_t slab_bitmap_offset(uint32_t slab, unsigned class) {
+    size_t bytes = class < 1 ? 512 : class < 3 ? 256 : class < 7 ? 128 : 64;
+    return (size_t)slab * BITMAP_BYTES + slab * bytes % BITMAP_BYTES;
+}
 
 /* What giving blocks back needs to know of a class, and the arena's addresses; worked out once for many blocks, so that a
  * loop over them reads no variable that its own stores might have changed. */
 struct slab_shape {
     uintptr_t base;      /* of the arena */
     struct span *spans;  /* ... its descriptors */
-    char *bitmaps;       /* ... and bitmaps */
     size_t size;         /* of a block */
     uint64_t reciprocal; /* of that */
     uint32_t slices;     /* in a slab */
     uint32_t blocks;     /* in it */
-    uint32_t skew_mask;  /* slab_bitmap: 8 / lines - 1 */
-    uint32_t skew_shift; /* ... times 2^this bytes, of that many lines */
 };
 
 static inline struct slab_shape slab_shape(unsigned class) {
-    unsigned lines = slab_bitmap_lines(class);
-    return (struct slab_shape){
-        window.base,         arena_spans,         arena_bitmaps, class_bytes[class],    class_reciprocals[class],
-        class_slices[class], class_blocks(class), 8 / lines - 1, 6 + bits_lowest(lines)};
+    return (struct slab_shape){window.base,         arena_spans,        class_bytes[class], class_reciprocals[class],
+                               class_slices[class], class_blocks(class)};
 }
 
 static inline uint32_t slab_shape_slice(const struct slab_shape *shape, const void *block) {
@@ -74,53 +66,60 @@ static inline uint32_t slab_shape_slab(const struct slab_shape *shape, uint32_t 
     return shape->slices == 1 ? slice : shape->spans[slice].first;
 }
 
-static inline uint64_t *slab_shape_word(const struct slab_shape *shape, uint32_t slab, size_t number) {
-    char *bitmap =
-        shape->bitmaps + (size_t)slab * BITMAP_BYTES + ((size_t)(slab & shape->skew_mask) << shape->skew_shift);
-    return (uint64_t *)(void *)bitmap + number / 64;
+/* The block's number; stops the program when no block starts there. */
+static INLINE_ALWAYS size_t slab_number(uint32_t slab, const struct slab_shape *shape, void *block) {
+    size_t offset, number;
+    bool starts;
+    if (shape->slices == 1) {
+        offset = (uintptr_t)block % SLICE_BYTES;
+        number = offset * shape->reciprocal >> 32;
+        starts = (uint32_t)(offset * shape->reciprocal) < shape->reciprocal; /* why: class_reciprocals */
+    } else {
+        offset = (uintptr_t)block - shape->base - ((uintptr_t)slab << SLICE_BITS);
+        number = offset * shape->reciprocal >> 32;
+        starts = number * shape->size == offset;
+    }
+    if (unlikely(!starts || number >= shape->blocks)) {
+        slab_misuse(slab, &(void *){block}, 1);
+    }
+    return number;
 }
 
-/* The block's bit, and its word of the bitmap; stops the program when no block starts there. */
-static inline uint64_t *slab_word(uint32_t slab, const struct slab_shape *shape, void **at, size_t *number) {
-    size_t offset = (uintptr_t)*at - shape->base - ((uintptr_t)slab << SLICE_BITS);
-    *number = offset * shape->reciprocal >> 32;
-    if (unlikely(*number * shape->size != offset || *number >= shape->blocks)) {
-        slab_misuse(slab, at, 1);
-    }
-    return slab_shape_word(shape, slab, *number);
-}
-
-/* Makes the block free. */
-static inline void slab_give_one(uint32_t slab, const struct slab_shape *shape, void **at) {
-    size_t number;
-    uint64_t *word = slab_word(slab, shape, at, &number);
-    uint64_t bit = UINT64_C(1) << (number % 64);
-    if (unlikely((*word & bit) != 0)) {
-        slab_misuse(slab, at, 1);
-    }
-    *word |= bit;
+/* Makes the block free. False when others in its word of the bitmap were free before: it is not the slab's first, then. */
+static INLINE_ALWAYS bool slab_give_one(uint32_t slab, const struct slab_shape *shape, void *block) {
+    size_t number = slab_number(slab, shape, block);
     struct span *span = &shape->spans[slab];
-    span->summary |= UINT64_C(1) << (number / 64);
+    uint64_t *word = span->bitmap + number / 64;
+    uint64_t before = *word, after = before | UINT64_C(1) << (number % 64);
+    if (unlikely(after == before)) {
+        slab_misuse(slab, &(void *){block}, 1);
+    }
+    *word = after;
     span->free_blocks++;
+    if (likely(before != 0)) {
+        return false;
+    }
+    span->summary |= UINT64_C(1) << (number / 64);
+    return true;
 }
 
-/* True when the block at[-1] is a neighbour of at[0], as blocks freed in the order of their addresses or its reverse are. */
-static inline bool slab_is_run(const struct slab_shape *shape, void **at) {
-    size_t step = (uintptr_t)at[-1] - (uintptr_t)at[0];
+/* True when the second block is a neighbour of the first, as blocks freed in the order of their addresses or its reverse are. */
+static inline bool slab_is_run(const struct slab_shape *shape, const void *block, const void *next) {
+    size_t step = (uintptr_t)next - (uintptr_t)block;
     return step == shape->size || step + shape->size == 0;
 }
 
 /* Makes free the run of neighbours at[0], at[-1], ..., upwards or downwards, as far as one word of the bitmap goes; returns
  * how many, at least 1. */
-unsigned slab_give_run(uint32_t slab, const struct slab_shape *shape, void **at);
+unsigned slab_give_run(uint32_t slab, void **at);
 
-/* Brings what giving the block will need closer. Its class's slabs are of one slice. Inlined always: GCC 12 takes a function
+/* Brings what giving the block will need closer. The class's slabs are of one slice. Inlined always: GCC 12 takes a function
  * that does nothing but prefetch for one without effect, and drops the call. */
-static INLINE_ALWAYS void slab_prefetch(const void *block, const struct slab_shape *shape) {
+static INLINE_ALWAYS void slab_prefetch(const void *block, unsigned class, const struct slab_shape *shape) {
     uint32_t slab = slab_shape_slice(shape, block);
-    size_t number = ((uintptr_t)block & (SLICE_BYTES - 1)) * shape->reciprocal >> 32;
+    size_t number = (uintptr_t)block % SLICE_BYTES * shape->reciprocal >> 32;
     __builtin_prefetch(&shape->spans[slab], 1);
-    __builtin_prefetch(slab_shape_word(shape, slab, number), 1);
+    __builtin_prefetch(arena_bitmaps + slab_bitmap_offset(slab, class) + number / 64 * 8, 1);
 }
 
 #endif

@@ -70,7 +70,7 @@ static void check_slices(void) {
 }
 
 /* Of every byte of every slab: the product names a block, and that block starts there exactly when the offset is a
- * multiple of the size. */
+ * multiple of the size; in slabs of one slice the product's low half tells the same. */
 static void check_reciprocals(void) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         uint64_t size = class_bytes[class];
@@ -87,6 +87,8 @@ static void check_reciprocals(void) {
                 EXPECT(named * size != offset, "class %u, offset %llu passes for a block's start", class,
                        (unsigned long long)offset);
             }
+            EXPECT(class_slices[class] > 1 || ((uint32_t)(offset * reciprocal) < reciprocal) == (within == 0),
+                   "class %u, offset %llu: the low half says otherwise", class, (unsigned long long)offset);
             if (++within == size) {
                 within = 0;
                 number++;

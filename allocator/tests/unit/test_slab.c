@@ -19,7 +19,7 @@ static char *address_of(uint32_t slab, uint32_t block) {
 
 static void check_slab(uint32_t slab, unsigned class) {
     const struct span *span = arena_span(slab);
-    const uint64_t *bitmap = slab_bitmap(slab, arena_span(slab)->size_class);
+    const uint64_t *bitmap = span->bitmap;
     uint32_t blocks = class_blocks(class);
     uint32_t count = 0;
     EXPECT(span->state == SPAN_USED && span->slices == class_slices[class] && span->size_class == class &&
@@ -80,16 +80,22 @@ static uint32_t make(unsigned class, unsigned heap) {
     return slab;
 }
 
+/* It says that the block may be the slab's first exactly when no other is free in the same word of the bitmap. */
+static void check_giving_one(uint32_t slab, const struct slab_shape *shape, void *block) {
+    size_t number = (uintptr_t)((char *)block - (char *)arena_address(slab)) / shape->size;
+    bool alone = arena_span(slab)->bitmap[number / 64] == 0;
+    EXPECT(slab_give_one(slab, shape, block) == alone, "block %zu: alone in its word or not", number);
+}
+
 static unsigned give_stack(uint32_t slab, void **top) {
     struct slab_shape shape = slab_shape(arena_span(slab)->size_class);
     uintptr_t start = (uintptr_t)arena_address(slab);
     void **at = top;
     do {
-        if (slab_is_run(&shape, at)) {
-            at -= slab_give_run(slab, &shape, at);
+        if (slab_is_run(&shape, at[0], at[-1])) {
+            at -= slab_give_run(slab, at);
         } else {
-            slab_give_one(slab, &shape, at);
-            at--;
+            check_giving_one(slab, &shape, *at--);
         }
     } while ((uintptr_t)*at - start < (size_t)shape.slices << SLICE_BITS);
     return (unsigned)(top - at);
@@ -273,7 +279,7 @@ static void bitmaps_stay_in_their_slice(void) {
         unsigned places = 0;
         for (uint32_t slab = 64; slab < 72; slab++) {
             size_t bytes = (class_blocks(class) + 63) / 64 * sizeof(uint64_t);
-            size_t from = (size_t)((char *)slab_bitmap(slab, class) - (char *)arena_bitmap(slab));
+            size_t from = slab_bitmap_offset(slab, class) - (size_t)slab * BITMAP_BYTES;
             EXPECT(from + bytes <= BITMAP_BYTES, "class %u: bytes %zu to %zu of %d", class, from, from + bytes,
                    BITMAP_BYTES);
             places |= 1u << from / 64;
