@@ -378,7 +378,7 @@ static INLINE_ALWAYS unsigned flush_each(struct heap *heap, unsigned class, cons
     unsigned stray = 0;
     for (void *block = *top, *next; block != NULL; block = next) {
         if (ahead > 0 && top >= prefetch_from) {
-            slab_prefetch(top[-(ptrdiff_t)ahead], class, shape);
+            slab_prefetch(top[-(ptrdiff_t)ahead], shape);
         }
         next = top[-1];
         uint32_t slice = slab_shape_slice(shape, block);

@@ -28,7 +28,7 @@ uint32_t slab_make(unsigned class, unsigned heap, bool dense) {
             arena_span(slab + i)->first = slab;
         }
     }
-    uint64_t *bitmap = (uint64_t *)(void *)(arena_bitmaps + slab_bitmap_offset(slab, class));
+    uint64_t *bitmap = (uint64_t *)(void *)(arena_bitmaps + slab_bitmap_offset(slab, slab_bitmap_step(class)));
     span->bitmap = bitmap;
     unsigned words = (blocks + 63) / 64;
     for (unsigned w = 0; w < words; w++) {
@@ -183,8 +183,11 @@ static inline unsigned run_length(void **at, size_t step, unsigned most) {
 
 unsigned slab_give_run(uint32_t slab, void **at) {
     struct span *span = arena_span(slab);
-    struct slab_shape shape = {window.base,      arena_spans,  class_bytes[span->size_class],
-                               span->reciprocal, span->slices, span->blocks};
+    struct slab_shape shape = {.base = window.base,
+                               .size = class_bytes[span->size_class],
+                               .reciprocal = span->reciprocal,
+                               .slices = span->slices,
+                               .blocks = span->blocks};
     size_t number = slab_number(slab, &shape, *at);
     uint64_t *word = span->bitmap + number / 64;
     unsigned bit = number % 64;

@@ -33,12 +33,16 @@ static inline uint32_t slab_of(const void *block) { return arena_span(arena_slic
 /* Stops the program: one of at[0], at[-1], ... is no block in use of the slab. */
 _Noreturn void slab_misuse(uint32_t slab, void *const *at, unsigned count);
 
-/* Where the slab's bitmap is, in bytes from arena_bitmaps. A slice has room for 4096 bits, most classes need an eighth of that:
- * the bitmaps of neighbouring slabs start in different eighths, because cache lines that are all 512 bytes apart share an
- * eighth of a cache's sets. */
-static inline size_t slab_bitmap_offset(uint32_t slab, unsigned class) {
-    size_t bytes = class < 1 ? 512 : class < 3 ? 256 : class < 7 ? 128 : 64;
-    return (size_t)slab * BITMAP_BYTES + slab * bytes % BITMAP_BYTES;
+/* A slice has room for a bitmap of 4096 bits, most classes need an eighth of that: the bitmaps of neighbouring slabs start in
+ * different eighths, because cache lines that are all 512 bytes apart share an eighth of a cache's sets. Bytes by which each
+ * slab's starts further into its room than the last one's. */
+static inline size_t slab_bitmap_step(unsigned class) {
+    return class < 1 ? 512 : class < 3 ? 256 : class < 7 ? 128 : 64;
+}
+
+/* Where the slab's bitmap is, in bytes from arena_bitmaps. */
+static inline size_t slab_bitmap_offset(uint32_t slab, size_t step) {
+    return (size_t)slab * BITMAP_BYTES + slab * step % BITMAP_BYTES;
 }
 
 /* What giving blocks back needs to know of a class, and the arena's addresses; worked out once for many blocks, so that a
@@ -46,6 +50,8 @@ static inline size_t slab_bitmap_offset(uint32_t slab, unsigned class) {
 struct slab_shape {
     uintptr_t base;      /* of the arena */
     struct span *spans;  /* ... its descriptors */
+    char *bitmaps;       /* ... and bitmaps */
+    size_t bitmap_step;  /* of the class: see slab_bitmap_offset */
     size_t size;         /* of a block */
     uint64_t reciprocal; /* of that */
     uint32_t slices;     /* in a slab */
@@ -53,7 +59,9 @@ struct slab_shape {
 };
 
 static inline struct slab_shape slab_shape(unsigned class) {
-    return (struct slab_shape){window.base,         arena_spans,        class_bytes[class], class_reciprocals[class],
+    return (struct slab_shape){window.base,         arena_spans,
+                               arena_bitmaps,       slab_bitmap_step(class),
+                               class_bytes[class],  class_reciprocals[class],
                                class_slices[class], class_blocks(class)};
 }
 
@@ -115,11 +123,11 @@ unsigned slab_give_run(uint32_t slab, void **at);
 
 /* Brings what giving the block will need closer. The class's slabs are of one slice. Inlined always: GCC 12 takes a function
  * that does nothing but prefetch for one without effect, and drops the call. */
-static INLINE_ALWAYS void slab_prefetch(const void *block, unsigned class, const struct slab_shape *shape) {
+static INLINE_ALWAYS void slab_prefetch(const void *block, const struct slab_shape *shape) {
     uint32_t slab = slab_shape_slice(shape, block);
     size_t number = (uintptr_t)block % SLICE_BYTES * shape->reciprocal >> 32;
     __builtin_prefetch(&shape->spans[slab], 1);
-    __builtin_prefetch(arena_bitmaps + slab_bitmap_offset(slab, class) + number / 64 * 8, 1);
+    __builtin_prefetch(shape->bitmaps + slab_bitmap_offset(slab, shape->bitmap_step) + number / 64 * 8, 1);
 }
 
 #endif

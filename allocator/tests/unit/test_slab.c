@@ -279,7 +279,7 @@ static void bitmaps_stay_in_their_slice(void) {
         unsigned places = 0;
         for (uint32_t slab = 64; slab < 72; slab++) {
             size_t bytes = (class_blocks(class) + 63) / 64 * sizeof(uint64_t);
-            size_t from = slab_bitmap_offset(slab, class) - (size_t)slab * BITMAP_BYTES;
+            size_t from = slab_bitmap_offset(slab, slab_bitmap_step(class)) - (size_t)slab * BITMAP_BYTES;
             EXPECT(from + bytes <= BITMAP_BYTES, "class %u: bytes %zu to %zu of %d", class, from, from + bytes,
                    BITMAP_BYTES);
             places |= 1u << from / 64;
