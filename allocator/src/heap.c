@@ -650,19 +650,18 @@ static unsigned take_used(struct heap *heap, unsigned class, void **end, unsigne
 
 void **heap_exchange_used(struct heap *heap, unsigned class, void **empty, unsigned capacity) {
     union magazine *magazine = magazine_of(empty);
+    void **top;
     lock_take(&heap->lock);
     union magazine *full = pop_depot(heap, class);
     if (full != NULL) {
         keep_spare(heap, magazine);
+        top = magazine_full_top(full);
     } else {
-        void **top = filled(magazine, take_used(heap, class, &magazine->word[MAGAZINE_WORDS], capacity), capacity);
-        full = magazine_is_empty(top) ? NULL : magazine;
+        top = filled(magazine, take_used(heap, class, &magazine->word[MAGAZINE_WORDS], capacity), capacity);
     }
-    if (full != NULL) {
-        count_traffic(heap, class, magazine_capacity(full));
-    }
+    count_traffic(heap, class, magazine_count(top));
     leave_heap(heap, false);
-    return full == NULL ? NULL : magazine_full_top(full);
+    return top;
 }
 
 /* Puts a full magazine into the heap's depot, for a spare one; NULL when there is no room, or none of those. */

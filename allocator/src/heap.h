@@ -53,8 +53,8 @@ void heap_return_spare(struct heap *heap, void **top);
  * heap brings one; NULL when it has none. */
 void **heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsigned capacity);
 
-/* The same with blocks that were in use before: fewer than `capacity` where the slabs to take from have no more. NULL, and nothing
- * is exchanged, when there are none. For classes from CLASS_FRESH on: others' slabs do not know. */
+/* The same with blocks that were in use before: fewer than `capacity` where the slabs to take from have no more, none where they
+ * have none. For classes from CLASS_FRESH on: others' slabs do not know. */
 void **heap_exchange_used(struct heap *heap, unsigned class, void **empty, unsigned capacity);
 
 /* What a thread does with blocks of a class. */

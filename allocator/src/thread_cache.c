@@ -446,7 +446,8 @@ static bool has_used(struct thread_cache *cache, unsigned class) {
         return false;
     }
     unsigned capacity = grown_capacity(cache, magazines, class);
-    return load(cache, magazines, heap_exchange_used(heap_of(cache, class), class, magazines->top, capacity));
+    (void)load(cache, magazines, heap_exchange_used(heap_of(cache, class), class, magazines->top, capacity));
+    return !magazine_is_empty(magazines->top);
 }
 
 void *thread_cache_take_zero(unsigned class, bool *zero) {
