@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "keeping.h"
 #include "large.h"
 #include "message.h"
+#include "shelter.h"
+#include "thread_life.h"
 
 static void *out_of_memory(void) {
     errno = ENOMEM;
@@ -13,23 +16,41 @@ static void *out_of_memory(void) {
 
 /* -- allocating ---------------------------------------------------------------------------------------------- */
 
-static void *take_class(unsigned class) {
+static void *take_class(unsigned class, size_t alignment) {
     void *block = pop(thread_magazines(class));
-    return likely(block != NULL) ? block : thread_cache_take(class);
+    return likely(block != NULL) ? block : thread_cache_take(class, alignment);
 }
 
-/* For sizes above the classes and at most PTRDIFF_MAX. */
-static void *take_large(size_t size, size_t alignment, bool *zero) {
-    return thread_cache_start() ? large_take(size, alignment, true, zero) : NULL;
+/* `growing`: with room to grow in place. */
+static void *take_inside(size_t size, size_t alignment, bool dense, bool growing, bool *zero) {
+    return growing ? large_take_growing(size, zero) : large_take(size, alignment, dense, zero);
+}
+
+void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bool *zero) {
+    if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) {
+        return NULL;
+    }
+    enum pass pass = thread_enter();
+    if (unlikely(pass == PASS_REFUSED)) {
+        *zero = true;
+        return thread_take_shelter(size, alignment);
+    }
+    void *block = take_inside(size, alignment, dense, growing, zero);
+    if (unlikely(block == NULL)) {
+        thread_cache_reclaim();
+        block = take_inside(size, alignment, dense, growing, zero);
+    }
+    thread_leave(pass);
+    return block;
 }
 
 __attribute__((noinline)) void *allocate_slow(size_t size) {
     void *block = NULL;
     if (likely(size <= CLASS_LARGEST)) {
-        block = take_class(class_of(size == 0 ? 1 : size));
-    } else if (size <= PTRDIFF_MAX) {
+        block = take_class(class_of(size == 0 ? 1 : size), 1);
+    } else {
         bool zero;
-        block = take_large(size, 1, &zero);
+        block = allocate_large(size, 1, true, false, &zero);
     }
     return likely(block != NULL) ? block : out_of_memory();
 }
@@ -44,38 +65,57 @@ void *allocate_aligned(size_t alignment, size_t size) {
             while (class_bytes[class] % alignment != 0) {
                 class++;
             }
-            block = take_class(class);
+            block = take_class(class, alignment);
             return likely(block != NULL) ? block : out_of_memory();
         }
     }
-    if (size <= PTRDIFF_MAX && alignment <= PTRDIFF_MAX) {
-        bool zero;
-        block = take_large(bits_max(size, 1), alignment, &zero);
-    }
+    bool zero;
+    block = allocate_large(bits_max(size, 1), alignment, true, false, &zero);
     return likely(block != NULL) ? block : out_of_memory();
 }
 
 /* -- freeing ------------------------------------------------------------------------------------------------- */
 
-static void release_elsewhere(void *block) {
-    if (block == NULL || large_give_mapping(block)) {
+/* A fork is under way: nobody knows whose a pointer is but by looking, and what is a block waits. */
+static void release_later(void *block, uint32_t tag) {
+    if (tag != TAG_LARGE && large_usable(block, tag, false) == 0) {
+        large_misuse(block);
+    }
+    shelter_park(block);
+}
+
+/* No slab's. */
+static void release_large(void *block, uint32_t tag) {
+    if (tag != TAG_LARGE && shelter_give(block)) {
         return;
     }
-    large_misuse(block);
+    enum pass pass = thread_enter();
+    if (unlikely(pass == PASS_REFUSED)) {
+        release_later(block, tag);
+        return;
+    }
+    large_give(block, tag);
+    thread_leave(pass);
+    thread_serve_wishes();
 }
 
 __attribute__((noinline)) void release_slow(void *block) {
-    uint32_t tag;
-    if (!tag_of(block, &tag)) {
-        release_elsewhere(block);
-    } else if (likely(tag_is_slab(tag))) {
+    uint32_t tag = TAG_NONE;
+    if (likely(tag_of(block, &tag)) && likely(tag_is_slab(tag))) {
         thread_cache_give(block, tag_slot(tag));
-    } else if (tag == TAG_LARGE) {
-        large_give_span(block);
-        thread_cache_serve_wishes();
-    } else {
-        large_misuse(block);
+    } else if (block != NULL) {
+        release_large(block, tag);
     }
+}
+
+static size_t usable_large(const void *block, uint32_t tag) {
+    size_t bytes = tag == TAG_LARGE ? 0 : shelter_usable(block);
+    if (bytes == 0) {
+        enum pass pass = thread_enter();
+        bytes = large_usable(block, tag, pass != PASS_REFUSED);
+        thread_leave(pass);
+    }
+    return bytes;
 }
 
 size_t usable_bytes(const void *block) {
@@ -83,15 +123,23 @@ size_t usable_bytes(const void *block) {
     if (block == NULL) {
         return 0;
     }
-    if (tag_of(block, &tag)) {
-        if (tag_is_slab(tag)) {
-            return slot_bytes[tag_slot(tag)];
-        }
-        if (tag != TAG_LARGE) {
-            return 0;
-        }
+    if (tag_of(block, &tag) && tag_is_slab(tag)) {
+        return slot_bytes[tag_slot(tag)];
     }
-    return large_usable(block, tag);
+    return usable_large(block, tag);
+}
+
+void *resize_large(void *block, size_t size) {
+    uint32_t tag = TAG_NONE;
+    (void)tag_of(block, &tag);
+    enum pass pass = thread_enter();
+    if (pass == PASS_REFUSED) {
+        return NULL;
+    }
+    void *resized = large_resize(block, tag, size);
+    thread_leave(pass);
+    thread_serve_wishes();
+    return resized;
 }
 
 __attribute__((noinline)) void release_sized_slow(void *block, size_t size) {

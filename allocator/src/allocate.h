@@ -13,6 +13,13 @@ void *allocate_slow(size_t size);
 /* A block aligned to `alignment`, a power of two. NULL and ENOMEM when that cannot be had. */
 void *allocate_aligned(size_t alignment, size_t size);
 
+/* A large block, above the classes or aligned to more than they are; NULL when memory is out. `dense`: all of it will be written;
+ * `growing`: it has grown, and may well grow again. *zero tells whether it reads as zero. */
+void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bool *zero);
+
+/* Makes a large block hold `size` bytes without copying: where it is then, or NULL when it has to be copied. */
+void *resize_large(void *block, size_t size);
+
 /* Frees what release() could not: NULL, large and foreign blocks, full magazines. Keeps errno. */
 void release_slow(void *block);
 
@@ -49,11 +56,10 @@ static inline bool push(struct cache_class *magazines, void *block) {
     if (unlikely(magazine_is_past_end(slot))) {
         return false;
     }
-    /* A fork may freeze this thread between the two; the child, which takes its magazines over, must not find the top moved
-     * and the slot not yet written. Costs no instruction. Relaxed and not plain: the keeper may look on (see deliver). */
+    /* A fork may freeze this thread between the two, and whoever has borrowed the cache may look on (borrow.c): neither must find the
+     * top moved and the slot not yet written. Release: costs no instruction. */
     __atomic_store_n(slot, block, __ATOMIC_RELAXED);
-    atomic_signal_fence(memory_order_release);
-    __atomic_store_n(&magazines->top, slot, PUSH_ORDER);
+    __atomic_store_n(&magazines->top, slot, __ATOMIC_RELEASE);
     return true;
 }
 

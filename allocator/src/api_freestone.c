@@ -3,9 +3,10 @@
 
 #include "arena.h"
 #include "heap.h"
+#include "keeping.h"
 #include "large.h"
 #include "text.h"
-#include "thread_cache.h"
+#include "thread_life.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -13,18 +14,12 @@ PUBLIC const char freestone_identity[] = "freestone " FREESTONE_BUILD_VERSION;
 
 PUBLIC const char *freestone_version(void) { return FREESTONE_BUILD_VERSION; }
 
-PUBLIC size_t freestone_purge(void) {
-    if (!thread_cache_start()) {
-        return 0;
-    }
-    thread_cache_flush();
-    size_t pages = heap_trim_all();
-    return pages + arena_purge_all();
-}
+PUBLIC size_t freestone_purge(void) { return keeping_purge(); }
 
 PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
     *stats = (struct freestone_stats){0};
-    if (!thread_cache_start()) {
+    enum pass pass = thread_enter();
+    if (pass == PASS_REFUSED) { /* a fork is under way: no figures now */
         return;
     }
     struct heap_figures heap;
@@ -33,8 +28,9 @@ PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
     heap_figures(&heap, NULL);
     arena_figures(&arena);
     large_figures(&mappings, &mapped);
+    thread_leave(pass);
     /* The parts are read one after the other: slabs may have come or gone in between. */
-    size_t spans = arena.used - bits_min(arena.used, heap.slabs + heap.bookkeeping);
+    size_t spans = arena.used - bits_min(arena.used, heap.slabs);
     size_t large = spans + mapped;
     *stats = (struct freestone_stats){
         .reserved = arena.reserved,

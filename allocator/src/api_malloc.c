@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "allocate.h"
-#include "large.h"
 #include "os.h"
 
 #define PUBLIC __attribute__((visibility("default")))
@@ -19,7 +18,7 @@ PUBLIC_HOT void free(void *block) { release(block); }
 static void *take_zeroed(size_t size) {
     if (size > CLASS_LARGEST) {
         bool zero;
-        void *block = size <= PTRDIFF_MAX && thread_cache_start() ? large_take(size, 1, false, &zero) : NULL;
+        void *block = allocate_large(size, 1, false, false, &zero);
         if (block == NULL) {
             errno = ENOMEM;
             return NULL;
@@ -59,7 +58,7 @@ static void *move(void *block, size_t had, size_t size) {
     bool zero;
     void *moved;
     if (size > CLASS_LARGEST && size > had) { /* it grows, and may well grow again */
-        moved = size <= PTRDIFF_MAX ? large_take_growing(size, &zero) : NULL;
+        moved = allocate_large(size, 1, true, true, &zero);
         if (moved == NULL) {
             errno = ENOMEM;
         }
@@ -122,9 +121,7 @@ static void *resize(void *block, size_t size) {
         }
     }
     if (had > CLASS_LARGEST && size > CLASS_LARGEST && size <= PTRDIFF_MAX) {
-        uint32_t tag = TAG_NONE;
-        (void)tag_of(block, &tag);
-        void *resized = large_resize(block, tag, size);
+        void *resized = resize_large(block, size);
         if (resized != NULL) {
             return resized;
         }

@@ -9,7 +9,7 @@
  * Vmem", 2001), so that churn never touches the bitmaps. It is bounded by bytes, per class and in all, and what lay in
  * it unneeded for a while is drained into the bitmaps.
  *
- * Every function takes the heap's lock for its whole length. */
+ * Every function takes the heap's lock, one at a time, and none while the kernel works. */
 #ifndef FREESTONE_HEAP_H
 #define FREESTONE_HEAP_H
 
@@ -76,18 +76,24 @@ void *heap_take_one(struct heap *heap, unsigned class, bool *zero);
  * array is used as scratch. */
 void heap_give(void **blocks, unsigned count);
 
-/* The keeper's look round: drains what depots did not need, then purges the pages of slabs from which nothing was taken
- * since the last look and whose blocks are all free there. Returns the bytes given back; *more tells whether memory lies
- * free that another look may return. */
-size_t heap_keep(bool *more);
+/* Drains what depots did not need since they were last asked. True when there is anything in one. */
+bool heap_drain_unneeded(void);
+
+/* Purges the pages of slabs from which nothing was taken since the last look and whose blocks are all free there; of busy slabs too
+ * when `at_once`. Looks at about `slices` slices from *slice on, 0 for the first of all, and leaves there where to go on: 0 at the end. Returns
+ * the bytes; *more becomes true where another look may find something. */
+size_t heap_clean(uint32_t *slice, uint32_t slices, bool at_once, bool *more);
+
+/* Drains all depots and gives every empty slab back to the arena. */
+void heap_reclaim(void);
+
+/* A block of at least the class, aligned so, from any heap's slabs as they are: when memory is out, another heap or class may have some. NULL
+ * when there is none. */
+void *heap_take_anywhere(unsigned class, size_t alignment);
 
 /* Goes up whenever the heap, or the one it leans on, gives back what it did not need for a while: its threads do the same
  * then. */
 uint32_t heap_season(struct heap *heap);
-
-/* Drains all depots, gives every empty slab back to the arena, and purges the pages of the others whose blocks are all
- * free. Returns the bytes of those pages. */
-size_t heap_trim_all(void);
 
 /* Figures over all heaps, in bytes; `of_class` may be NULL or have CLASS_COUNT elements (blocks in use). */
 struct heap_figures {
@@ -100,13 +106,7 @@ struct heap_figures {
 };
 void heap_figures(struct heap_figures *figures, size_t *of_class);
 
-/* Bookkeeping memory that is never returned to the kernel, zero: `bytes` at most a slice, aligned to a kibibyte. NULL
- * when memory is out. */
-void *heap_bookkeeping(size_t bytes);
-
-/* Fork: takes the locks of this room and the arena's (order: choice of heaps, heaps by number, bookkeeping, arena);
- * afterwards frees them, in the child as those of threads that no longer exist. */
-void heap_before_fork(void);
-void heap_after_fork(bool child);
+/* In the child of a fork, where no other thread exists. */
+void heap_after_fork(void);
 
 #endif

@@ -8,19 +8,49 @@ enum {
     NAP_LOOKS = 200,    /* to take a two-hundredth of the time, up to */
     NAP_MOST_MS = 4000, /* this */
     QUIET_ROUNDS = 3,   /* looks without a wish and without a return before it ends */
+    LEAVE_MS = 200,     /* waited for it to end; a piece of its work takes less than one */
+    RETURN_MS = 100,    /* after that, before it is started again: forks often come one after the other */
+    REFUSED_MS = 1000,  /* before it is tried again after a refusal; twice as long each time, */
+    REFUSED_MOST_MS = 64000, /* up to this */
+    LATE_MS = 2000,     /* a hurry not heard for so long: it does not get to run */
 };
+
+enum command { HURRY = 1, LEAVE = 2 };
 
 _Atomic uint32_t keeper_wished;
 
 static struct {
     _Atomic uint32_t alive; /* its thread number, zeroed by the kernel when it is gone; 1 while it is being started */
     _Atomic uint32_t ending; /* it has stopped looking but for a last time */
-    _Atomic uint32_t never; /* the kernel refused it; relaxed: who sees that late asks once more */
-    _Atomic uint32_t nap; /* what it sleeps on; never changes */
-    keeper_round *round; /* written before the start, read by the thread */
+    _Atomic uint32_t command; /* what it sleeps on; enum command */
+    _Atomic uint32_t leaving; /* forks and the like under way: none is started */
+    _Atomic uint32_t threaded; /* filters under which the program starts threads */
+    /* Stamps of os_milliseconds, relaxed: who sees one late tries once more. */
+    _Atomic uint64_t hurried, not_before;
+    _Atomic uint32_t refused; /* REFUSED_MS and so on; 0 before the first refusal */
+    keeper_look *look; /* written before the first start, read by the thread */
+    keeper_share *share;
     void *memory; /* of its stack, for one life after the other; changed by who has claimed `alive` */
-    uint32_t filtered; /* 1: system calls were filtered from the start on, 2: they were not; 0: not yet known */
+    bool plain; /* no filter watches; likewise */
 } keeper;
+
+void keeper_open(keeper_look *look, keeper_share *share) {
+    keeper.look = look;
+    keeper.share = share;
+    atomic_store_explicit(&keeper.threaded, OS_FILTERS_UNKNOWN, memory_order_relaxed);
+}
+
+static uint32_t commands(void) { return atomic_load_explicit(&keeper.command, memory_order_acquire); }
+
+static void command(enum command what) {
+    if ((atomic_fetch_or_explicit(&keeper.command, what, memory_order_release) & (uint32_t)what) == 0) {
+        os_wake(&keeper.command);
+    }
+}
+
+bool keeper_is_to_leave(void) { return (commands() & LEAVE) != 0; }
+
+/* -- its life ------------------------------------------------------------------------------------------------ */
 
 /* True when it may end: nobody has wished for it meanwhile. */
 static bool may_end(void) {
@@ -32,9 +62,25 @@ static bool may_end(void) {
     return false;
 }
 
-/* A program that has locked itself into a sandbox since it started may be killed for a call that the sandbox does not
- * know; one that was started in a sandbox, as in a container, expects threads. */
-static bool may_go_on(void) { return keeper.filtered == 1 || os_is_unfiltered(); }
+/* Until then, or until it is told to leave; hurries on the way. False when it is to leave. */
+static bool sleep_until(uint64_t then) {
+    for (;;) {
+        uint32_t told = commands();
+        if ((told & LEAVE) != 0) {
+            return false;
+        }
+        if ((told & HURRY) != 0) {
+            atomic_fetch_and_explicit(&keeper.command, ~(uint32_t)HURRY, memory_order_acquire);
+            (void)keeper.share();
+            continue;
+        }
+        uint64_t now = os_milliseconds();
+        if (now >= then) {
+            return true;
+        }
+        os_wait_for(&keeper.command, 0, (uint32_t)(then - now));
+    }
+}
 
 /* After a look that took so long, and gave nothing back. */
 static uint32_t nap_after(uint64_t look_ns) {
@@ -42,64 +88,135 @@ static uint32_t nap_after(uint64_t look_ns) {
 }
 
 static void look_round_until_quiet(void) {
-    os_name_thread("freestone");
-    os_drop_capabilities();
+    if (keeper.plain) {
+        os_be_plain("freestone");
+    }
     uint32_t nap = NAP_MS;
     int quiet = 0;
-    for (;;) {
-        os_wait_for(&keeper.nap, 0, nap);
-        while (!may_go_on()) { /* not even to end: the sandbox may not know that call */
-            os_wait(&keeper.nap, 0);
-        }
+    while (sleep_until(os_milliseconds() + nap)) {
         bool wished = atomic_exchange_explicit(&keeper_wished, 0, memory_order_seq_cst) != 0;
         bool more;
         uint64_t began = os_nanoseconds();
-        bool returned = keeper.round(&more) > 0;
+        bool returned = keeper.look(&more) > 0;
         nap = returned ? NAP_MS : nap_after(os_nanoseconds() - began);
         quiet = wished || returned || more ? 0 : quiet + 1;
         if (quiet >= QUIET_ROUNDS && may_end()) {
             return;
         }
     }
+    atomic_store_explicit(&keeper.ending, 1, memory_order_seq_cst);
 }
 
-void keeper_open(void) { keeper.filtered = os_is_unfiltered() ? 2 : 1; }
+/* -- starting it --------------------------------------------------------------------------------------------- */
+
+static void refuse(void) {
+    uint32_t before = atomic_load_explicit(&keeper.refused, memory_order_relaxed);
+    uint32_t rest = (uint32_t)bits_min(bits_max(2 * (size_t)before, REFUSED_MS), REFUSED_MOST_MS);
+    atomic_store_explicit(&keeper.refused, rest, memory_order_relaxed);
+    atomic_store_explicit(&keeper.not_before, os_milliseconds() + rest, memory_order_relaxed);
+}
+
+static bool may_start(void) {
+    return option_value(OPTION_KEEPER) != 0 && atomic_load_explicit(&keeper.leaving, memory_order_relaxed) == 0 &&
+           os_milliseconds() >= atomic_load_explicit(&keeper.not_before, memory_order_relaxed);
+}
+
+/* A program may have put itself under filters since it started, so this is asked at each start. */
+static bool is_allowed(void) {
+    uint32_t filters = os_filters();
+    keeper.plain = filters == 0;
+    return keeper.plain || (filters != OS_FILTERS_UNKNOWN &&
+                            filters == atomic_load_explicit(&keeper.threaded, memory_order_relaxed));
+}
 
 /* The caller has claimed `alive`. */
-static bool start(keeper_round *round) {
-    if (keeper.memory == NULL) {
-        keeper.memory = os_map(OS_THREAD_BYTES, os_page_bytes());
+static bool start(void) {
+    if (!is_allowed()) {
+        return false;
     }
-    keeper.round = round;
+    if (keeper.memory == NULL) {
+        keeper.memory = os_thread_memory();
+    }
+    atomic_store_explicit(&keeper.command, 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.ending, 0, memory_order_seq_cst);
     return keeper.memory != NULL && os_start_thread(look_round_until_quiet, keeper.memory, &keeper.alive);
 }
 
-OUT_OF_LINE void keeper_serve(keeper_round *round) {
-    if (atomic_load_explicit(&keeper.never, memory_order_relaxed) != 0 || option_value(OPTION_KEEPER) == 0) {
+OUT_OF_LINE void keeper_serve(void) {
+    if (option_value(OPTION_KEEPER) == 0) {
         atomic_store_explicit(&keeper_wished, 0, memory_order_relaxed); /* so that nobody asks again before the next */
         return;
     }
     /* seq_cst: the wish came first, see keeper.h */
     uint32_t alive = atomic_load_explicit(&keeper.alive, memory_order_seq_cst);
-    if (alive != 0) {
-        if (atomic_load_explicit(&keeper.ending, memory_order_seq_cst) == 0) {
-            return; /* it will see the wish */
-        }
-        os_wait_for(&keeper.alive, alive, 1); /* on its last few instructions; else the next slow path will do */
+    if (alive != 0 && atomic_load_explicit(&keeper.ending, memory_order_seq_cst) == 0) {
+        return; /* it will see the wish */
     }
     uint32_t none = 0;
-    if (!atomic_compare_exchange_strong_explicit(&keeper.alive, &none, 1, memory_order_seq_cst, memory_order_relaxed)) {
+    if (alive != 0 || !may_start() ||
+        !atomic_compare_exchange_strong_explicit(&keeper.alive, &none, 1, memory_order_seq_cst, memory_order_relaxed)) {
+        return; /* the wish stays open: the next slow path will do */
+    }
+    if (start()) {
+        atomic_store_explicit(&keeper.refused, 0, memory_order_relaxed);
         return;
     }
-    if (!may_go_on() || !start(round)) {
-        atomic_store_explicit(&keeper.never, 1, memory_order_relaxed);
-        atomic_store_explicit(&keeper.alive, 0, memory_order_seq_cst);
+    refuse();
+    atomic_store_explicit(&keeper.alive, 0, memory_order_seq_cst);
+}
+
+void keeper_note_thread(void) {
+    static _Atomic uint32_t threads; /* relaxed: the second asks, whichever that is */
+    if (atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) == 1 && option_value(OPTION_KEEPER) != 0) {
+        atomic_store_explicit(&keeper.threaded, os_filters(), memory_order_relaxed);
     }
+}
+
+/* -- what it is told ----------------------------------------------------------------------------------------- */
+
+/* A hurry that was told a while ago and not heard. */
+static bool is_late(void) {
+    uint64_t hurried = atomic_load_explicit(&keeper.hurried, memory_order_relaxed);
+    return (commands() & HURRY) != 0 && os_milliseconds() - hurried > LATE_MS;
+}
+
+bool keeper_hurry(void) {
+    if (atomic_load_explicit(&keeper.alive, memory_order_relaxed) > 1 &&
+        atomic_load_explicit(&keeper.ending, memory_order_relaxed) == 0) {
+        if ((commands() & HURRY) == 0) {
+            atomic_store_explicit(&keeper.hurried, os_milliseconds(), memory_order_relaxed);
+            command(HURRY);
+        }
+        return !is_late();
+    }
+    keeper_wish();
+    return may_start(); /* the caller will, when it is out */
+}
+
+void keeper_leave(void) {
+    atomic_fetch_add_explicit(&keeper.leaving, 1, memory_order_seq_cst);
+    uint64_t begun = os_milliseconds();
+    uint32_t alive;
+    while ((alive = atomic_load_explicit(&keeper.alive, memory_order_seq_cst)) != 0) {
+        keeper_wish(); /* it is wanted back */
+        command(LEAVE);
+        if (os_milliseconds() - begun > LEAVE_MS) {
+            return;
+        }
+        os_wait_for_thread(&keeper.alive, alive, 10);
+    }
+}
+
+void keeper_return(void) {
+    atomic_store_explicit(&keeper.not_before, os_milliseconds() + RETURN_MS, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&keeper.leaving, 1, memory_order_seq_cst);
 }
 
 void keeper_after_fork(void) {
     atomic_store_explicit(&keeper.alive, 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.ending, 0, memory_order_relaxed);
-    atomic_store_explicit(&keeper.never, 0, memory_order_relaxed);
+    atomic_store_explicit(&keeper.command, 0, memory_order_relaxed);
+    atomic_store_explicit(&keeper.leaving, 0, memory_order_relaxed);
+    atomic_store_explicit(&keeper.not_before, 0, memory_order_relaxed);
+    atomic_store_explicit(&keeper.refused, 0, memory_order_relaxed);
 }

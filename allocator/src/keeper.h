@@ -2,11 +2,15 @@
  *
  * There is none until a wish for it was made, which is when so much freed memory lies about that returning it matters,
  * and none any more when a look round finds nothing left to return. Rooms below say that there may be work
- * (keeper_wish); the slow paths above, once no lock is held, start the thread (keeper_serve).
+ * (keeper_wish), or that some is due at once (keeper_hurry); the slow paths above, once nobody is inside, start the thread (keeper_serve).
  *
  * No wish is lost: a wish is written before it is asked whether the keeper lives, and the keeper says that it is about
  * to end before it looks for a wish for the last time; both in one order for all threads (seq_cst), so one of the two
- * sees the other. */
+ * sees the other.
+ *
+ * It makes no system call that a program's sandbox might punish. Where no filter watches, it runs on the CPUs that the process was
+ * started on, as a thread of the plain class, and without capabilities. Where filters do, it is started only under those under which the
+ * program has started a thread of its own, and then does nothing but sleep (futex), give memory back (madvise) and end. */
 #ifndef FREESTONE_KEEPER_H
 #define FREESTONE_KEEPER_H
 
@@ -15,7 +19,13 @@
 #include "bits.h"
 
 /* A look round: returns what is given back, and says in *more whether waiting longer may find more. */
-typedef size_t keeper_round(bool *more);
+typedef size_t keeper_look(bool *more);
+
+/* Only what is due at once. */
+typedef size_t keeper_share(void);
+
+/* Called once, at the first allocation: what a keeper does. */
+void keeper_open(keeper_look *look, keeper_share *share);
 
 extern _Atomic uint32_t keeper_wished INTERNAL;
 
@@ -31,11 +41,21 @@ static inline bool keeper_is_wished(void) {
     return unlikely(atomic_load_explicit(&keeper_wished, memory_order_relaxed) != 0);
 }
 
-/* Looks whether the program was started in a sandbox. Called once, at the first allocation. */
-void keeper_open(void);
+/* Memory is due to be returned now. False when no keeper will see to it: the caller has to, in part. */
+bool keeper_hurry(void);
 
-/* Starts the keeper unless it lives; it calls `round` now and then. Called without any lock. */
-void keeper_serve(keeper_round *round);
+/* Starts the keeper unless it lives, or must not. Called by who is not inside and holds no lock. */
+void keeper_serve(void);
+
+/* A thread of the program's own was born: what filters it is under, its maker was too, and was allowed to make it. */
+void keeper_note_thread(void);
+
+/* The keeper ends, and none is started until keeper_return: a fork comes, or the program changes who it is. Waits for it a while. */
+void keeper_leave(void);
+void keeper_return(void);
+
+/* Asked by the keeper between two pieces of work. */
+bool keeper_is_to_leave(void);
 
 /* In the child of a fork, where the keeper does not exist. */
 void keeper_after_fork(void);

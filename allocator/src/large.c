@@ -31,7 +31,7 @@ struct mapping {
 static struct {
     struct lock lock;
     struct mapping *row;
-    size_t count, room;
+    size_t count, reserved, room; /* rows; places for those to come */
     size_t used;
 } table;
 
@@ -68,7 +68,7 @@ static struct mapping *row_of(const void *block) {
 }
 
 static bool make_room(void) {
-    if (table.count < table.room) {
+    if (table.count + table.reserved < table.room) {
         return true;
     }
     size_t old_bytes = table.room * sizeof(struct mapping);
@@ -96,6 +96,25 @@ static void erase(struct mapping *row) {
     memmove(row, row + 1, (size_t)(&table.row[table.count] - row) * sizeof(struct mapping));
 }
 
+/* A place in the table for a mapping to come. False when memory is out. */
+static bool reserve_row(void) {
+    lock_take(&table.lock);
+    bool reserved = make_room();
+    table.reserved += reserved;
+    lock_free(&table.lock);
+    return reserved;
+}
+
+/* The mapping comes, or, without a start, does not. */
+static void fill_row(const struct mapping *mapping) {
+    lock_take(&table.lock);
+    table.reserved--;
+    if (mapping->start != 0) {
+        insert(*mapping);
+    }
+    lock_free(&table.lock);
+}
+
 /* -- taking -------------------------------------------------------------------------------------------------- */
 
 static void *take_mapping(size_t bytes, size_t alignment, bool dense, bool *zero) {
@@ -110,16 +129,11 @@ static void *take_mapping(size_t bytes, size_t alignment, bool dense, bool *zero
     if (huge) {
         arena_prefer_huge(start, whole, true);
     }
-    lock_take(&table.lock);
-    bool noted = make_room();
-    if (noted) {
-        insert((struct mapping){(uintptr_t)start, whole, whole, offset});
-    }
-    lock_free(&table.lock);
-    if (!noted) {
+    if (!reserve_row()) {
         os_unmap(start, whole);
         return NULL;
     }
+    fill_row(&(struct mapping){(uintptr_t)start, whole, whole, offset});
     *zero = true;
     return (char *)start + offset;
 }
@@ -199,17 +213,49 @@ bool large_give_mapping(void *block) {
     return true;
 }
 
+void large_give(void *block, uint32_t tag) {
+    if (tag == TAG_LARGE) {
+        large_give_span(block);
+    } else if (!large_give_mapping(block)) {
+        large_misuse(block);
+    }
+}
+
 /* -- asking and resizing ------------------------------------------------------------------------------------- */
 
-size_t large_usable(const void *block, uint32_t tag) {
+/* Who reads while a fork is under way finds nobody who changes the table, or soon; in a torn child its lock may never be free. */
+static bool lock_patiently(void) {
+    enum { TRIES = 1000 };
+    static const _Atomic uint32_t nap;
+    for (int i = 0; i < TRIES; i++) {
+        if (lock_try(&table.lock)) {
+            return true;
+        }
+        os_wait_for(&nap, 0, 1);
+    }
+    return false;
+}
+
+static size_t usable_mapping(const void *block) {
+    const struct mapping *row = row_of(block);
+    return row == NULL ? 0 : row->used - row->offset;
+}
+
+size_t large_usable(const void *block, uint32_t tag, bool inside) {
     if (tag == TAG_LARGE) {
         uint32_t slice = arena_slice(block);
         return block == block_of(slice) ? arena_span(slice)->used_bytes : 0;
     }
-    lock_take(&table.lock);
-    const struct mapping *row = row_of(block);
-    size_t bytes = row == NULL ? 0 : row->used - row->offset;
-    lock_free(&table.lock);
+    bool locked = true;
+    if (inside) {
+        lock_take(&table.lock);
+    } else {
+        locked = lock_patiently();
+    }
+    size_t bytes = usable_mapping(block);
+    if (locked) {
+        lock_free(&table.lock);
+    }
     return bytes;
 }
 
@@ -257,20 +303,13 @@ static struct mapping move_pages(uint32_t slice, size_t bytes) {
 }
 
 static void *move_out(uint32_t slice, size_t bytes) {
-    if (bytes < MOVE_LEAST) {
+    if (bytes < MOVE_LEAST || !reserve_row()) {
         return NULL;
     }
     const struct span *span = arena_span(slice);
     size_t had = span->offset + span->used_bytes;
-    struct mapping mapping = {0};
-    lock_take(&table.lock);
-    if (make_room()) {
-        mapping = move_pages(slice, bytes);
-        if (mapping.start != 0) {
-            insert(mapping);
-        }
-    }
-    lock_free(&table.lock);
+    struct mapping mapping = move_pages(slice, bytes);
+    fill_row(&mapping);
     if (mapping.start == 0) {
         return NULL;
     }
@@ -316,36 +355,36 @@ static bool fit(struct mapping *mapping, size_t used) {
     return true;
 }
 
-/* The row stays in the table while the kernel moves the mapping, under the lock: another thread may be given the old
- * address the moment it is free. */
+/* The row is out of the table while the kernel moves the mapping: nobody else may ask for this block now, and another thread may be given
+ * the old address the moment it is free. Its place is kept. */
 static void *resize_mapping(void *block, size_t bytes) {
-    void *moved = NULL;
-    struct mapping mapping = {0};
-    bool grown = false;
     lock_take(&table.lock);
     struct mapping *row = row_of(block);
+    struct mapping mapping = {0};
     if (row != NULL) {
         mapping = *row;
-        size_t used = bits_round_up(mapping.offset + bytes, os_page_bytes());
-        bool resized = true;
-        if (used > mapping.bytes) {
-            resized = grown = grow(&mapping, mapping.bytes, used);
-        } else if (used < mapping.used) {
-            resized = fit(&mapping, used);
-        } else {
-            mapping.used = used;
-        }
-        if (resized) {
-            erase(row);
-            insert(mapping);
-            moved = (void *)(mapping.start + mapping.offset);
-        }
+        erase(row);
+        table.reserved++;
     }
     lock_free(&table.lock);
-    if (grown) {
+    if (mapping.start == 0) {
+        return NULL;
+    }
+    size_t used = bits_round_up(mapping.offset + bytes, os_page_bytes());
+    bool grows = used > mapping.bytes;
+    bool resized = true;
+    if (grows) {
+        resized = grow(&mapping, mapping.bytes, used);
+    } else if (used < mapping.used) {
+        resized = fit(&mapping, used);
+    } else {
+        mapping.used = used;
+    }
+    fill_row(&mapping);
+    if (grows && resized) {
         prefer_huge(&mapping);
     }
-    return moved;
+    return resized ? (void *)(mapping.start + mapping.offset) : NULL;
 }
 
 void *large_resize(void *block, uint32_t tag, size_t bytes) {
@@ -383,7 +422,7 @@ OUT_OF_LINE _Noreturn void large_misuse(const void *pointer) {
 }
 
 OUT_OF_LINE _Noreturn void large_wrong_size(const void *block, uint32_t tag, size_t given) {
-    size_t bytes = large_usable(block, tag);
+    size_t bytes = large_usable(block, tag, false);
     if (tag == TAG_LARGE) {
         bytes = (size_t)arena_span(arena_slice(block))->slices << SLICE_BITS;
     }
@@ -399,12 +438,4 @@ void large_figures(size_t *mappings, size_t *bytes) {
     lock_free(&table.lock);
 }
 
-void large_before_fork(void) { lock_take(&table.lock); }
-
-void large_after_fork(bool child) {
-    if (child) {
-        lock_reset(&table.lock);
-    } else {
-        lock_free(&table.lock);
-    }
-}
+void large_after_fork(void) { lock_reset(&table.lock); }

@@ -23,9 +23,12 @@ void large_give_span(void *block);
 /* Gives a mapping back; false when no mapping starts at `block`. */
 bool large_give_mapping(void *block);
 
+/* Gives a large block back, of whichever kind; stops the program when it is none. */
+void large_give(void *block, uint32_t tag);
+
 /* Bytes the owner may write; 0 when no large block starts at `block`. `tag` is TAG_LARGE, or TAG_NONE for an address
- * outside the arena. */
-size_t large_usable(const void *block, uint32_t tag);
+ * outside the arena. `inside` tells that the caller is (gate.h); who is not waits for the table's lock a while and then reads without. */
+size_t large_usable(const void *block, uint32_t tag, bool inside);
 
 /* Makes the block hold `bytes` without copying: in place, or moved by the kernel. Returns where it is then; NULL when
  * that cannot be done and the block is unchanged. */
@@ -40,7 +43,7 @@ _Noreturn void large_wrong_size(const void *block, uint32_t tag, size_t given);
 /* Mappings alive and their bytes. */
 void large_figures(size_t *mappings, size_t *bytes);
 
-void large_before_fork(void);
-void large_after_fork(bool child);
+/* In the child of a fork, where no other thread exists. */
+void large_after_fork(void);
 
 #endif

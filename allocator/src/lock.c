@@ -11,16 +11,11 @@ static _Atomic bool abandoned;
 
 void lock_abandon_all(void) { atomic_store_explicit(&abandoned, true, memory_order_relaxed); }
 
-_Atomic uintptr_t lock_holder;
-
-/* Its address tells threads apart, also the forking one in the child, which keeps its place. */
-static _Thread_local char self __attribute__((tls_model("initial-exec")));
-
-void lock_hold_all(bool holding) {
-    atomic_store_explicit(&lock_holder, holding ? (uintptr_t)&self : 0, memory_order_relaxed);
+bool lock_try(struct lock *lock) {
+    uint32_t free_state = 0;
+    return atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1, memory_order_acquire,
+                                                   memory_order_relaxed);
 }
-
-bool lock_holds_all(void) { return atomic_load_explicit(&lock_holder, memory_order_relaxed) == (uintptr_t)&self; }
 
 static inline void pause_cpu(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -31,9 +26,6 @@ static inline void pause_cpu(void) {
 }
 
 OUT_OF_LINE void lock_wait(struct lock *lock) {
-    if (lock_holds_all()) {
-        return;
-    }
     for (int spin = 0; spin < SPINS; spin++) {
         if (unlikely(atomic_load_explicit(&abandoned, memory_order_relaxed))) {
             return;

@@ -21,16 +21,8 @@ void lock_abandon_all(void);
 void lock_wait(struct lock *lock);
 void lock_wake(struct lock *lock);
 
-/* Between a fork's two handlers the forking thread holds every lock of the library; other libraries' handlers run
- * meanwhile and may allocate. For that thread, while `holding`, all locks are its own: it neither waits for one nor
- * frees one. Called by the thread that holds them all. */
-void lock_hold_all(bool holding);
-
-/* True in the thread that holds them all. */
-bool lock_holds_all(void);
-
-/* Not 0 while some thread holds them all. Relaxed: a thread finds its own writes, and others only compare. */
-extern _Atomic uintptr_t lock_holder INTERNAL;
+/* Takes the lock if it is free now. */
+bool lock_try(struct lock *lock);
 
 static inline void lock_take(struct lock *lock) {
     uint32_t seen = 0;
@@ -42,9 +34,6 @@ static inline void lock_take(struct lock *lock) {
 }
 
 static inline void lock_free(struct lock *lock) {
-    if (unlikely(atomic_load_explicit(&lock_holder, memory_order_relaxed) != 0) && lock_holds_all()) {
-        return;
-    }
     /* release: what this holder wrote is visible to the next */
     if (unlikely(atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)) {
         lock_wake(lock);

@@ -1,12 +1,14 @@
 #include "options.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "message.h"
 
 uint32_t options[OPTION_COUNT] = {
     [OPTION_RETAIN_MIB] = 128,   [OPTION_RETAIN_PERCENT] = 50, [OPTION_RETAIN_MS] = 1000, [OPTION_HEAPS] = 0,
-    [OPTION_HUGE_FROM_MIB] = 16, [OPTION_POPULATE_KIB] = 0,    [OPTION_KEEPER] = 1,       [OPTION_IDENTIFY] = 0,
+    [OPTION_HUGE_FROM_MIB] = 16, [OPTION_POPULATE_KIB] = 0,    [OPTION_RESERVE_GIB] = 0,  [OPTION_KEEPER] = 1,
+    [OPTION_IDENTIFY] = 0,
 };
 
 static const struct {
@@ -19,6 +21,7 @@ static const struct {
     [OPTION_HEAPS] = {"heaps", 1024},
     [OPTION_HUGE_FROM_MIB] = {"huge_from_mib", HUGE_NEVER},
     [OPTION_POPULATE_KIB] = {"populate_kib", 1u << 20},
+    [OPTION_RESERVE_GIB] = {"reserve_gib", 1024},
     [OPTION_KEEPER] = {"keeper", 1},
     [OPTION_IDENTIFY] = {"identify", 1},
 };
@@ -94,8 +97,12 @@ static void read_part(const char *part, size_t length) {
     warn(part, length, "is not an option; ignored (docs/reference/options.md lists them)");
 }
 
-/* Early among constructors; allocations may have been served before, under the defaults. */
-__attribute__((constructor(101))) static void read_environment(void) {
+/* Early among constructors: a program that does not allocate is told all the same that the library is in force. */
+__attribute__((constructor(101))) void options_read_environment(void) {
+    static _Atomic bool done; /* relaxed: only who sets it first reads */
+    if (atomic_exchange_explicit(&done, true, memory_order_relaxed)) {
+        return;
+    }
     const char *text = secure_getenv("FREESTONE_OPTIONS");
     if (text != NULL) {
         options_read(text);

@@ -1,6 +1,6 @@
 /* The knobs: FREESTONE_OPTIONS=key=value,... and what mallopt maps to them. Leaf above message.
  *
- * Read once, from the library's constructor; allocations before that use the defaults. Values are plain words read
+ * Read once, at the first allocation or from the library's constructor, whichever comes first. Values are plain words read
  * with relaxed atomics: each is meaningful by itself and a reader may see a change a little late. */
 #ifndef FREESTONE_OPTIONS_H
 #define FREESTONE_OPTIONS_H
@@ -14,6 +14,7 @@ enum option {
     OPTION_HEAPS,          /* heaps at most; 0: by the number of CPUs */
     OPTION_HUGE_FROM_MIB,  /* memory in use from which on it is given huge pages; HUGE_NEVER: none at all */
     OPTION_POPULATE_KIB,   /* pages brought in ahead of a program that grows, at most; 0: none */
+    OPTION_RESERVE_GIB,    /* address space reserved at start; 0: none, taken piece by piece */
     OPTION_KEEPER,         /* 1: a thread of the library's own returns memory while the program idles */
     OPTION_IDENTIFY,       /* 1: one line on standard error at start that says the library is in force */
     OPTION_COUNT,
@@ -28,6 +29,9 @@ static inline uint32_t option_value(enum option which) { return __atomic_load_n(
 static inline void option_set(enum option which, uint32_t value) {
     __atomic_store_n(&options[which], value, __ATOMIC_RELAXED);
 }
+
+/* Reads the environment, once: what opens the library calls it before anything is chosen. */
+void options_read_environment(void);
 
 /* Reads `text` ("key=value,key=value"); a part it does not understand costs one warning line and changes nothing. */
 void options_read(const char *text);

@@ -1,21 +1,25 @@
 #include "os.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #ifndef MREMAP_MAYMOVE
 #define MREMAP_MAYMOVE 1
+#endif
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
 #if !defined(__x86_64__)
@@ -108,6 +112,27 @@ bool os_commit(void *at, size_t bytes) {
     return kernel(SYS_mprotect, (long)at, (long)bytes, PROT_READ | PROT_WRITE, 0, 0) == 0;
 }
 
+void *os_find(size_t bytes, size_t alignment) {
+    void *at = os_reserve(bytes, alignment);
+    if (at != NULL) {
+        os_unmap(at, bytes);
+    }
+    return at;
+}
+
+enum os_answer os_map_at(void *at, size_t bytes) {
+    long result = kernel(SYS_mmap, (long)at, (long)bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1);
+    if (result == (long)at) {
+        return OS_DONE;
+    }
+    if (address_or_null(result) != NULL) { /* a kernel before 4.17, to which the address was but a wish */
+        os_unmap((void *)result, bytes);
+        return OS_OCCUPIED;
+    }
+    return result == -EEXIST ? OS_OCCUPIED : OS_REFUSED;
+}
+
 /* The kernel gives an address to one thread only after another has given it back. The thread sanitizer does not see these calls
  * and is told in its own words: whoever maps comes after whoever has unmapped (acquire and release in one). */
 static void order_for_sanitizer(void) {
@@ -154,16 +179,21 @@ void os_populate(void *at, size_t bytes) {
 
 void os_avoid_huge(void *at, size_t bytes) { (void)kernel(SYS_madvise, (long)at, (long)bytes, MADV_NOHUGEPAGE, 0, 0); }
 
+/* The CPUs that the process was started on; 8192 is the most that kernels are built for. */
+static struct {
+    uint64_t mask[8192 / 64];
+    long bytes; /* of it that the kernel uses */
+} cpus;
+
 unsigned os_cpus(void) {
-    /* The raw call reports how many bytes of the mask it filled, and fails when the mask is shorter than the kernel's:
-     * 8192 is the most that kernels are built for. */
-    uint64_t mask[8192 / 64] = {0};
-    long filled = kernel(SYS_sched_getaffinity, 0, sizeof mask, (long)mask, 0, 0);
-    unsigned cpus = 0;
+    /* The raw call reports how many bytes of the mask it filled, and fails when the mask is shorter than the kernel's. */
+    long filled = kernel(SYS_sched_getaffinity, 0, sizeof cpus.mask, (long)cpus.mask, 0, 0);
+    unsigned count = 0;
     for (long i = 0; i < filled / 8; i++) {
-        cpus += (unsigned)__builtin_popcountll(mask[i]);
+        count += (unsigned)__builtin_popcountll(cpus.mask[i]);
     }
-    return cpus > 0 ? cpus : 1;
+    cpus.bytes = filled;
+    return count > 0 ? count : 1;
 }
 
 uint64_t os_milliseconds(void) {
@@ -187,7 +217,16 @@ void os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milli
     (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)expected, (long)&timeout, 0);
 }
 
+void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
+    struct timespec timeout = {.tv_sec = milliseconds / 1000, .tv_nsec = (long)(milliseconds % 1000) * 1000000};
+    (void)kernel(SYS_futex, (long)word, FUTEX_WAIT, (long)expected, (long)&timeout, 0); /* the kernel's wake is no private one */
+}
+
 void os_wake(const _Atomic uint32_t *word) { (void)kernel(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1, 0, 0); }
+
+void os_wake_all(const _Atomic uint32_t *word) {
+    (void)kernel(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, INT32_MAX, 0, 0);
+}
 
 void os_write_error(const char *text, size_t length) {
     while (length > 0) {
@@ -221,23 +260,65 @@ _Noreturn void os_abort(void) {
     }
 }
 
-bool os_is_unfiltered(void) { return kernel(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) == 0; }
+void *os_map_wiped(size_t bytes) {
+    enum { WIPE_ON_FORK = 18 }; /* MADV_WIPEONFORK: younger than some headers */
+    void *at = os_map(bytes, os_page_bytes());
+    if (at != NULL) {
+        (void)kernel(SYS_madvise, (long)at, (long)bytes, WIPE_ON_FORK, 0, 0);
+    }
+    return at;
+}
 
-void os_name_thread(const char *name) { (void)kernel(SYS_prctl, PR_SET_NAME, (long)name, 0, 0, 0); }
+/* The number behind `key` in the text; OS_FILTERS_UNKNOWN without one. */
+static uint32_t number_behind(const char *text, const char *key) {
+    for (; *text != '\0'; text++) {
+        size_t length = 0;
+        while (key[length] != '\0' && text[length] == key[length]) {
+            length++;
+        }
+        if (key[length] == '\0') {
+            uint32_t number = 0;
+            for (text += length; *text == ' ' || *text == '\t'; text++) {
+            }
+            bool any = *text >= '0' && *text <= '9';
+            for (; *text >= '0' && *text <= '9'; text++) {
+                number = number * 10 + (uint32_t)(*text - '0');
+            }
+            return any ? number : OS_FILTERS_UNKNOWN;
+        }
+    }
+    return OS_FILTERS_UNKNOWN;
+}
 
-void os_drop_capabilities(void) {
+/* Asked by reading a file, which a program's own sandbox is likelier to know than prctl. */
+uint32_t os_filters(void) {
+    char text[4096];
+    long file = kernel(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/status", O_RDONLY | O_CLOEXEC, 0, 0);
+    if (file < 0) {
+        return OS_FILTERS_UNKNOWN;
+    }
+    long length = kernel(SYS_read, file, (long)text, sizeof text - 1, 0, 0);
+    (void)kernel(SYS_close, file, 0, 0, 0, 0);
+    text[length > 0 ? length : 0] = '\0';
+    uint32_t mode = number_behind(text, "\nSeccomp:");
+    return mode == 2 ? number_behind(text, "\nSeccomp_filters:") : mode == 0 ? 0 : OS_FILTERS_UNKNOWN;
+}
+
+static void drop_capabilities(void) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
     (void)kernel(SYS_capset, (long)&header, (long)none, 0, 0, 0);
 }
 
-bool os_barrier(void) {
-    if (kernel(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0) == 0) {
-        return true;
+void os_be_plain(const char *name) {
+    struct sched_param plain = {0};
+    (void)kernel(SYS_prctl, PR_SET_NAME, (long)name, 0, 0, 0);
+    if (cpus.bytes > 0) {
+        (void)kernel(SYS_sched_setaffinity, 0, cpus.bytes, (long)cpus.mask, 0, 0);
     }
-    /* The first time: a process has to say that it will ask for this. */
-    return kernel(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0) == 0 &&
-           kernel(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0) == 0;
+    (void)kernel(SYS_sched_setscheduler, 0, SCHED_OTHER, (long)&plain, 0, 0);
+    (void)kernel(SYS_setpriority, PRIO_PROCESS, 0, 0, 0, 0);
+    drop_capabilities(); /* last: it takes some to be given more time */
 }
 
 /* -- a thread of the kernel's alone -------------------------------------------------------------------------- */
@@ -247,6 +328,15 @@ bool os_barrier(void) {
 /* memory:  | stack, grows down ... | below the thread pointer | thread pointer: block |
  * Compiled code finds thread-local variables on both sides of the thread pointer, and the stack protector's word. */
 enum { THREAD_BLOCK = 4096, BELOW_THREAD_POINTER = 16 * 1024, SIGNAL_SET_BYTES = 8 };
+
+void *os_thread_memory(void) {
+    size_t page = os_page_bytes();
+    char *at = os_map(page + OS_THREAD_BYTES, page);
+    if (at != NULL) {
+        (void)kernel(SYS_mprotect, (long)at, (long)page, PROT_NONE, 0, 0);
+    }
+    return at == NULL ? NULL : at + page;
+}
 
 static long start(void *stack, void *thread_pointer, _Atomic uint32_t *word, void (*run)(void)) {
     long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
@@ -314,6 +404,8 @@ bool os_start_thread(void (*run)(void), void *memory, _Atomic uint32_t *word) {
 }
 
 #else
+
+void *os_thread_memory(void) { return NULL; }
 
 bool os_start_thread(void (*run)(void), void *memory, _Atomic uint32_t *word) {
     (void)run;

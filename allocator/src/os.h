@@ -18,6 +18,14 @@ void *os_reserve(size_t bytes, size_t alignment);
 /* Makes reserved address space usable (zero on first touch). False when the kernel refuses the memory. */
 bool os_commit(void *at, size_t bytes);
 
+/* An address from which on so many bytes are free now. Nothing is reserved: somebody else may map there later. NULL when so
+ * much is refused. */
+void *os_find(size_t bytes, size_t alignment);
+
+/* Maps memory, zero and usable at once, exactly there. */
+enum os_answer { OS_DONE, OS_REFUSED, OS_OCCUPIED };
+enum os_answer os_map_at(void *at, size_t bytes);
+
 /* A mapping of its own, usable at once and zero, aligned to `alignment`. NULL when refused. */
 void *os_map(size_t bytes, size_t alignment);
 
@@ -45,7 +53,7 @@ void os_avoid_huge(void *at, size_t bytes);
 /* Brings the pages in, to be written, where the kernel knows how to (5.14); a wish, no more. */
 void os_populate(void *at, size_t bytes);
 
-/* CPUs this process may run on, at least 1. */
+/* CPUs this process may run on, at least 1. To be called once, at the start: os_be_plain goes by it. */
 unsigned os_cpus(void);
 
 /* Milliseconds of a monotonic clock of a few milliseconds' grain; read in user space. */
@@ -60,11 +68,20 @@ void os_wait(const _Atomic uint32_t *word, uint32_t expected);
 /* The same for at most that long. */
 void os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
 
-/* Wakes one sleeper on `word`. */
+/* Wakes one sleeper on `word`, or all. */
+void os_wake_all(const _Atomic uint32_t *word);
 void os_wake(const _Atomic uint32_t *word);
 
-/* True while no seccomp filter watches this process's system calls. */
-bool os_is_unfiltered(void);
+/* The same as os_wait_for, for a word that the kernel itself changes when a thread ends. */
+void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
+
+/* Pages that read as zero in the child of a fork, where the kernel knows how to (4.14), and as they were written elsewhere. NULL when
+ * memory is out. */
+void *os_map_wiped(size_t bytes);
+
+/* System-call filters (seccomp) that the calling thread is under: 0 none, FILTERS_UNKNOWN where that cannot be found out. */
+enum { OS_FILTERS_UNKNOWN = 0xFFFFFFFF };
+uint32_t os_filters(void);
 
 /* Starts a thread that runs `run` and ends. It is the kernel's alone: libc does not know it, so that a program with one
  * thread stays one to libc, and starting it takes no lock of libc's. It has a thread block of its own, all zero, and
@@ -75,16 +92,12 @@ bool os_is_unfiltered(void);
 bool os_start_thread(void (*run)(void), void *memory, _Atomic uint32_t *word);
 enum { OS_THREAD_BYTES = 64 * 1024 };
 
-/* What the calling thread is called in listings; at most 15 characters. */
-void os_name_thread(const char *name);
+/* Such memory, with a page below it that is never touched; NULL when refused. */
+void *os_thread_memory(void);
 
-/* Gives up every capability of the calling thread. A thread that libc does not know keeps its user when the program changes
- * its own; so that it keeps no power by that, it never has any. */
-void os_drop_capabilities(void);
-
-/* Makes every other running thread of the process see what the caller wrote, and the caller what they had written. False
- * when the kernel cannot. */
-bool os_barrier(void);
+/* The calling thread, which libc does not know, becomes a plain one of that name (at most 15 characters): on the CPUs that the process
+ * was started on, of the plain class, and without any capability, whoever happened to start it. */
+void os_be_plain(const char *name);
 
 /* Ends the process by SIGABRT as libc's abort does, also where that signal is blocked or ignored or its handler returns; on any
  * thread, also one that libc does not know. */

@@ -3,6 +3,8 @@
 #include "message.h"
 #include "os.h"
 
+enum { PIECE_BYTES = 256 * 1024 }; /* of pages purged at a time */
+
 uint32_t slab_make(unsigned class, unsigned heap, bool dense) {
     uint32_t slices = class_slices[class];
     bool zero;
@@ -69,29 +71,6 @@ static OUT_OF_LINE void soil(uint32_t slab, void **blocks, unsigned count) {
     }
 }
 
-/* Purges pages [from, to) but for those that are clean; returns the bytes. */
-static size_t clean_pages(uint32_t slab, size_t from, size_t to) {
-    char *start = arena_address(slab);
-    size_t page = os_page_bytes();
-    size_t in_slice = SLICE_BYTES / page;
-    size_t bytes = 0;
-    while (from < to) {
-        size_t end = from;
-        while (end < to && !is_clean(slab, end, in_slice)) {
-            end++;
-        }
-        if (end > from && arena_purge_pages(start + from * page, (end - from) * page)) {
-            bytes += (end - from) * page;
-            for (size_t p = from; p < end; p++) {
-                flip_clean(slab, p, in_slice);
-            }
-            arena_span(slab)->clean_pages = (uint16_t)(arena_span(slab)->clean_pages + (end - from));
-        }
-        from = end + 1; /* what stopped the run is clean, or the end */
-    }
-    return bytes;
-}
-
 /* The number of the first block from `number` on whose bit equals `set`, or the number of blocks. */
 static size_t next_block(const uint64_t *bitmap, size_t number, size_t blocks, bool set) {
     while (number < blocks) {
@@ -104,27 +83,105 @@ static size_t next_block(const uint64_t *bitmap, size_t number, size_t blocks, b
     return blocks;
 }
 
-size_t slab_clean(uint32_t slab, bool *busy) {
+bool slab_begin_cleaning(uint32_t slab, bool at_once, bool *busy) {
     struct span *span = arena_span(slab);
-    size_t page = os_page_bytes();
-    size_t size = class_bytes[span->size_class];
+    if (at_once) {
+        span->taken = false;
+        span->examined = 0;
+    }
     *busy = span->taken && span->free_blocks > 0;
     span->taken = false;
     span->examined = *busy ? 0 : span->examined;
-    if (*busy || span->free_blocks == span->examined || page > SLICE_BYTES) {
-        return 0;
+    if (*busy || span->free_blocks == span->examined || os_page_bytes() > SLICE_BYTES) {
+        return false;
     }
     span->examined = span->free_blocks;
-    const uint64_t *bitmap = span->bitmap;
-    size_t bytes = 0;
-    for (size_t from = 0; (from = next_block(bitmap, from, span->blocks, true)) < span->blocks;) {
-        size_t to = next_block(bitmap, from, span->blocks, false);
+    return true;
+}
+
+/* Takes blocks [first, first + blocks) out of the bitmap, in which they are, or puts them back; one word at a time. */
+static void change_blocks(uint32_t slab, uint32_t first, uint32_t blocks, bool put) {
+    struct span *span = arena_span(slab);
+    for (uint32_t number = first, end = first + blocks; number < end;) {
+        uint32_t in_word = (uint32_t)bits_min(64 - number % 64, end - number);
+        uint64_t *word = span->bitmap + number / 64;
+        uint64_t mask = bits_low(in_word) << (number % 64);
+        if (unlikely(put && (*word & mask) != 0)) { /* freed while it was nobody's */
+            number += bits_lowest((*word & mask) >> (number % 64));
+            void *block = (char *)arena_address(slab) + (size_t)number * class_bytes[span->size_class];
+            message_double_free(block, "size class", class_bytes[span->size_class]);
+        }
+        *word ^= mask;
+        uint64_t bit = UINT64_C(1) << (number / 64);
+        span->summary = *word != 0 ? span->summary | bit : span->summary & ~bit;
+        number += in_word;
+    }
+    span->free_blocks += put ? blocks : -blocks;
+}
+
+/* The first page from `page` on, below `end`, that is not clean; or `end`. */
+static size_t unclean_page(uint32_t slab, size_t page, size_t end, size_t in_slice) {
+    while (page < end && is_clean(slab, page, in_slice)) {
+        page++;
+    }
+    return page;
+}
+
+/* A run of unclean pages among [page, end), none when `pages` is 0. */
+static void choose_pages(uint32_t slab, struct slab_piece *piece, size_t page, size_t end) {
+    size_t in_slice = SLICE_BYTES / os_page_bytes();
+    page = unclean_page(slab, page, end, in_slice);
+    size_t pages = 0;
+    while (page + pages < end && pages < PIECE_BYTES / os_page_bytes() && !is_clean(slab, page + pages, in_slice)) {
+        pages++;
+    }
+    piece->page = (uint32_t)page;
+    piece->pages = (uint32_t)pages;
+}
+
+bool slab_lift(uint32_t slab, struct slab_piece *piece) {
+    struct span *span = arena_span(slab);
+    size_t page = os_page_bytes();
+    size_t size = class_bytes[span->size_class];
+    if (span->taken) {
+        return false;
+    }
+    for (size_t from = piece->next; (from = next_block(span->bitmap, from, span->blocks, true)) < span->blocks;) {
+        size_t to = next_block(span->bitmap, from, span->blocks, false);
         /* What is left over behind the last block is free with it. */
         size_t end = to == span->blocks ? (size_t)span->slices << SLICE_BITS : to * size;
-        bytes += clean_pages(slab, (from * size + page - 1) / page, end / page);
+        choose_pages(slab, piece, (from * size + page - 1) / page, end / page);
+        if (piece->pages > 0) {
+            size_t last = bits_min(((piece->page + piece->pages) * page + size - 1) / size, to);
+            piece->first = (uint32_t)bits_min(piece->page * page / size, last - 1);
+            piece->blocks = (uint32_t)last - piece->first;
+            /* The block that the next page begins in: pages of it that are clean by then are passed over. */
+            piece->next = (uint32_t)bits_min((piece->page + piece->pages) * page / size, to);
+            change_blocks(slab, piece->first, piece->blocks, false);
+            return true;
+        }
         from = to;
     }
-    return bytes;
+    return false;
+}
+
+bool slab_purge(uint32_t slab, const struct slab_piece *piece) {
+    size_t page = os_page_bytes();
+    return arena_purge_pages((char *)arena_address(slab) + piece->page * page, piece->pages * page);
+}
+
+size_t slab_put_back(uint32_t slab, const struct slab_piece *piece, bool purged) {
+    struct span *span = arena_span(slab);
+    size_t page = os_page_bytes();
+    change_blocks(slab, piece->first, piece->blocks, true);
+    if (!purged) {
+        return 0;
+    }
+    for (size_t p = piece->page; p < piece->page + piece->pages; p++) {
+        flip_clean(slab, p, SLICE_BYTES / page);
+    }
+    span->clean_pages = (uint16_t)(span->clean_pages + piece->pages);
+    return piece->pages * page;
 }
 
 /* -- blocks -------------------------------------------------------------------------------------------------- */

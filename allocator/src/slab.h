@@ -23,9 +23,26 @@ void slab_unmake(uint32_t slab);
  * Stored so, a stack whose top is the lowest slot hands out ascending addresses. Returns how many. */
 unsigned slab_take(uint32_t slab, void **blocks, unsigned want);
 
-/* Purges the pages of the slab whose blocks are all free, provided nothing was taken from it since the last call;
- * returns their bytes. *busy tells that something was. */
-size_t slab_clean(uint32_t slab, bool *busy);
+/* Cleaning: the pages of a slab whose blocks are all free are purged, a piece at a time. Meanwhile the blocks on them are out of the bitmap,
+ * so that the heap's lock may be free: nobody can take them, and the slab cannot go.
+ *
+ * Whether the slab is to be cleaned: nothing was taken from it since the last call, which is what *busy tells, and something was given. */
+bool slab_begin_cleaning(uint32_t slab, bool at_once, bool *busy);
+
+struct slab_piece {
+    uint32_t next;             /* block from which on to look for the next piece */
+    uint32_t first, blocks;    /* lifted out of the bitmap */
+    uint32_t page, pages;      /* to purge, from the slab's start */
+};
+
+/* Lifts the blocks of the next piece, whose zeroed description is the caller's. False when there is none, or blocks were taken meanwhile. */
+bool slab_lift(uint32_t slab, struct slab_piece *piece);
+
+/* Purges it; the only one of these that needs no lock. False when the kernel refused. */
+bool slab_purge(uint32_t slab, const struct slab_piece *piece);
+
+/* Puts the blocks back; returns the bytes of pages that are clean now. */
+size_t slab_put_back(uint32_t slab, const struct slab_piece *piece, bool purged);
 
 /* The first slice of the slab that holds the block. The block's tag has been seen to be a slab's. */
 static inline uint32_t slab_of(const void *block) { return arena_span(arena_slice(block))->first; }

@@ -16,7 +16,6 @@
 #define FREESTONE_THREAD_CACHE_H
 
 #include "heap.h"
-#include "keeper.h"
 
 enum {
     STEP_LARGEST = 1024, /* sizes up to here find their magazine by 16-byte step, without computing the class */
@@ -41,26 +40,21 @@ struct thread_cache {
     struct cache_class slots[SLOT_COUNT]; /* first: its address is the cache's; slot 0 is always full to a push */
     struct heap *heap;
     struct thread_cache *next, *prev; /* all caches; protected by the registry's lock */
-    /* Not 0 while magazines are being exchanged: a fork at that moment leaves them to the child half-moved, and the
-     * child then keeps its hands off (adopt_caches); so does the keeper (borrow). Relaxed: os_barrier orders it. */
-    _Atomic uint32_t busy;
-    _Atomic uint32_t borrowed; /* the keeper empties what the thread only touches while busy; see enter */
-    _Atomic uint32_t visits; /* times the thread was busy; relaxed, the keeper compares */
+    _Atomic uint32_t busy;     /* 1 while its thread is inside: see gate.h */
+    _Atomic uint32_t borrowed; /* while somebody else empties what the thread only touches inside: see borrow.c; 2 once it waits */
+    _Atomic uint32_t visits; /* times the thread was inside; relaxed, the keeper compares */
     uint32_t seen; /* visits when the keeper last looked */
+    _Atomic uint32_t orphan; /* its thread is gone; release, so that who adopts it finds it as the thread left it */
     uint32_t exchanges, looked, wished; /* of magazines: with heaps, when the thread last looked round, and wished */
     uint32_t season; /* heap_season when idle classes were last emptied */
+    uint32_t epoch; /* in which the thread was last counted among those that work */
+    uint8_t sweep; /* enum sweep: why its slots are gone through, some at each visit, */
+    uint8_t swept; /* and up to which that has come */
     size_t room; /* what its magazines may hold; part of the registry's */
 };
 
-/* In what order the keeper sees what a thread pushes. os_barrier takes care of that, so the fast path need not; the thread
- * sanitizer does not know it and is told in its own words. */
-#ifdef __SANITIZE_THREAD__
-enum { PUSH_ORDER = __ATOMIC_RELEASE, LOOK_ORDER = __ATOMIC_ACQUIRE };
-#else
-enum { PUSH_ORDER = __ATOMIC_RELAXED, LOOK_ORDER = __ATOMIC_RELAXED };
-#endif
-
-enum thread_state { THREAD_UNBORN, THREAD_ALIVE, THREAD_ENDED };
+/* Sheltered: not born yet, since a fork was under way, but its end will be seen. */
+enum thread_state { THREAD_UNBORN, THREAD_SHELTERED, THREAD_ALIVE, THREAD_ENDED };
 
 /* What the fast paths of a thread need, in its TLS block: 528 bytes, which leaves room in the static TLS surplus for
  * a library that is loaded late (dlopen). */
@@ -68,6 +62,7 @@ struct thread_view {
     struct cache_class *by_step[STEP_COUNT]; /* from where blocks are taken: slot 0 until the first of the class is */
     struct thread_cache *cache;
     uint32_t state;
+    uint32_t outside; /* 1 while the thread is inside without a cache: a signal handler has to know */
 };
 extern _Thread_local struct thread_view thread_view INTERNAL __attribute__((tls_model("initial-exec")));
 
@@ -82,8 +77,9 @@ static inline struct cache_class *thread_magazines(unsigned class) {
     return likely(magazines->taken) ? magazines : &thread_view.cache->slots[0];
 }
 
-/* A block of the class when the loaded magazine is empty. NULL when memory is out. */
-void *thread_cache_take(unsigned class);
+/* A block of the class when the loaded magazine is empty, or, of the class's size and so aligned, from elsewhere. NULL when memory is
+ * out. */
+void *thread_cache_take(unsigned class, size_t alignment);
 
 /* The same for whoever wants zeros, of blocks large enough that clearing them costs more than a lock: *zero tells
  * whether the block is known to read as zero. */
@@ -92,20 +88,11 @@ void *thread_cache_take_zero(unsigned class, bool *zero);
 /* Frees a block of the slot when the loaded magazine is full. */
 void thread_cache_give(void *block, unsigned slot);
 
-/* The keeper's look round: see keeper.h. */
-size_t thread_cache_keep(bool *more);
-
-/* To be called, with no lock held, behind every slow path that may have made memory free. */
-static inline void thread_cache_serve_wishes(void) {
-    if (keeper_is_wished()) {
-        keeper_serve(thread_cache_keep);
-    }
-}
+/* Memory is out: what lies free in the caches of all threads that are not inside, and in depots, goes into the bitmaps, and empty slabs to the
+ * arena. The caller is inside. */
+void thread_cache_reclaim(void);
 
 /* Empties the calling thread's cache into its heap and delivers what belongs to others. */
 void thread_cache_flush(void);
-
-/* Opens the arena if that has not happened. False when the kernel refuses the address space. */
-bool thread_cache_start(void);
 
 #endif

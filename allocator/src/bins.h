@@ -1,0 +1,17 @@
+/* Free spans by kind and length: which fits best. Beside the arena, whose lock protects all of it. */
+#ifndef FREESTONE_BINS_H
+#define FREESTONE_BINS_H
+
+#include "span.h"
+
+/* A free span, described already, becomes one that can be found; and no longer. */
+void bins_insert(uint32_t slice);
+void bins_remove(uint32_t slice);
+
+/* A free span of the kind with at least so many slices, or 0: the shortest of a few that are near. */
+uint32_t bins_find(enum span_state state, uint32_t slices);
+
+/* Any free span of the kind, or 0. */
+uint32_t bins_any(enum span_state state);
+
+#endif

@@ -1,0 +1,11 @@
+/* Forks: the gate closed before, open again after, and a child put right. */
+#ifndef FREESTONE_FORK_H
+#define FREESTONE_FORK_H
+
+/* Once, before the gate is opened to anybody. */
+void fork_open(void);
+
+/* Registers the handlers, once; to be called at the first allocation: it may allocate. */
+void fork_watch(void);
+
+#endif

@@ -1,0 +1,124 @@
+/* Which heap a thread exchanges blocks with. */
+#include "heap_inside.h"
+#include "options.h"
+#include "os.h"
+#include "street.h"
+
+enum { HEAPS_MOST = 1024 };
+
+/* Heap 0 needs no memory of its own, so that a process with one thread starts without asking for any. */
+static struct heap first_heap;
+
+/* Protects `heaps`, `heaps_so_far` (read without it: a heap, once there, stays) and every heap's `threads`. There are none before
+ * heap_start: without an initial value the 8 KiB are zero pages, of which only the first is ever touched. */
+static struct lock choice;
+static struct heap *heaps[HEAPS_MOST];
+static _Atomic unsigned heaps_so_far;
+
+/* How many heaps the machine's CPUs ask for; written once, before there is a second thread's cache. */
+static struct {
+    unsigned all, hosts; /* the first `hosts` serve all classes */
+} by_cpus;
+
+struct heap *heap_numbered(unsigned number) { return heaps[number]; }
+
+unsigned heap_number(const struct heap *heap) { return heap->number; }
+
+struct heap *heap_for(struct heap *heap, unsigned class) { return class < LINE_CLASSES ? heap : heap->host; }
+
+unsigned heap_count(void) {
+    /* acquire: pairs with the release in heap_join */
+    return atomic_load_explicit(&heaps_so_far, memory_order_acquire);
+}
+
+bool heap_start(void) {
+    heaps[0] = &first_heap;
+    first_heap.host = &first_heap;
+    /* release: who reads the count sees the heap, as in heap_join */
+    atomic_store_explicit(&heaps_so_far, 1, memory_order_release);
+    unsigned cpus = os_cpus(); /* asked now: a sandboxed program may forbid the question later */
+    by_cpus.all = (unsigned)bits_min(2 * (size_t)cpus, HEAPS_MOST);
+    by_cpus.hosts = (unsigned)bits_min(cpus, HEAPS_MOST);
+    return arena_open() && street_bookkeeping_grow();
+}
+
+static unsigned most_heaps(void) {
+    unsigned wanted = option_value(OPTION_HEAPS);
+    if (wanted != 0) {
+        return (unsigned)bits_min(wanted, HEAPS_MOST);
+    }
+    return by_cpus.all;
+}
+
+/* Heaps that a program asks for serve all classes. */
+static unsigned most_hosts(void) { return option_value(OPTION_HEAPS) != 0 ? HEAPS_MOST : by_cpus.hosts; }
+
+static uint32_t threads_of(struct heap *heap) { return atomic_load_explicit(&heap->threads, memory_order_relaxed); }
+
+static void count_threads(struct heap *heap, int more) {
+    atomic_store_explicit(&heap->threads, threads_of(heap) + (uint32_t)more, memory_order_relaxed);
+}
+
+static struct heap *least_loaded(void) {
+    unsigned count = heap_count();
+    struct heap *chosen = heaps[0];
+    for (unsigned i = 1; i < count; i++) {
+        if (threads_of(heaps[i]) < threads_of(chosen)) {
+            chosen = heaps[i];
+        }
+    }
+    return chosen;
+}
+
+void heap_join(struct heap **place) {
+    lock_take(&choice);
+    unsigned count = atomic_load_explicit(&heaps_so_far, memory_order_relaxed);
+    struct heap *chosen = least_loaded();
+    if (threads_of(chosen) > 0 && count < most_heaps()) {
+        struct heap *fresh = street_bookkeeping(sizeof(struct heap));
+        if (fresh != NULL) { /* otherwise share one */
+            fresh->number = count;
+            fresh->host = count < most_hosts() ? fresh : heaps[count % by_cpus.hosts];
+            heaps[count] = fresh;
+            /* release: who reads the new count sees the heap's contents */
+            atomic_store_explicit(&heaps_so_far, count + 1, memory_order_release);
+            chosen = fresh;
+        }
+    }
+    count_threads(chosen, 1);
+    *place = chosen;
+    lock_free(&choice);
+}
+
+void heap_leave(struct heap **place) {
+    lock_take(&choice);
+    count_threads(*place, -1);
+    *place = NULL;
+    lock_free(&choice);
+}
+
+static bool is_crowded(struct heap *heap, struct heap *other) { return threads_of(heap) > threads_of(other) + 1; }
+
+bool heap_move(struct heap **place) {
+    if (likely(!is_crowded(*place, least_loaded()))) {
+        return false;
+    }
+    lock_take(&choice);
+    struct heap *chosen = least_loaded();
+    bool moves = is_crowded(*place, chosen);
+    if (moves) {
+        count_threads(*place, -1);
+        count_threads(chosen, 1);
+        *place = chosen;
+    }
+    lock_free(&choice);
+    return moves;
+}
+
+/* Nobody is inside any heap: a fork's child has them as they are, but for threads that no longer exist, whose caches it adopts. */
+void heap_after_fork(void) {
+    for (unsigned i = heap_count(); i-- > 0;) {
+        lock_reset(&heaps[i]->lock);
+    }
+    lock_reset(&choice);
+}

@@ -1,0 +1,113 @@
+/* What a heap is made of, for the rooms that make it up: which heap (heap_choice), its depots (depot), blocks into bitmaps (flush), the
+ * exchange with threads (heap), giving back (reclaim). */
+#ifndef FREESTONE_HEAP_INSIDE_H
+#define FREESTONE_HEAP_INSIDE_H
+
+#include <stdatomic.h>
+
+#include "heap.h"
+#include "lock.h"
+#include "slab.h"
+
+/* What a heap has of one size class. */
+struct shelf {
+    uint32_t slabs; /* those with free blocks; 0 ends the list */
+    uint32_t blocks; /* in all slabs of the class */
+    union magazine *depot; /* full magazines */
+    uint32_t depot_count; /* how many */
+    uint32_t depot_low; /* fewest there were since the depots were last settled */
+    uint32_t depot_due; /* to be drained */
+    size_t depot_blocks; /* blocks in them */
+};
+
+struct heap {
+    /* protects everything in the heap, the descriptors and bitmaps of its slabs, and the magazines in its depots */
+    _Alignas(64) struct lock lock;
+    uint32_t number;
+    struct heap *host; /* serves the classes that this one does not; itself where it serves all */
+    _Atomic uint32_t threads; /* changed under heap_choice's lock; read without by heap_move, which asks again under it */
+    uint32_t events;
+    bool gave_slab; /* to the arena, since arena_age was last called */
+    uint64_t settled; /* milliseconds */
+    uint64_t due_classes; /* bit c: shelf[c].depot_due is not 0 */
+    size_t grown; /* bytes of slabs taken since the depots were last settled */
+    size_t traffic; /* bytes of blocks exchanged since they were last drained for that */
+    _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
+    size_t slab_bytes;
+    size_t depot_bytes;
+    size_t free_bytes; /* of blocks in bitmaps */
+    size_t clean_bytes; /* of pages among them that are purged */
+    size_t looked_at; /* free_bytes less clean_bytes as the keeper left them, or less since, and what is new in slabs */
+    union magazine *spare;
+    union magazine *strays; /* full ones, of other heaps' blocks: sent home once the lock is free */
+    struct shelf shelf[CLASS_COUNT];
+};
+_Static_assert(CLASS_COUNT <= 64, "a bit of due_classes for each");
+
+/* -- which heap: heap_choice.c ------------------------------------------------------------------------------- */
+
+/* Heaps so far: each of a lower number exists, and stays. */
+unsigned heap_count(void);
+
+/* -- slabs on shelves: shelf.c ------------------------------------------------------------------------------- */
+
+void shelf_list(struct shelf *shelf, uint32_t slab);
+void shelf_unlist(struct shelf *shelf, uint32_t slab);
+
+/* The fullest of the first few slabs that have a free block: emptier ones get the chance to empty out. 0 when there is none. */
+uint32_t shelf_choose(const struct shelf *shelf);
+
+/* A new slab, all of whose blocks are free, becomes the heap's. */
+void shelf_add(struct heap *heap, unsigned class, uint32_t slab);
+
+/* All of the slab's blocks are free: it goes back to the arena. */
+void shelf_release(struct heap *heap, uint32_t slab);
+
+/* The same, but a class's only slab of one slice is kept, so that a program around its edge does not make it anew. */
+void shelf_emptied(struct heap *heap, unsigned class, uint32_t slab);
+
+/* Takes up to `want` blocks of the slab and stores them downwards from `end`. */
+unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want);
+
+/* -- blocks into bitmaps: flush.c ---------------------------------------------------------------------------- */
+
+/* The heap whose slab the block lies in; NULL without one. */
+struct heap *flush_owner(const void *block);
+
+/* The same for a block that was one of the class when it was freed: NULL also when the slab there is of another by now. */
+struct heap *flush_home(const void *block, unsigned class);
+
+/* Frees a magazine's blocks into bitmaps, as far as they are this heap's. True when none are left; else the magazine is a full
+ * one of what is left. */
+bool flush_blocks(struct heap *heap, unsigned class, void **top);
+
+/* Frees one block of the heap's. */
+void flush_one(struct heap *heap, void *block);
+
+/* -- magazines: depot.c -------------------------------------------------------------------------------------- */
+
+void depot_keep_spare(struct heap *heap, union magazine *magazine);
+union magazine *depot_take_spare(struct heap *heap);
+
+/* The full magazine that came last; NULL when there is none. */
+union magazine *depot_pop(struct heap *heap, unsigned class);
+
+/* Puts a full magazine into the depot, for a spare one; NULL when there is no room, or none of those. */
+union magazine *depot_keep(struct heap *heap, unsigned class, union magazine *full, unsigned capacity);
+
+/* What the depots did not need since they were last asked is due to be drained. */
+void depot_mark_unneeded(struct heap *heap);
+void depot_mark_all(struct heap *heap);
+
+/* Drains up to so many of the magazines that are due. False when none are left. */
+bool depot_drain(struct heap *heap, unsigned magazines);
+
+/* -- leaving a heap: heap.c ---------------------------------------------------------------------------------- */
+
+/* Free and not purged. */
+size_t heap_returnable(const struct heap *heap);
+
+/* Frees the heap's lock and sends home what was found of others'. */
+void heap_leave_quietly(struct heap *heap);
+
+#endif

@@ -1,0 +1,100 @@
+#include "purge.h"
+
+#include <stdatomic.h>
+
+#include "ages.h"
+#include "arena_lock.h"
+#include "huge.h"
+#include "options.h"
+#include "os.h"
+#include "spans.h"
+
+/* Protected by the arena's lock, but what is atomic: asked without it, by those who can do with a stale answer (relaxed). */
+static struct {
+    uint32_t awaiting;        /* threads asleep on `pieces` */
+    _Atomic uint32_t pieces;  /* being purged at the moment; changed under the lock */
+    _Atomic uint64_t total;
+    _Atomic bool refused;
+} purge;
+
+static uint64_t budget_slices(void) {
+    return ((uint64_t)option_value(OPTION_RETAIN_MIB) << (20 - SLICE_BITS)) +
+           (uint64_t)spans_used() * option_value(OPTION_RETAIN_PERCENT) / 100;
+}
+
+static bool oldest_has_aged(void) {
+    return (uint32_t)os_milliseconds() - ages_oldest_stamp() > option_value(OPTION_RETAIN_MS);
+}
+
+bool purge_is_due(void) {
+    uint32_t dirty = ages_slices();
+    return dirty != 0 && (dirty > budget_slices() || oldest_has_aged());
+}
+
+bool purge_was_refused(void) { return atomic_load_explicit(&purge.refused, memory_order_relaxed); }
+
+void purge_expect(void) { atomic_store_explicit(&purge.refused, false, memory_order_relaxed); }
+
+uint64_t purge_total(void) { return atomic_load_explicit(&purge.total, memory_order_relaxed); }
+
+void purge_count(size_t bytes) { atomic_fetch_add_explicit(&purge.total, bytes, memory_order_relaxed); }
+
+/* From the span's start to the end of the chunk that it lies in, so that whole chunks are purged as such. */
+static uint32_t piece_of(uint32_t slice, uint32_t most) {
+    uint32_t in_chunk = huge_chunk(slice) + CHUNK_SLICES - slice;
+    return (uint32_t)bits_min(bits_min(arena_span(slice)->slices, in_chunk), most);
+}
+
+/* A whole chunk that is huge stays so. */
+static bool is_whole_huge(uint32_t slice, uint32_t slices) {
+    return slices == CHUNK_SLICES && huge_chunk(slice) == slice && huge_is_huge(slice);
+}
+
+size_t purge_piece(uint32_t most) {
+    arena_lock();
+    uint32_t slice = ages_oldest();
+    if (slice == 0) {
+        arena_unlock();
+        return 0;
+    }
+    uint32_t slices = piece_of(slice, most);
+    spans_hold(slice, slices);
+    bool huge = is_whole_huge(slice, slices);
+    struct huge_request plain = huge ? (struct huge_request){0} : huge_make_plain(slice, slice + slices);
+    atomic_fetch_add_explicit(&purge.pieces, 1, memory_order_relaxed);
+    arena_unlock();
+
+    size_t bytes = (size_t)slices << SLICE_BITS;
+    huge_tell(plain);
+    bool purged = os_purge(arena_address(slice), bytes);
+
+    arena_lock();
+    atomic_fetch_sub_explicit(&purge.pieces, 1, memory_order_relaxed);
+    spans_let_go(slice, slices, !purged ? SPAN_DIRTY : huge ? SPAN_HUGE : SPAN_CLEAN);
+    uint32_t asleep = purge.awaiting;
+    arena_unlock();
+    for (; unlikely(asleep > 0); asleep--) { /* all: this may be the last piece */
+        os_wake(&purge.pieces);
+    }
+    atomic_store_explicit(&purge.refused, !purged, memory_order_relaxed);
+    if (!purged) {
+        return 0;
+    }
+    purge_count(bytes);
+    return bytes;
+}
+
+bool purge_wait(void) {
+    arena_lock();
+    uint32_t pieces = atomic_load_explicit(&purge.pieces, memory_order_relaxed);
+    purge.awaiting += pieces != 0;
+    arena_unlock();
+    if (pieces == 0) {
+        return false;
+    }
+    os_wait(&purge.pieces, pieces); /* returns at once when it has changed since */
+    arena_lock();
+    purge.awaiting--;
+    arena_unlock();
+    return true;
+}

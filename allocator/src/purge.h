@@ -1,0 +1,28 @@
+/* Giving freed memory back to the kernel: what is due, and in which pieces. Beside the arena; every function takes its lock, and drops
+ * it while the kernel works.
+ *
+ * Freed spans are kept for reuse (dirty) as long as they are within a budget and not too old. What is due beyond that is the keeper's
+ * work, piece by piece; where there is no keeper, each call that gives memory back does a share of it. */
+#ifndef FREESTONE_PURGE_H
+#define FREESTONE_PURGE_H
+
+#include "span.h"
+
+/* Whether anything is due, or would be soon; asked without the lock. */
+bool purge_is_due(void);
+
+/* A piece of the oldest dirty span, CHUNK_SLICES at most. Returns its bytes, 0 when there is none or the kernel refused. */
+size_t purge_piece(uint32_t most);
+
+/* The kernel took no purge since a span was last given back: asking again is in vain. */
+bool purge_was_refused(void);
+void purge_expect(void);
+
+/* Bytes purged since the start. */
+uint64_t purge_total(void);
+void purge_count(size_t bytes);
+
+/* Waits until no piece is being purged that was when the caller looked. False when there was none. */
+bool purge_wait(void);
+
+#endif

@@ -1,0 +1,154 @@
+/* Memory back from the heaps: what depots did not need, slabs and pages that are free. In pieces: no lock is held for longer than one takes,
+ * and none while the kernel works. */
+#include "heap_inside.h"
+#include "street.h"
+
+enum { PIECE_MAGAZINES = 4 }; /* drained under a heap's lock at a time */
+
+/* Drains what is due, piece by piece. */
+static void drain(struct heap *heap) {
+    bool more = true;
+    while (more) {
+        lock_take(&heap->lock);
+        more = depot_drain(heap, PIECE_MAGAZINES);
+        heap_leave_quietly(heap);
+    }
+}
+
+static void drain_all(struct heap *heap) {
+    lock_take(&heap->lock);
+    depot_mark_all(heap);
+    lock_free(&heap->lock);
+    drain(heap);
+}
+
+/* Every class of the heap keeps a slab without a block in use at most where it was its only one. */
+static void release_empty(struct heap *heap) {
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        lock_take(&heap->lock);
+        uint32_t slab = heap->shelf[class].slabs;
+        while (slab != 0) {
+            const struct span *span = arena_span(slab);
+            uint32_t next = span->next;
+            if (span->free_blocks == span->blocks) {
+                shelf_release(heap, slab);
+            }
+            slab = next;
+        }
+        lock_free(&heap->lock);
+    }
+}
+
+/* -- pages of partly used slabs ------------------------------------------------------------------------------ */
+
+/* The slab's blocks on the piece's pages are out of its bitmap, and so nobody's, while the kernel works without the lock. */
+static size_t clean_piece(struct heap *heap, uint32_t slab, struct slab_piece *piece) {
+    struct span *span = arena_span(slab);
+    unsigned class = span->size_class;
+    heap->free_bytes -= (size_t)piece->blocks * class_bytes[class];
+    if (span->free_blocks == 0) {
+        shelf_unlist(&heap->shelf[class], slab);
+    }
+    lock_free(&heap->lock);
+    bool purged = slab_purge(slab, piece);
+    lock_take(&heap->lock);
+    if (span->free_blocks == 0) {
+        shelf_list(&heap->shelf[class], slab);
+    }
+    size_t bytes = slab_put_back(slab, piece, purged);
+    heap->free_bytes += (size_t)piece->blocks * class_bytes[class];
+    heap->clean_bytes += bytes;
+    return bytes;
+}
+
+/* Cleans the slab at `slice`, if one is there, and busy ones too when `at_once`; returns the slice behind what was looked
+ * at. */
+static uint32_t clean_slab_at(uint32_t slice, bool at_once, size_t *bytes, bool *more) {
+    uint32_t next = slice + 1;
+    struct heap *heap = flush_owner(arena_address(slice));
+    if (heap == NULL) {
+        return next;
+    }
+    lock_take(&heap->lock);
+    if (flush_owner(arena_address(slice)) == heap) { /* asked under its lock: the slab cannot go meanwhile */
+        uint32_t slab = arena_span(slice)->first;
+        next = slab + arena_span(slab)->slices;
+        bool busy;
+        struct slab_piece piece = {0};
+        if (slab_begin_cleaning(slab, at_once, &busy)) {
+            size_t cleaned = 1;
+            while (cleaned > 0 && slab_lift(slab, &piece)) {
+                cleaned = clean_piece(heap, slab, &piece);
+                *bytes += cleaned;
+                if (arena_span(slab)->free_blocks == arena_span(slab)->blocks) {
+                    shelf_emptied(heap, arena_span(slab)->size_class, slab);
+                    break; /* it may be gone */
+                }
+            }
+        }
+        *more |= busy;
+        heap->looked_at = heap_returnable(heap);
+    }
+    heap_leave_quietly(heap);
+    return next;
+}
+
+size_t heap_clean(uint32_t *slice, uint32_t slices, bool at_once, bool *more) {
+    size_t bytes = 0;
+    *slice = (uint32_t)bits_max(*slice, arena_first_slice());
+    uint32_t end = (uint32_t)(__atomic_load_n(&window.extent, __ATOMIC_RELAXED) >> SLICE_BITS);
+    uint32_t stop = (uint32_t)bits_min(end, (size_t)*slice + slices);
+    while (*slice < stop) {
+        *slice = clean_slab_at(*slice, at_once, &bytes, more);
+    }
+    if (*slice >= end) {
+        *slice = 0;
+    }
+    return bytes;
+}
+
+/* -- all of it ----------------------------------------------------------------------------------------------- */
+
+bool heap_drain_unneeded(void) {
+    bool any = false;
+    for (unsigned i = 0; i < heap_count(); i++) {
+        struct heap *heap = heap_numbered(i);
+        lock_take(&heap->lock);
+        any |= heap->depot_bytes > 0;
+        depot_mark_unneeded(heap);
+        lock_free(&heap->lock);
+        drain(heap);
+    }
+    return any;
+}
+
+void heap_reclaim(void) {
+    for (unsigned i = 0; i < heap_count(); i++) {
+        drain_all(heap_numbered(i));
+    }
+    for (unsigned i = 0; i < heap_count(); i++) {
+        release_empty(heap_numbered(i));
+    }
+}
+
+/* A block of the class from the heap's slabs, as they are. */
+static void *take_there(struct heap *heap, unsigned class) {
+    void *block = NULL;
+    lock_take(&heap->lock);
+    uint32_t slab = shelf_choose(&heap->shelf[class]);
+    if (slab != 0) {
+        (void)shelf_take(heap, slab, &block + 1, 1);
+    }
+    lock_free(&heap->lock);
+    return block;
+}
+
+void *heap_take_anywhere(unsigned class, size_t alignment) {
+    void *block = NULL;
+    for (unsigned larger = class; block == NULL && larger < CLASS_COUNT; larger++) {
+        for (unsigned i = 0; block == NULL && class_bytes[larger] % alignment == 0 && i < heap_count(); i++) {
+            block = take_there(heap_numbered(i), larger);
+        }
+    }
+    return block;
+}

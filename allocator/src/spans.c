@@ -1,0 +1,209 @@
+#include "spans.h"
+
+#include <stdatomic.h>
+
+#include "ages.h"
+#include "bins.h"
+#include "os.h"
+#include "street.h"
+
+/* `used` is an atomic because budgets are worked out without the lock. Relaxed: a stale answer only delays a purge. */
+static struct {
+    uint32_t front;
+    _Atomic uint32_t used;
+} spans;
+
+static void count_used(uint32_t more) { atomic_fetch_add_explicit(&spans.used, more, memory_order_relaxed); }
+
+uint32_t spans_front(void) { return spans.front; }
+
+uint32_t spans_used(void) { return atomic_load_explicit(&spans.used, memory_order_relaxed); }
+
+uint32_t spans_align(uint32_t slice, uint32_t alignment) {
+    uintptr_t base = window.base >> SLICE_BITS;
+    return (uint32_t)(bits_round_up(base + slice, alignment) - base);
+}
+
+static void describe(uint32_t slice, uint32_t slices, enum span_state state) {
+    struct span *span = arena_span(slice);
+    span->slices = slices;
+    span->state = (uint8_t)state;
+    span->first = slice;
+    arena_span(slice + slices - 1)->first = slice;
+}
+
+static void move_front(uint32_t front) {
+    spans.front = front;
+    /* relaxed: see tag_of */
+    __atomic_store_n(&window.extent, (size_t)front << SLICE_BITS, __ATOMIC_RELAXED);
+}
+
+void spans_open(void) { spans.front = street_first(); }
+
+/* -- joining ------------------------------------------------------------------------------------------------- */
+
+/* The free span of kind `state` that ends right before `slice`, or 0. */
+static uint32_t left_neighbour(uint32_t slice, enum span_state state) {
+    if (slice == street_first()) {
+        return 0;
+    }
+    uint32_t first = arena_span(slice - 1)->first;
+    return arena_span(first)->state == state ? first : 0;
+}
+
+static uint32_t right_neighbour(uint32_t slice, uint32_t slices, enum span_state state) {
+    uint32_t next = slice + slices;
+    return next < spans.front && arena_span(next)->state == state ? next : 0;
+}
+
+/* A free span is none any more: its neighbour takes it in. Returns its slices. */
+static uint32_t dissolve(uint32_t slice) {
+    bins_remove(slice);
+    if (arena_span(slice)->state == SPAN_DIRTY) {
+        ages_remove(slice);
+    }
+    arena_span(slice)->state = SPAN_UNUSED;
+    return arena_span(slice)->slices;
+}
+
+static void make_free(uint32_t slice, uint32_t slices, enum span_state state) {
+    uint32_t left = left_neighbour(slice, state);
+    uint32_t right = right_neighbour(slice, slices, state);
+    arena_span(slice)->state = SPAN_UNUSED;
+    if (right != 0) {
+        slices += dissolve(right);
+    }
+    if (left != 0) {
+        slices += dissolve(left);
+        slice = left;
+    }
+    describe(slice, slices, state);
+    bins_insert(slice);
+    if (state == SPAN_DIRTY) {
+        arena_span(slice)->stamp = (uint32_t)os_milliseconds();
+        ages_append(slice);
+    }
+}
+
+void spans_give(uint32_t slice, uint32_t slices, enum span_state state) {
+    count_used(-slices);
+    make_free(slice, slices, state);
+}
+
+void spans_let_go(uint32_t slice, uint32_t slices, enum span_state state) {
+    struct span *span = arena_span(slice);
+    uint32_t rest = span->slices - slices;
+    if (rest != 0) {
+        describe(slice + slices, rest, SPAN_PURGING);
+    }
+    make_free(slice, slices, state);
+}
+
+/* -- splitting ----------------------------------------------------------------------------------------------- */
+
+/* The first `slices` of a free span are so no longer; what is left stays free, of the same kind and age. */
+static void split_off(uint32_t slice, uint32_t slices, enum span_state become) {
+    struct span *span = arena_span(slice);
+    enum span_state state = span->state;
+    uint32_t rest = span->slices - slices;
+    bins_remove(slice);
+    if (state == SPAN_DIRTY && rest != 0) {
+        ages_replace(slice, slice + slices, slices);
+    } else if (state == SPAN_DIRTY) {
+        ages_remove(slice);
+    }
+    if (rest != 0) {
+        describe(slice + slices, rest, state);
+        bins_insert(slice + slices);
+    }
+    describe(slice, slices, become);
+}
+
+void spans_hold(uint32_t slice, uint32_t slices) { split_off(slice, slices, SPAN_PURGING); }
+
+void spans_hold_used(uint32_t slice) {
+    count_used(-arena_span(slice)->slices);
+    arena_span(slice)->state = SPAN_PURGING;
+}
+
+void spans_cut(uint32_t slice, uint32_t slices) { describe(slice, slices, SPAN_USED); }
+
+uint32_t spans_take(enum span_state state, uint32_t slices, uint32_t alignment) {
+    uint32_t slice = bins_find(state, slices + alignment - 1);
+    if (slice == 0) {
+        return 0;
+    }
+    uint32_t fit = spans_align(slice, alignment);
+    uint32_t head = fit - slice;
+    uint32_t whole = arena_span(slice)->slices;
+    if (head == 0) {
+        split_off(slice, slices, SPAN_USED);
+        count_used(slices);
+        return slice;
+    }
+    /* Only for alignments above a slice: use all, then give both ends back. */
+    split_off(slice, whole, SPAN_USED);
+    count_used(whole);
+    describe(fit, slices, SPAN_USED);
+    spans_give(slice, head, state);
+    if (whole > head + slices) {
+        spans_give(fit + slices, whole - head - slices, state);
+    }
+    return fit;
+}
+
+/* -- the front ----------------------------------------------------------------------------------------------- */
+
+uint32_t spans_take_front(uint32_t slices, uint32_t alignment, uint32_t usable, uint32_t *end) {
+    uint32_t gap_at = spans.front;
+    uint32_t slice = spans_align(gap_at, alignment);
+    if (slice < gap_at || slices > street_limit() || slice > street_limit() - slices) {
+        *end = UINT32_MAX;
+        return 0;
+    }
+    *end = slice + slices;
+    if (*end > usable) {
+        return 0;
+    }
+    move_front(*end);
+    describe(slice, slices, SPAN_USED);
+    count_used(slices);
+    if (slice != gap_at) {
+        make_free(gap_at, slice - gap_at, SPAN_CLEAN);
+    }
+    return slice;
+}
+
+void spans_skip(uint32_t usable, uint32_t front) {
+    uint32_t gap_at = spans.front;
+    move_front(front);
+    describe(usable, front - usable, SPAN_USED); /* and counted nowhere */
+    if (usable != gap_at) {
+        make_free(gap_at, usable - gap_at, SPAN_CLEAN);
+    }
+}
+
+static bool is_free(uint32_t slice) {
+    enum span_state state = arena_span(slice)->state;
+    return state == SPAN_DIRTY || state == SPAN_CLEAN || state == SPAN_HUGE;
+}
+
+bool spans_extend(uint32_t slice, uint32_t more, uint32_t usable) {
+    uint32_t had = arena_span(slice)->slices;
+    uint32_t next = slice + had;
+    uint32_t end = next + more;
+    uint32_t free_there = next < spans.front && is_free(next) ? arena_span(next)->slices : 0;
+    if (free_there < more && (next + free_there != spans.front || end < next || end > usable)) {
+        return false;
+    }
+    if (free_there > 0) {
+        split_off(next, (uint32_t)bits_min(free_there, more), SPAN_USED);
+        arena_span(next)->state = SPAN_UNUSED;
+    }
+    if (free_there < more) {
+        move_front(end);
+    }
+    count_used(more);
+    describe(slice, had + more, SPAN_USED);
+    return true;
+}

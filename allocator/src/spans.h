@@ -1,0 +1,52 @@
+/* The spans from the street's first slice to its front: split, joined and counted. Beside the arena, whose lock protects all of it but
+ * what is said to be read without.
+ *
+ * Invariants of the descriptors:
+ *   state != SPAN_UNUSED     exactly for the first slice of a span
+ *   spans[last].first        is the first slice, for the last slice of every span
+ *   two neighbours           are never free and of the same kind */
+#ifndef FREESTONE_SPANS_H
+#define FREESTONE_SPANS_H
+
+#include "span.h"
+
+void spans_open(void);
+
+/* The first slice that was never handed out. */
+uint32_t spans_front(void);
+
+/* Slices in used spans; may be read without the lock, and be a little old then. */
+uint32_t spans_used(void);
+
+/* The first slice from `slice` on whose address is a multiple of `alignment` slices: the base is one of a slice only. */
+uint32_t spans_align(uint32_t slice, uint32_t alignment);
+
+/* A used span of so many slices, so aligned, out of the free ones of one kind; 0 when none is long enough. */
+uint32_t spans_take(enum span_state state, uint32_t slices, uint32_t alignment);
+
+/* The same from what was never handed out, as far as `usable`; *end is where it ends, or would. */
+uint32_t spans_take_front(uint32_t slices, uint32_t alignment, uint32_t usable, uint32_t *end);
+
+/* A used span, or the end of one, becomes free, joined with its free neighbours of that kind. */
+void spans_give(uint32_t slice, uint32_t slices, enum span_state state);
+
+/* The first `slices` of a free span become nobody's (SPAN_PURGING): neither taken nor joined until they are let go. */
+void spans_hold(uint32_t slice, uint32_t slices);
+
+/* What was held, in whole or in part, becomes free. The parts are let go in the order of their addresses. */
+void spans_let_go(uint32_t slice, uint32_t slices, enum span_state state);
+
+/* A used span becomes nobody's. */
+void spans_hold_used(uint32_t slice);
+
+/* Takes the `more` slices that follow a used span into it: free ones, as far as there are, then from the front. False, and nothing has
+ * changed, when they are not free or not usable. */
+bool spans_extend(uint32_t slice, uint32_t more, uint32_t usable);
+
+/* A used span is the first `slices` of itself; the rest is to be given. */
+void spans_cut(uint32_t slice, uint32_t slices);
+
+/* The front moves to `front`: what lay before it and was usable is free and clean, what was not is nobody's for ever. */
+void spans_skip(uint32_t usable, uint32_t front);
+
+#endif

@@ -1,0 +1,274 @@
+#include "street.h"
+
+#include <stdatomic.h>
+
+#include "lock.h"
+#include "options.h"
+#include "os.h"
+
+enum {
+    GROW_LEAST = 32,        /* slices made usable at a time: 2 MiB */
+    GROW_MOST = 1024,       /* ... to 64 MiB; half of what is usable in between */
+    ROWS_LEAST = 1024,      /* slices whose rows of bookkeeping are made usable at first: 64 MiB */
+    BOOKKEEPING_SHARE = 64, /* the part of the street that bookkeeping beyond the rows may take, */
+    BOOKKEEPING_LEAST = SLICE_BYTES,
+    HUGE_PAGE = 2 * 1024 * 1024,
+    MAGAZINE_ALIGNMENT = 1024, /* a magazine's end is told from its address */
+    BOOKKEEPING_STEP_MOST = 4 * 1024 * 1024, /* made usable at a time, at most; as much again as there is until then */
+    BOOKKEEPING_LOW = 16 * 1024,             /* usable and not handed out */
+    SKIP_LEAST = 16,                         /* slices left out where somebody else's mapping is in the way, then twice as many, */
+    SKIP_MOST = 16384,                       /* to a gibibyte */
+};
+
+/* A part of the street that grows at its place. */
+struct part {
+    char *at;
+    size_t usable, room; /* bytes, multiples of a page */
+};
+
+struct window window;
+struct span *arena_spans;
+char *arena_bitmaps;
+
+/* Written by street_open, and but for `reserved` and the numbers after that by whoever may call street_grow. */
+static struct {
+    struct part tags, spans, bitmaps;
+    bool reserved; /* address space was reserved after all: usable by a change of protection */
+    uint32_t first, limit;
+    uint32_t skip;
+    _Atomic uint32_t described; /* read by others: see street_described */
+} street;
+
+/* Protects the bump pointer and the part it runs in. */
+static struct {
+    struct lock lock;
+    struct lock growing; /* taken before `lock`, by who asks the kernel */
+    struct part part;    /* `usable` changes under both */
+    _Atomic size_t used; /* read without the lock: see street_bookkeeping_is_low */
+    _Atomic size_t usable; /* the part's, for the same reader */
+} bookkeeping;
+
+uint32_t street_first(void) { return street.first; }
+
+uint32_t street_limit(void) { return street.limit; }
+
+uint32_t street_described(void) { return atomic_load_explicit(&street.described, memory_order_relaxed); }
+
+/* -- parts --------------------------------------------------------------------------------------------------- */
+
+static enum os_answer map_there(char *at, size_t bytes) {
+    if (!street.reserved) {
+        return os_map_at(at, bytes);
+    }
+    return os_commit(at, bytes) ? OS_DONE : OS_REFUSED;
+}
+
+/* Makes the part usable up to `bytes`. */
+static bool grow_part(struct part *part, size_t bytes) {
+    bytes = bits_round_up(bytes, os_page_bytes());
+    if (bytes <= part->usable) {
+        return true;
+    }
+    if (bytes > part->room || map_there(part->at + part->usable, bytes - part->usable) != OS_DONE) {
+        return false;
+    }
+    part->usable = bytes;
+    return true;
+}
+
+/* Rows of bookkeeping for the slices below `to`. */
+static bool grow_rows(uint32_t to) {
+    if (to <= street_described()) {
+        return true;
+    }
+    if (!grow_part(&street.tags, to * sizeof(uint32_t)) || !grow_part(&street.spans, to * sizeof(struct span)) ||
+        !grow_part(&street.bitmaps, (size_t)to * BITMAP_BYTES)) {
+        return false;
+    }
+    atomic_store_explicit(&street.described, to, memory_order_relaxed);
+    return true;
+}
+
+/* -- choosing it --------------------------------------------------------------------------------------------- */
+
+/* One part behind the other, from `at` on; returns the end. What runs over a part's end finds a page that is never mapped. */
+static char *lay_part(struct part *part, char *at, size_t bytes) {
+    size_t page = os_page_bytes();
+    *part = (struct part){at, 0, bits_round_up(bytes, page)};
+    return at + part->room + page;
+}
+
+/* The rows of the bookkeeping's own slices are never asked for. */
+static void skip_rows(struct part *part, size_t unit) { part->usable = street.first * unit & ~(os_page_bytes() - 1); }
+
+static bool lay_out(char *at, size_t bytes) {
+    size_t slices = bytes >> SLICE_BITS;
+    char *end = lay_part(&street.tags, at, slices * sizeof(uint32_t));
+    arena_spans = (struct span *)(void *)end;
+    end = lay_part(&street.spans, end, slices * sizeof(struct span));
+    arena_bitmaps = end;
+    end = lay_part(&street.bitmaps, end, slices * BITMAP_BYTES);
+    end = (char *)bits_round_up((uintptr_t)end, MAGAZINE_ALIGNMENT);
+    end = lay_part(&bookkeeping.part, end, bits_max(bytes / BOOKKEEPING_SHARE, BOOKKEEPING_LEAST));
+    window.base = (uintptr_t)at;
+    street.first = (uint32_t)(bits_round_up((size_t)(end - at), SLICE_BYTES) >> SLICE_BITS);
+    street.limit = (uint32_t)slices;
+    if (street.first >= street.limit) {
+        return false;
+    }
+    skip_rows(&street.spans, sizeof(struct span));
+    skip_rows(&street.bitmaps, BITMAP_BYTES);
+    /* Tags are read for any address below extent, so those of the bookkeeping's own slices have to be there. */
+    return grow_part(&street.tags, street.first * sizeof(uint32_t));
+}
+
+static void forget(char *at, size_t bytes) {
+    if (street.reserved) {
+        os_unmap(at, bytes);
+    } else if (street.tags.usable > 0) {
+        os_unmap(at, street.tags.usable);
+    }
+}
+
+/* Where the kernel would put so many bytes now. Where it fills its room from below (no limit on the stack, as was usual once), the
+ * next mappings would be put there too, and the street lies further up. */
+static char *free_range(size_t bytes) {
+    enum { APART = 16 };
+    char *at = os_find(bytes, SLICE_BYTES);
+    bool from_below = at != NULL && (uintptr_t)at > (uintptr_t)&street;
+    return from_below ? at + APART * bytes : at;
+}
+
+/* Where a limit lets nobody ask for as much: below the page that the kernel would give next. */
+static char *range_below(size_t bytes) {
+    char *at = os_find(SLICE_BYTES, SLICE_BYTES);
+    return at == NULL || (uintptr_t)at / 4 < bytes ? NULL : at - bytes;
+}
+
+static bool open_at(char *at, size_t bytes) {
+    if (at == NULL) {
+        return false;
+    }
+    if (lay_out(at, bytes)) {
+        return true;
+    }
+    forget(at, bytes);
+    return false;
+}
+
+/* Reserved as a whole, as large as the kernel grants: where nothing else does, or the program asks for it. */
+static bool open_reserved(size_t most) {
+    street.reserved = true;
+    for (size_t bytes = most; bytes >= (size_t)1 << 20; bytes >>= 1) {
+        if (open_at(os_reserve(bytes, SLICE_BYTES), bytes)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool street_open(void) {
+    enum { WISH = 40, LEAST = 36 }; /* bits: 1 TiB to 64 GiB; less where even that is more than the address space has */
+    uint32_t asked = option_value(OPTION_RESERVE_GIB);
+    bool opened = asked != 0 && open_reserved((size_t)1 << (30 + bits_highest(asked)));
+    for (unsigned bits = WISH; !opened && bits >= LEAST; bits--) {
+        street.reserved = false;
+        opened = open_at(free_range((size_t)1 << bits), (size_t)1 << bits);
+    }
+    if (!opened) {
+        opened = open_at(range_below((size_t)1 << WISH), (size_t)1 << WISH) || open_reserved((size_t)1 << WISH);
+    }
+    if (!opened) {
+        window.base = 0;
+    }
+    return opened;
+}
+
+/* -- growing ------------------------------------------------------------------------------------------------- */
+
+/* So many slices, if the street has them and memory for their rows. */
+static enum os_answer map_slices(uint32_t from, uint32_t slices) {
+    if (slices > street.limit - from || !grow_rows(from + slices)) {
+        return OS_REFUSED;
+    }
+    return map_there(arena_address(from), (size_t)slices << SLICE_BITS);
+}
+
+/* Leaves out what is in the way. False at the street's end. */
+static bool skip(uint32_t *from) {
+    street.skip = (uint32_t)bits_min(bits_max(2 * (size_t)street.skip, SKIP_LEAST), SKIP_MOST);
+    if (street.limit - *from <= street.skip) {
+        return false;
+    }
+    *from += street.skip;
+    return true;
+}
+
+/* So many slices and a few more, so that what is usable ends with a chunk that may have a huge page. */
+static uint32_t to_chunk(uint32_t from, size_t slices) {
+    uintptr_t end = (uintptr_t)arena_address(from) + (slices << SLICE_BITS);
+    return (uint32_t)(slices + ((bits_round_up(end, HUGE_PAGE) - end) >> SLICE_BITS));
+}
+
+uint32_t street_grow(uint32_t *from, uint32_t least) {
+    do {
+        size_t half = (*from - street.first) / 2;
+        uint32_t slices = to_chunk(*from, bits_max(bits_min(bits_max(half, GROW_LEAST), GROW_MOST), least));
+        /* Rows for more than that, so that there are few steps. */
+        (void)grow_rows((uint32_t)bits_min(street.limit, *from + bits_max(2 * half, ROWS_LEAST)));
+        if (map_slices(*from, slices) == OS_DONE) {
+            return slices;
+        }
+        enum os_answer answer = map_slices(*from, least);
+        if (answer == OS_DONE) {
+            return least;
+        }
+        if (answer == OS_REFUSED) {
+            return 0;
+        }
+    } while (skip(from));
+    return 0;
+}
+
+/* -- bookkeeping --------------------------------------------------------------------------------------------- */
+
+static size_t in_stock(void) {
+    return atomic_load_explicit(&bookkeeping.usable, memory_order_relaxed) -
+           atomic_load_explicit(&bookkeeping.used, memory_order_relaxed);
+}
+
+bool street_bookkeeping_is_low(void) { return in_stock() < BOOKKEEPING_LOW; }
+
+bool street_bookkeeping_grow(void) {
+    lock_take(&bookkeeping.growing);
+    bool enough = !street_bookkeeping_is_low();
+    struct part *part = &bookkeeping.part;
+    size_t more = bits_max(bits_min(part->usable, BOOKKEEPING_STEP_MOST), BOOKKEEPING_LEAST);
+    if (!enough && (grow_part(part, part->usable + more) || grow_part(part, part->usable + BOOKKEEPING_LEAST))) {
+        /* relaxed: a mapping is there for every thread from the moment it is made */
+        atomic_store_explicit(&bookkeeping.usable, part->usable, memory_order_relaxed);
+        enough = true;
+    }
+    lock_free(&bookkeeping.growing);
+    return enough;
+}
+
+void *street_bookkeeping(size_t bytes) {
+    bytes = bits_round_up(bytes, MAGAZINE_ALIGNMENT);
+    void *memory = NULL;
+    lock_take(&bookkeeping.lock);
+    if (bytes <= in_stock()) {
+        size_t used = atomic_load_explicit(&bookkeeping.used, memory_order_relaxed);
+        memory = bookkeeping.part.at + used;
+        atomic_store_explicit(&bookkeeping.used, used + bytes, memory_order_relaxed);
+    }
+    lock_free(&bookkeeping.lock);
+    return memory;
+}
+
+size_t street_bookkeeping_bytes(void) { return atomic_load_explicit(&bookkeeping.used, memory_order_relaxed); }
+
+void street_after_fork(void) {
+    lock_reset(&bookkeeping.lock);
+    lock_reset(&bookkeeping.growing);
+}

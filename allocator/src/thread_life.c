@@ -1,0 +1,417 @@
+#include <pthread.h>
+#include <string.h>
+
+#include "fork.h"
+#include "keeping.h"
+#include "options.h"
+#include "os.h"
+#include "shelter.h"
+#include "street.h"
+#include "thread_inside.h"
+
+enum {
+    /* The key's destructor asks to be called again until the third of the four passes over all keys, so that other
+     * destructors still find a cache. */
+    LAST_PASS = 3,
+    ADOPT_SLOTS = 4, /* flushed at a time of what a thread has left */
+    EPOCH_MS = 512,  /* who worked in this one or the last is at work */
+};
+
+union magazine thread_void __attribute__((aligned(MAGAZINE_BYTES)));
+
+static struct thread_cache thread_cache_none = {
+    .slots = {[0 ... SLOT_COUNT - 1] = {.top = VOID_TOP}},
+};
+
+_Thread_local struct thread_view thread_view = {
+    .by_step = {[0 ... STEP_COUNT - 1] = &thread_cache_none.slots[0]},
+    .cache = &thread_cache_none,
+};
+
+struct registry registry;
+
+static struct {
+    pthread_key_t key;
+    bool has_key;
+    _Atomic bool started; /* release when set, acquire when read: the library is open to whoever sees it */
+} life;
+
+/* Who works: counted once in each epoch. All relaxed: a magazine's size is no matter of a thread more or less. */
+static struct {
+    _Atomic uint32_t epoch, now, before;
+} workers;
+
+static void end_thread(void *pass);
+
+/* Once, with the registry's lock. */
+static bool open_library(void) {
+    options_read_environment();
+    if (!gate_open() || !heap_start()) {
+        return false;
+    }
+    keeper_open(keeping_look, keeping_hurry);
+    fork_open();
+    /* Without a key (a program may have used them all up) caches outlive their threads: a leak, no more. */
+    life.has_key = pthread_key_create(&life.key, end_thread) == 0;
+    return true;
+}
+
+bool thread_start(void) {
+    if (likely(atomic_load_explicit(&life.started, memory_order_acquire))) {
+        return true;
+    }
+    lock_take(&registry.lock);
+    bool started = atomic_load_explicit(&life.started, memory_order_relaxed);
+    if (!started) {
+        started = open_library();
+        atomic_store_explicit(&life.started, started, memory_order_release);
+    }
+    lock_free(&registry.lock);
+    return started;
+}
+
+/* -- the registry -------------------------------------------------------------------------------------------- */
+
+static void link_cache(struct thread_cache *cache) {
+    cache->prev = NULL;
+    cache->next = registry.alive;
+    if (cache->next != NULL) {
+        cache->next->prev = cache;
+    }
+    registry.alive = cache;
+}
+
+static void unlink_cache(struct thread_cache *cache) {
+    if (registry.cursor == cache) {
+        registry.cursor = cache->next;
+    }
+    if (cache->next != NULL) {
+        cache->next->prev = cache->prev;
+    }
+    if (cache->prev != NULL) {
+        cache->prev->next = cache->next;
+    } else {
+        registry.alive = cache->next;
+    }
+}
+
+static struct thread_cache *new_cache(void) {
+    if (street_bookkeeping_is_low()) {
+        (void)street_bookkeeping_grow();
+    }
+    lock_take(&registry.lock);
+    struct thread_cache *cache = registry.unused;
+    if (cache != NULL) {
+        registry.unused = cache->next;
+    } else {
+        cache = street_bookkeeping(sizeof *cache);
+    }
+    if (cache != NULL) {
+        memmove(cache, &thread_cache_none, sizeof *cache);
+        link_cache(cache);
+    }
+    lock_free(&registry.lock);
+    return cache;
+}
+
+/* An emptied cache is for the next thread. Its thread is not inside with it any more. */
+static void keep_unused(struct thread_cache *cache) {
+    atomic_fetch_sub_explicit(&registry.room, cache->room, memory_order_relaxed);
+    lock_take(&registry.lock);
+    cache->next = registry.unused;
+    registry.unused = cache;
+    lock_free(&registry.lock);
+}
+
+/* -- inside -------------------------------------------------------------------------------------------------- */
+
+/* The cache is borrowed or the gate closed: true when it is worth another try. */
+static OUT_OF_LINE bool step_aside(struct thread_cache *cache) {
+    if (!gate_is_open()) {
+        return gate_found_closed();
+    }
+    uint32_t borrowed = 1;
+    /* relaxed: the borrower only hurries by that */
+    (void)atomic_compare_exchange_strong_explicit(&cache->borrowed, &borrowed, 2, memory_order_relaxed,
+                                                  memory_order_relaxed);
+    os_wait_for(&cache->borrowed, 2, 10);
+    return true;
+}
+
+/* The exchange is a full fence: who forks or borrows looks at `busy` after he has said so, and the thread looks after it has set it, all in
+ * one order (seq_cst). A thread that is inside already was interrupted by a signal, in whose handler this is: refused. */
+static inline bool enter(struct thread_cache *cache) {
+    if (unlikely(atomic_load_explicit(&cache->busy, memory_order_relaxed) != 0)) {
+        return false;
+    }
+    for (;;) {
+        (void)atomic_exchange_explicit(&cache->busy, 1, memory_order_seq_cst);
+        if (likely(atomic_load_explicit(&cache->borrowed, memory_order_seq_cst) == 0) && likely(gate_is_open())) {
+            uint32_t visits = atomic_load_explicit(&cache->visits, memory_order_relaxed);
+            atomic_store_explicit(&cache->visits, visits + 1, memory_order_relaxed);
+            return true;
+        }
+        atomic_store_explicit(&cache->busy, 0, memory_order_release);
+        if (!step_aside(cache)) {
+            return false;
+        }
+    }
+}
+
+/* release: who borrows the cache next, or forks, finds what was exchanged. */
+static inline void leave(struct thread_cache *cache) {
+    atomic_store_explicit(&cache->busy, 0, memory_order_release);
+    gate_left();
+}
+
+static bool enter_outside(void) {
+    if (thread_view.outside != 0) {
+        return false;
+    }
+    thread_view.outside = 1;
+    atomic_signal_fence(memory_order_seq_cst); /* a signal handler finds it set before anything is done */
+    if (gate_enter()) {
+        return true;
+    }
+    thread_view.outside = 0;
+    return false;
+}
+
+static void leave_outside(void) {
+    gate_leave();
+    atomic_signal_fence(memory_order_seq_cst);
+    thread_view.outside = 0;
+}
+
+/* Gives the calling thread a cache. False when memory is out, or the gate closed. */
+static bool be_born(void) {
+    if (!enter_outside()) {
+        return false;
+    }
+    struct thread_cache *cache = new_cache();
+    if (cache != NULL) {
+        heap_join(&cache->heap);
+        struct thread_view *view = &thread_view;
+        view->cache = cache; /* by_step leaves every slot out until blocks are taken: see begin_taking */
+        view->state = THREAD_ALIVE;
+    }
+    leave_outside();
+    if (cache == NULL) {
+        return false;
+    }
+    keeper_note_thread();
+    /* Last, since these may allocate. */
+    if (life.has_key) {
+        (void)pthread_setspecific(life.key, (void *)1);
+    }
+    fork_watch();
+    return true;
+}
+
+static OUT_OF_LINE enum pass enter_without_cache(void) {
+    if (!thread_start()) {
+        return PASS_REFUSED;
+    }
+    if (thread_view.state != THREAD_ENDED && be_born() && enter(thread_view.cache)) {
+        return PASS_CACHE;
+    }
+    return enter_outside() ? PASS_OUTSIDER : PASS_REFUSED;
+}
+
+enum pass thread_enter(void) {
+    if (likely(thread_view.state == THREAD_ALIVE)) {
+        return enter(thread_view.cache) ? PASS_CACHE : PASS_REFUSED;
+    }
+    return enter_without_cache();
+}
+
+void thread_leave(enum pass pass) {
+    if (likely(pass == PASS_CACHE)) {
+        leave(thread_view.cache);
+    } else if (pass == PASS_OUTSIDER) {
+        leave_outside();
+    }
+}
+
+void *thread_take_shelter(size_t bytes, size_t alignment) {
+    struct thread_view *view = &thread_view;
+    if (view->state == THREAD_UNBORN && life.has_key) { /* so that its end is seen */
+        view->state = THREAD_SHELTERED; /* first: what follows may allocate */
+        if (pthread_setspecific(life.key, (void *)1) != 0) {
+            view->state = THREAD_UNBORN;
+        }
+    }
+    bool ends = view->state == THREAD_ALIVE || view->state == THREAD_SHELTERED;
+    return ends ? shelter_take(bytes, alignment) : shelter_take_alone(bytes, alignment);
+}
+
+/* -- emptying ------------------------------------------------------------------------------------------------ */
+
+static void flush_magazine(struct thread_cache *cache, unsigned slot, void **top) {
+    unsigned class = slot_class(slot);
+    heap_flush(heap_of(cache, class), class, top);
+}
+
+void cache_flush_previous(struct thread_cache *cache, unsigned slot) {
+    struct cache_class *magazines = &cache->slots[slot];
+    if (magazines->previous != NULL) {
+        flush_magazine(cache, slot, magazines->previous);
+        magazines->previous = NULL;
+    }
+}
+
+void thread_point_steps(unsigned class, struct cache_class *magazines) {
+    if (class_bytes[class] <= STEP_LARGEST) {
+        unsigned step = class == 0 ? 0 : class_bytes[class - 1] >> CLASS_STEP_BITS;
+        for (; step < class_bytes[class] >> CLASS_STEP_BITS; step++) {
+            thread_view.by_step[step] = magazines;
+        }
+    }
+}
+
+static void end_taking(struct thread_cache *cache, unsigned slot) {
+    if (cache->slots[slot].taken) {
+        cache->slots[slot].taken = false;
+        if (cache == thread_view.cache) { /* not one that somebody has left behind */
+            thread_point_steps(slot_class(slot), &cache->slots[0]);
+        }
+    }
+}
+
+void cache_flush_slot(struct thread_cache *cache, unsigned slot) {
+    struct cache_class *magazines = &cache->slots[slot];
+    end_taking(cache, slot);
+    if (magazines->top != VOID_TOP) {
+        void **top = magazines->top;
+        magazines->top = VOID_TOP;
+        flush_magazine(cache, slot, top);
+    }
+    cache_flush_previous(cache, slot);
+}
+
+void cache_flush(struct thread_cache *cache) {
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        if (cache->slots[slot].top != VOID_TOP) { /* without a loaded magazine there is none at all */
+            cache_flush_slot(cache, slot);
+        }
+    }
+}
+
+/* -- the end ------------------------------------------------------------------------------------------------- */
+
+/* The thread has no cache any more: destructors and libc still allocate and free. */
+static void forget_cache(void) {
+    struct thread_view *view = &thread_view;
+    for (unsigned step = 0; step < STEP_COUNT; step++) {
+        view->by_step[step] = &thread_cache_none.slots[0];
+    }
+    view->cache = &thread_cache_none;
+    view->state = THREAD_ENDED;
+}
+
+/* The thread is inside with the cache it gives up, and inside without when this is over. */
+static void give_up_cache(struct thread_cache *cache) {
+    cache_flush(cache);
+    forget_cache();
+    thread_view.outside = 1;
+    atomic_fetch_add_explicit(&gate.outsiders, 1, memory_order_seq_cst); /* it need not ask: it is inside already */
+    atomic_store_explicit(&cache->busy, 0, memory_order_release);
+    heap_leave(&cache->heap);
+    lock_take(&registry.lock);
+    unlink_cache(cache);
+    lock_free(&registry.lock);
+    keep_unused(cache);
+    leave_outside();
+}
+
+static void end_thread(void *pass) {
+    uintptr_t passes = (uintptr_t)pass;
+    struct thread_cache *cache = thread_view.cache;
+    if (thread_view.state == THREAD_SHELTERED) {
+        thread_view.state = THREAD_ENDED;
+        shelter_leave();
+    }
+    if (thread_view.state != THREAD_ALIVE) {
+        return;
+    }
+    bool last = passes >= LAST_PASS || pthread_setspecific(life.key, (void *)(passes + 1)) != 0;
+    if (!enter(cache)) { /* a fork: whoever comes next takes it over */
+        if (last) {
+            forget_cache();
+            atomic_fetch_add_explicit(&registry.orphans, 1, memory_order_relaxed);
+            atomic_store_explicit(&cache->orphan, 1, memory_order_release);
+            shelter_leave();
+        }
+        return;
+    }
+    if (last) {
+        give_up_cache(cache);
+        shelter_leave();
+    } else {
+        cache_flush(cache); /* in each pass: a thread born in a destructor may not see the last one */
+        leave(cache);
+    }
+}
+
+/* -- what threads have left ---------------------------------------------------------------------------------- */
+
+/* An orphan, which is the caller's then; NULL when there is none. One that is borrowed is left for later. */
+static struct thread_cache *take_orphan(void) {
+    lock_take(&registry.lock);
+    struct thread_cache *cache = registry.alive;
+    while (cache != NULL && (atomic_load_explicit(&cache->orphan, memory_order_acquire) == 0 ||
+                             atomic_load_explicit(&cache->borrowed, memory_order_acquire) != 0)) {
+        cache = cache->next;
+    }
+    if (cache != NULL) {
+        unlink_cache(cache);
+    }
+    lock_free(&registry.lock);
+    return cache;
+}
+
+void thread_adopt_some(void) {
+    struct thread_cache *cache = take_orphan();
+    if (cache == NULL) {
+        return;
+    }
+    unsigned flushed = 0;
+    unsigned slot = 1;
+    for (; slot < SLOT_COUNT && flushed < ADOPT_SLOTS; slot++) {
+        if (cache->slots[slot].top != VOID_TOP) {
+            cache_flush_slot(cache, slot);
+            flushed++;
+        }
+    }
+    if (slot < SLOT_COUNT) { /* the rest is for the next */
+        lock_take(&registry.lock);
+        link_cache(cache);
+        lock_free(&registry.lock);
+        return;
+    }
+    atomic_fetch_sub_explicit(&registry.orphans, 1, memory_order_relaxed);
+    heap_leave(&cache->heap);
+    keep_unused(cache);
+}
+
+/* -- who works ----------------------------------------------------------------------------------------------- */
+
+unsigned thread_workers(struct thread_cache *cache) {
+    uint32_t epoch = atomic_load_explicit(&workers.epoch, memory_order_relaxed);
+    if (cache->epoch != epoch) {
+        cache->epoch = epoch;
+        atomic_fetch_add_explicit(&workers.now, 1, memory_order_relaxed);
+    }
+    uint32_t now = atomic_load_explicit(&workers.now, memory_order_relaxed);
+    return (unsigned)bits_max(now, atomic_load_explicit(&workers.before, memory_order_relaxed));
+}
+
+void thread_look_at_clock(void) {
+    uint32_t present = (uint32_t)(os_milliseconds() / EPOCH_MS);
+    uint32_t epoch = atomic_load_explicit(&workers.epoch, memory_order_relaxed);
+    if (present != epoch && atomic_compare_exchange_strong_explicit(&workers.epoch, &epoch, present, memory_order_relaxed,
+                                                                    memory_order_relaxed)) {
+        uint32_t now = atomic_exchange_explicit(&workers.now, 0, memory_order_relaxed);
+        atomic_store_explicit(&workers.before, present - epoch == 1 ? now : 0, memory_order_relaxed);
+    }
+}

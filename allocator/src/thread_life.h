@@ -1,0 +1,24 @@
+/* A thread's life: birth at its first slow path, end when its keys are destroyed; and its way inside (gate.h). */
+#ifndef FREESTONE_THREAD_LIFE_H
+#define FREESTONE_THREAD_LIFE_H
+
+#include "bits.h"
+
+/* How a thread is inside. */
+enum pass {
+    PASS_REFUSED, /* not at all: what it needs comes from the shelter */
+    PASS_OUTSIDER, /* without a cache: not yet, or no longer */
+    PASS_CACHE,
+};
+
+/* Goes inside; the thread is born if it has not been. Every way that is not refused is left by thread_leave. */
+enum pass thread_enter(void);
+void thread_leave(enum pass pass);
+
+/* For who was refused: a block of so many bytes that reads as zero. NULL when memory is out. */
+void *thread_take_shelter(size_t bytes, size_t alignment);
+
+/* Opens the library if that has not happened. False when the kernel refuses the address space. */
+bool thread_start(void);
+
+#endif
