@@ -85,23 +85,33 @@ static uint32_t take_grown(uint32_t slices, uint32_t alignment) {
  * nobody's way: fresh memory is handed out from there on, and whoever has it by then finds its pages as they were. */
 static uint32_t plan_ahead(uint32_t slice, uint32_t *from) {
     uint32_t most = option_value(OPTION_POPULATE_KIB) / (SLICE_BYTES / 1024);
-    if (likely(most == 0) || spans_front() <= arena.populated) {
+    if (spans_front() <= arena.populated) {
         return 0;
     }
     uint32_t window = (uint32_t)bits_min(bits_max(2 * (size_t)arena.window, 1), most);
     *from = (uint32_t)bits_max(slice, arena.populated);
-    uint32_t to = (uint32_t)bits_min(*from + bits_min(window, spans_used()), arena.usable);
     arena.window = window;
-    arena.populated = to;
-    return to - *from;
+    arena.populated = *from + (uint32_t)bits_min(window, spans_used());
+    return arena.populated - *from;
+}
+
+/* Makes the slices below `end` usable, if the street goes on there. */
+static bool grow_to(uint32_t end) {
+    lock_take(&arena.growing);
+    bool usable = end <= arena.usable || (end <= street_limit() && grow(end) && end <= arena.usable);
+    lock_free(&arena.growing);
+    return usable;
 }
 
 static void populate(uint32_t slice) {
+    if (likely(option_value(OPTION_POPULATE_KIB) == 0)) {
+        return;
+    }
     uint32_t from = 0;
     arena_lock();
     uint32_t slices = plan_ahead(slice, &from);
     arena_unlock();
-    if (slices > 0) {
+    if (slices > 0 && grow_to(from + slices)) {
         os_populate(arena_address(from), (size_t)slices << SLICE_BITS);
     }
 }

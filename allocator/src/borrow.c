@@ -44,13 +44,13 @@ static bool is_unused(struct thread_cache *cache) {
 }
 
 /* The next cache that can be borrowed; NULL at the end of the list. */
-static struct thread_cache *borrow_next(bool all) {
+static struct thread_cache *borrow_next(const struct thread_cache *own, bool all) {
     struct thread_cache *cache = NULL;
     lock_take(&registry.lock);
     while (cache == NULL && registry.cursor != NULL) {
         struct thread_cache *next = registry.cursor;
         registry.cursor = next->next;
-        if ((is_unused(next) || all) && next != thread_view.cache && borrow(next)) {
+        if ((is_unused(next) || all) && next != own && borrow(next)) {
             cache = next;
         }
     }
@@ -92,13 +92,13 @@ static void relieve(struct thread_cache *cache) {
     }
 }
 
-void borrow_caches(bool all, bool (*goes_on)(void)) {
+void borrow_caches(const struct thread_cache *own, bool all, bool (*goes_on)(void)) {
     lock_take(&borrowing);
     lock_take(&registry.lock);
     registry.cursor = registry.alive;
     lock_free(&registry.lock);
     struct thread_cache *cache;
-    while (goes_on() && (cache = borrow_next(all)) != NULL) {
+    while (goes_on() && (cache = borrow_next(own, all)) != NULL) {
         relieve(cache);
         give_back(cache);
     }

@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "arena.h"
-#include "keeper.h"
+#include "keeping.h"
 #include "large.h"
 #include "shelter.h"
 #include "thread_inside.h"
@@ -49,7 +49,11 @@ static void before_fork(void) {
 
 static void after_fork_in_parent(void) {
     gate_reopen();
-    keeper_return();
+    bool alone = thread_view.cache->next == NULL && registry.alive == thread_view.cache; /* any recent answer will do */
+    keeper_return(!alone);
+    if (!alone && !is_inside()) {
+        thread_serve_wishes();
+    }
 }
 
 /* In a child, by its first to come inside: every lock is free, and the caches of threads that no longer exist are orphans, taken over

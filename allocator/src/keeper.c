@@ -9,7 +9,8 @@ enum {
     NAP_MOST_MS = 4000, /* this */
     QUIET_ROUNDS = 3,   /* looks without a wish and without a return before it ends */
     LEAVE_MS = 200,     /* waited for it to end; a piece of its work takes less than one */
-    RETURN_MS = 100,    /* after that, before it is started again: forks often come one after the other */
+    RETURN_MS = 100,    /* after that, before it is started again: forks often come one after the other, and who forks may count threads */
+    RETURN_WISHES = 64, /* ... or so many slow paths: a program that works on */
     REFUSED_MS = 1000,  /* before it is tried again after a refusal; twice as long each time, */
     REFUSED_MOST_MS = 64000, /* up to this */
     LATE_MS = 2000,     /* a hurry not heard for so long: it does not get to run */
@@ -28,6 +29,7 @@ static struct {
     /* Stamps of os_milliseconds, relaxed: who sees one late tries once more. */
     _Atomic uint64_t hurried, not_before;
     _Atomic uint32_t refused; /* REFUSED_MS and so on; 0 before the first refusal */
+    _Atomic uint32_t away; /* not 0 since it left; counts wishes */
     keeper_look *look; /* written before the first start, read by the thread */
     keeper_share *share;
     void *memory; /* of its stack, for one life after the other; changed by who has claimed `alive` */
@@ -116,9 +118,15 @@ static void refuse(void) {
     atomic_store_explicit(&keeper.not_before, os_milliseconds() + rest, memory_order_relaxed);
 }
 
+/* It left for a fork; relaxed: a few wishes more or less. */
+static bool is_wanted_back(void) {
+    return atomic_load_explicit(&keeper.away, memory_order_relaxed) != 0 &&
+           atomic_fetch_add_explicit(&keeper.away, 1, memory_order_relaxed) > RETURN_WISHES;
+}
+
 static bool may_start(void) {
     return option_value(OPTION_KEEPER) != 0 && atomic_load_explicit(&keeper.leaving, memory_order_relaxed) == 0 &&
-           os_milliseconds() >= atomic_load_explicit(&keeper.not_before, memory_order_relaxed);
+           (os_milliseconds() >= atomic_load_explicit(&keeper.not_before, memory_order_relaxed) || is_wanted_back());
 }
 
 /* A program may have put itself under filters since it started, so this is asked at each start. */
@@ -159,6 +167,7 @@ OUT_OF_LINE void keeper_serve(void) {
     }
     if (start()) {
         atomic_store_explicit(&keeper.refused, 0, memory_order_relaxed);
+        atomic_store_explicit(&keeper.away, 0, memory_order_relaxed);
         return;
     }
     refuse();
@@ -207,7 +216,8 @@ void keeper_leave(void) {
     }
 }
 
-void keeper_return(void) {
+void keeper_return(bool at_once) {
+    atomic_store_explicit(&keeper.away, at_once ? RETURN_WISHES + 1 : 1, memory_order_relaxed);
     atomic_store_explicit(&keeper.not_before, os_milliseconds() + RETURN_MS, memory_order_relaxed);
     atomic_fetch_sub_explicit(&keeper.leaving, 1, memory_order_seq_cst);
 }

@@ -50,9 +50,10 @@ void keeper_serve(void);
 /* A thread of the program's own was born: what filters it is under, its maker was too, and was allowed to make it. */
 void keeper_note_thread(void);
 
-/* The keeper ends, and none is started until keeper_return: a fork comes, or the program changes who it is. Waits for it a while. */
+/* The keeper ends, and none is started until keeper_return: a fork comes, or the program changes who it is. Waits for it a while. After
+ * that it is started again by the next wish that is served, or, where it need not be `at_once`, a little later. */
 void keeper_leave(void);
-void keeper_return(void);
+void keeper_return(bool at_once);
 
 /* Asked by the keeper between two pieces of work. */
 bool keeper_is_to_leave(void);

@@ -42,7 +42,7 @@ size_t keeping_look(bool *more) {
     if (!begin_piece()) {
         return 0;
     }
-    borrow_caches(false, goes_on);
+    borrow_caches(NULL, false, goes_on);
     thread_adopt_some();
     *more |= heap_drain_unneeded();
     gate_leave();

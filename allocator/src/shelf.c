@@ -40,6 +40,7 @@ uint32_t shelf_choose(const struct shelf *shelf) {
 
 void shelf_add(struct heap *heap, unsigned class, uint32_t slab) {
     struct shelf *shelf = &heap->shelf[class];
+    slab_publish(slab);
     shelf_list(shelf, slab);
     shelf->blocks += arena_span(slab)->blocks;
     size_t bytes = (size_t)arena_span(slab)->blocks * class_bytes[class];

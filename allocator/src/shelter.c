@@ -3,7 +3,7 @@
 #include "os.h"
 
 enum {
-    CHUNK_BYTES = 64 * 1024,
+    CHUNK_BYTES = 1024 * 1024,
     CHUNKS_MOST = 4096,
     UNIT = 16,
     HEAD = 64, /* a chunk's description, at its start */
@@ -12,7 +12,7 @@ enum {
 /* What a thread takes blocks from. `live` counts the blocks in use, and one more while it is some thread's. */
 struct chunk {
     size_t bytes; /* of its mapping */
-    bool alone;   /* for one block, which need not start in the chunk's first 64 KiB */
+    bool alone;   /* for one block, which need not start in the chunk's first mebibyte */
     _Atomic size_t used;
     _Atomic uint32_t live;
 };
@@ -25,7 +25,7 @@ struct block_head {
 };
 _Static_assert(sizeof(struct block_head) == UNIT, "blocks stay aligned behind their heads");
 
-/* Addresses of 64 KiB in which a block of the shelter's starts: 0 never used, GONE no longer. Each changes by one compare-and-swap; acquire and
+/* Addresses of mebibytes in which a block of the shelter's starts: 0 never used, GONE no longer. Each changes by one compare-and-swap; acquire and
  * release, so that who finds an address finds the chunk described. */
 static _Atomic uintptr_t places[CHUNKS_MOST];
 enum { GONE = 1 };
@@ -115,7 +115,7 @@ static void *take_from(struct chunk *chunk, size_t bytes, size_t alignment) {
 void *shelter_take_alone(size_t bytes, size_t alignment) {
     bytes = bits_max(bytes, UNIT);
     alignment = bits_max(alignment, UNIT);
-    /* The block starts behind the head, in the same 64 KiB, or, aligned to more, in the next that is. */
+    /* The block starts behind the head, in the same mebibyte, or, aligned to more, in the next that is. */
     size_t before = alignment > CHUNK_BYTES / 4 ? bits_max(alignment, CHUNK_BYTES) : HEAD + bits_max(alignment, UNIT);
     size_t whole;
     if (__builtin_add_overflow(bytes, before + os_page_bytes(), &whole)) {

@@ -37,8 +37,12 @@ uint32_t slab_make(unsigned class, unsigned heap, bool dense) {
         bitmap[w] = bits_low(blocks - 64 * w);
     }
     span->summary = bits_low(words);
-    arena_tag(slab, slices, tag_of_slab(heap, class));
     return slab;
+}
+
+void slab_publish(uint32_t slab) {
+    const struct span *span = arena_span(slab);
+    arena_tag(slab, span->slices, tag_of_slab(span->heap, span->size_class));
 }
 
 void slab_unmake(uint32_t slab) { (void)arena_give(slab); }

@@ -13,8 +13,12 @@
 #include "arena.h"
 
 /* A slab of the class for heap number `heap`, all blocks free. `dense` tells that it will soon be filled. 0 when memory
- * is out. */
+ * is out. Needs no lock: nobody knows of it yet. */
 uint32_t slab_make(unsigned class, unsigned heap, bool dense);
+
+/* From now on its slices tell whose they are. Under the heap's lock, together with all by which the heap knows it: whoever goes by the
+ * tags asks again under that lock. */
+void slab_publish(uint32_t slab);
 
 /* Gives an entirely free slab's memory back to the arena. arena_age is the caller's to call. */
 void slab_unmake(uint32_t slab);

@@ -213,7 +213,7 @@ OUT_OF_LINE void thread_cache_reclaim(void) {
     if (thread_view.state == THREAD_ALIVE) {
         cache_flush(thread_view.cache);
     }
-    borrow_caches(true, always);
+    borrow_caches(thread_view.cache, true, always);
     heap_reclaim();
 }
 

@@ -45,9 +45,9 @@ void thread_look_at_clock(void);
 /* Takes over what threads have left that ended during a fork, or that are not in this child of one: some of it. The caller is inside. */
 void thread_adopt_some(void);
 
-/* Empties what others have cached and do not use: caches that were not used since the last look, or, `all`, all whose threads
+/* Empties what others than `own` have cached and do not use: caches that were not used since the last look, or, `all`, all whose threads
  * are not inside. Goes on as long as `goes_on` says; the caller is inside, or asks the gate there. */
-void borrow_caches(bool all, bool (*goes_on)(void));
+void borrow_caches(const struct thread_cache *own, bool all, bool (*goes_on)(void));
 void borrow_after_fork(void);
 
 #endif

@@ -272,7 +272,7 @@ void thread_point_steps(unsigned class, struct cache_class *magazines) {
 static void end_taking(struct thread_cache *cache, unsigned slot) {
     if (cache->slots[slot].taken) {
         cache->slots[slot].taken = false;
-        if (cache == thread_view.cache) { /* not one that somebody has left behind */
+        if (atomic_load_explicit(&cache->orphan, memory_order_relaxed) == 0) { /* else its thread is gone */
             thread_point_steps(slot_class(slot), &cache->slots[0]);
         }
     }

@@ -1,5 +1,6 @@
 /* The arena against a model: which slices are whose, what they hold, what the figures must say. */
 #include "arena.h"
+#include "huge.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -9,7 +10,7 @@
 #include "pattern.h"
 #include "resident.h"
 #include "scenario.h"
-#include "street.h"
+#include "street_walk.h"
 
 enum { HELD_MOST = 200, SLICES_MOST = 6000 };
 
@@ -263,7 +264,7 @@ uint64_t __wrap_os_nanoseconds(void) {
 static uint32_t huge_chunks(uint32_t slice, uint32_t slices) {
     uint32_t huge = 0;
     for (uint32_t i = slice; i < slice + slices; i++) {
-        huge += arena_span(i)->huge && ((uintptr_t)arena_address(i) & (2 * 1024 * 1024 - 1)) == 0;
+        huge += arena_span(i)->advice == ADVICE_HUGE && ((uintptr_t)arena_address(i) & (2 * 1024 * 1024 - 1)) == 0;
     }
     return huge;
 }
@@ -581,14 +582,10 @@ static void refused_bookkeeping(void) {
 
 static void in_little_room(const void *room) {
     leave_room(*(const size_t *)room);
-    EXPECT(arena_open(), "no reservation in %zu bytes", *(const size_t *)room);
+    EXPECT(arena_open(), "no street in %zu bytes", *(const size_t *)room);
     keep_for_ever();
-    struct arena_figures figures;
-    arena_figures(&figures);
-    EXPECT(figures.reserved <= *(const size_t *)room && figures.reserved >= *(const size_t *)room / 4,
-           "%zu reserved of %zu", figures.reserved, *(const size_t *)room);
     exhaust_and_recover();
-    run_seeds(20000, 100, (uint32_t)(figures.reserved >> SLICE_BITS));
+    run_seeds(20000, 100, (uint32_t)(*(const size_t *)room >> SLICE_BITS));
 }
 
 static void steps_down_where_room_is_little(void) {
@@ -650,46 +647,6 @@ static void commits_follow_use(void) {
         EXPECT(writable <= 32 + figures.extent / SLICE_BYTES, "%zu slices are committed ahead of %zu in use", writable,
                figures.extent / SLICE_BYTES);
     }
-}
-
-/* -- fork ------------------------------------------------------------------------------------------------------ */
-
-static _Atomic bool stop;
-
-static void *purge_all_the_time(void *argument) {
-    bool zero;
-    while (!stop) {
-        uint32_t slice = arena_take(256, 1, false, &zero);
-        EXPECT(slice != 0, "no memory");
-        memset(arena_address(slice), 1, (size_t)256 << SLICE_BITS);
-        (void)arena_give(slice);
-        (void)arena_purge_all();
-    }
-    return argument;
-}
-
-/* A span that another thread is purging at the moment of the fork belongs to the child as any other free one. */
-static void a_fork_loses_no_span(void) {
-    pthread_t thread;
-    open_arena();
-    EXPECT(pthread_create(&thread, NULL, purge_all_the_time, NULL) == 0, "no thread");
-    for (int i = 0; i < 150; i++) {
-        usleep(1000);
-        arena_before_fork();
-        pid_t child = fork();
-        EXPECT(child >= 0, "no child");
-        if (child == 0) {
-            arena_after_fork(true);
-            street_check(true);
-            _exit(0);
-        }
-        arena_after_fork(false);
-        int status = 0;
-        EXPECT(waitpid(child, &status, 0) == child && status == 0, "child %d: wait status %#x", i, (unsigned)status);
-    }
-    stop = true;
-    pthread_join(thread, NULL);
-    check_all_joined();
 }
 
 /* -- misuse ---------------------------------------------------------------------------------------------------- */
@@ -877,7 +834,6 @@ static const struct scenario scenarios[] = {
     {"survives_refused_commits", survives_refused_commits},
     {"refused_bookkeeping", refused_bookkeeping},
     {"commits_follow_use", commits_follow_use},
-    {"a_fork_loses_no_span", a_fork_loses_no_span},
     {"given_twice", given_twice},
     {"knows_what_was_freed", knows_what_was_freed},
     {"with_many_threads", with_many_threads},

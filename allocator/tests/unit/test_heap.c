@@ -9,11 +9,13 @@
 
 #include "arena.h"
 #include "keeper.h"
+#include "looks.h"
 #include "options.h"
 #include "os.h"
 #include "pattern.h"
 #include "scenario.h"
 #include "street.h"
+#include "street_walk.h"
 
 enum { MAGAZINES_MOST = 64, BLOCKS_MOST = 512, DEPOT_BYTES = 1 << 20, DEPOT_SHARE = 2, SETTLE_MS = 250 };
 
@@ -64,7 +66,7 @@ static void check_figures(void) {
            figures.depots);
     struct arena_figures arena;
     arena_figures(&arena);
-    EXPECT(arena.used == figures.slabs + figures.bookkeeping, "%zu used, %zu in slabs, %zu of bookkeeping", arena.used,
+    EXPECT(arena.used == figures.slabs, "%zu used, %zu in slabs, %zu of bookkeeping", arena.used,
            figures.slabs, figures.bookkeeping);
 }
 
@@ -172,7 +174,7 @@ static void figures_add_up(void) {
             if (pattern_below(&model.random, 8) == 0) {
                 give_some_blocks();
             } else if (pattern_below(&model.random, 16) == 0) {
-                heap_trim_all();
+                look_trim();
             }
             break;
         }
@@ -188,7 +190,7 @@ static void figures_add_up(void) {
     while (model.blocks > 0) {
         give_some_blocks();
     }
-    heap_trim_all();
+    look_trim();
     check_figures();
     struct heap_figures figures;
     heap_figures(&figures, NULL);
@@ -347,7 +349,7 @@ static void last_slab_is_kept(void) {
     block = heap_take_one(heap, CLASS_COUNT - 1, &(bool){false});
     heap_give(&block, 1);
     EXPECT(figures_now().slabs == SLICE_BYTES, "the larger slab is kept: %zu bytes of slabs", figures_now().slabs);
-    heap_trim_all();
+    look_trim();
     EXPECT(figures_now().slabs == 0, "%zu bytes of slabs", figures_now().slabs);
 }
 
@@ -432,39 +434,6 @@ static void those_that_stay_spread(void) {
     }
 }
 
-static struct heap *place_of_other;
-static atomic_bool stop;
-
-static void *come_and_go(void *none) {
-    while (!atomic_load(&stop)) {
-        heap_join(&place_of_other);
-        heap_leave(&place_of_other);
-    }
-    return none;
-}
-
-/* A fork while another thread joins or leaves: the child finds the thread counted where it is noted. */
-static void forks_count_threads(void) {
-    pthread_t thread;
-    start();
-    option_set(OPTION_HEAPS, 2);
-    EXPECT(pthread_create(&thread, NULL, come_and_go, NULL) == 0, "no thread");
-    for (int turn = 0; turn < 500; turn++) {
-        heap_before_fork();
-        pid_t child = fork();
-        heap_after_fork(child == 0);
-        EXPECT(child >= 0, "no child");
-        if (child == 0) {
-            unsigned free = place_of_other == heap_numbered(0) ? 1 : 0;
-            EXPECT(heap_number(join()) == free, "the heap without threads is not the least loaded");
-            _exit(0);
-        }
-        int status = 0;
-        EXPECT(waitpid(child, &status, 0) == child && status == 0, "wait status %#x", (unsigned)status);
-    }
-    atomic_store(&stop, true);
-    pthread_join(thread, NULL);
-}
 
 /* However many threads: two for each CPU, of which one serves all classes. */
 static void bounded_by_cpus(void) {
@@ -490,8 +459,8 @@ static void bounded_by_cpus(void) {
 static void bookkeeping_is_used_again(void) {
     start();
     struct heap *heap = join();
-    char *before = heap_bookkeeping(1);
-    char *after = heap_bookkeeping(MAGAZINE_BYTES + 1);
+    char *before = street_bookkeeping(1);
+    char *after = street_bookkeeping(MAGAZINE_BYTES + 1);
     EXPECT((uintptr_t)before % MAGAZINE_BYTES == 0 && (uintptr_t)after % MAGAZINE_BYTES == 0, "%p and %p",
            (void *)before, (void *)after);
     EXPECT(after >= before + MAGAZINE_BYTES || before >= after + 2 * MAGAZINE_BYTES, "they overlap");
@@ -552,7 +521,7 @@ static void out_of_memory(void) {
             for (size_t at = 0; at < count; at += 512) {
                 heap_give(&taken[at], (unsigned)bits_min(512, count - at));
             }
-            heap_trim_all();
+            look_trim();
         }
     }
     street_check(true);
@@ -599,7 +568,7 @@ static size_t keep_until_quiet(void) {
     bool more = true;
     for (int look = 0; more; look++) {
         EXPECT(look < 10, "there is more to return after %d looks without a call in between", look);
-        bytes += heap_keep(&more);
+        bytes += look_keep(&more);
     }
     return bytes;
 }
@@ -680,7 +649,7 @@ static void nothing_left_is_nothing_to_wish_for(void) {
         for (uint32_t slab = 0; slab < SLABS; slab++) {
             heap_give(&block[slab * each + (slab == 0)], each - 1 - (slab == 0));
         }
-        heap_trim_all();
+        look_trim();
         atomic_store(&keeper_wished, 0);
     }
 }
@@ -697,7 +666,7 @@ static void keeper_drains_depots(void) {
         heap_return_spare(heap, heap_exchange_full(heap, 4, full[i], 50, GIVES_AND_TAKES));
     }
     bool more;
-    (void)heap_keep(&more);
+    (void)look_keep(&more);
     EXPECT(more, "a full depot is nothing to look for again");
     (void)keep_until_quiet();
     EXPECT(figures_now().depots == 0, "%zu bytes are still in the depots", figures_now().depots);
@@ -740,7 +709,7 @@ static void *run_thread(void *argument) {
             count = 0;
         }
         if (pattern_below(&random, 4096) == 0) {
-            heap_trim_all();
+            look_trim();
         }
     }
     heap_give(batch, count);
@@ -765,7 +734,7 @@ static void with_many_threads(void) {
         }
     }
     EXPECT(figures_now().in_use == 0, "%zu bytes are in use", figures_now().in_use);
-    heap_trim_all();
+    look_trim();
     EXPECT(figures_now().slabs == 0, "%zu bytes of slabs are left", figures_now().slabs);
     check_figures();
     street_check(true);
@@ -831,7 +800,7 @@ static void kept_while_threads_work(void) {
     }
     while (atomic_load(&working) > 0) {
         bool more;
-        bytes += heap_keep(&more);
+        bytes += look_keep(&more);
         usleep(200);
     }
     for (size_t i = 0; i < THREADS; i++) {
@@ -839,7 +808,7 @@ static void kept_while_threads_work(void) {
     }
     EXPECT(bytes > 0, "nothing was returned meanwhile");
     EXPECT(figures_now().in_use == 0, "%zu bytes are in use", figures_now().in_use);
-    heap_trim_all();
+    look_trim();
     EXPECT(figures_now().slabs == 0, "%zu bytes of slabs are left", figures_now().slabs);
     check_figures();
     street_check(true);
@@ -854,7 +823,6 @@ static const struct scenario scenarios[] = {
     {"last_slab_is_kept", last_slab_is_kept},
     {"least_loaded_lowest_first", least_loaded_lowest_first},
     {"those_that_stay_spread", those_that_stay_spread},
-    {"forks_count_threads", forks_count_threads},
     {"bounded_by_cpus", bounded_by_cpus},
     {"bookkeeping_is_used_again", bookkeeping_is_used_again},
     {"out_of_memory", out_of_memory},

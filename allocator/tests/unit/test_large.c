@@ -8,7 +8,7 @@
 #include "os.h"
 #include "pattern.h"
 #include "scenario.h"
-#include "street.h"
+#include "street_walk.h"
 
 static const size_t MIB = 1024 * 1024;
 
@@ -67,7 +67,7 @@ static void starts_are_spread(void) {
     for (size_t alignment = 1; alignment <= 64 * MIB; alignment *= 2) {
         void *aligned = take(MIB, alignment);
         EXPECT(((uintptr_t)aligned & (alignment - 1)) == 0, "%p is not aligned to %zu", aligned, alignment);
-        size_t usable = large_usable(aligned, tag(aligned));
+        size_t usable = large_usable(aligned, tag(aligned), true);
         EXPECT(usable >= MIB && ((uintptr_t)aligned + usable) % os_page_bytes() == 0, "%zu bytes usable", usable);
         memset(aligned, 1, usable);
         give(aligned);
@@ -127,14 +127,14 @@ static void pages_move(void) {
     size_t held = 40 * MIB;
     for (size_t bytes = 60 * MIB; bytes <= 300 * MIB; bytes += 31 * MIB + 4000) {
         moved = resize(moved, bytes);
-        EXPECT(moved != NULL && large_usable(moved, TAG_NONE) >= bytes, "%zu bytes cannot be had", bytes);
+        EXPECT(moved != NULL && large_usable(moved, TAG_NONE, true) >= bytes, "%zu bytes cannot be had", bytes);
         expect_content(moved, held);
         pattern_fill(moved, held, bytes, 7);
         held = bytes;
     }
     for (; held > 2 * MIB; held = held / 3 * 2) {
         moved = resize(moved, held);
-        EXPECT(moved != NULL && large_usable(moved, TAG_NONE) - held < os_page_bytes(), "%zu bytes stay", held);
+        EXPECT(moved != NULL && large_usable(moved, TAG_NONE, true) - held < os_page_bytes(), "%zu bytes stay", held);
         expect_content(moved, held);
     }
     give(moved);

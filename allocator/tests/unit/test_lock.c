@@ -107,56 +107,10 @@ static void given_up_on_the_way_to_abort(void) {
     lock_take(&lock);
 }
 
-static atomic_uint done;
-
-static void *take_and_count(void *argument) {
-    lock_take(&lock);
-    atomic_fetch_add(&done, 1);
-    lock_free(&lock);
-    return argument;
-}
-
-/* Around a fork one thread holds all locks: it passes through each of them and leaves it taken; the others wait. */
-static void all_held_around_a_fork(void) {
-    pthread_t thread;
-    alarm(20);
-    lock_take(&lock);
-    lock_hold_all(true);
-    EXPECT(lock_holds_all(), "the holder does not know");
-    EXPECT(pthread_create(&thread, NULL, take_and_count, NULL) == 0, "no thread");
-    for (int i = 0; i < 1000; i++) {
-        lock_take(&lock);
-        lock_free(&lock);
-        sched_yield();
-    }
-    while (atomic_load(&lock.state) != 2) { /* the other thread sleeps */
-        sched_yield();
-    }
-    EXPECT(atomic_load(&done) == 0, "a lock was freed while all were held");
-    pid_t child = fork();
-    EXPECT(child >= 0, "no child");
-    if (child == 0) {
-        alarm(20);
-        EXPECT(lock_holds_all(), "the child does not know the holder");
-        lock_hold_all(false);
-        EXPECT(!lock_holds_all(), "the child holds on");
-        lock_reset(&lock);
-        (void)take_and_count(NULL);
-        _exit(atomic_load(&lock.state) == 0 && atomic_load(&done) == 1 ? 0 : 1);
-    }
-    int status = 0;
-    EXPECT(waitpid(child, &status, 0) == child && status == 0, "wait status %#x", (unsigned)status);
-    lock_hold_all(false);
-    lock_free(&lock);
-    pthread_join(thread, NULL);
-    EXPECT(atomic_load(&done) == 1 && atomic_load(&lock.state) == 0, "state %u is left", atomic_load(&lock.state));
-}
-
 static const struct scenario scenarios[] = {
     {"one_holder_at_a_time", one_holder_at_a_time},
     {"nobody_left_asleep", nobody_left_asleep},
     {"free_after_fork", free_after_fork},
-    {"all_held_around_a_fork", all_held_around_a_fork},
     {"given_up_on_the_way_to_abort", given_up_on_the_way_to_abort},
 };
 

@@ -7,7 +7,7 @@
 #include "os.h"
 #include "pattern.h"
 #include "scenario.h"
-#include "street.h"
+#include "street_walk.h"
 
 enum { BLOCKS_MOST = 4096, FILLING = 0x5a };
 
@@ -68,6 +68,7 @@ static void check_taking(uint32_t slab, unsigned class, unsigned want) {
 
 static uint32_t make(unsigned class, unsigned heap) {
     uint32_t slab = slab_make(class, heap, false);
+    slab_publish(slab);
     EXPECT(slab != 0, "no memory");
     for (uint32_t i = 0; i < BLOCKS_MOST; i++) {
         is_free[i] = i < class_blocks(class);
@@ -362,12 +363,24 @@ static void take_and_fill(uint32_t slab, unsigned class, unsigned want, uint64_t
     }
 }
 
+/* All pieces of a slab, one after the other. */
+static size_t clean(uint32_t slab, bool *busy) {
+    struct slab_piece piece = {0};
+    size_t bytes = 0;
+    if (slab_begin_cleaning(slab, false, busy)) {
+        while (slab_lift(slab, &piece)) {
+            bytes += slab_put_back(slab, &piece, slab_purge(slab, &piece));
+        }
+    }
+    return bytes;
+}
+
 static void look(uint32_t slab, unsigned class) {
     bool used[PAGES_MOST];
     uint32_t free_blocks = arena_span(slab)->free_blocks;
     size_t had = arena_span(slab)->clean_pages;
     bool busy = !was_taken;
-    size_t bytes = slab_clean(slab, &busy);
+    size_t bytes = clean(slab, &busy);
     EXPECT(busy == (was_taken && free_blocks > 0), "class %u: busy %d, taken %d, %u free", class, busy, was_taken,
            free_blocks);
     EXPECT(bytes == (arena_span(slab)->clean_pages - had) * os_page_bytes(),
@@ -438,7 +451,7 @@ static void cleans_what_is_free(void) {
             look(slab, class);
             look(slab, class); /* two quiet looks, and everything free is clean: look() sees to that */
             bool busy;
-            EXPECT(slab_clean(slab, &busy) == 0 && !busy, "class %u: a third look finds more", class);
+            EXPECT(clean(slab, &busy) == 0 && !busy, "class %u: a third look finds more", class);
             check_pages(slab, class);
             slab_unmake(slab);
         }
@@ -468,8 +481,8 @@ static void fresh_blocks_are_zero(void) {
                     give_one(slab, block[0]);
                     if (pattern_below(&random, 2) == 0) {
                         bool busy;
-                        (void)slab_clean(slab, &busy);
-                        (void)slab_clean(slab, &busy);
+                        (void)clean(slab, &busy);
+                        (void)clean(slab, &busy);
                     }
                 }
             }
@@ -496,9 +509,9 @@ static void locked_pages_stay(void) {
         is_free[b] = true;
     }
     bool busy;
-    EXPECT(slab_clean(slab, &busy) == 0 && busy, "a look at a busy slab");
+    EXPECT(clean(slab, &busy) == 0 && busy, "a look at a busy slab");
     was_taken = false;
-    EXPECT(slab_clean(slab, &busy) == 0 && !busy, "a locked page was purged");
+    EXPECT(clean(slab, &busy) == 0 && !busy, "a locked page was purged");
     check_pages(slab, CLASS);
     check_contents(slab, CLASS);
     EXPECT(munlock(arena_address(slab), SLICE_BYTES) == 0, "it stays locked");

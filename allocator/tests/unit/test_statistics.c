@@ -7,6 +7,7 @@
 
 #include "allocate.h"
 #include "freestone.h"
+#include "looks.h"
 #include "options.h"
 #include "pattern.h"
 #include "scenario.h"
@@ -40,7 +41,7 @@ static void *churn(void *argument) {
             release_slow(block[i]);
         }
         thread_cache_flush();
-        heap_trim_all();
+        look_trim();
     }
     return argument;
 }

@@ -9,14 +9,15 @@
 #include <sys/resource.h>
 
 #include "arena.h"
-#include "keeper.h"
+#include "keeping.h"
 #include "large.h"
+#include "looks.h"
 #include "options.h"
 #include "os.h"
 #include "pattern.h"
 #include "resident.h"
 #include "scenario.h"
-#include "street.h"
+#include "street_walk.h"
 
 /* The scenarios look on the heap's account while nobody changes it; those that are about the keeper call it themselves. */
 __attribute__((constructor(200))) static void keep_the_keeper_away(void) { option_set(OPTION_KEEPER, 0); }
@@ -56,13 +57,13 @@ static size_t in_use_outside_caches(void) {
 
 static void expect_nothing_left(void) {
     thread_cache_flush();
-    heap_trim_all();
+    look_trim();
     (void)arena_purge_all();
     struct heap_figures figures = figures_now();
     EXPECT(figures.in_use == 0 && figures.slabs == 0, "%zu bytes in use, %zu of slabs", figures.in_use, figures.slabs);
     struct arena_figures arena;
     arena_figures(&arena);
-    EXPECT(arena.used == figures.bookkeeping && arena.dirty == 0, "%zu bytes used, %zu of bookkeeping, %zu dirty",
+    EXPECT(arena.used == 0 && arena.dirty == 0, "%zu bytes used, %zu of bookkeeping, %zu dirty",
            arena.used, figures.bookkeeping, arena.dirty);
     street_check(true);
 }
@@ -711,18 +712,18 @@ static void quiet_threads_are_relieved(void) {
     EXPECT(pthread_create(&thread, NULL, go_quiet, &cache) == 0, "no thread");
     await_stage(1);
     EXPECT(figures_now().in_use >= ALL * class_size(300), "the blocks have been delivered before they were many");
-    (void)thread_cache_keep(&more);
+    (void)keeping_look(&more);
     EXPECT(figures_now().in_use >= ALL * class_size(300), "the first look does not know that the thread is quiet");
-    (void)thread_cache_keep(&more);
+    (void)keeping_look(&more);
     size_t left = figures_now().in_use - (ALL - FEW) * class_size(300);
     EXPECT(left <= MAGAZINE_MOST * 64, "%zu bytes are still with the quiet thread", left);
     EXPECT(atomic_load(&cache->borrowed) == 0, "the cache is still borrowed");
-    (void)thread_cache_keep(&more);
+    (void)keeping_look(&more);
     EXPECT(figures_now().in_use == (ALL - FEW) * class_size(300) + left, "a third look takes more");
     atomic_store(&stage, 2);
     await_stage(3);
     for (int look = 0; look < 3; look++) {
-        (void)thread_cache_keep(&more);
+        (void)keeping_look(&more);
         EXPECT(atomic_load(&cache->borrowed) == 0, "the cache is still borrowed");
     }
     atomic_store(&stage, 4);
@@ -785,8 +786,8 @@ static void what_is_only_given_is_delivered(void) {
     for (unsigned part = 0; part < PARTS; part++) {
         atomic_store(&stage, 2 * part + 1);
         await_stage(2 * part + 2);
-        (void)thread_cache_keep(&more);
-        (void)thread_cache_keep(&more);
+        (void)keeping_look(&more);
+        (void)keeping_look(&more);
         size_t out = 0;
         for (int kind = 0; kind < KINDS; kind++) {
             out += (PARTS - 1 - part) * EACH * class_size(kinds[kind]);
@@ -840,8 +841,8 @@ static void full_ones_are_delivered_whole(void) {
     }
     EXPECT(pthread_create(&thread, NULL, give_one_then_another, NULL) == 0, "no thread");
     await_stage(1);
-    (void)thread_cache_keep(&more);
-    (void)thread_cache_keep(&more);
+    (void)keeping_look(&more);
+    (void)keeping_look(&more);
     atomic_store(&stage, 2);
     await_stage(3);
     for (int i = 0; i < 4 * CROWD; i++) {
@@ -883,7 +884,7 @@ static void *give_what_comes(void *argument) {
 static void *keep_without_a_pause(void *unused) {
     bool more;
     while (!atomic_load(&stop)) {
-        (void)thread_cache_keep(&more);
+        (void)keeping_look(&more);
     }
     return unused;
 }
@@ -913,8 +914,8 @@ static void given_while_the_keeper_looks(void) {
     }
     atomic_store(&stop, true);
     pthread_join(keeper, NULL);
-    (void)thread_cache_keep(&more);
-    (void)thread_cache_keep(&more);
+    (void)keeping_look(&more);
+    (void)keeping_look(&more);
     EXPECT(in_use_outside_caches() == 0, "%zu bytes are still with threads that sleep", figures_now().in_use);
     atomic_store(&stage, 1);
     for (size_t i = 0; i < GIVERS; i++) {
@@ -1077,7 +1078,7 @@ static void *post_letters(void *argument) {
         }
         if (pattern_below(&random, 20000) == 0) {
             thread_cache_flush();
-            heap_trim_all();
+            look_trim();
         }
     }
     pthread_barrier_wait(&all_done);
@@ -1151,11 +1152,11 @@ static void kept_while_threads_work(void) {
     }
     while (atomic_load(&running) > 0) {
         bool more;
-        bytes += thread_cache_keep(&more);
+        bytes += keeping_look(&more);
         looks++;
         if (looks % 4 == 3) { /* ours goes quiet too, for two looks */
             give(take(150000));
-            bytes += thread_cache_keep(&more) + thread_cache_keep(&more);
+            bytes += keeping_look(&more) + keeping_look(&more);
             for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
                 EXPECT(thread_view.cache->slots[slot].previous == NULL, "a quiet cache was not relieved of slot %u",
                        slot);
@@ -1228,7 +1229,7 @@ static void live_in_child(uint64_t seed) {
     for (int round = 0; round < 5; round++) {
         walk(held, &random, 4000, &bytes);
         thread_cache_flush();
-        heap_trim_all();
+        look_trim();
     }
     if (!SCENARIO_SANITIZED) { /* the thread sanitizer takes no new threads after a fork */
         run_thread(live_and_end, (void *)(uintptr_t)seed);
@@ -1241,7 +1242,7 @@ static void *keep_until_stopped(void *argument) {
     atomic_fetch_add(&running, 1);
     while (!atomic_load(&stop)) {
         bool more;
-        (void)thread_cache_keep(&more);
+        (void)keeping_look(&more);
         usleep(100);
     }
     return argument;
@@ -1469,7 +1470,7 @@ static void out_of_memory(void) {
             last = next;
         }
         thread_cache_flush();
-        heap_trim_all();
+        look_trim();
     }
     EXPECT(had > 8 << 20, "only %zu bytes", had);
     expect_nothing_left();

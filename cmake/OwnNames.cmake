@@ -1,0 +1,18 @@
+# Gives every name that is the library's own business a prefix, in an archive: a program that links it may use names like `registry`
+# itself. What the library offers keeps its name.
+#
+#   cmake -D ARCHIVE=libfreestone.a -D READELF=... -D OBJCOPY=... -P OwnNames.cmake
+execute_process(COMMAND ${READELF} -sW ${ARCHIVE} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "GLOBAL +HIDDEN +[0-9A-Z]+ +[^\n ]+" hidden "${symbols}")
+set(map "")
+foreach(symbol IN LISTS hidden)
+  string(REGEX REPLACE ".* " "" name "${symbol}")
+  if(NOT name MATCHES "^freestone_")
+    list(APPEND map "${name} freestone_own_${name}")
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES map)
+list(JOIN map "\n" map)
+file(WRITE "${ARCHIVE}.names" "${map}\n")
+execute_process(COMMAND ${OBJCOPY} --redefine-syms=${ARCHIVE}.names ${ARCHIVE} COMMAND_ERROR_IS_FATAL ANY)
+file(REMOVE "${ARCHIVE}.names")
