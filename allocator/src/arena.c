@@ -350,9 +350,17 @@ bool arena_purge_pages(void *at, size_t bytes) {
     return true;
 }
 
+/* A share: as much as is given back by most calls, so that what is due does not pile up. */
+static void purge_share(void) {
+    size_t bytes = 1;
+    for (size_t left = SHARE_SLICES; left > 0 && bytes > 0 && purge_is_due(); left -= bytes >> SLICE_BITS) {
+        bytes = purge_piece((uint32_t)left);
+    }
+}
+
 void arena_age(void) {
     if (purge_is_due() && !keeper_hurry()) {
-        (void)purge_piece(SHARE_SLICES);
+        purge_share();
     }
 }
 
@@ -360,9 +368,11 @@ size_t arena_keep(void) { return purge_is_due() ? purge_piece(CHUNK_SLICES) : 0;
 
 bool arena_has_more(void) { return ages_slices() != 0 && !purge_was_refused(); }
 
+size_t arena_purge_some(void) { return purge_piece(CHUNK_SLICES); }
+
 size_t arena_purge_all(void) {
     size_t total = 0, bytes;
-    while ((bytes = purge_piece(CHUNK_SLICES)) != 0) {
+    while ((bytes = arena_purge_some()) != 0) {
         total += bytes;
     }
     return total;

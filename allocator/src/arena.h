@@ -67,8 +67,9 @@ bool arena_has_more(void);
 /* Purges pages of a used span, whose owner sees to it that nobody writes there; false when the kernel refused. */
 bool arena_purge_pages(void *at, size_t bytes);
 
-/* Purges every dirty span; returns the bytes given back. */
+/* Purges every dirty span, or a piece of the oldest; returns the bytes given back. */
 size_t arena_purge_all(void);
+size_t arena_purge_some(void);
 
 /* The slices that may have been handed out: [first, the end of window.extent). */
 uint32_t arena_first_slice(void);

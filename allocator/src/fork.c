@@ -17,37 +17,39 @@ static bool is_inside(void) {
     return thread_view.outside != 0 || atomic_load_explicit(&thread_view.cache->busy, memory_order_relaxed) != 0;
 }
 
-/* Nobody but the calling thread is inside. The list of caches is whole: under the lock, or in a child. */
-static bool others_are_out(void) {
-    /* seq_cst: see gate.h */
-    if (atomic_load_explicit(&gate.outsiders, memory_order_seq_cst) != thread_view.outside) {
-        return false;
-    }
-    for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
-        if (cache != thread_view.cache && atomic_load_explicit(&cache->busy, memory_order_seq_cst) != 0) {
-            return false;
-        }
-    }
-    return true;
-}
+/* What the forking thread knows of it, for the child. */
+static _Thread_local enum gate_fork fork_seen __attribute__((tls_model("initial-exec")));
 
-/* Whoever holds the lock is inside; so this waits for nobody. */
+/* Whoever holds the registry's lock is inside; so this waits for nobody. */
 static bool is_quiet(void) {
     if (!lock_try(&registry.lock)) {
         return false;
     }
-    bool quiet = others_are_out();
+    bool quiet = true;
+    /* seq_cst: see gate.h. The caches first: who ends turns from one with a cache into an outsider. */
+    for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
+        bool own = cache == thread_view.cache;
+        quiet &= own || atomic_load_explicit(&cache->busy, memory_order_seq_cst) == 0;
+    }
+    quiet &= atomic_load_explicit(&gate.outsiders, memory_order_seq_cst) == thread_view.outside;
     lock_free(&registry.lock);
     return quiet;
 }
 
 static void before_fork(void) {
-    (void)thread_start(); /* or it may be half done in the child */
+    if (!thread_start()) { /* or it may be half done in the child */
+        return;
+    }
+    bool inside = is_inside();
     keeper_leave();
-    (void)gate_close(is_quiet, is_inside() ? WAIT_INSIDE_MS : WAIT_MS);
+    bool quiet = gate_close(is_quiet, inside ? WAIT_INSIDE_MS : WAIT_MS);
+    fork_seen = !quiet ? GATE_UNQUIET : inside ? GATE_INSIDE : GATE_WHOLE;
 }
 
 static void after_fork_in_parent(void) {
+    if (gate.page == NULL) {
+        return;
+    }
     gate_reopen();
     bool alone = thread_view.cache->next == NULL && registry.alive == thread_view.cache; /* any recent answer will do */
     keeper_return(!alone);
@@ -56,11 +58,50 @@ static void after_fork_in_parent(void) {
     }
 }
 
-/* In a child, by its first to come inside: every lock is free, and the caches of threads that no longer exist are orphans, taken over
- * a few slots at a time. Not where somebody was inside at the fork. */
-static bool put_child_right(void) {
-    if (!others_are_out()) {
-        return false;
+static void after_fork_in_child(void) {
+    if (gate.page != NULL) {
+        gate_mark_child(fork_seen, &thread_view, thread_view.cache);
+    }
+}
+
+/* -- the child ----------------------------------------------------------------------------------------------- */
+
+/* Whether what was copied is whole. */
+static enum gate_answer judge(void) {
+    void *forker = atomic_load_explicit(&gate.page->forker, memory_order_relaxed);
+    bool alone = registry.alive == NULL || (registry.alive == thread_view.cache && registry.alive->next == NULL);
+    switch (atomic_load_explicit(&gate.page->fork, memory_order_relaxed)) {
+    case GATE_WHOLE:
+        return GATE_PUT_RIGHT;
+    case GATE_INSIDE: /* who comes and forked has left that frame by now */
+        return forker == &thread_view ? GATE_PUT_RIGHT : GATE_LATER;
+    case GATE_UNQUIET:
+        return GATE_PUT_TORN;
+    default: /* no handler: nobody has waited for anybody, so whole only where there was nobody */
+        return alone && !keeper_is_there() ? GATE_PUT_RIGHT : GATE_PUT_TORN;
+    }
+}
+
+/* Caches of threads that no longer exist are taken over a few slots at a time. */
+static void make_orphans(const struct thread_cache *spared) {
+    uint32_t orphans = 0;
+    for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
+        bool other = cache != spared;
+        atomic_store_explicit(&cache->orphan, other, memory_order_relaxed);
+        atomic_store_explicit(&cache->borrowed, 0, memory_order_relaxed);
+        if (other) { /* its thread was refused just then */
+            atomic_store_explicit(&cache->busy, 0, memory_order_relaxed);
+        }
+        orphans += other;
+    }
+    atomic_store_explicit(&registry.orphans, orphans, memory_order_relaxed);
+}
+
+/* In a child, by its first to come: every lock is free. */
+static enum gate_answer put_child_right(void) {
+    enum gate_answer answer = judge();
+    if (answer != GATE_PUT_RIGHT) {
+        return answer;
     }
     lock_reset(&registry.lock);
     borrow_after_fork();
@@ -69,15 +110,9 @@ static bool put_child_right(void) {
     large_after_fork();
     shelter_after_fork();
     keeper_after_fork();
-    uint32_t orphans = 0;
-    for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
-        bool other = cache != thread_view.cache;
-        atomic_store_explicit(&cache->orphan, other, memory_order_relaxed);
-        atomic_store_explicit(&cache->borrowed, 0, memory_order_relaxed);
-        orphans += other;
-    }
-    atomic_store_explicit(&registry.orphans, orphans, memory_order_relaxed);
-    return true;
+    bool handled = atomic_load_explicit(&gate.page->fork, memory_order_relaxed) != GATE_UNHANDLED;
+    make_orphans(handled ? atomic_load_explicit(&gate.page->cache, memory_order_relaxed) : thread_view.cache);
+    return GATE_PUT_RIGHT;
 }
 
 void fork_open(void) { gate_watch(put_child_right); }
@@ -87,6 +122,6 @@ void fork_open(void) { gate_watch(put_child_right); }
 __attribute__((constructor(101))) void fork_watch(void) {
     static _Atomic bool watching; /* relaxed: only who sets it first registers */
     if (!atomic_exchange_explicit(&watching, true, memory_order_relaxed)) {
-        (void)pthread_atfork(before_fork, after_fork_in_parent, gate_mark_child);
+        (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     }
 }

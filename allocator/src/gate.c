@@ -7,15 +7,15 @@ struct gate gate;
 static gate_child *put_right;
 
 bool gate_open(void) {
-    if (gate.mark != NULL) {
+    if (gate.page != NULL) {
         return true;
     }
-    _Atomic uint32_t *mark = os_map_wiped(os_page_bytes());
-    if (mark == NULL) {
+    struct gate_page *page = os_map_wiped(os_page_bytes());
+    if (page == NULL) {
         return false;
     }
-    atomic_store_explicit(mark, 1, memory_order_relaxed);
-    gate.mark = mark;
+    atomic_store_explicit(&page->mark, GATE_RIGHT, memory_order_relaxed);
+    gate.page = page;
     return true;
 }
 
@@ -24,43 +24,45 @@ void gate_watch(gate_child *child) { put_right = child; }
 void gate_tell(void) {
     /* release: what was done inside comes before the fork that sees this */
     atomic_fetch_add_explicit(&gate.left, 1, memory_order_release);
-    os_wake(&gate.left);
+    os_wake_all(&gate.left);
 }
 
 /* One thread puts the child right, others are refused meanwhile. */
 static bool settle_child(void) {
     uint32_t nobody = 0;
-    if (!atomic_compare_exchange_strong_explicit(&gate.settling, &nobody, 1, memory_order_acquire,
+    if (!atomic_compare_exchange_strong_explicit(&gate.page->settling, &nobody, 1, memory_order_acquire,
                                                  memory_order_relaxed)) {
         return false;
     }
-    bool right = atomic_load_explicit(gate.mark, memory_order_relaxed) != 0;
-    if (!right) {
-        right = put_right();
+    bool right = atomic_load_explicit(&gate.page->mark, memory_order_relaxed) == GATE_RIGHT;
+    enum gate_answer answer = right ? GATE_LATER : put_right();
+    if (answer == GATE_PUT_RIGHT) {
+        /* Those counted are threads of the parent's that were refused just then: in a child nobody counts before the mark is set. */
         atomic_store_explicit(&gate.outsiders, 0, memory_order_relaxed);
-        atomic_store_explicit(gate.mark, 1, memory_order_relaxed);
-        /* last, and seq_cst: who sees the gate open sees what was put right */
-        atomic_store_explicit(&gate.forks, right ? 0 : 1, memory_order_seq_cst);
     }
-    atomic_store_explicit(&gate.settling, 0, memory_order_release);
-    return right;
+    if (answer != GATE_LATER) {
+        uint32_t mark = answer == GATE_PUT_RIGHT ? GATE_RIGHT : GATE_TORN;
+        /* release: who sees the mark sees what was put right */
+        atomic_store_explicit(&gate.page->mark, mark, memory_order_release);
+    }
+    atomic_store_explicit(&gate.page->settling, 0, memory_order_release);
+    return right || answer == GATE_PUT_RIGHT;
 }
 
 bool gate_found_closed(void) {
-    if (unlikely(atomic_load_explicit(gate.mark, memory_order_relaxed) == 0)) {
-        return settle_child();
-    }
-    gate_tell();
-    return false;
+    return atomic_load_explicit(&gate.page->mark, memory_order_relaxed) == GATE_CHILD && settle_child() &&
+           atomic_load_explicit(&gate.page->forks, memory_order_relaxed) == 0;
 }
 
 bool gate_enter(void) {
     do {
-        atomic_fetch_add_explicit(&gate.outsiders, 1, memory_order_seq_cst);
         if (gate_is_open()) {
-            return true;
+            atomic_fetch_add_explicit(&gate.outsiders, 1, memory_order_seq_cst);
+            if (gate_is_open()) {
+                return true;
+            }
+            atomic_fetch_sub_explicit(&gate.outsiders, 1, memory_order_release);
         }
-        atomic_fetch_sub_explicit(&gate.outsiders, 1, memory_order_release);
     } while (gate_found_closed());
     return false;
 }
@@ -72,7 +74,13 @@ void gate_leave(void) {
 }
 
 bool gate_close(bool (*is_quiet)(void), uint32_t milliseconds) {
-    atomic_fetch_add_explicit(&gate.forks, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&gate.page->mark, memory_order_relaxed) == GATE_CHILD) {
+        (void)settle_child(); /* a child that forks at once: what its parent's threads said they were is of no matter */
+    }
+    atomic_fetch_add_explicit(&gate.page->forks, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&gate.page->mark, memory_order_relaxed) != GATE_RIGHT) {
+        return false;
+    }
     uint64_t begun = os_milliseconds();
     for (;;) {
         uint32_t left = atomic_load_explicit(&gate.left, memory_order_acquire);
@@ -86,6 +94,16 @@ bool gate_close(bool (*is_quiet)(void), uint32_t milliseconds) {
     }
 }
 
-void gate_reopen(void) { atomic_fetch_sub_explicit(&gate.forks, 1, memory_order_seq_cst); }
+void gate_reopen(void) { atomic_fetch_sub_explicit(&gate.page->forks, 1, memory_order_seq_cst); }
 
-void gate_mark_child(void) { atomic_store_explicit(gate.mark, 0, memory_order_relaxed); }
+void gate_mark_child(enum gate_fork fork, void *forker, void *cache) {
+    struct gate_page *page = gate.page;
+    /* For kernels that wipe no page; the child has one thread. */
+    atomic_store_explicit(&page->mark, GATE_CHILD, memory_order_relaxed);
+    atomic_store_explicit(&page->forks, 0, memory_order_relaxed);
+    atomic_store_explicit(&page->settling, 0, memory_order_relaxed);
+    atomic_store_explicit(&page->leaving, 0, memory_order_relaxed);
+    atomic_store_explicit(&page->fork, fork, memory_order_relaxed);
+    atomic_store_explicit(&page->forker, forker, memory_order_relaxed);
+    atomic_store_explicit(&page->cache, cache, memory_order_relaxed);
+}

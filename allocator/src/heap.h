@@ -84,8 +84,9 @@ bool heap_drain_unneeded(void);
  * the bytes; *more becomes true where another look may find something. */
 size_t heap_clean(uint32_t *slice, uint32_t slices, bool at_once, bool *more);
 
-/* Drains all depots and gives every empty slab back to the arena. */
+/* Drains all depots and gives every empty slab back to the arena; or a piece of that, *step, from 0 on. False after the last. */
 void heap_reclaim(void);
+bool heap_reclaim_piece(unsigned *step);
 
 /* A block of at least the class, aligned so, from any heap's slabs as they are: when memory is out, another heap or class may have some. NULL
  * when there is none. */

@@ -1,5 +1,6 @@
 #include "keeper.h"
 
+#include "gate.h"
 #include "options.h"
 #include "os.h"
 
@@ -24,9 +25,9 @@ static struct {
     _Atomic uint32_t alive; /* its thread number, zeroed by the kernel when it is gone; 1 while it is being started */
     _Atomic uint32_t ending; /* it has stopped looking but for a last time */
     _Atomic uint32_t command; /* what it sleeps on; enum command */
-    _Atomic uint32_t leaving; /* forks and the like under way: none is started */
     _Atomic uint32_t threaded; /* filters under which the program starts threads */
-    /* Stamps of os_milliseconds, relaxed: who sees one late tries once more. */
+    /* gate.page->leaving counts forks and the like under way: none is started. A child begins with 0 of it.
+     * Stamps of os_milliseconds, relaxed: who sees one late tries once more. */
     _Atomic uint64_t hurried, not_before;
     _Atomic uint32_t refused; /* REFUSED_MS and so on; 0 before the first refusal */
     _Atomic uint32_t away; /* not 0 since it left; counts wishes */
@@ -101,11 +102,15 @@ static void look_round_until_quiet(void) {
         uint64_t began = os_nanoseconds();
         bool returned = keeper.look(&more) > 0;
         nap = returned ? NAP_MS : nap_after(os_nanoseconds() - began);
+        if (keeper_is_to_leave()) {
+            break; /* the look may have been cut short */
+        }
         quiet = wished || returned || more ? 0 : quiet + 1;
         if (quiet >= QUIET_ROUNDS && may_end()) {
             return;
         }
     }
+    keeper_wish(); /* it goes before its work is done */
     atomic_store_explicit(&keeper.ending, 1, memory_order_seq_cst);
 }
 
@@ -125,7 +130,7 @@ static bool is_wanted_back(void) {
 }
 
 static bool may_start(void) {
-    return option_value(OPTION_KEEPER) != 0 && atomic_load_explicit(&keeper.leaving, memory_order_relaxed) == 0 &&
+    return option_value(OPTION_KEEPER) != 0 && atomic_load_explicit(&gate.page->leaving, memory_order_relaxed) == 0 &&
            (os_milliseconds() >= atomic_load_explicit(&keeper.not_before, memory_order_relaxed) || is_wanted_back());
 }
 
@@ -137,9 +142,9 @@ static bool is_allowed(void) {
                             filters == atomic_load_explicit(&keeper.threaded, memory_order_relaxed));
 }
 
-/* The caller has claimed `alive`. */
+/* The caller has claimed `alive`, and asks once more whether one may be started: who makes it leave has said so before it looked. */
 static bool start(void) {
-    if (!is_allowed()) {
+    if (atomic_load_explicit(&gate.page->leaving, memory_order_seq_cst) != 0 || !is_allowed()) {
         return false;
     }
     if (keeper.memory == NULL) {
@@ -170,7 +175,9 @@ OUT_OF_LINE void keeper_serve(void) {
         atomic_store_explicit(&keeper.away, 0, memory_order_relaxed);
         return;
     }
-    refuse();
+    if (atomic_load_explicit(&gate.page->leaving, memory_order_relaxed) == 0) {
+        refuse();
+    }
     atomic_store_explicit(&keeper.alive, 0, memory_order_seq_cst);
 }
 
@@ -203,11 +210,10 @@ bool keeper_hurry(void) {
 }
 
 void keeper_leave(void) {
-    atomic_fetch_add_explicit(&keeper.leaving, 1, memory_order_seq_cst);
+    atomic_fetch_add_explicit(&gate.page->leaving, 1, memory_order_seq_cst);
     uint64_t begun = os_milliseconds();
     uint32_t alive;
     while ((alive = atomic_load_explicit(&keeper.alive, memory_order_seq_cst)) != 0) {
-        keeper_wish(); /* it is wanted back */
         command(LEAVE);
         if (os_milliseconds() - begun > LEAVE_MS) {
             return;
@@ -219,14 +225,15 @@ void keeper_leave(void) {
 void keeper_return(bool at_once) {
     atomic_store_explicit(&keeper.away, at_once ? RETURN_WISHES + 1 : 1, memory_order_relaxed);
     atomic_store_explicit(&keeper.not_before, os_milliseconds() + RETURN_MS, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&keeper.leaving, 1, memory_order_seq_cst);
+    atomic_fetch_sub_explicit(&gate.page->leaving, 1, memory_order_seq_cst);
 }
+
+bool keeper_is_there(void) { return atomic_load_explicit(&keeper.alive, memory_order_relaxed) != 0; }
 
 void keeper_after_fork(void) {
     atomic_store_explicit(&keeper.alive, 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.ending, 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.command, 0, memory_order_relaxed);
-    atomic_store_explicit(&keeper.leaving, 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.not_before, 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.refused, 0, memory_order_relaxed);
 }

@@ -54,30 +54,45 @@ size_t keeping_look(bool *more) {
 
 /* -- by the program ------------------------------------------------------------------------------------------ */
 
-/* A piece at a time, so that a fork does not wait for all of it. */
-size_t keeping_purge(void) {
-    enum pass pass = thread_enter();
-    if (pass == PASS_REFUSED) {
-        return 0;
-    }
-    if (pass == PASS_CACHE) {
-        cache_flush(thread_view.cache);
-    }
-    heap_reclaim();
-    thread_leave(pass);
-    size_t bytes = 0;
-    uint32_t slice = 0;
+/* What is given back, piece by piece; false after the last. The thread comes out between two, so that a fork does not wait for all of it. */
+struct purge {
+    enum { OWN, HEAPS, SLABS, SPANS } stage;
+    unsigned step;
+    uint32_t slice;
+    size_t bytes;
+};
+
+static bool purge_some(struct purge *purge, enum pass pass) {
     bool more;
-    do {
-        if ((pass = thread_enter()) == PASS_REFUSED) {
-            return bytes;
+    size_t bytes = 0;
+    switch (purge->stage) {
+    case OWN:
+        if (pass == PASS_CACHE) {
+            cache_flush(thread_view.cache);
         }
-        bytes += heap_clean(&slice, PIECE_SLICES, true, &more);
-        thread_leave(pass);
-    } while (slice != 0);
-    if ((pass = thread_enter()) != PASS_REFUSED) {
-        bytes += arena_purge_all();
+        purge->stage = HEAPS;
+        return true;
+    case HEAPS:
+        purge->stage = heap_reclaim_piece(&purge->step) ? HEAPS : SLABS;
+        return true;
+    case SLABS:
+        purge->bytes += heap_clean(&purge->slice, PIECE_SLICES, true, &more);
+        purge->stage = purge->slice != 0 ? SLABS : SPANS;
+        return true;
+    default:
+        bytes = arena_purge_some();
+        purge->bytes += bytes;
+        return bytes > 0;
+    }
+}
+
+size_t keeping_purge(void) {
+    struct purge purge = {0};
+    bool more = true;
+    enum pass pass;
+    while (more && (pass = thread_enter()) != PASS_REFUSED) {
+        more = purge_some(&purge, pass);
         thread_leave(pass);
     }
-    return bytes;
+    return purge.bytes;
 }

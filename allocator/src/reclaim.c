@@ -122,12 +122,21 @@ bool heap_drain_unneeded(void) {
     return any;
 }
 
-void heap_reclaim(void) {
-    for (unsigned i = 0; i < heap_count(); i++) {
-        drain_all(heap_numbered(i));
+bool heap_reclaim_piece(unsigned *step) {
+    unsigned heaps = heap_count();
+    struct heap *heap = heap_numbered(*step % heaps);
+    if (*step < heaps) { /* first all depots, whose blocks may be any heap's */
+        drain_all(heap);
+    } else {
+        release_empty(heap);
     }
-    for (unsigned i = 0; i < heap_count(); i++) {
-        release_empty(heap_numbered(i));
+    ++*step;
+    return *step < 2 * heaps;
+}
+
+void heap_reclaim(void) {
+    unsigned step = 0;
+    while (heap_reclaim_piece(&step)) {
     }
 }
 

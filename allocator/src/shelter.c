@@ -13,7 +13,7 @@ enum {
 struct chunk {
     size_t bytes; /* of its mapping */
     bool alone;   /* for one block, which need not start in the chunk's first mebibyte */
-    _Atomic size_t used;
+    size_t used; /* by its thread alone */
     _Atomic uint32_t live;
 };
 _Static_assert(sizeof(struct chunk) <= HEAD, "a chunk's description fits before its first block");
@@ -77,7 +77,7 @@ static struct chunk *new_chunk(void *start, size_t bytes, uintptr_t place) {
     struct chunk *chunk = start;
     chunk->bytes = bytes;
     chunk->alone = false;
-    atomic_store_explicit(&chunk->used, HEAD, memory_order_relaxed);
+    chunk->used = HEAD;
     atomic_store_explicit(&chunk->live, 1, memory_order_relaxed);
     if (!enlist(place)) {
         os_unmap(start, bytes);
@@ -100,11 +100,11 @@ static void drop(struct chunk *chunk, uintptr_t place) {
 /* A block of the chunk, or NULL when it has no room. */
 static void *take_from(struct chunk *chunk, size_t bytes, size_t alignment) {
     size_t whole = bits_round_up(bytes, UNIT) + UNIT + (alignment > UNIT ? alignment : 0);
-    /* relaxed: the memory is this thread's alone, and signal handlers' that interrupt it */
-    size_t at = atomic_fetch_add_explicit(&chunk->used, whole, memory_order_relaxed);
+    size_t at = chunk->used;
     if (at + whole > chunk->bytes) {
         return NULL;
     }
+    chunk->used = at + whole;
     char *block = (char *)bits_round_up((uintptr_t)chunk + at + UNIT, alignment);
     struct block_head *head = (struct block_head *)(void *)(block - UNIT);
     *head = (struct block_head){bits_round_up(bytes, UNIT), chunk};
@@ -137,11 +137,15 @@ void *shelter_take_alone(size_t bytes, size_t alignment) {
     return block; /* the count's one is the block's */
 }
 
-/* The calling thread takes from another chunk now, or from none. */
-static void own(struct chunk *chunk) {
-    struct chunk *before = atomic_exchange_explicit(&own_chunk, chunk, memory_order_relaxed);
-    if (before != NULL) {
-        drop(before, (uintptr_t)before);
+/* The thread's chunk is nobody's while it is taken from: a signal handler in between gets one of its own, and may not drop this one. Relaxed: all
+ * in one thread. */
+static struct chunk *borrow_own(void) { return atomic_exchange_explicit(&own_chunk, NULL, memory_order_relaxed); }
+
+static void keep_own(struct chunk *chunk) {
+    struct chunk *none = NULL;
+    if (chunk != NULL &&
+        !atomic_compare_exchange_strong_explicit(&own_chunk, &none, chunk, memory_order_relaxed, memory_order_relaxed)) {
+        drop(chunk, (uintptr_t)chunk); /* a handler has left another */
     }
 }
 
@@ -153,17 +157,17 @@ void *shelter_take(size_t bytes, size_t alignment) {
     if (bytes > CHUNK_BYTES / 4 || alignment > CHUNK_BYTES / 4) {
         return shelter_take_alone(bytes, alignment);
     }
-    struct chunk *chunk = atomic_load_explicit(&own_chunk, memory_order_relaxed);
+    struct chunk *chunk = borrow_own();
     void *block = chunk == NULL ? NULL : take_from(chunk, bytes, alignment);
     if (block == NULL) {
+        if (chunk != NULL) {
+            drop(chunk, (uintptr_t)chunk); /* full */
+        }
         void *start = os_map(CHUNK_BYTES, CHUNK_BYTES);
         chunk = start == NULL ? NULL : new_chunk(start, CHUNK_BYTES, (uintptr_t)start);
-        if (chunk == NULL) {
-            return NULL;
-        }
-        block = take_from(chunk, bytes, alignment);
-        own(chunk);
+        block = chunk == NULL ? NULL : take_from(chunk, bytes, alignment);
     }
+    keep_own(chunk);
     return block;
 }
 
@@ -187,7 +191,12 @@ size_t shelter_usable(const void *block) {
     return head == NULL ? 0 : head->bytes;
 }
 
-void shelter_leave(void) { own(NULL); }
+void shelter_leave(void) {
+    struct chunk *chunk = borrow_own();
+    if (chunk != NULL) {
+        drop(chunk, (uintptr_t)chunk);
+    }
+}
 
 /* -- parked blocks ------------------------------------------------------------------------------------------- */
 

@@ -259,8 +259,12 @@ static bool has_used(struct thread_cache *cache, unsigned class) {
         return false;
     }
     unsigned capacity = grown_capacity(cache, magazines, class);
-    (void)load(cache, magazines, heap_exchange_used(heap_of(cache, class), class, magazines->top, capacity));
-    return !magazine_is_empty(magazines->top);
+    void **top = heap_exchange_used(heap_of(cache, class), class, magazines->top, capacity);
+    if (magazine_is_empty(top)) {
+        magazines->top = top;
+        return false;
+    }
+    return load(cache, magazines, top);
 }
 
 static void *take_zero(struct thread_cache *cache, unsigned class, bool *zero) {

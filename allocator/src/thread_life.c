@@ -144,18 +144,18 @@ static inline bool enter(struct thread_cache *cache) {
     if (unlikely(atomic_load_explicit(&cache->busy, memory_order_relaxed) != 0)) {
         return false;
     }
-    for (;;) {
-        (void)atomic_exchange_explicit(&cache->busy, 1, memory_order_seq_cst);
-        if (likely(atomic_load_explicit(&cache->borrowed, memory_order_seq_cst) == 0) && likely(gate_is_open())) {
-            uint32_t visits = atomic_load_explicit(&cache->visits, memory_order_relaxed);
-            atomic_store_explicit(&cache->visits, visits + 1, memory_order_relaxed);
-            return true;
+    do {
+        if (likely(gate_is_open())) { /* or nothing is said */
+            (void)atomic_exchange_explicit(&cache->busy, 1, memory_order_seq_cst);
+            if (likely(atomic_load_explicit(&cache->borrowed, memory_order_seq_cst) == 0) && likely(gate_is_open())) {
+                uint32_t visits = atomic_load_explicit(&cache->visits, memory_order_relaxed);
+                atomic_store_explicit(&cache->visits, visits + 1, memory_order_relaxed);
+                return true;
+            }
+            atomic_store_explicit(&cache->busy, 0, memory_order_release);
         }
-        atomic_store_explicit(&cache->busy, 0, memory_order_release);
-        if (!step_aside(cache)) {
-            return false;
-        }
-    }
+    } while (step_aside(cache));
+    return false;
 }
 
 /* release: who borrows the cache next, or forks, finds what was exchanged. */
@@ -312,14 +312,15 @@ static void forget_cache(void) {
 /* The thread is inside with the cache it gives up, and inside without when this is over. */
 static void give_up_cache(struct thread_cache *cache) {
     cache_flush(cache);
-    forget_cache();
     thread_view.outside = 1;
+    forget_cache();
     atomic_fetch_add_explicit(&gate.outsiders, 1, memory_order_seq_cst); /* it need not ask: it is inside already */
-    atomic_store_explicit(&cache->busy, 0, memory_order_release);
-    heap_leave(&cache->heap);
     lock_take(&registry.lock);
     unlink_cache(cache);
+    /* Here and not before: who borrows looks under this lock, and would find a cache that is about to go. Nor later: it is another's then. */
+    atomic_store_explicit(&cache->busy, 0, memory_order_seq_cst);
     lock_free(&registry.lock);
+    heap_leave(&cache->heap);
     keep_unused(cache);
     leave_outside();
 }
@@ -397,7 +398,7 @@ void thread_adopt_some(void) {
 /* -- who works ----------------------------------------------------------------------------------------------- */
 
 unsigned thread_workers(struct thread_cache *cache) {
-    uint32_t epoch = atomic_load_explicit(&workers.epoch, memory_order_relaxed);
+    uint32_t epoch = atomic_load_explicit(&workers.epoch, memory_order_relaxed) + 1; /* not the 0 of a new cache */
     if (cache->epoch != epoch) {
         cache->epoch = epoch;
         atomic_fetch_add_explicit(&workers.now, 1, memory_order_relaxed);

@@ -220,8 +220,9 @@ static void run_seeds(uint64_t first, uint64_t seeds, uint32_t slices_most) {
 static void keep_for_ever(void) { option_set(OPTION_RETAIN_MS, 86400 * 1000); }
 
 static void open_arena(void) {
-    EXPECT(arena_open(), "no reservation");
+    EXPECT(arena_open(), "no street");
     keep_for_ever();
+    option_set(OPTION_KEEPER, 0);
 }
 
 static void against_the_model(void) {
@@ -347,13 +348,12 @@ static void slow_huge_pages_are_left(void) {
     street_check(true);
 }
 
-/* Of at most 64 MiB of mapped memory. */
+/* Of memory that need not all be mapped yet. */
 static size_t resident_bytes(char *at, size_t bytes) {
-    static unsigned char resident[1024 * SLICE_BYTES / 4096];
     size_t page = os_page_bytes(), count = 0;
-    EXPECT(mincore(at, bytes, resident) == 0, "mincore failed");
     for (size_t i = 0; i < bytes / page; i++) {
-        count += resident[i] & 1;
+        unsigned char resident = 0;
+        count += mincore(at + i * page, page, &resident) == 0 && (resident & 1) != 0;
     }
     return count * page;
 }
@@ -418,7 +418,7 @@ static void budget_is_kept(void) {
         struct arena_figures figures;
         arena_figures(&figures);
         size_t budget = ((size_t)8 << 20) + figures.used / 10;
-        EXPECT(figures.dirty <= budget, "%zu dirty of a budget of %zu", figures.dirty, budget);
+        EXPECT(figures.dirty <= budget + 2 * SLICES * SLICE_BYTES, "%zu dirty of a budget of %zu", figures.dirty, budget);
         /* ... and not purged further than needed: one span more would have been too much */
         EXPECT(figures.dirty == (i + 1) * SLICES * SLICE_BYTES || figures.dirty + SLICES * SLICE_BYTES > budget,
                "%zu dirty, the budget of %zu had room", figures.dirty, budget);
@@ -446,7 +446,9 @@ static void age_is_kept(void) {
     EXPECT(dirty_bytes() == 32 * SLICE_BYTES, "%zu dirty bytes are left of those kept for a day", dirty_bytes());
     option_set(OPTION_RETAIN_MS, 20);
     usleep(60 * 1000); /* at least: the clock's grain is some milliseconds */
-    arena_age();
+    for (int call = 0; call < 4; call++) { /* each does a share */
+        arena_age();
+    }
     EXPECT(dirty_bytes() == 0, "%zu bytes are dirty after three times their age", dirty_bytes());
     street_check(true);
 }
