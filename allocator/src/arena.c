@@ -16,7 +16,7 @@
 
 enum {
     KEEPER_SLICES = 64, /* dirty slices that are worth a thread that returns them: 4 MiB */
-    SHARE_SLICES = 16,  /* purged by one call where there is no keeper: 1 MiB at most */
+    SHARE_SLICES = 32,  /* purged by one call where there is no keeper: 2 MiB at most */
 };
 
 static struct {

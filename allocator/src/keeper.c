@@ -138,7 +138,7 @@ static bool may_start(void) {
 static bool is_allowed(void) {
     uint32_t filters = os_filters();
     keeper.plain = filters == 0;
-    return keeper.plain || (filters != OS_FILTERS_UNKNOWN &&
+    return keeper.plain || option_value(OPTION_KEEPER) == KEEPER_ALWAYS || (filters != OS_FILTERS_UNKNOWN &&
                             filters == atomic_load_explicit(&keeper.threaded, memory_order_relaxed));
 }
 

@@ -22,7 +22,7 @@ static const struct {
     [OPTION_HUGE_FROM_MIB] = {"huge_from_mib", HUGE_NEVER},
     [OPTION_POPULATE_KIB] = {"populate_kib", 1u << 20},
     [OPTION_RESERVE_GIB] = {"reserve_gib", 1024},
-    [OPTION_KEEPER] = {"keeper", 1},
+    [OPTION_KEEPER] = {"keeper", KEEPER_ALWAYS},
     [OPTION_IDENTIFY] = {"identify", 1},
 };
 

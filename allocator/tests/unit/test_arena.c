@@ -217,12 +217,14 @@ static void run_seeds(uint64_t first, uint64_t seeds, uint32_t slices_most) {
 }
 
 /* Ages are up to the clock; the other scenarios decide what is due. */
-static void keep_for_ever(void) { option_set(OPTION_RETAIN_MS, 86400 * 1000); }
+static void keep_for_ever(void) {
+    option_set(OPTION_RETAIN_MS, 86400 * 1000);
+    option_set(OPTION_KEEPER, 0); /* who gives does his share */
+}
 
 static void open_arena(void) {
     EXPECT(arena_open(), "no street");
     keep_for_ever();
-    option_set(OPTION_KEEPER, 0);
 }
 
 static void against_the_model(void) {
