@@ -787,6 +787,7 @@ static void ask_while_purging(const void *room) {
     bool zero;
     alarm(60);
     leave_room(*(const size_t *)room);
+    option_set(OPTION_RESERVE_GIB, 1); /* at most: a street that can be used up */
     open_arena();
     const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
     EXPECT(setrlimit(RLIMIT_AS, &unlimited) == 0, "no limit can be lifted"); /* threads need stacks */
