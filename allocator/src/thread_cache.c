@@ -225,7 +225,7 @@ static OUT_OF_LINE void *take_last(struct thread_cache *cache, unsigned class, s
 }
 
 OUT_OF_LINE void *thread_cache_take(unsigned class, size_t alignment) {
-    enum pass pass = thread_enter();
+    enum pass pass = thread_go_inside();
     if (unlikely(pass == PASS_REFUSED)) {
         return thread_take_shelter(class_bytes[class], alignment);
     }
@@ -242,7 +242,7 @@ OUT_OF_LINE void *thread_cache_take(unsigned class, size_t alignment) {
     if (unlikely(block == NULL)) {
         block = take_last(cache, class, alignment);
     }
-    thread_leave(pass);
+    thread_come_out(pass);
     thread_serve_wishes();
     return block;
 }
@@ -275,7 +275,7 @@ static void *take_zero(struct thread_cache *cache, unsigned class, bool *zero) {
 }
 
 void *thread_cache_take_zero(unsigned class, bool *zero) {
-    enum pass pass = thread_enter();
+    enum pass pass = thread_go_inside();
     if (unlikely(pass == PASS_REFUSED)) {
         *zero = true;
         return thread_take_shelter(class_bytes[class], 1);
@@ -286,7 +286,7 @@ void *thread_cache_take_zero(unsigned class, bool *zero) {
     if (unlikely(block == NULL)) {
         block = take_last(cache, class, 1);
     }
-    thread_leave(pass);
+    thread_come_out(pass);
     return block;
 }
 
@@ -360,7 +360,7 @@ static void give(struct thread_cache *cache, void *block, unsigned slot) {
 }
 
 __attribute__((noinline)) void thread_cache_give(void *block, unsigned slot) {
-    enum pass pass = thread_enter();
+    enum pass pass = thread_go_inside();
     if (likely(pass == PASS_CACHE)) {
         struct thread_cache *cache = thread_view.cache;
         look_round_sometimes(cache);
@@ -371,7 +371,7 @@ __attribute__((noinline)) void thread_cache_give(void *block, unsigned slot) {
         shelter_park(block);
         return;
     }
-    thread_leave(pass);
+    thread_come_out(pass);
     thread_serve_wishes();
 }
 
@@ -392,9 +392,9 @@ static OUT_OF_LINE void free_parked(void) {
 }
 
 void thread_cache_flush(void) {
-    enum pass pass = thread_enter();
+    enum pass pass = thread_go_inside();
     if (pass == PASS_CACHE) {
         cache_flush(thread_view.cache);
     }
-    thread_leave(pass);
+    thread_come_out(pass);
 }

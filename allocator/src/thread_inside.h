@@ -35,6 +35,56 @@ static inline struct heap *heap_of(const struct thread_cache *cache, unsigned cl
     return heap_for(cache->heap, class);
 }
 
+/* -- inside -------------------------------------------------------------------------------------------------- */
+
+/* The cache is borrowed or the gate closed: true when it is worth another try. */
+bool cache_step_aside(struct thread_cache *cache);
+
+/* The exchange is a full fence: who forks or borrows looks at `busy` after he has said so, and the thread looks after it has set it, all in
+ * one order (seq_cst). A thread that is inside already was interrupted by a signal, in whose handler this is: refused. */
+static inline bool cache_enter(struct thread_cache *cache) {
+    if (unlikely(atomic_load_explicit(&cache->busy, memory_order_relaxed) != 0)) {
+        return false;
+    }
+    do {
+        if (likely(gate_is_open())) { /* or nothing is said */
+            (void)atomic_exchange_explicit(&cache->busy, 1, memory_order_seq_cst);
+            if (likely(atomic_load_explicit(&cache->borrowed, memory_order_seq_cst) == 0) && likely(gate_is_open())) {
+                uint32_t visits = atomic_load_explicit(&cache->visits, memory_order_relaxed);
+                atomic_store_explicit(&cache->visits, visits + 1, memory_order_relaxed);
+                return true;
+            }
+            atomic_store_explicit(&cache->busy, 0, memory_order_release);
+        }
+    } while (cache_step_aside(cache));
+    return false;
+}
+
+/* release: who borrows the cache next, or forks, finds what was exchanged. */
+static inline void cache_leave(struct thread_cache *cache) {
+    atomic_store_explicit(&cache->busy, 0, memory_order_release);
+    gate_left();
+}
+
+enum pass thread_enter_without_cache(void);
+void thread_leave_outside(void);
+
+/* thread_enter and thread_leave, for those paths that every magazine goes. */
+static inline enum pass thread_go_inside(void) {
+    if (likely(thread_view.state == THREAD_ALIVE)) {
+        return cache_enter(thread_view.cache) ? PASS_CACHE : PASS_REFUSED;
+    }
+    return thread_enter_without_cache();
+}
+
+static inline void thread_come_out(enum pass pass) {
+    if (likely(pass == PASS_CACHE)) {
+        cache_leave(thread_view.cache);
+    } else if (pass == PASS_OUTSIDER) {
+        thread_leave_outside();
+    }
+}
+
 /* Where the fast paths of this thread take blocks of the class from. */
 void thread_point_steps(unsigned class, struct cache_class *magazines);
 

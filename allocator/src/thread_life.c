@@ -114,8 +114,19 @@ static struct thread_cache *new_cache(void) {
     return cache;
 }
 
+/* Its thread works no more. */
+static void count_off(const struct thread_cache *cache) {
+    uint32_t epoch = atomic_load_explicit(&workers.epoch, memory_order_relaxed) + 1;
+    if (cache->epoch == epoch) {
+        atomic_fetch_sub_explicit(&workers.now, 1, memory_order_relaxed);
+    } else if (cache->epoch + 1 == epoch && atomic_load_explicit(&workers.before, memory_order_relaxed) > 0) {
+        atomic_fetch_sub_explicit(&workers.before, 1, memory_order_relaxed);
+    }
+}
+
 /* An emptied cache is for the next thread. Its thread is not inside with it any more. */
 static void keep_unused(struct thread_cache *cache) {
+    count_off(cache);
     atomic_fetch_sub_explicit(&registry.room, cache->room, memory_order_relaxed);
     lock_take(&registry.lock);
     cache->next = registry.unused;
@@ -125,8 +136,7 @@ static void keep_unused(struct thread_cache *cache) {
 
 /* -- inside -------------------------------------------------------------------------------------------------- */
 
-/* The cache is borrowed or the gate closed: true when it is worth another try. */
-static OUT_OF_LINE bool step_aside(struct thread_cache *cache) {
+OUT_OF_LINE bool cache_step_aside(struct thread_cache *cache) {
     if (!gate_is_open()) {
         return gate_found_closed();
     }
@@ -136,32 +146,6 @@ static OUT_OF_LINE bool step_aside(struct thread_cache *cache) {
                                                   memory_order_relaxed);
     os_wait_for(&cache->borrowed, 2, 10);
     return true;
-}
-
-/* The exchange is a full fence: who forks or borrows looks at `busy` after he has said so, and the thread looks after it has set it, all in
- * one order (seq_cst). A thread that is inside already was interrupted by a signal, in whose handler this is: refused. */
-static inline bool enter(struct thread_cache *cache) {
-    if (unlikely(atomic_load_explicit(&cache->busy, memory_order_relaxed) != 0)) {
-        return false;
-    }
-    do {
-        if (likely(gate_is_open())) { /* or nothing is said */
-            (void)atomic_exchange_explicit(&cache->busy, 1, memory_order_seq_cst);
-            if (likely(atomic_load_explicit(&cache->borrowed, memory_order_seq_cst) == 0) && likely(gate_is_open())) {
-                uint32_t visits = atomic_load_explicit(&cache->visits, memory_order_relaxed);
-                atomic_store_explicit(&cache->visits, visits + 1, memory_order_relaxed);
-                return true;
-            }
-            atomic_store_explicit(&cache->busy, 0, memory_order_release);
-        }
-    } while (step_aside(cache));
-    return false;
-}
-
-/* release: who borrows the cache next, or forks, finds what was exchanged. */
-static inline void leave(struct thread_cache *cache) {
-    atomic_store_explicit(&cache->busy, 0, memory_order_release);
-    gate_left();
 }
 
 static bool enter_outside(void) {
@@ -177,7 +161,7 @@ static bool enter_outside(void) {
     return false;
 }
 
-static void leave_outside(void) {
+void thread_leave_outside(void) {
     gate_leave();
     atomic_signal_fence(memory_order_seq_cst);
     thread_view.outside = 0;
@@ -195,7 +179,7 @@ static bool be_born(void) {
         view->cache = cache; /* by_step leaves every slot out until blocks are taken: see begin_taking */
         view->state = THREAD_ALIVE;
     }
-    leave_outside();
+    thread_leave_outside();
     if (cache == NULL) {
         return false;
     }
@@ -208,30 +192,19 @@ static bool be_born(void) {
     return true;
 }
 
-static OUT_OF_LINE enum pass enter_without_cache(void) {
+OUT_OF_LINE enum pass thread_enter_without_cache(void) {
     if (!thread_start()) {
         return PASS_REFUSED;
     }
-    if (thread_view.state != THREAD_ENDED && be_born() && enter(thread_view.cache)) {
+    if (thread_view.state != THREAD_ENDED && be_born() && cache_enter(thread_view.cache)) {
         return PASS_CACHE;
     }
     return enter_outside() ? PASS_OUTSIDER : PASS_REFUSED;
 }
 
-enum pass thread_enter(void) {
-    if (likely(thread_view.state == THREAD_ALIVE)) {
-        return enter(thread_view.cache) ? PASS_CACHE : PASS_REFUSED;
-    }
-    return enter_without_cache();
-}
+enum pass thread_enter(void) { return thread_go_inside(); }
 
-void thread_leave(enum pass pass) {
-    if (likely(pass == PASS_CACHE)) {
-        leave(thread_view.cache);
-    } else if (pass == PASS_OUTSIDER) {
-        leave_outside();
-    }
-}
+void thread_leave(enum pass pass) { thread_come_out(pass); }
 
 void *thread_take_shelter(size_t bytes, size_t alignment) {
     struct thread_view *view = &thread_view;
@@ -322,7 +295,7 @@ static void give_up_cache(struct thread_cache *cache) {
     lock_free(&registry.lock);
     heap_leave(&cache->heap);
     keep_unused(cache);
-    leave_outside();
+    thread_leave_outside();
 }
 
 static void end_thread(void *pass) {
@@ -336,7 +309,7 @@ static void end_thread(void *pass) {
         return;
     }
     bool last = passes >= LAST_PASS || pthread_setspecific(life.key, (void *)(passes + 1)) != 0;
-    if (!enter(cache)) { /* a fork: whoever comes next takes it over */
+    if (!cache_enter(cache)) { /* a fork: whoever comes next takes it over */
         if (last) {
             forget_cache();
             atomic_fetch_add_explicit(&registry.orphans, 1, memory_order_relaxed);
@@ -350,7 +323,7 @@ static void end_thread(void *pass) {
         shelter_leave();
     } else {
         cache_flush(cache); /* in each pass: a thread born in a destructor may not see the last one */
-        leave(cache);
+        cache_leave(cache);
     }
 }
 
@@ -403,8 +376,11 @@ unsigned thread_workers(struct thread_cache *cache) {
         cache->epoch = epoch;
         atomic_fetch_add_explicit(&workers.now, 1, memory_order_relaxed);
     }
-    uint32_t now = atomic_load_explicit(&workers.now, memory_order_relaxed);
-    return (unsigned)bits_max(now, atomic_load_explicit(&workers.before, memory_order_relaxed));
+    /* A count that raced with the change of epochs may be one too low: then it reads as none. */
+    int32_t now = (int32_t)atomic_load_explicit(&workers.now, memory_order_relaxed);
+    int32_t before = (int32_t)atomic_load_explicit(&workers.before, memory_order_relaxed);
+    int32_t most = now > before ? now : before;
+    return most > 0 ? (unsigned)most : 0;
 }
 
 void thread_look_at_clock(void) {
