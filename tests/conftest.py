@@ -8,6 +8,7 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,11 @@ def heard_signals() -> Iterator[None]:
     A background job of a script and whatever runs under nohup ignore some of them, and hand that down to every program
     they start; a test that sends one to such a program would wait for nothing.
     """
-    default = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL}
+    default: dict[signal.Signals, Any] = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGHUP: signal.SIG_DFL,
+    }
     deaf = [number for number in default if signal.getsignal(number) == signal.SIG_IGN]
     for number in deaf:
         signal.signal(number, default[number])
