@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +36,26 @@ def open_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="freestone-tests-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder).resolve()
+
+
+@pytest.fixture
+def heard_signals() -> Iterator[None]:
+    """Signals that ask a program to end are heard, by pytest and by what it starts, as in a terminal's foreground.
+
+    A background job of a script and whatever runs under nohup ignore some of them, and hand that down to every program
+    they start; a test that sends one to such a program would wait for nothing.
+    """
+    default: dict[signal.Signals, Any] = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGHUP: signal.SIG_DFL,
+    }
+    deaf = [number for number in default if signal.getsignal(number) == signal.SIG_IGN]
+    for number in deaf:
+        signal.signal(number, default[number])
+    yield
+    for number in deaf:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,13 @@ static void execute(struct launch *launch) {
     launch->failure = failure;
 }
 
+/* A program measured by a background job or under nohup is the program measured in a terminal: what the launcher's
+ * ancestors chose to ignore is not handed on. In its own session no terminal's signals reach it. */
+static void hear_all_signals(void) {
+    for (int number = 1; number < NSIG; number++)
+        signal(number, SIG_DFL); /* refused for a few, which cannot be ignored either */
+}
+
 static int become_the_program(void *argument) {
     struct launch *launch = argument;
     /* A session of its own: a group to signal, and no terminal that could stop it for reading in the background. */
@@ -86,6 +94,7 @@ static int become_the_program(void *argument) {
         while (read(launch->gate, &go, 1) < 0 && errno == EINTR) {
         }
     }
+    hear_all_signals();
     sigprocmask(SIG_SETMASK, launch->mask, NULL);
     launch->at_ns = moment_now();
     execute(launch);

@@ -93,8 +93,8 @@ def only_folder(tmp_path: Path) -> Callable[[], Path]:
     return find
 
 
-@pytest.fixture(scope="session")
-def interrupt() -> Interrupt:
+@pytest.fixture
+def interrupt(heard_signals: None) -> Interrupt:
     """``interrupt(words, file)`` runs a command, sends Ctrl-C once the file is there, and expects that it says so."""
 
     def run(words: list[str], file: Path) -> None:

@@ -289,6 +289,7 @@ def test_markdown_that_cannot_be_written_costs_no_record(
     assert (only_folder() / store.SUMMARY_FILE).exists()
 
 
+@pytest.mark.usefixtures("heard_signals")
 def test_what_was_interrupted_goes_on(
     freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path, command: list[str], environment: dict[str, str]
 ) -> None:
@@ -327,6 +328,7 @@ sys.exit(main())
 """The tool on a machine that says what is free in it: memory, disk."""
 
 
+@pytest.mark.usefixtures("heard_signals")
 def test_what_there_is_no_room_for_any_more_is_left_out_and_named_and_nothing_is_lost(
     only_folder: Callable[[], Path], tmp_path: Path, environment: dict[str, str]
 ) -> None:

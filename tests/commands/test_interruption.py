@@ -16,6 +16,8 @@ from freestone.records import store
 
 Start = Callable[[str], subprocess.Popen[str]]
 
+pytestmark = pytest.mark.usefixtures("heard_signals")
+
 # The fifth run and all after it hang; `mark` in the arguments makes the processes of this test findable.
 HANGING = 'echo >> runs; if [ $(wc -l < runs) -ge 5 ] && [ ! -e go ]; then touch hanging; sleep "$1"; fi'
 # The same, and deaf to being asked.
@@ -166,14 +168,19 @@ def test_nothing_finished_is_said_too(
     assert store.read_experiment(only_folder()).rounds == 4
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
 def test_an_ignored_signal_stays_ignored(
-    command: list[str], environment: dict[str, str], tmp_path: Path, only_folder: Callable[[], Path]
+    command: list[str],
+    environment: dict[str, str],
+    tmp_path: Path,
+    only_folder: Callable[[], Path],
+    number: signal.Signals,
 ) -> None:
-    """As under nohup: hanging up must not end an experiment that was protected from it."""
+    """As under nohup and in a script's background: an experiment is not ended by what it was protected from."""
     script = "echo >> runs; if [ $(wc -l < runs) -eq 3 ]; then touch hanging; sleep 2; fi"
     arguments = ["compare", "-a", "glibc", "-n", "2", "--no-report", "--", "sh", "-c", script]
     tool = subprocess.Popen(
-        ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *command, *arguments],
+        ["sh", "-c", f'trap "" {number.name[3:]}; exec "$@"', "sh", *command, *arguments],
         cwd=tmp_path,
         env=environment,
         stdout=subprocess.PIPE,
@@ -181,7 +188,7 @@ def test_an_ignored_signal_stays_ignored(
         text=True,
     )  # fmt: skip
     _wait_for((tmp_path / "hanging").exists, "the third run")
-    tool.send_signal(signal.SIGHUP)
+    tool.send_signal(number)
     _, stderr = tool.communicate(timeout=60)
     assert tool.returncode == 0, stderr
     assert len(store.read_trials(only_folder()).records) == 4

@@ -134,6 +134,7 @@ def assert_ends(process: int) -> None:
     raise AssertionError(f"process {process} goes on")
 
 
+@pytest.mark.usefixtures("heard_signals")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_ends_the_build_and_leaves_nothing(
     command: list[str], environment: dict[str, str], tmp_path: Path, number: signal.Signals, status: int

@@ -78,6 +78,7 @@ def test_every_process_is_proved_and_only_the_load_counts(
     assert segments() == before
 
 
+@pytest.mark.usefixtures("heard_signals")
 @pytest.mark.parametrize("ending", ["SIGINT", "SIGTERM", "timeout"])
 def test_a_run_that_is_ended_leaves_no_server_no_cluster_and_no_shared_memory(
     command: list[str], environment: dict[str, str], tmp_path: Path, temporary: Path, ending: str

@@ -227,6 +227,7 @@ def test_progress_counts_up_to_what_is_run(
     assert estimates[-1] == pytest.approx(1.0)
 
 
+@pytest.mark.usefixtures("heard_signals")
 def test_the_first_signal_breaks_off_the_trial_and_keeps_the_others(
     make_experiment: Callable[..., Experiment], fake_trials: Any, tmp_path: Path
 ) -> None:
@@ -243,6 +244,7 @@ def test_the_first_signal_breaks_off_the_trial_and_keeps_the_others(
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.usefixtures("heard_signals")
 def test_a_signal_between_trials_lets_the_record_be_written(
     make_experiment: Callable[..., Experiment], fake_trials: Any, tmp_path: Path
 ) -> None:

@@ -198,6 +198,19 @@ def test_hardware_counters_are_summarised_under_their_names(
     assert cell.ratio["instructions"].value == 1
 
 
+def test_the_buckets_of_a_histogram_are_no_metrics(make_experiment: MakeExperiment, make_record: MakeRecord) -> None:
+    records = [
+        make_record(
+            name, number, figures={"seconds": 1.0, "free_ns/longest": 9.0 + number, "free_calls/64": 5.0 + number}
+        )
+        for name in ("a", "b")
+        for number in range(5)
+    ]
+    cell = _cell(summarise(make_experiment(("a", "b")), records), "b")
+    assert cell.median["figure:free_ns/longest"] == 11
+    assert not [name for name in cell.median if "free_calls" in name]
+
+
 def _headline(experiment: Experiment, records: list[TrialRecord]) -> str:
     return summarise(experiment, records).headline
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from freestone.records.schema import OWN_TIME, Cell, Metrics, Proof, Ratio, TrialRecord
@@ -48,6 +48,7 @@ def test_a_column_shares_one_unit_with_three_digits(
     st.sampled_from(["time", "memory", "count"]),
     st.lists(st.floats(0, 1e12, allow_nan=False), max_size=8),
 )
+@example("memory", [1024.0, 5e-324, 5e-324])
 def test_any_values_have_a_scale(kind: quantities.Kind, values: list[float]) -> None:
     scale = Scale.over(kind, values)
     for value in values:

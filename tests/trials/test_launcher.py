@@ -324,6 +324,7 @@ def test_a_long_series_stays_bounded(run):
 # --- being interrupted
 
 
+@pytest.mark.usefixtures("heard_signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_the_launcher_ends_the_tree_and_leaves_a_result(tmp_path, number):
     request = LaunchRequest(
@@ -358,6 +359,23 @@ def test_a_program_that_kills_the_launcher_dies_with_it(run, tmp_path):
     assert wait_for(lambda: not is_alive(int((tmp_path / "stdout").read_text())))
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE])
+def test_what_the_launcher_was_told_to_ignore_the_program_is_not(tmp_path, number):
+    """As in a background job or under nohup: the program measured there is the one measured in a terminal."""
+    request = LaunchRequest(
+        ["sh", "-c", f"kill -{number.name[3:]} $$"], tmp_path / "result.json", tmp_path / "out", tmp_path / "err"
+    )
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        words = command_line(request, native.path("freestone-launch"))
+        subprocess.run(words, check=True, restore_signals=False)
+    finally:
+        signal.signal(number, before)
+    reading = read_result(tmp_path / "result.json")
+    assert (reading.state, reading.signal) == ("signaled", number)
+
+
+@pytest.mark.usefixtures("heard_signals")
 def test_an_interrupt_while_waiting_ends_the_tree_first(tmp_path):
     script = f"""
 from pathlib import Path

@@ -194,6 +194,7 @@ def test_what_runs_before_the_server_and_what_it_is_filled_with_do_not_count(run
 STUBBORN = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nopen('ready', 'w')\ntime.sleep(600.5)"
 
 
+@pytest.mark.usefixtures("heard_signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize(
     "words",

@@ -34,6 +34,7 @@ SMALL: dict[str, list[str]] = {
     "server": ["--blocks", "100", "--operations", "20000", "--hand-over", "3000"],
     "sizes": ["--most", "4M", "--pairs", "200", "--pages", "100"],
     "span-loop": ["--rounds", "20"],
+    "tails": ["--blocks", "50", "--operations", "4000", "--pause-ms", "1"],
     "thread-churn": ["--lives", "50"],
     "trees": ["--depth", "6", "--trees", "20"],
 }
@@ -61,6 +62,8 @@ VARIANTS: list[tuple[str, list[str]]] = [
     ("realloc-growth", ["--from", "1000", "--to", "3M", "--blocks", "1"]),
     ("server", ["--threads", "3"]),
     ("thread-churn", ["--threads", "3", "--keep", "300"]),
+    *(("tails", ["--kind", kind, "--threads", "3"]) for kind in ("mixed", "server", "phases", "churn")),
+    ("tails", ["--kind", "phases", "--least", "3M", "--most", "3M", "--blocks", "4", "--operations", "16"]),
     ("trees", ["--threads", "3", "--depth", "0"]),
     ("trees", ["--depth", "14", "--alive", "1", "--trees", "2"]),
     ("pipeline", ["--producers", "3", "--consumers", "2", "--depth", "1"]),
@@ -69,7 +72,7 @@ VARIANTS: list[tuple[str, list[str]]] = [
     ("span-loop", ["--size", "1K", "--touch", "none"]),
 ]
 
-WITHOUT_FLOOR = {"empty", "fork-server", "idle-return"}
+WITHOUT_FLOOR = {"empty", "fork-server", "idle-return", "tails"}
 UNCHECKED = {"cache-scratch", "cache-thrash", "empty", "random-large", "sizes", "span-loop"}
 """Nothing to find for the planted bug: it spares large blocks, or a thread has one block at a time."""
 
@@ -95,6 +98,8 @@ REFUSED: list[tuple[str, list[str]]] = [
     ("realloc-growth", ["--factor", "1"]),
     ("server", ["--least", "600"]),
     ("span-loop", ["--idle", "nan"]),
+    ("tails", ["--least", "64K"]),
+    ("tails", ["--kind", "headless"]),
     ("thread-churn", ["--keep", "301"]),
     *(("patterns", ["--idle", seconds]) for seconds in ("-1", "0.5", "3601", "soon")),
 ]
@@ -216,6 +221,43 @@ def test_the_line_says_the_parameters(programs: Path, name: str) -> None:
 def test_another_seed_of_work_gives_another_checksum(programs: Path) -> None:
     lines = [told(programs, "big-random", ["--most", most]) for most in ("128", "256")]
     assert lines[0]["checksum"] != lines[1]["checksum"]
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+@pytest.mark.parametrize("kind", ["mixed", "server", "phases", "churn"])
+def test_every_call_is_in_the_histogram_and_the_longest_in_its_last_bucket(
+    programs: Path, kind: str, threads: str
+) -> None:
+    line = told(programs, "tails", ["--kind", kind, "--threads", threads])
+    calls = {deed: {int(end): count for end, count in line[f"{deed}_calls"].items()} for deed in ("malloc", "free")}
+    assert sum(calls["malloc"].values()) == sum(calls["free"].values()) == line["operations"] / 2
+    assert sum(line["nothing_calls"].values()) > 0
+    for deed, by_end in calls.items():
+        said = line[f"{deed}_ns"]
+        assert said["median"] <= said["p99.9"] <= said["p99.99"] <= said["longest"]
+        ends = sorted(by_end)
+        assert ends == list(by_end), "in ascending order"
+        last, before = ends[-1], ends[-2] if len(ends) > 1 else 0
+        assert before <= said["longest"] < last
+        rank = sum(count for end, count in by_end.items() if end <= said["median"])
+        assert 2 * rank <= sum(by_end.values()), "the median is in its bucket or above"
+
+
+def test_a_call_that_waits_is_seen_as_long_as_it_waited(programs: Path, tmp_path: Path) -> None:
+    """A free that sleeps 20 ms once is the longest; nothing of it is lost or shared out among the others."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler here")
+    source = tmp_path / "sleeper.c"
+    source.write_text(
+        "#include <time.h>\nvoid __libc_free(void *);\nstatic int calls;\n"
+        "void free(void *p) { if (++calls == 500) nanosleep(&(struct timespec){0, 20000000}, 0); __libc_free(p); }\n"
+    )
+    library = tmp_path / "sleeper.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    line = told(programs, "tails", [], library)
+    assert line["free_ns"]["longest"] >= 20_000_000
+    assert sum(count for end, count in line["free_calls"].items() if int(end) > 20_000_000) >= 1
 
 
 @pytest.mark.parametrize("variant", REFUSED, ids=spelled)

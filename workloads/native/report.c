@@ -27,7 +27,7 @@ __attribute__((format(printf, 1, 2))) static void add(const char *format, ...) {
 }
 
 static void add_key(const char *key) {
-    add("%s\"", length > 1 ? ", " : "");
+    add("%s\"", line[length - 1] == '{' ? "" : ", ");
     for (; *key != '\0'; key++)
         add("%c", *key == '-' ? '_' : *key);
     add("\": ");
@@ -107,6 +107,13 @@ void report_reals(const char *key, const double *values, size_t count) {
         add("%s%.9g", i == 0 ? "" : ", ", values[i]);
     add("]");
 }
+
+void report_inner(const char *key) {
+    add_key(key);
+    add("{");
+}
+
+void report_inner_end(void) { add("}"); }
 
 void report_close(void) {
     if (program_idle_seconds() > 0) {

@@ -27,6 +27,10 @@ void report_real(const char *key, double value);
 void report_counts(const char *key, const uint64_t *values, size_t count);
 void report_reals(const char *key, const double *values, size_t count);
 
+/* What is added between the two is in an object of its own. */
+void report_inner(const char *key);
+void report_inner_end(void);
+
 /* Sleep where --idle says so and add rss_kib_idle; add harness_kib, end the line, write it. All blocks are given back
  * before. */
 void report_close(void);

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from freestone.experiments import statistics
 from freestone.experiments.schedule import Arm, plan_round
-from freestone.records.schema import FIGURE, OWN_TIME, Experiment, Status, TrialRecord
+from freestone.records.schema import FIGURE, HISTOGRAM, OWN_TIME, Experiment, Status, TrialRecord
 
 METRICS = (
     "wall_s",
@@ -42,8 +42,8 @@ def by_arm(records: Iterable[TrialRecord]) -> dict[Arm, list[TrialRecord]]:
 
 
 def metric_values(record: TrialRecord) -> dict[str, float]:
-    """Every number of a trial by its metric's name; what was not measured is absent."""
-    figures = {FIGURE + name: value for name, value in (record.figures or {}).items()}
+    """Every number of a trial by its metric's name; without what was not measured and a histogram's buckets."""
+    figures = {FIGURE + name: value for name, value in (record.figures or {}).items() if HISTOGRAM not in name}
     if record.metrics is None:
         return figures
     values = {name: getattr(record.metrics, name) for name in METRICS} | record.metrics.counters

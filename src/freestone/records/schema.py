@@ -18,6 +18,10 @@ Status = Literal["ok", "failed", "timeout", "invalid"]
 FIGURE = "figure:"
 """Stands before the name of a program's own figure where that is one metric among others: ``figure:seconds``."""
 
+HISTOGRAM = "_calls/"
+"""Stands in the name of a figure that is one bucket of a histogram: ``malloc_calls/64`` is how many calls of malloc
+took less than 64 ns, and no less than the bucket before ends at. A bucket alone is no metric."""
+
 WALL_TIME = "wall_s"
 OWN_TIME = f"{FIGURE}seconds"
 """The time of a workload that measures itself: without start-up and preparation, which the process's time holds."""

@@ -24,6 +24,7 @@ from freestone.reports import (
     scaling_part,
     sizes_part,
     syscalls,
+    tails_part,
 )
 from freestone.reports.drawn import NOTHING, Figure, Multiple, Name, Panel, Table, document
 from freestone.reports.grid import Grid
@@ -271,7 +272,10 @@ def _workload_part(
             (names[name], _STATUS_WORDS[cells[name].status], cells[name].reason or "no reason recorded") for name in bad
         ],
         notes=[*_notes(cells, order, summary, workload), *_trial_notes(order, records, workload)],
-        figures=list(_figures(experiment, summary, records, workload, order, cells)),
+        figures=[
+            *tails_part.part(experiment, summary, records, workload),
+            *_figures(experiment, summary, records, workload, order, cells),
+        ],
         multiples=sizes_part.multiples(experiment, summary, records, workload, names),
         panels=list(_panels(experiment, summary, records, workload, order, names)),
         calls=None,

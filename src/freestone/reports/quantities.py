@@ -116,9 +116,11 @@ class Scale:
                 divisor, unit = step, name
         if unit == "million" and sizes[-1] < 10e6:
             divisor, unit = 1.0, ""
-        middle = sizes[len(sizes) // 2] / divisor
-        decimals = 0 if unit == "" and kind == "count" else min(3, max(0, 2 - math.floor(math.log10(middle))))
-        return cls(unit, divisor, decimals)
+        if unit == "" and kind == "count":
+            return cls(unit, divisor, 0)
+        # A difference of logarithms: beside the largest value the middle one may be too small for a quotient.
+        digits = math.floor(math.log10(sizes[len(sizes) // 2]) - math.log10(divisor))
+        return cls(unit, divisor, min(3, max(0, 2 - digits)))
 
     def number(self, value: float) -> str:
         """A value without its unit: ``1,234`` or ``0.412``."""

@@ -1,0 +1,111 @@
+"""The latency of single calls drawn: shares that fall, one axis for both deeds, every configuration named."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freestone.records.schema import TrialRecord
+from freestone.reports import figures, tails
+
+WORKLOAD = "json-sqlite"
+
+
+def say(records: list[TrialRecord], **calls: dict[int, int]) -> list[TrialRecord]:
+    """The records with figures of a program that tells histograms of its calls."""
+    said = {f"{deed}_calls/{end}": float(n) for deed, by_end in calls.items() for end, n in by_end.items()}
+    return [record.model_copy(update={"figures": {"seconds": 1.0, **said}}) for record in records]
+
+
+@pytest.fixture(scope="module")
+def told(results) -> list[TrialRecord]:
+    return say(
+        results.records, malloc={8: 900, 64: 90, 1024: 9, 1 << 20: 1}, free={8: 990, 256: 10}, nothing={1: 99, 64: 1}
+    )
+
+
+histograms = st.dictionaries(st.integers(1, 1 << 40), st.integers(1, 1 << 40), min_size=1, max_size=30)
+
+
+@given(histograms)
+def test_a_share_is_of_the_calls_that_took_so_long_or_longer(calls: dict[int, int]) -> None:
+    found = tails.course(calls)
+    whole = sum(calls.values())
+    assert [point.ns for point in found] == sorted(calls)
+    for point in found[:-1]:
+        slower = sum(count for end, count in calls.items() if end > point.ns)
+        assert math.isclose(point.share, slower / whole)
+    assert math.isclose(found[-1].share, calls[max(calls)] / whole)
+
+
+@given(histograms)
+def test_shares_only_fall_and_are_never_nothing(calls: dict[int, int]) -> None:
+    found = tails.course(calls)
+    assert all(0 < point.share <= 1 for point in found)
+    assert all(one.share >= two.share for one, two in pairwise(found))
+
+
+def test_no_calls_have_no_course() -> None:
+    assert tails.course({}) == []
+
+
+def test_the_calls_of_all_trials_that_count_are_added_up(results, told: list[TrialRecord]) -> None:
+    trials = [r for r in told if (r.workload, r.configuration, r.status, r.repeat) == (WORKLOAD, "glibc", "ok", 0)]
+    found = tails.histogram(told, WORKLOAD, "glibc", "malloc")
+    assert found == {end: n * len(trials) for end, n in {8: 900, 64: 90, 1024: 9, 1 << 20: 1}.items()}
+    assert tails.histogram(told, WORKLOAD, "tbb", "malloc") == {}, "it failed"
+    assert tails.histogram(told, "another", "glibc", "malloc") == {}
+    everybody = tails.histogram(told, WORKLOAD, None, "nothing")
+    assert everybody[64] > tails.histogram(told, WORKLOAD, "glibc", "nothing")[64]
+
+
+def test_what_is_no_histogram_is_not_drawn(results) -> None:
+    other = {"malloc_ns/64": 5.0, "malloc_calls": 7.0, "malloc_calls/some": 8.0, "calloc_calls/64": 9.0}
+    records = [record.model_copy(update={"figures": other}) for record in results.records]
+    assert tails.courses(results.experiment, results.summary, records, WORKLOAD, "malloc") == {}
+    assert tails.draw(results.experiment, results.summary, records, WORKLOAD, "malloc") is None
+
+
+def test_malloc_and_free_have_the_same_axes(results, told: list[TrialRecord]) -> None:
+    scales = []
+    for deed in tails.DEEDS:
+        chart = tails.draw(results.experiment, results.summary, told, WORKLOAD, deed)
+        assert chart is not None
+        encodings = [layer["encoding"] for layer in chart.to_dict()["layer"]]
+        scales += [[encoding[axis]["scale"] for axis in ("x", "y")] for encoding in encodings]
+    assert all(each == scales[0] for each in scales)
+    assert [axis["type"] for axis in scales[0]] == ["log", "log"]
+    assert scales[0][1]["domain"][0] < 0.001, "the longest call is inside"
+
+
+@pytest.mark.parametrize("theme", [figures.LIGHT, figures.DARK])
+def test_every_line_is_named_and_the_axes_speak(
+    results, told: list[TrialRecord], tmp_path: Path, theme: figures.Theme
+) -> None:
+    chart = tails.draw(results.experiment, results.summary, told, WORKLOAD, "malloc")
+    assert chart is not None
+    root = ElementTree.parse(figures.save_svg(chart, tmp_path / "tails.svg", theme=theme)).getroot()
+    words = {"".join(node.itertext()) for node in root.iter() if node.tag.endswith("text")}
+    assert {"glibc", "freestone", "mimalloc", "tcmalloc", "10 ns", "1 µs", "1 ms", "all", "1 in 1,000"} <= words
+    assert "tbb" not in words
+
+
+def test_one_bucket_is_enough_for_a_picture(results, tmp_path: Path) -> None:
+    records = say(results.records, malloc={1: 3})
+    chart = tails.draw(results.experiment, results.summary, records, WORKLOAD, "malloc")
+    assert chart is not None
+    assert figures.save_svg(chart, tmp_path / "one.svg").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(1, "all"), (0.9999, "all"), (0.1, "1 in 10"), (0.0004, "1 in 2,500"), (1e-6, "1 in 1,000,000")],
+)
+def test_a_share_in_words(share: float, words: str) -> None:
+    assert tails.one_in(share) == words
