@@ -1,7 +1,6 @@
 /* refusals LIBRARY CALL STEP PROGRAM [ARGUMENT ...]: runs the program over and over while the kernel refuses the library's n-th
  * call of one kind (CALL, or of each in turn: all), for n = 1, 1 + STEP, ... up to as many as it makes; and again while it
- * refuses all from the n-th on, until the program says that it is enough. STEP 0 takes the first four, and then each half as
- * far again.
+ * refuses all from the n-th on, until the program says that it is enough. STEP 0 doubles n instead.
  *
  * Several at the same time: what they mostly do is sleep. */
 #include <errno.h>
@@ -13,7 +12,7 @@
 #include "refused_run.h"
 #include "traced.h"
 
-enum { AT_ONCE = 16 };
+enum { AT_ONCE = 8 };
 
 static const struct {
     const char *name;
@@ -139,7 +138,7 @@ int main(int count, char **arguments) {
         any = true;
         printf("%s: %zu calls\n", kinds[k].name, none.seen[k]);
         EXPECT(none.seen[k] > 0 || !kinds[k].made, "the run makes no call of %s", kinds[k].name);
-        for (size_t n = 1; n <= none.seen[k]; n += step > 0 ? step : n < 4 ? 1 : n / 2) {
+        for (size_t n = 1; n <= none.seen[k]; n += step > 0 ? step : n) {
             run(&none.trace, k, n, n, command);
             run(&none.trace, k, n, SIZE_MAX, command);
         }

@@ -20,7 +20,7 @@
 enum {
     THREADS = 2,
     TABLE = 96,
-    STEPS = 900,
+    STEPS = 500,
     FIELD = 6000,
     FIELD_BYTES = 1500,
     SPARED = 64,
