@@ -2,7 +2,7 @@
  * between: each change of mind about a piece of memory splits a mapping, and the kernel allows a process some 65,000. They
  * stay few, since it is the program's own mmap that would fail.
  *
- *   huge_by_turns ROUNDS */
+ *   huge_by_turns ROUNDS BLOCKS      BLOCKS: held at the same time */
 #include <sys/mman.h>
 
 #include "entry.h"
@@ -10,9 +10,9 @@
 #include "pattern.h"
 #include "serving.h"
 
-enum { SHRUNK_MOST = 6000, TABLE = 400, MORE_MOST = 2000, LOOK_EVERY = 100 };
+enum { SHRUNK_MOST = 6000, TABLE_MOST = 4000, MORE_MOST = 2000, LOOK_EVERY = 100 };
 
-static char *shrunk[SHRUNK_MOST], *table[TABLE];
+static char *shrunk[SHRUNK_MOST], *table[TABLE_MOST];
 
 static size_t mappings(void) {
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -44,12 +44,14 @@ static void bring_in_huge_pages(void) {
 
 int main(int count, char **arguments) {
     require_serving();
-    EXPECT(count == 2, "usage: huge_by_turns ROUNDS");
+    EXPECT(count == 3, "usage: huge_by_turns ROUNDS BLOCKS");
     size_t rounds = strtoul(arguments[1], NULL, 10), before = mappings(), most = 0;
+    size_t blocks = strtoul(arguments[2], NULL, 10);
+    EXPECT(blocks > 0 && blocks <= TABLE_MOST, "BLOCKS is at most %d", TABLE_MOST);
     uint64_t random = 1;
     bring_in_huge_pages();
     for (size_t r = 0; r < rounds; r++) {
-        size_t t = pattern_below(&random, TABLE), s = pattern_below(&random, SHRUNK_MOST);
+        size_t t = pattern_below(&random, blocks), s = pattern_below(&random, SHRUNK_MOST);
         size_t size = ((size_t)2 << 20) + pattern_below(&random, (size_t)6 << 20);
         free(table[t]);
         table[t] = r % 2 == 0 ? calloc(1, size) : malloc(size);
