@@ -92,7 +92,7 @@ static void *work(void *argument) {
         pthread_barrier_wait(&together);
         taken[self] = freed;
         pthread_barrier_wait(&together);
-        if (self == s % THREADS) {
+        if (self == s % THREADS && most_only) {
             size_t free_blocks = 0;
             for (size_t t = 0; t < THREADS; t++) {
                 free_blocks += taken[t];
