@@ -57,7 +57,7 @@ static const struct {
     ONE(prctl), ONE(capset), ONE(capget), ONE(membarrier), ONE(sched_setaffinity), ONE(sched_setscheduler), ONE(setpriority),
     {"sched_getaffinity by EPERM", {(const long[]){SYS_sched_getaffinity}, 1, false, EPERM}, true},
     {"mremap by ENOSYS", {(const long[]){SYS_mremap}, 1, false, ENOSYS}, true},
-    {"madvise by EPERM", {(const long[]){SYS_madvise}, 1, false, EPERM}, false}, /* nothing can be returned */,
+    {"madvise by EPERM", {(const long[]){SYS_madvise}, 1, false, EPERM}, false}, /* nothing can be returned */
 };
 enum { FILTERS = sizeof filters / sizeof *filters };
 

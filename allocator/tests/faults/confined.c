@@ -28,7 +28,7 @@ static void work(uint64_t random) {
         EXPECT(table[at] != NULL, "no block of %zu bytes", size);
         memset(table[at], 1, size < 4096 ? size : 4096);
         if (i % 1000 == 0) {
-            (void)malloc_trim(0);
+            (void)freestone_purge();
         }
     }
     for (size_t at = 0; at < TABLE; at++) {
@@ -94,7 +94,7 @@ int main(int count, char **arguments) {
         EXPECT(pthread_create(&thread[t], NULL, in_thread, (void *)(t + 2)) == 0, "no thread");
     }
     work(1);
-    (void)malloc_trim(0);
+    (void)freestone_purge();
     size_t before = resident_kib();
     fill_field();
     size_t full = resident_kib();

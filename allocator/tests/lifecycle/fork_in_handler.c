@@ -47,7 +47,7 @@ static void use_heap(uint64_t random) {
     for (size_t i = 0; i < 200; i++) {
         free(block[i]);
     }
-    (void)malloc_trim(0);
+    (void)freestone_purge();
 }
 
 static void child(size_t number) {
@@ -117,7 +117,7 @@ static void churn(uint64_t *random) {
         }
         pattern_fill(table[t].address, 0, table[t].size, t);
         if (i % 400 == 0) {
-            (void)malloc_trim(0);
+            (void)freestone_purge();
         }
     }
 }

@@ -38,7 +38,7 @@ static void *churn(void *argument) {
             *(char *)block[b] = 1;
         }
         if (pattern_below(&random, 100) == 0) {
-            (void)malloc_trim(0);
+            (void)freestone_purge();
         }
     }
     for (size_t b = 0; b < OF_THREAD; b++) {
@@ -74,7 +74,7 @@ static void child(size_t number, bool nested) {
         EXPECT(pattern_mismatch(kept[i], size_of(i), i) == SIZE_MAX, "block %zu changed in the child", i);
         free(kept[i]);
     }
-    (void)malloc_trim(0);
+    (void)freestone_purge();
     if (nested) {
         pid_t grandchild = fork();
         EXPECT(grandchild >= 0, "fork failed in the child");

@@ -25,6 +25,7 @@ static const long known[] = {
     SYS_open, /* musl's open */
 #endif
     SYS_fcntl,
+    SYS_brk, SYS_getrandom, /* other allocators' */
 };
 
 static const struct filter filter = {known, sizeof known / sizeof *known, true, FILTER_KILLS};
@@ -46,7 +47,7 @@ static void work(uint64_t random) {
         EXPECT(table[at] != NULL, "no block of %zu bytes", size);
         *(char *)table[at] = 1;
         if (i % 5000 == 0) {
-            (void)malloc_trim(0);
+            (void)freestone_purge();
         }
     }
     for (size_t at = 0; at < TABLE; at++) {
