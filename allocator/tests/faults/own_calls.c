@@ -1,0 +1,106 @@
+/* own_calls LIBRARY PROGRAM [ARGUMENT ...]: watches a program that runs under no filter and holds the library to the system calls
+ * that it is known to make: docs/design/allocator.md tells filters' authors which. */
+#include <fcntl.h>
+#include <libgen.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "expect.h"
+#include "traced.h"
+
+/* Of any thread that allocates; `most` 0 is any number. */
+static struct {
+    const char *name;
+    long number;
+    size_t most, made;
+} served[] = {
+    {"mmap", SYS_mmap, 0, 0},
+    {"munmap", SYS_munmap, 0, 0},
+    {"mremap", SYS_mremap, 0, 0},
+    {"madvise", SYS_madvise, 0, 0},
+    {"mprotect", SYS_mprotect, 0, 0},
+    {"futex", SYS_futex, 0, 0},
+    {"sched_getaffinity", SYS_sched_getaffinity, 1, 0},
+    /* The filters of the calling thread, each time that a thread may have to be started. */
+    {"openat", SYS_openat, 0, 0},
+    {"read", SYS_read, 0, 0},
+    {"close", SYS_close, 0, 0},
+    /* Around the start of the keeper. */
+    {"rt_sigprocmask", SYS_rt_sigprocmask, 0, 0},
+    {"clone", SYS_clone, 0, 0},
+};
+
+static struct {
+    const char *name;
+    long number;
+    size_t most, made;
+} kept[] = {
+    {"futex", SYS_futex, 0, 0},
+    {"madvise", SYS_madvise, 0, 0},
+    {"munmap", SYS_munmap, 0, 0},
+    {"exit", SYS_exit, 0, 0},
+    {"prctl", SYS_prctl, 0, 0},
+    {"capset", SYS_capset, 0, 0},
+    {"sched_setaffinity", SYS_sched_setaffinity, 0, 0},
+    {"sched_setscheduler", SYS_sched_setscheduler, 0, 0},
+    {"setpriority", SYS_setpriority, 0, 0},
+};
+
+static void look_closer(const struct traced_call *call) {
+    char path[64];
+    if (call->number == SYS_openat) {
+        EXPECT(traced_text(call, call->arguments[1], path, sizeof path), "an unknown file is opened");
+        EXPECT(strcmp(path, "/proc/self/status") == 0 || strcmp(path, "/proc/thread-self/status") == 0,
+               "the library opens %s", path);
+        EXPECT((call->arguments[2] & (O_ACCMODE | O_CLOEXEC)) == O_CLOEXEC, "%s is opened with flags %#llx", path,
+               (unsigned long long)call->arguments[2]);
+    }
+    if (call->number == SYS_prctl) {
+        EXPECT(call->arguments[0] == PR_SET_NAME, "prctl(%llu)", (unsigned long long)call->arguments[0]);
+    }
+}
+
+static int judge(struct trace *trace, const struct traced_call *call) {
+    (void)trace;
+    look_closer(call);
+    for (size_t i = 0; call->keeper && i < sizeof kept / sizeof *kept; i++) {
+        if (call->number == kept[i].number) {
+            kept[i].made++;
+            return 0;
+        }
+    }
+    for (size_t i = 0; !call->keeper && i < sizeof served / sizeof *served; i++) {
+        if (call->number == served[i].number) {
+            served[i].made++;
+            EXPECT(served[i].most == 0 || served[i].made <= served[i].most, "%s for the %zuth time", served[i].name,
+                   served[i].made);
+            return 0;
+        }
+    }
+    EXPECT(0, "the library makes system call %ld (%#llx) in a thread of %s", call->number,
+           (unsigned long long)call->arguments[0], call->keeper ? "its own" : "the program's");
+    return 0;
+}
+
+static void ignore(struct trace *trace, long word) {
+    (void)trace;
+    (void)word;
+}
+
+int main(int count, char **arguments) {
+    EXPECT(count >= 3, "usage: own_calls LIBRARY PROGRAM [ARGUMENT ...]");
+    struct trace trace = {judge, ignore, basename(arguments[1])};
+    int status = traced_run(&trace, arguments + 2);
+    EXPECT(status == 0, "wait status %#x", (unsigned)status);
+    size_t in_keeper = 0, in_program = 0;
+    for (size_t i = 0; i < sizeof served / sizeof *served; i++) {
+        printf("%s: %zu\n", served[i].name, served[i].made);
+        in_program += served[i].made;
+    }
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        printf("%s in the keeper: %zu\n", kept[i].name, kept[i].made);
+        in_keeper += kept[i].made;
+    }
+    EXPECT(in_program > 0 && in_keeper > 0, "no call of the library was seen in the program's threads or in its own");
+    return 0;
+}

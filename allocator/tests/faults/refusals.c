@@ -1,0 +1,152 @@
+/* refusals LIBRARY CALL STEP PROGRAM [ARGUMENT ...]: runs the program over and over while the kernel refuses the library's n-th
+ * call of one kind (CALL, or of each in turn: all), for n = 1, 1 + STEP, ... up to as many as it makes; and again while it
+ * refuses all from the n-th on, until the program says that it is enough. STEP 0 doubles n instead.
+ *
+ * Several at the same time: what they mostly do is sleep. */
+#include <errno.h>
+#include <libgen.h>
+#include <linux/futex.h>
+#include <sys/wait.h>
+
+#include "expect.h"
+#include "refused_run.h"
+#include "traced.h"
+
+enum { AT_ONCE = 8 };
+
+static const struct {
+    const char *name;
+    long number;
+    int errors[3]; /* in turn */
+    bool made;     /* a run without such a call tests nothing */
+} kinds[] = {
+    {"mmap", SYS_mmap, {ENOMEM, ENOMEM, ENOMEM}, true},
+    {"munmap", SYS_munmap, {ENOMEM, ENOMEM, ENOMEM}, true},
+    {"mremap", SYS_mremap, {ENOMEM, ENOMEM, EAGAIN}, true},
+    {"mprotect", SYS_mprotect, {ENOMEM, ENOMEM, ENOMEM}, false},
+    {"madvise", SYS_madvise, {EINVAL, EAGAIN, ENOMEM}, true},
+    {"clone", SYS_clone, {EAGAIN, EAGAIN, EPERM}, true},
+    {"futex", SYS_futex, {EINTR, EAGAIN, EINTR}, true},
+    {"membarrier", SYS_membarrier, {ENOSYS, EPERM, EINVAL}, false},
+    {"openat", SYS_openat, {EMFILE, ENOENT, EACCES}, false},
+    {"prctl", SYS_prctl, {EPERM, EINVAL, ENOSYS}, false},
+    {"capset", SYS_capset, {EPERM, EPERM, ENOSYS}, false},
+    {"sched_getaffinity", SYS_sched_getaffinity, {EPERM, EINVAL, ENOSYS}, false},
+    {"sched_setaffinity", SYS_sched_setaffinity, {EPERM, EINVAL, ENOSYS}, false},
+    {"sched_setscheduler", SYS_sched_setscheduler, {EPERM, EINVAL, ENOSYS}, false},
+    {"setpriority", SYS_setpriority, {EPERM, EACCES, ENOSYS}, false},
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+struct refusal {
+    struct trace trace; /* first: what the decision is given */
+    size_t kind;
+    size_t from, to; /* calls from..to are refused, counted from 1 */
+    bool over;
+    size_t seen[KINDS];
+};
+
+/* A wake that is not made is one that the sleeper waits for in vain; nothing can be done about that. */
+static size_t kind_of(const struct traced_call *call) {
+    for (size_t k = 0; k < KINDS; k++) {
+        if (call->number == kinds[k].number) {
+            bool wakes = call->number == SYS_futex && ((int)call->arguments[1] & FUTEX_CMD_MASK) == FUTEX_WAKE;
+            return wakes ? KINDS : k;
+        }
+    }
+    return KINDS;
+}
+
+static int decide(struct trace *trace, const struct traced_call *call) {
+    struct refusal *refusal = (struct refusal *)trace;
+    size_t kind = kind_of(call);
+    if (kind == KINDS) {
+        return 0;
+    }
+    size_t n = ++refusal->seen[kind];
+    bool refused = kind == refusal->kind && !refusal->over && n >= refusal->from && n <= refusal->to;
+    return refused ? kinds[kind].errors[n % 3] : 0;
+}
+
+static void hear(struct trace *trace, long word) {
+    struct refusal *refusal = (struct refusal *)trace;
+    refusal->over |= word == REFUSED_RUN_ENOUGH;
+}
+
+/* Ends this process with 0 when all was well. */
+static void run_once(struct refusal *refusal, char **command) {
+    int status = traced_run(&refusal->trace, command);
+    if (WIFEXITED(status)) {
+        _exit(WEXITSTATUS(status));
+    }
+    fprintf(stderr, "ended by signal %d\n", WTERMSIG(status));
+    _exit(1);
+}
+
+static struct {
+    pid_t process;
+    size_t kind, from, to;
+} running[AT_ONCE];
+
+static size_t next_place, runs, failures;
+
+static void await(size_t place) {
+    int status = 0;
+    if (running[place].process == 0) {
+        return;
+    }
+    EXPECT(waitpid(running[place].process, &status, 0) == running[place].process, "waitpid failed");
+    running[place].process = 0;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == EXPECT_SKIPPED) {
+        _exit(EXPECT_SKIPPED);
+    }
+    if (status != 0) {
+        fprintf(stderr, "FAILED with %s refused at call %zu%s\n", kinds[running[place].kind].name, running[place].from,
+                running[place].from == running[place].to ? "" : " and all that follow");
+        failures++;
+    }
+}
+
+static void run(const struct trace *trace, size_t kind, size_t from, size_t to, char **command) {
+    await(next_place);
+    runs++;
+    running[next_place].kind = kind;
+    running[next_place].from = from;
+    running[next_place].to = to;
+    running[next_place].process = fork();
+    EXPECT(running[next_place].process >= 0, "fork failed");
+    if (running[next_place].process == 0) {
+        struct refusal refusal = {.trace = *trace, .kind = kind, .from = from, .to = to};
+        run_once(&refusal, command);
+    }
+    next_place = (next_place + 1) % AT_ONCE;
+}
+
+int main(int count, char **arguments) {
+    EXPECT(count >= 5, "usage: refusals LIBRARY CALL STEP PROGRAM [ARGUMENT ...]");
+    bool each = strcmp(arguments[2], "all") == 0, any = false;
+    size_t step = strtoul(arguments[3], NULL, 10);
+    char **command = arguments + 4;
+    struct refusal none = {.trace = {decide, hear, basename(arguments[1])}, .kind = KINDS};
+    int status = traced_run(&none.trace, command);
+    EXPECT(status == 0, "the run fails when nothing is refused: wait status %#x", (unsigned)status);
+    for (size_t k = 0; k < KINDS; k++) {
+        if (!each && strcmp(arguments[2], kinds[k].name) != 0) {
+            continue;
+        }
+        any = true;
+        printf("%s: %zu calls\n", kinds[k].name, none.seen[k]);
+        EXPECT(none.seen[k] > 0 || !kinds[k].made, "the run makes no call of %s", kinds[k].name);
+        for (size_t n = 1; n <= none.seen[k]; n += step > 0 ? step : n) {
+            run(&none.trace, k, n, n, command);
+            run(&none.trace, k, n, SIZE_MAX, command);
+        }
+    }
+    EXPECT(any, "'%s' is no call that can be refused", arguments[2]);
+    for (size_t p = 0; p < AT_ONCE; p++) {
+        await(p);
+    }
+    printf("%zu runs, %zu failed\n", runs, failures);
+    return failures == 0 ? 0 : 1;
+}

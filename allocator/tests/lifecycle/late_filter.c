@@ -1,0 +1,121 @@
+/* A program that starts freely and then locks itself up: every system call is death but those of an allocator, those by which it
+ * sleeps, writes and ends, and a look at one's own state. It lives, before the library has a thread of its own,
+ * beside one, and among threads of the program; whether the filter is for all threads, or for the one that sets it and what it starts.
+ *
+ *   late_filter before_keeper|beside_keeper|among_threads all|itself */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "../faults/filter.h"
+#include "../idle/field.h"
+#include "entry.h"
+#include "expect.h"
+#include "pattern.h"
+#include "serving.h"
+
+enum { THREADS = 3, STEPS = 20000, TABLE = 200, LOOKS_MS = 900 };
+
+static const long known[] = {
+    SYS_mmap,  SYS_munmap,     SYS_mremap,       SYS_madvise,   SYS_mprotect,        SYS_futex,  SYS_sched_getaffinity,
+    SYS_write, SYS_exit_group, SYS_rt_sigreturn, SYS_nanosleep, SYS_clock_nanosleep, SYS_exit,
+    /* the library's look at /proc/self/status, and the test's at its threads */
+    SYS_openat, SYS_read, SYS_close, SYS_getdents64,
+#ifdef SYS_open
+    SYS_open, /* musl's open */
+#endif
+    SYS_fcntl,
+    SYS_brk, SYS_getrandom, /* other allocators' */
+};
+
+static const struct filter filter = {known, sizeof known / sizeof *known, true, FILTER_KILLS};
+static atomic_bool done;
+static pthread_barrier_t together;
+
+static void work(uint64_t random) {
+    void *table[TABLE] = {NULL};
+    for (size_t i = 0; i < STEPS; i++) {
+        size_t kind = pattern_below(&random, 1000), at = pattern_below(&random, TABLE);
+        size_t bits = kind < 900 ? 4 + pattern_below(&random, 9) : kind < 999 ? 13 + pattern_below(&random, 8) : 28;
+        size_t size = 1 + pattern_below(&random, (size_t)1 << bits);
+        if (kind % 5 == 0) {
+            table[at] = realloc(table[at], size);
+        } else {
+            free(table[at]);
+            table[at] = kind % 2 == 0 ? calloc(1, size) : malloc(size);
+        }
+        EXPECT(table[at] != NULL, "no block of %zu bytes", size);
+        *(char *)table[at] = 1;
+        if (i % 5000 == 0) {
+            (void)freestone_purge();
+        }
+    }
+    for (size_t at = 0; at < TABLE; at++) {
+        free(table[at]);
+    }
+}
+
+/* Frees much, and leaves time for whoever would like to return it. */
+static void free_much(void) {
+    field_fill(FIELD_MOST / 4, 160);
+    field_thin_out(200);
+    for (long end = tasks_clock() + LOOKS_MS; tasks_clock() < end; tasks_sleep(50)) {
+        free(unseen(malloc(1 << 20)));
+    }
+    field_check("in the filter");
+    field_clear();
+}
+
+static void *in_thread(void *argument) {
+    work((uintptr_t)argument);
+    pthread_barrier_wait(&together);
+    pthread_barrier_wait(&together); /* the filter is there, for this thread or for another */
+    work((uintptr_t)argument + 10);
+    while (!atomic_load(&done)) {
+        free(unseen(malloc(300)));
+        tasks_sleep(10);
+    }
+    pthread_barrier_wait(&together); /* a thread's end takes calls of libc's own */
+    pthread_barrier_wait(&together);
+    return NULL;
+}
+
+int main(int count, char **arguments) {
+    require_serving();
+    EXPECT(count == 3, "usage: late_filter before_keeper|beside_keeper|among_threads all|itself");
+    bool threads = strcmp(arguments[1], "among_threads") == 0;
+    bool beside = strcmp(arguments[1], "beside_keeper") == 0;
+    free(unseen(malloc(1)));
+    pthread_barrier_init(&together, NULL, THREADS + 1);
+    for (uintptr_t t = 0; threads && t < THREADS; t++) {
+        pthread_t thread;
+        EXPECT(pthread_create(&thread, NULL, in_thread, (void *)(t + 2)) == 0, "no thread");
+    }
+    if (threads) {
+        pthread_barrier_wait(&together);
+    }
+    if (beside) {
+        field_wake_keeper();
+    }
+    filter_enter(&filter, strcmp(arguments[2], "all") == 0);
+    if (threads) {
+        pthread_barrier_wait(&together);
+    }
+    if (beside) {
+        tasks_sleep(LOOKS_MS);
+        field_check("beside the keeper");
+        field_clear();
+    }
+    work(1);
+    free_much();
+    if (threads || beside) {
+        free_much();
+    } else {
+        EXPECT(tasks_count() == 1, "%zu threads in a filter that knows no clone", tasks_count());
+    }
+    atomic_store(&done, true);
+    if (threads) {
+        pthread_barrier_wait(&together);
+    }
+    _exit(0);
+}
