@@ -30,7 +30,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench test test-native test-python test-aarch64 build lint format soak sanitize planted readme-figure lock clean
+.PHONY: help compare bench test test-native test-python test-aarch64 model build lint format soak sanitize planted readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -43,6 +43,7 @@ help:
 	@echo 'make format          put Python and C into the house style'
 	@echo 'make soak            random traces against the model for SOAK_SECONDS ($(SOAK_SECONDS))'
 	@echo 'make sanitize        the tests of the allocator by part, under each sanitizer'
+	@echo 'make model           the protocol between threads, gone through by spin, and faults planted in it'
 	@echo 'make test-aarch64    the tests of the allocator for aarch64, by an emulator; PAGE_BYTES=65536'
 	@echo 'make planted         how often diff and gate find regressions that were planted'
 	@echo 'make readme-figure   put a measurement into the README: RESULTS=folder'
@@ -145,6 +146,10 @@ test-aarch64: $(VENV)/.run
 	    -DFREESTONE_TESTS=ON --log-level=WARNING >/dev/null
 	@cmake --build $(BUILD)/aarch64-$(PAGE_BYTES) -- --quiet
 	@ctest --test-dir $(BUILD)/aarch64-$(PAGE_BYTES) --output-on-failure --progress --timeout 600 -j 2 -R '$(EMULATED)'
+
+model: $(VENV)/.made
+	@$(PACKAGES) model --tried $(VENV)/.tried-model
+	@$(BIN)/python tools/check_models.py
 
 # How often diff and gate find a regression that was planted, and accuse a library that is the same. About an hour.
 planted: build

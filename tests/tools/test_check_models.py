@@ -1,0 +1,54 @@
+"""The protocol between threads: the models have no error, and a planted one is found."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import check_models
+
+MODELS = sorted(check_models.MODELS.glob("*.pml"))
+needs_spin = pytest.mark.skipif(
+    shutil.which("spin") is None or shutil.which("gcc") is None, reason="spin or gcc is missing: see make model"
+)
+
+
+@needs_spin
+@pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
+def test_no_order_of_steps_breaks_the_protocol(model: Path) -> None:
+    assert check_models.search(model).error == ""
+
+
+@needs_spin
+@pytest.mark.parametrize(("name", "fault"), [("lock", "FREE_WAKES_NOBODY"), ("borrow", "OUT_BEFORE_UNLINKED")])
+def test_a_planted_fault_is_found(name: str, fault: str) -> None:
+    assert check_models.search(check_models.MODELS / f"{name}.pml", fault).error != ""
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
+def test_every_planted_fault_changes_the_model(model: Path) -> None:
+    text = model.read_text(encoding="utf-8")
+    faults = check_models.faults(model)
+    assert faults
+    assert not [fault for fault in faults if f"def {fault}\n" not in text]
+
+
+def test_a_search_that_was_cut_off_is_no_search() -> None:
+    with pytest.raises(check_models.ModelError):
+        check_models.read_outcome("error: max search depth too small\nState-vector 48 byte, depth reached 9, errors: 0")
+    with pytest.raises(check_models.ModelError):
+        check_models.read_outcome("Segmentation fault")
+
+
+def test_an_error_is_told_by_its_kind() -> None:
+    assert check_models.read_outcome("depth reached 9, errors: 0") == ""
+    said = "pan:1: {} (at depth 4)\nState-vector 48 byte, depth reached 9, errors: 1"
+    assert check_models.read_outcome(said.format("assertion violated (holders==1)")) == "wrong state"
+    assert check_models.read_outcome(said.format("invalid end state")) == "waits for ever"
+
+
+def test_an_unknown_model_is_refused() -> None:
+    with pytest.raises(SystemExit):
+        check_models.main(["no-such-model"])

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Checks the models of the protocol between threads (``allocator/model/*.pml``) with spin, and prints a table.
+
+Usage: ``python3 tools/check_models.py [MODEL...]``, for example ``python3 tools/check_models.py lock gate``; all without.
+
+Each model is searched whole: it must have no error. Then once more for each fault that its first comment names
+(``fault NAME: what is left out``), planted by defining NAME: there spin must find an error, or the model shows nothing.
+The exit status is 0 when all of that is so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+MODELS = Path(__file__).resolve().parents[1] / "allocator" / "model"
+DEPTH = 100_000
+TIME_LIMIT_SECONDS = 300
+
+
+class ModelError(Exception):
+    """A model that cannot be searched: one line that says which, and what spin or the compiler says."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One search of a model: ``error`` is empty where spin found none."""
+
+    model: str
+    fault: str
+    error: str
+    states: int
+    depth: int
+
+    def is_right(self) -> bool:
+        """Whether spin found an error just where one was planted."""
+        return bool(self.error) == bool(self.fault)
+
+    def row(self) -> str:
+        """A row of the table."""
+        outcome = self.error or "no error"
+        return f"| {self.model} | {self.fault or 'none'} | {outcome} | {self.states} | {self.depth} |"
+
+
+def faults(model: Path) -> dict[str, str]:
+    """Name -> what is left out, in the order of the model's first comment."""
+    comment = model.read_text(encoding="utf-8").split("*/")[0]
+    return dict(re.findall(r"^ \* fault (\w+): (.+)$", comment, re.MULTILINE))
+
+
+def _call(command: list[str], folder: Path) -> str:
+    done = subprocess.run(
+        command, cwd=folder, text=True, capture_output=True, check=False, timeout=TIME_LIMIT_SECONDS, errors="replace"
+    )
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr).strip().splitlines()
+        raise ModelError(f"{' '.join(command)}: status {done.returncode}: {said[0] if said else 'nothing said'}")
+    return done.stdout
+
+
+def read_outcome(said: str) -> str:
+    """The error in what a search printed, in two words; empty when there is none. A search that was cut off is no search."""
+    errors = re.search(r"errors: (\d+)", said)
+    if errors is None or "max search depth too small" in said or "out of memory" in said:
+        raise ModelError("the search was cut off: not everything was looked at")
+    if errors[1] == "0":
+        return ""
+    for sign, name in (("assertion violated", "wrong state"), ("invalid end state", "waits for ever")):
+        if re.search(rf"^pan:1: {sign}", said, re.MULTILINE):
+            return name
+    raise ModelError("an error of a kind that no model can have")
+
+
+def search(model: Path, fault: str = "") -> Run:
+    """Goes through every state of the model, with the fault planted."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _call(["spin", *([f"-D{fault}"] if fault else []), "-a", str(model)], folder)
+        _call(["gcc", "-O1", "-w", "-DSAFETY", "-DCOLLAPSE", "-o", "pan", "pan.c"], folder)
+        said = _call(["./pan", f"-m{DEPTH}"], folder)
+    states = re.search(r"(\d+) states, stored", said)
+    depth = re.search(r"depth reached (\d+)", said)
+    error = read_outcome(said)
+    return Run(model.stem, fault, error, int(states[1]) if states else 0, int(depth[1]) if depth else 0)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parses, searches, prints; 1 when a model has an error, or a planted fault is not found."""
+    known = {path.stem: path for path in sorted(MODELS.glob("*.pml"))}
+    parser = argparse.ArgumentParser(description="Check the models of the protocol between threads with spin.")
+    parser.add_argument("model", nargs="*", help=f"of {', '.join(known)}; all without")
+    wanted = parser.parse_args(arguments).model or list(known)
+    strangers = [name for name in wanted if name not in known]
+    if strangers:
+        parser.error(f"no such model: {', '.join(strangers)}; there are {', '.join(known)}")
+    print("| model | planted fault | spin finds | states | depth |")
+    print("| --- | --- | --- | --- | --- |")
+    wrong = 0
+    for name in wanted:
+        for fault in ("", *faults(known[name])):
+            try:
+                run = search(known[name], fault)
+            except FileNotFoundError as missing:
+                print(f"freestone: {missing.filename} is missing; install spin and gcc", file=sys.stderr)
+                return 2
+            except (ModelError, subprocess.TimeoutExpired) as error:
+                print(f"freestone: {name} {fault}: {error}", file=sys.stderr)
+                wrong += 1
+                continue
+            print(run.row() + ("" if run.is_right() else " <- wrong"), flush=True)
+            wrong += not run.is_right()
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
