@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the models of the protocol between threads (``allocator/model/*.pml``) with spin, and prints a table.
 
-Usage: ``python3 tools/check_models.py [MODEL...]``, for example ``python3 tools/check_models.py lock gate``; all without.
+Usage: ``python3 tools/check_models.py [MODEL...]``, for example ``... lock gate``; all without.
 
 Each model is searched whole: it must have no error. Then once more for each fault that its first comment names
 (``fault NAME: what is left out``), planted by defining NAME: there spin must find an error, or the model shows nothing.
@@ -64,7 +64,7 @@ def _call(command: list[str], folder: Path) -> str:
 
 
 def read_outcome(said: str) -> str:
-    """The error in what a search printed, in two words; empty when there is none. A search that was cut off is no search."""
+    """The error in what a search printed, in two words; empty when there is none. One that was cut off is no search."""
     errors = re.search(r"errors: (\d+)", said)
     if errors is None or "max search depth too small" in said or "out of memory" in said:
         raise ModelError("the search was cut off: not everything was looked at")

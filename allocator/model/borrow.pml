@@ -1,9 +1,9 @@
-/* borrow.c and thread_life.c: a cache, its thread, and who borrows it. Thread 0 frees by the fast path, goes inside when its loaded
- * magazine is full, begins to take, ends, and is born again with a cache that somebody gave up; thread 1 goes inside and there empties
- * what others do not use, as when memory is out; the keeper does the same.
+/* borrow.c and thread_life.c: a cache, its thread, and who borrows it. Thread 0 frees by the fast path, goes inside
+ * when its loaded magazine is full, begins to take, ends, and is born again with a cache that somebody gave up; thread
+ * 1 goes inside and there empties what others do not use, as when memory is out; the keeper does the same.
  *
- * Checked: no block comes home twice, or before it was freed, and at the end all are home; a borrowed cache stays its thread's; nobody waits
- * for ever.
+ * Checked: no block comes home twice, or before it was freed, and at the end all are home; a borrowed cache stays its
+ * thread's; nobody waits for ever.
  *
  * fault OWNER_ASKS_FIRST: the thread asks whether its cache is borrowed before it says `busy`
  * fault BORROWER_ASKS_FIRST: the borrower asks whether the thread is inside before it says `borrowed`

@@ -1,12 +1,14 @@
-/* gate.c and fork.c in the child of a fork, until it has been put right. Thread 0 is the one that forked, with the cache it had; 1 and 2 are born
- * in the child, and any of the three may be the first to come inside. Thread 0 forks once more meanwhile.
+/* gate.c and fork.c in the child of a fork, until it has been put right. Thread 0 is the one that forked, with the
+ * cache it had; 1 and 2 are born in the child, and any of the three may be the first to come inside. Thread 0 forks
+ * once more meanwhile.
  *
- * The child begins with a wiped page: mark 0, and `forks` and `settling` 0 with it. The fork was quiet or not, which the handler in the child
- * knows; thread 0 may be in a frame that a signal has interrupted inside, with a lock.
+ * The child begins with a wiped page: mark 0, and `forks` and `settling` 0 with it. The fork was quiet or not, which
+ * the handler in the child knows; thread 0 may be in a frame that a signal has interrupted inside, with a lock.
  *
- * Checked: nobody comes inside before the child is put right, or ever when it is torn; a quiet one is never taken for torn; the locks
- * are reset only while nobody holds one; the forker's cache stays its own, and what another thread has left is adopted once; the second fork
- * finds nobody inside but its own frame, and can itself be put right; nobody waits for ever.
+ * Checked: nobody comes inside before the child is put right, or ever when it is torn; a quiet one is never taken for
+ * torn; the locks are reset only while nobody holds one; the forker's cache stays its own, and what another thread has
+ * left is adopted once; the second fork finds nobody inside but its own frame, and can itself be put right; nobody
+ * waits for ever.
  *
  * fault SETTLING_NOT_WIPED: `settling` does not lie in the wiped page, and a child inherits it
  * fault SETTLING_OPENS: what puts the child right sets `forks` to 0
@@ -26,7 +28,7 @@ byte forks;
 bool settling;
 
 bool quiet;                     /* the handlers': the fork found nobody inside but, perhaps, its own frame */
-bool busy[4];                   /* cache 0: the forker's; 1: left by a thread that is not here; 2, 3: of those born here */
+bool busy[4];                   /* cache 0: the forker's; 1: of a thread that is not here; 2, 3: born here */
 bool orphan[2];
 bool listed = true;             /* cache 1 */
 bool heap_lock, registry;

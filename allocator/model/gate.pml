@@ -1,9 +1,11 @@
-/* gate.c, fork.c, thread_life.c: threads inside, their ends and their moves between heaps, and forks. Thread 0 goes inside, is interrupted
- * there by a handler that allocates, moves to another heap, and ends. Thread 1 allocates while it holds a lock of libc, which a fork
- * takes behind our handler, and adopts what was left. It forks as well, as thread 2 does all the time. The keeper is inside without a cache.
+/* gate.c, fork.c, thread_life.c: threads inside, their ends and their moves between heaps, and forks. Thread 0 goes
+ * inside, is interrupted there by a handler that allocates, moves to another heap, and ends. Thread 1 allocates while
+ * it holds a lock of libc, which a fork takes behind our handler, and adopts what was left. It forks as well, and
+ * so does thread 2. The keeper is inside without a cache.
  *
- * Checked: a child made behind our handlers finds everything whole: no lock held, each block in one place, each heap's count of threads right.
- * So does, at every instant, one made without (_Fork, or a wait that has timed out) that finds nobody inside. No block comes home twice, none is lost. Nobody waits for ever.
+ * Checked: a child made behind our handlers finds everything whole: no lock held, each block in one place, each heap's
+ * count of threads right. So does, at every instant, one made without (_Fork, or a wait that has timed out) that finds
+ * nobody inside. No block comes home twice, none is lost. Nobody waits for ever.
  *
  * fault THREAD_ASKS_FIRST: a thread looks at the gate before it says `busy`
  * fault OUTSIDER_ASKS_FIRST: the keeper looks at the gate before it counts itself

@@ -1,8 +1,9 @@
-/* keeper.c: wish, start, refused start, end, and its leave before a fork. Two threads have work and wish; a third forks.
+/* keeper.c: wish, start, refused start, end, and its leave before a fork. Two threads have work and wish; a third
+ * forks.
  *
- * Checked: there is one keeper at most, and none at the instant of a fork; no wish is lost: work that was wished for was done, or the wish
- * is still open when everybody has gone, so that the next slow path starts a keeper. Nobody waits for ever. (`ending` is left out:
- * nothing here depends on it.)
+ * Checked: there is one keeper at most, and none at the instant of a fork; no wish is lost: work that was wished for
+ * was done, or the wish is still open when everybody has gone, so that the next slow path starts a keeper. Nobody
+ * waits for ever. (`ending` is left out: nothing here depends on it.)
  *
  * fault CLAIM_IN_TWO_STEPS: keeper_serve reads `alive` and then writes it, in two steps
  * fault ENDS_WITHOUT_LAST_ASK: may_end does not ask for a wish
