@@ -368,6 +368,23 @@ size_t arena_keep(void) { return purge_is_due() ? purge_piece(CHUNK_SLICES) : 0;
 
 bool arena_has_more(void) { return ages_slices() != 0 && !purge_was_refused(); }
 
+void arena_retreat(uint32_t least) {
+    lock_take(&arena.growing);
+    arena_lock();
+    uint32_t usable = arena.usable;
+    bool shorter = spans_retreat(least);
+    if (shorter) { /* from now on nobody has what lies behind the front */
+        arena.usable = spans_front();
+        arena.populated = (uint32_t)bits_min(arena.populated, arena.usable);
+        huge_forget(arena.usable, usable);
+    }
+    arena_unlock();
+    if (shorter) {
+        street_shrink(arena.usable, usable);
+    }
+    lock_free(&arena.growing);
+}
+
 size_t arena_purge_some(void) { return purge_piece(CHUNK_SLICES); }
 
 size_t arena_purge_all(void) {

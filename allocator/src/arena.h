@@ -67,6 +67,9 @@ bool arena_has_more(void);
 /* Purges pages of a used span, whose owner sees to it that nobody writes there; false when the kernel refused. */
 bool arena_purge_pages(void *at, size_t bytes);
 
+/* Gives address space back: the street's end, as far as nothing there is in use and it is at least `least` slices. */
+void arena_retreat(uint32_t least);
+
 /* Purges every dirty span, or a piece of the oldest; returns the bytes given back. */
 size_t arena_purge_all(void);
 size_t arena_purge_some(void);

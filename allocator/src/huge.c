@@ -109,6 +109,10 @@ struct huge_request huge_make_plain(uint32_t slice, uint32_t end) {
     return mark(first, behind, ADVICE_PLAIN);
 }
 
+void huge_forget(uint32_t slice, uint32_t end) {
+    (void)mark(spans_align(slice, CHUNK_SLICES), huge_chunk(end - 1) + CHUNK_SLICES, ADVICE_NONE);
+}
+
 bool huge_is_slow(void *chunk) {
     uint64_t before = os_nanoseconds();
     *(volatile char *)chunk = 0;

@@ -34,6 +34,9 @@ struct huge_request huge_ask(uint32_t slice, uint32_t slices, uint32_t usable);
 /* Takes the chunks that lie partly or wholly in [slice, end) out of the huge ones. */
 struct huge_request huge_make_plain(uint32_t slice, uint32_t end);
 
+/* What is unmapped has no advice any more. */
+void huge_forget(uint32_t slice, uint32_t end);
+
 /* True where huge pages were asked for in the chunk that begins there. */
 bool huge_is_huge(uint32_t chunk);
 

@@ -25,7 +25,8 @@ static struct {
     _Atomic uint32_t alive; /* its thread number, zeroed by the kernel when it is gone; 1 while it is being started */
     _Atomic uint32_t ending; /* it has stopped looking but for a last time */
     _Atomic uint32_t command; /* what it sleeps on; enum command */
-    _Atomic uint32_t threaded; /* filters under which the program starts threads */
+    uint32_t at_start; /* filters then; written by a constructor */
+    _Atomic uint32_t threaded; /* the same, once the program is seen to start threads under them */
     /* gate.page->leaving counts forks and the like under way: none is started. A child begins with 0 of it.
      * Stamps of os_milliseconds, relaxed: who sees one late tries once more. */
     _Atomic uint64_t hurried, not_before;
@@ -181,10 +182,20 @@ OUT_OF_LINE void keeper_serve(void) {
     atomic_store_explicit(&keeper.alive, 0, memory_order_seq_cst);
 }
 
+/* Read while the process has but one thread. */
+__attribute__((constructor(102))) static void note_filters(void) {
+    if (option_value(OPTION_KEEPER) == 1) {
+        keeper.at_start = os_filters();
+    }
+}
+
+/* The filters are those of the start: whoever has started the thread was under them. */
 void keeper_note_thread(void) {
     static _Atomic uint32_t threads; /* relaxed: the second asks, whichever that is */
-    if (atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) == 1 && option_value(OPTION_KEEPER) != 0) {
-        atomic_store_explicit(&keeper.threaded, os_filters(), memory_order_relaxed);
+    bool filtered = keeper.at_start != 0 && keeper.at_start != OS_FILTERS_UNKNOWN;
+    if (filtered && atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) == 1 &&
+        os_filters() == keeper.at_start) {
+        atomic_store_explicit(&keeper.threaded, keeper.at_start, memory_order_relaxed);
     }
 }
 

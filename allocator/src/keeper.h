@@ -47,7 +47,7 @@ bool keeper_hurry(void);
 /* Starts the keeper unless it lives, or must not. Called by who is not inside and holds no lock. */
 void keeper_serve(void);
 
-/* A thread of the program's own was born: what filters it is under, its maker was too, and was allowed to make it. */
+/* A thread of the program's own was born. Under the filters of the start it was made, and so may be the keeper. */
 void keeper_note_thread(void);
 
 /* The keeper ends, and none is started until keeper_return: a fork comes, or the program changes who it is. Waits for it a while. After

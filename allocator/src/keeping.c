@@ -4,7 +4,10 @@
 #include "gate.h"
 #include "thread_inside.h"
 
-enum { PIECE_SLICES = 64 }; /* looked at by one piece of cleaning: 4 MiB */
+enum {
+    PIECE_SLICES = 64,    /* looked at by one piece of cleaning: 4 MiB */
+    RETREAT_SLICES = 256, /* at the street's end, of address space that is given back when a program asks: 16 MiB and more */
+};
 
 /* -- by the keeper ------------------------------------------------------------------------------------------- */
 
@@ -82,6 +85,9 @@ static bool purge_some(struct purge *purge, enum pass pass) {
     default:
         bytes = arena_purge_some();
         purge->bytes += bytes;
+        if (bytes == 0) {
+            arena_retreat(RETREAT_SLICES);
+        }
         return bytes > 0;
     }
 }

@@ -112,6 +112,11 @@ bool os_commit(void *at, size_t bytes) {
     return kernel(SYS_mprotect, (long)at, (long)bytes, PROT_READ | PROT_WRITE, 0, 0) == 0;
 }
 
+void os_decommit(void *at, size_t bytes) {
+    (void)os_purge(at, bytes);
+    (void)kernel(SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0);
+}
+
 void *os_find(size_t bytes, size_t alignment) {
     void *at = os_reserve(bytes, alignment);
     if (at != NULL) {

@@ -18,6 +18,9 @@ void *os_reserve(size_t bytes, size_t alignment);
 /* Makes reserved address space usable (zero on first touch). False when the kernel refuses the memory. */
 bool os_commit(void *at, size_t bytes);
 
+/* Makes it address space without memory again. */
+void os_decommit(void *at, size_t bytes);
+
 /* An address from which on so many bytes are free now. Nothing is reserved: somebody else may map there later. NULL when so
  * much is refused. */
 void *os_find(size_t bytes, size_t alignment);

@@ -183,6 +183,20 @@ void spans_skip(uint32_t usable, uint32_t front) {
     }
 }
 
+bool spans_retreat(uint32_t least) {
+    if (spans.front == street_first()) {
+        return false;
+    }
+    uint32_t last = arena_span(spans.front - 1)->first;
+    enum span_state state = arena_span(last)->state;
+    if ((state != SPAN_CLEAN && state != SPAN_HUGE) || arena_span(last)->slices < least) {
+        return false;
+    }
+    (void)dissolve(last);
+    move_front(last);
+    return true;
+}
+
 static bool is_free(uint32_t slice) {
     enum span_state state = arena_span(slice)->state;
     return state == SPAN_DIRTY || state == SPAN_CLEAN || state == SPAN_HUGE;

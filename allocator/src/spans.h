@@ -46,6 +46,9 @@ bool spans_extend(uint32_t slice, uint32_t more, uint32_t usable);
 /* A used span is the first `slices` of itself; the rest is to be given. */
 void spans_cut(uint32_t slice, uint32_t slices);
 
+/* The front moves back to the first slice of the free span that ends with it, if that costs no memory and has so many slices. */
+bool spans_retreat(uint32_t least);
+
 /* The front moves to `front`: what lay before it and was usable is free and clean, what was not is nobody's for ever. */
 void spans_skip(uint32_t usable, uint32_t front);
 

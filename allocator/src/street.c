@@ -233,6 +233,16 @@ uint32_t street_grow(uint32_t *from, uint32_t least) {
     return 0;
 }
 
+void street_shrink(uint32_t from, uint32_t to) {
+    void *at = arena_address(from);
+    size_t bytes = (size_t)(to - from) << SLICE_BITS;
+    if (street.reserved) {
+        os_decommit(at, bytes);
+    } else {
+        os_unmap(at, bytes);
+    }
+}
+
 /* -- bookkeeping --------------------------------------------------------------------------------------------- */
 
 static size_t in_stock(void) {

@@ -31,6 +31,9 @@ uint32_t street_described(void);
  * or the street is out. One caller at a time. */
 uint32_t street_grow(uint32_t *from, uint32_t least);
 
+/* Slices [from, to) at its end are usable no longer. By who may call street_grow. */
+void street_shrink(uint32_t from, uint32_t to);
+
 /* Memory for bookkeeping that is never returned to the kernel, zero: `bytes` at most a slice, aligned to a kibibyte. NULL when none
  * is usable: street_bookkeeping_grow is to be called ahead, since it asks the kernel, and this is called with locks held. */
 void *street_bookkeeping(size_t bytes);

@@ -1,7 +1,8 @@
 /* refuse CALL PROGRAM [ARGUMENT ...]: runs a program under a kernel that refuses one kind of call, as a container's does:
  *
- *   clone        new threads, by any call (EPERM)       membarrier   unknown to the kernel (ENOSYS)
- *   purge        MADV_DONTNEED (EINVAL)                 huge         MADV_HUGEPAGE and MADV_NOHUGEPAGE (EINVAL) */
+ *   clone   new threads, by any call (EPERM)
+ *   purge   MADV_DONTNEED (EINVAL)
+ *   huge    MADV_HUGEPAGE and MADV_NOHUGEPAGE (EINVAL) */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +23,6 @@ static const struct {
 } refusals[] = {
     {"clone", SYS_clone, -1, EPERM},
     {"clone", SYS_clone3, -1, EPERM},
-    {"membarrier", SYS_membarrier, -1, ENOSYS},
     {"purge", SYS_madvise, MADV_DONTNEED, EINVAL},
     {"huge", SYS_madvise, MADV_HUGEPAGE, EINVAL},
     {"huge", SYS_madvise, MADV_NOHUGEPAGE, EINVAL},

@@ -65,12 +65,16 @@ static void child(size_t number) {
     for (size_t i = 0; i < 40; i++) {
         free(unseen(malloc((size_t)1 << (i % 18))));
     }
+#ifdef __GLIBC__ /* musl leaves the streams of threads that no longer exist locked, whatever allocates */
     if (number % 3 == 0) { /* the streams are the child's too */
         FILE *stream = fopen(path, "re");
         EXPECT(stream != NULL && read_line(stream) == NULL, "no stream in the child");
         fclose(stream);
         fflush(NULL);
     }
+#else
+    (void)number;
+#endif
     _exit(0);
 }
 
