@@ -12,7 +12,7 @@ struct filter {
     const long *numbers;
     size_t count;
     bool only_these; /* let through, everything else is refused; else these are refused */
-    int refusal;     /* errno value, or FILTER_KILLS */
+    int refusal; /* errno value, or FILTER_KILLS */
 };
 
 /* Enters it, for the calling thread and what it starts, or for all threads of the process. Skips the program where the kernel

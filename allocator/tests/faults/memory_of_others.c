@@ -71,7 +71,8 @@ static void demand(size_t size, size_t bytes, size_t self, const char *when) {
     size_t wanted = bytes / size > 0 ? bytes / size : 1;
     for (size_t i = 0; i < wanted; i++) {
         struct block *block = take(size, some);
-        EXPECT(block != NULL, "thread %zu: no memory for block %zu of %zu, of %zu bytes, %s", self, i, wanted, size, when);
+        EXPECT(block != NULL, "thread %zu: no memory for block %zu of %zu, of %zu bytes, %s", self, i, wanted, size,
+               when);
         some = block;
     }
     while (some != NULL) {

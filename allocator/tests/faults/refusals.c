@@ -18,7 +18,7 @@ static const struct {
     const char *name;
     long number;
     int errors[3]; /* in turn */
-    bool made;     /* a run without such a call tests nothing */
+    bool made; /* a run without such a call tests nothing */
 } kinds[] = {
     {"mmap", SYS_mmap, {ENOMEM, ENOMEM, ENOMEM}, true},
     {"munmap", SYS_munmap, {ENOMEM, ENOMEM, ENOMEM}, true},

@@ -210,8 +210,8 @@ int main(int count, char **arguments) {
     if (!kept) {
         rest(before + (full - before) / 2, IDLE_MS);
         size_t left = resident_kib();
-        EXPECT(left <= before + (full - before) / 2, "of %zu KiB over %zu there are still %zu after a rest", full - before,
-               before, left - before);
+        EXPECT(left <= before + (full - before) / 2, "of %zu KiB over %zu there are still %zu after a rest",
+               full - before, before, left - before);
     }
     thin_out_field(FIELD);
     (void)malloc_trim(0);

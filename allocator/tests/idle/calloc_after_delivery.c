@@ -9,7 +9,7 @@
 enum {
     CLASSES = 5,
     BLOCKS = 63, /* of two slabs, most likely: at least one block was never taken */
-    ROUNDS = 3,
+    ROUNDS = 1,
     AGAIN = 2 * BLOCKS,
     LOOKS_MS = 1500,
 };

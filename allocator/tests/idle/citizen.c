@@ -86,7 +86,8 @@ static void forking(void) {
         pid_t child = fork();
         EXPECT(child >= 0, "no child");
         size_t threads = tasks_count();
-        EXPECT(threads == 1, "%zu threads after a fork, on %s side", threads, child == 0 ? "the child's" : "the parent's");
+        EXPECT(threads == 1, "%zu threads after a fork, on %s side", threads,
+               child == 0 ? "the child's" : "the parent's");
         field_check("after a fork");
         field_clear();
         if (child == 0) {

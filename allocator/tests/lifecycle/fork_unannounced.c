@@ -59,7 +59,8 @@ static void use_heap(uint64_t random) {
     for (size_t i = 0; i < 300; i++) {
         size_t size = 1 + pattern_below(&random, (size_t)1 << (4 + pattern_below(&random, i % 30 == 0 ? 18 : 11)));
         block[i] = calloc(1, size);
-        EXPECT(block[i] != NULL && pattern_not_zero(block[i], size) == SIZE_MAX, "calloc(%zu) fails in the child", size);
+        EXPECT(block[i] != NULL && pattern_not_zero(block[i], size) == SIZE_MAX, "calloc(%zu) fails in the child",
+               size);
         memset(block[i], 1, size);
     }
     for (size_t i = 0; i < 300; i++) {
@@ -88,9 +89,7 @@ static void child(size_t number, bool nested) {
     _exit(0);
 }
 
-static pid_t copy(bool by_libc) {
-    return by_libc ? _Fork() : (pid_t)syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L);
-}
+static pid_t copy(bool by_libc) { return by_libc ? _Fork() : (pid_t)syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L); }
 
 int main(int count, char **arguments) {
     require_serving();

@@ -17,8 +17,9 @@
 enum { THREADS = 3, TABLE = 400, STEPS = 60000 };
 
 static const long allowed[] = {
-    SYS_mmap,  SYS_munmap, SYS_mremap,     SYS_madvise,      SYS_mprotect,  SYS_sched_getaffinity, SYS_futex,
-    SYS_openat, SYS_read, SYS_close, SYS_write, SYS_exit,   SYS_exit_group, SYS_rt_sigreturn, SYS_nanosleep, SYS_clock_nanosleep,
+    SYS_mmap,       SYS_munmap,       SYS_mremap,    SYS_madvise,         SYS_mprotect, SYS_sched_getaffinity,
+    SYS_futex,      SYS_openat,       SYS_read,      SYS_close,           SYS_write,    SYS_exit,
+    SYS_exit_group, SYS_rt_sigreturn, SYS_nanosleep, SYS_clock_nanosleep,
 };
 
 static pthread_barrier_t together;
