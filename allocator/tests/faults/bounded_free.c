@@ -1,6 +1,6 @@
-/* No call of malloc or free gives back more than a bounded piece, however much is due: what a call costs does not depend on what
- * others have freed. The piece is bounded in bytes and in system calls, which are counted where they are made; and
- * piece by piece all of it goes back.
+/* No call of malloc or free gives back more than a bounded piece, however much is due: what a call costs does not
+ * depend on what others have freed. The piece is bounded in bytes and in system calls, which are counted where they
+ * are made; and piece by piece all of it goes back.
  *
  *   bounded_free BLOCK-BYTES */
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
-/* confine PROGRAM ARGUMENT: starts the program under one filter after the other, all at the same time, and none may hurt it. The filters
- * refuse what glibc's malloc and ordinary programs do not call, by an error or by death. ARGUMENT tells the program how many threads
- * it may start. */
+/* confine PROGRAM ARGUMENT: starts the program under one filter after the other, all at the same time, and none may
+ * hurt it. The filters refuse what glibc's malloc and ordinary programs do not call, by an error or by death.
+ * ARGUMENT tells the program how many threads it may start. */
 #include <errno.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -8,8 +8,8 @@
 #include "expect.h"
 #include "filter.h"
 
-/* What a program under glibc or musl makes from its start to its end when it does nothing but allocate, look into /proc and
- * sleep; and what threads add. */
+/* What a program under glibc or musl makes from its start to its end when it does nothing but allocate, look into
+ * /proc and sleep; and what threads add. */
 static const long life[] = {
     SYS_execve,
     SYS_exit_group,

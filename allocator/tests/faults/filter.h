@@ -1,5 +1,5 @@
-/* A filter of system calls, as sandboxes, containers and service managers set them: a list of calls that are let through, or of
- * calls that are not, and what becomes of the others. */
+/* A filter of system calls, as sandboxes, containers and service managers set them: a list of calls that are let
+ * through, or of calls that are not, and what becomes of the others. */
 #ifndef FREESTONE_TESTS_FILTER_H
 #define FREESTONE_TESTS_FILTER_H
 
@@ -15,8 +15,8 @@ struct filter {
     int refusal; /* errno value, or FILTER_KILLS */
 };
 
-/* Enters it, for the calling thread and what it starts, or for all threads of the process. Skips the program where the kernel
- * does not allow that. */
+/* Enters it, for the calling thread and what it starts, or for all threads of the process. Skips the program where
+ * the kernel does not allow that. */
 void filter_enter(const struct filter *filter, bool all_threads);
 
 #endif

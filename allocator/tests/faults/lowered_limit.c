@@ -1,5 +1,6 @@
-/* A program lowers its own limit on address space while it runs, far above what it uses, as servers do before they take
- * requests: threads, mappings and blocks are still to be had, nearly up to the limit; and more when it is raised again. */
+/* A program lowers its own limit on address space while it runs, far above what it uses, as servers do before they
+ * take requests: threads, mappings and blocks are still to be had, nearly up to the limit; and more when it is
+ * raised again. */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>

@@ -1,10 +1,10 @@
-/* Memory is out and the kernel gives none: what other threads have freed serves whoever asks, of the same size and of any other,
- * wherever it lies. NULL only when nothing of it is left.
+/* Memory is out and the kernel gives none: what other threads have freed serves whoever asks, of the same size and
+ * of any other, wherever it lies. NULL only when nothing of it is left.
  *
  *   memory_of_others LIMIT-BYTES all|most
  *
- * LIMIT-BYTES of address space are in force already. all: every block is free again when somebody asks; most: one block in
- * sixteen is not, and one thread keeps all that it has. */
+ * LIMIT-BYTES of address space are in force already. all: every block is free again when somebody asks; most: one
+ * block in sixteen is not, and one thread keeps all that it has. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,6 +1,7 @@
-/* refusals LIBRARY CALL STEP PROGRAM [ARGUMENT ...]: runs the program over and over while the kernel refuses the library's n-th
- * call of one kind (CALL, or of each in turn: all), for n = 1, 1 + STEP, ... up to as many as it makes; and again while it
- * refuses all from the n-th on, until the program says that it is enough. STEP 0 doubles n instead.
+/* refusals LIBRARY CALL STEP PROGRAM [ARGUMENT ...]: runs the program over and over while the kernel refuses the
+ * library's n-th call of one kind (CALL, or of each in turn: all), for n = 1, 1 + STEP, ... up to as many as it
+ * makes; and again while it refuses all from the n-th on, until the program says that it is enough. STEP 0 doubles n
+ * instead.
  *
  * Several at the same time: what they mostly do is sleep. */
 #include <errno.h>

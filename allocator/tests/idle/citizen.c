@@ -1,6 +1,6 @@
-/* The thread of the library's own is started by whichever thread happens to free enough, and takes nothing from it: not the CPU it
- * is bound to, nor its nice value or class; it keeps no user that the program has given up; and a program of one thread that
- * forks is one of one thread.
+/* The thread of the library's own is started by whichever thread happens to free enough, and takes nothing from it:
+ * not the CPU it is bound to, nor its nice value or class; it keeps no user that the program has given up; and a
+ * program of one thread that forks is one of one thread.
  *
  * Each in a process of its own; those that need root are skipped without. */
 #include <errno.h>

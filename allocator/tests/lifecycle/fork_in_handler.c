@@ -1,6 +1,6 @@
-/* A signal's handler forks wherever it happens to interrupt a program of one thread, also in the middle of malloc and free, as
- * fork in such a program may (glibc goes on). The child, inside the handler, allocates, frees, forks again, execs or ends;
- * the parent goes on where it was, and its blocks are as they were.
+/* A signal's handler forks wherever it happens to interrupt a program of one thread, also in the middle of malloc
+ * and free, as fork in such a program may (glibc goes on). The child, inside the handler, allocates, frees, forks
+ * again, execs or ends; the parent goes on where it was, and its blocks are as they were.
  *
  *   fork_in_handler FORKS */
 #include <signal.h>

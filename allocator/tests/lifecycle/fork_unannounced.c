@@ -1,6 +1,7 @@
-/* A process copied without fork: by _Fork, or by the system call itself, from a program whose threads are in the middle of malloc
- * and free. No handler runs, so nobody waits for them to come out: the child inherits whatever was half done. It can
- * allocate, sees the parent's blocks unchanged, frees those it owns, and ends; the parent goes on unharmed.
+/* A process copied without fork: by _Fork, or by the system call itself, from a program whose threads are in the
+ * middle of malloc and free. No handler runs, so nobody waits for them to come out: the child inherits whatever was
+ * half done. It can allocate, sees the parent's blocks unchanged, frees those it owns, and ends; the parent goes on
+ * unharmed.
  *
  *   fork_unannounced call|_Fork|nested FORKS      nested: and the child forks in turn, as programs do */
 #include <pthread.h>

@@ -1,6 +1,7 @@
-/* A program that starts freely and then locks itself up: every system call is death but those of an allocator, those by which it
- * sleeps, writes and ends, and a look at one's own state. It lives, before the library has a thread of its own,
- * beside one, and among threads of the program; whether the filter is for all threads, or for the one that sets it and what it starts.
+/* A program that starts freely and then locks itself up: every system call is death but those of an allocator, those
+ * by which it sleeps, writes and ends, and a look at one's own state. It lives, before the library has a thread of
+ * its own, beside one, and among threads of the program; whether the filter is for all threads, or for the one that
+ * sets it and what it starts.
  *
  *   late_filter [before_keeper|beside_keeper|among_threads all|itself]      without: each, at the same time */
 #include <pthread.h>

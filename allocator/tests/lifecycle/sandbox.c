@@ -1,6 +1,7 @@
-/* After start the heap needs no system calls but mmap, munmap, mremap, madvise, mprotect and futex, and a look at its own
- * filters: a program may lock itself into a sandbox that has only these (and those by which it speaks and ends), before or
- * while the library has a thread of its own to return memory. What it does in one that kills: late_filter.c.
+/* After start the heap needs no system calls but mmap, munmap, mremap, madvise, mprotect and futex, and a look at
+ * its own filters: a program may lock itself into a sandbox that has only these (and those by which it speaks and
+ * ends), before or while the library has a thread of its own to return memory. What it does in one that kills:
+ * late_filter.c.
  *
  *   sandbox [late]   late: while it has */
 #include <errno.h>
