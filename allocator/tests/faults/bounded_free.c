@@ -1,6 +1,6 @@
-/* No call of malloc or free gives back more than a bounded piece, however much is due: what a call costs does not depend on what
- * others have freed. The piece is bounded in bytes and in system calls, which are counted where they are made; and
- * piece by piece all of it goes back.
+/* No call of malloc or free gives back more than a bounded piece, however much is due: what a call costs does not
+ * depend on what others have freed. The piece is bounded in bytes and in system calls, which are counted where they
+ * are made; and piece by piece all of it goes back.
  *
  *   bounded_free BLOCK-BYTES */
 #include <stdatomic.h>
@@ -16,16 +16,17 @@ enum {
     ALL_MIB = 768,
     BLOCKS_MOST = 200000,
     PIECE_MOST = 2 << 20, /* given back by one call */
-    CALLS_MOST = 64,      /* of the kernel by one call */
-    PAIRS = 3000,         /* afterwards, so that what is left goes back */
-    DUE_MS = 1300,        /* freed memory is kept for a second */
+    CALLS_MOST = 64, /* of the kernel by one call */
+    PAIRS = 3000, /* afterwards, so that what is left goes back */
+    DUE_MS = 1300, /* freed memory is kept for a second */
 };
 
 static char *block[BLOCKS_MOST];
 static size_t bytes_of_call, calls_of_call, bytes_of_all, longest_bytes, longest_calls; /* one thread */
 
 static int count_call(long number, const long arguments[6]) {
-    if (number == SYS_munmap || (number == SYS_madvise && (arguments[2] == MADV_DONTNEED || arguments[2] == MADV_FREE))) {
+    if (number == SYS_munmap ||
+        (number == SYS_madvise && (arguments[2] == MADV_DONTNEED || arguments[2] == MADV_FREE))) {
         bytes_of_call += (size_t)arguments[1];
     }
     calls_of_call++;
@@ -47,6 +48,8 @@ int main(int count, char **arguments) {
     EXPECT(count == 2, "usage: bounded_free BLOCK-BYTES");
     size_t size = strtoul(arguments[1], NULL, 10), blocks = ((size_t)ALL_MIB << 20) / size;
     EXPECT(blocks > 0 && blocks <= BLOCKS_MOST, "at least %d bytes", (ALL_MIB << 20) / BLOCKS_MOST);
+    free(
+        unseen(malloc(size))); /* at its start the heap looks for address space, and gives back what never was memory */
     static const long calls[] = {SYS_munmap, SYS_madvise, SYS_mmap, SYS_mprotect, SYS_mremap};
     free(unseen(malloc(1))); /* what the library does once, at its start, does not count */
     gate_close(calls, sizeof calls / sizeof *calls, false, count_call);

@@ -1,6 +1,6 @@
-/* confine PROGRAM ARGUMENT: starts the program under one filter after the other, all at the same time, and none may hurt it. The filters
- * refuse what glibc's malloc and ordinary programs do not call, by an error or by death. ARGUMENT tells the program how many threads
- * it may start. */
+/* confine PROGRAM ARGUMENT: starts the program under one filter after the other, all at the same time, and none may
+ * hurt it. The filters refuse what glibc's malloc and ordinary programs do not call, by an error or by death.
+ * ARGUMENT tells the program how many threads it may start. */
 #include <errno.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -8,40 +8,88 @@
 #include "expect.h"
 #include "filter.h"
 
-/* What a program under glibc or musl makes from its start to its end when it does nothing but allocate, look into /proc and
- * sleep; and what threads add. */
+/* What a program under glibc or musl makes from its start to its end when it does nothing but allocate, look into
+ * /proc and sleep; and what threads add. */
 static const long life[] = {
-    SYS_execve, SYS_exit_group, SYS_exit, SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_futex,
-    SYS_openat, SYS_read, SYS_pread64, SYS_write, SYS_writev, SYS_close, SYS_fstat, SYS_newfstatat, SYS_getdents64, SYS_lseek,
-    SYS_readlinkat, SYS_faccessat, SYS_set_tid_address, SYS_set_robust_list, SYS_rseq, SYS_prlimit64, SYS_getrandom,
-    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime, SYS_getpid,
-    SYS_gettid, SYS_getuid, SYS_sched_getaffinity, SYS_sched_yield, SYS_ioctl, SYS_fcntl, SYS_statx,
+    SYS_execve,
+    SYS_exit_group,
+    SYS_exit,
+    SYS_brk,
+    SYS_mmap,
+    SYS_munmap,
+    SYS_mremap,
+    SYS_mprotect,
+    SYS_madvise,
+    SYS_futex,
+    SYS_openat,
+    SYS_read,
+    SYS_pread64,
+    SYS_write,
+    SYS_writev,
+    SYS_close,
+    SYS_fstat,
+    SYS_newfstatat,
+    SYS_getdents64,
+    SYS_lseek,
+    SYS_readlinkat,
+    SYS_faccessat,
+    SYS_set_tid_address,
+    SYS_set_robust_list,
+    SYS_rseq,
+    SYS_prlimit64,
+    SYS_getrandom,
+    SYS_rt_sigaction,
+    SYS_rt_sigprocmask,
+    SYS_rt_sigreturn,
+    SYS_nanosleep,
+    SYS_clock_nanosleep,
+    SYS_clock_gettime,
+    SYS_getpid,
+    SYS_gettid,
+    SYS_getuid,
+    SYS_sched_getaffinity,
+    SYS_sched_yield,
+    SYS_ioctl,
+    SYS_fcntl,
+    SYS_statx,
 #ifdef __x86_64__
-    SYS_arch_prctl, SYS_access, SYS_readlink, SYS_open, SYS_alarm, SYS_stat, SYS_time,
+    SYS_arch_prctl,
+    SYS_access,
+    SYS_readlink,
+    SYS_open,
+    SYS_alarm,
+    SYS_stat,
+    SYS_time,
 #else
     SYS_setitimer,
 #endif
-    SYS_clone, SYS_clone3, /* last: not for one thread */
+    SYS_clone,
+    SYS_clone3, /* last: not for one thread */
 };
 enum { LIFE = sizeof life / sizeof *life, OF_THREADS = 2 };
 
 /* What systemd's SystemCallFilter=~@privileged refuses, as far as every architecture has it. */
 static const long privileged[] = {
-    SYS_acct, SYS_adjtimex, SYS_bpf, SYS_capset, SYS_chroot, SYS_clock_adjtime, SYS_clock_settime, SYS_delete_module, SYS_fchown,
-    SYS_fchownat, SYS_finit_module, SYS_init_module, SYS_kexec_load, SYS_pivot_root, SYS_quotactl, SYS_reboot, SYS_setdomainname,
-    SYS_setfsgid, SYS_setfsuid, SYS_setgid, SYS_setgroups, SYS_sethostname, SYS_setregid, SYS_setresgid, SYS_setresuid,
-    SYS_setreuid, SYS_settimeofday, SYS_setuid, SYS_swapoff, SYS_swapon, SYS_vhangup,
+    SYS_acct,          SYS_adjtimex,      SYS_bpf,          SYS_capset,      SYS_chroot,        SYS_clock_adjtime,
+    SYS_clock_settime, SYS_delete_module, SYS_fchown,       SYS_fchownat,    SYS_finit_module,  SYS_init_module,
+    SYS_kexec_load,    SYS_pivot_root,    SYS_quotactl,     SYS_reboot,      SYS_setdomainname, SYS_setfsgid,
+    SYS_setfsuid,      SYS_setgid,        SYS_setgroups,    SYS_sethostname, SYS_setregid,      SYS_setresgid,
+    SYS_setresuid,     SYS_setreuid,      SYS_settimeofday, SYS_setuid,      SYS_swapoff,       SYS_swapon,
+    SYS_vhangup,
 };
 
 /* And its ~@resources. */
 static const long resources[] = {
-    SYS_ioprio_set, SYS_mbind, SYS_migrate_pages, SYS_move_pages, SYS_sched_setaffinity, SYS_sched_setattr, SYS_sched_setparam,
-    SYS_sched_setscheduler, SYS_set_mempolicy, SYS_setpriority, SYS_setrlimit,
+    SYS_ioprio_set,        SYS_mbind,         SYS_migrate_pages,  SYS_move_pages,
+    SYS_sched_setaffinity, SYS_sched_setattr, SYS_sched_setparam, SYS_sched_setscheduler,
+    SYS_set_mempolicy,     SYS_setpriority,   SYS_setrlimit,
 };
 
-#define ONE(call) {#call, {(const long[]){SYS_##call}, 1, false, FILTER_KILLS}, true}, \
-                  {#call " by EPERM", {(const long[]){SYS_##call}, 1, false, EPERM}, true}, \
-                  {#call " by ENOSYS", {(const long[]){SYS_##call}, 1, false, ENOSYS}, true}
+#define ONE(call)                                                                   \
+    {#call, {(const long[]){SYS_##call}, 1, false, FILTER_KILLS}, true},            \
+        {#call " by EPERM", {(const long[]){SYS_##call}, 1, false, EPERM}, true}, { \
+        #call " by ENOSYS", {(const long[]){SYS_##call}, 1, false, ENOSYS}, true    \
+    }
 
 static const struct {
     const char *name;
@@ -54,7 +102,13 @@ static const struct {
     {"@privileged", {privileged, sizeof privileged / sizeof *privileged, false, FILTER_KILLS}, true},
     {"@resources", {resources, sizeof resources / sizeof *resources, false, FILTER_KILLS}, true},
     {"clone, by EPERM", {(const long[]){SYS_clone, SYS_clone3}, 2, false, EPERM}, false},
-    ONE(prctl), ONE(capset), ONE(capget), ONE(membarrier), ONE(sched_setaffinity), ONE(sched_setscheduler), ONE(setpriority),
+    ONE(prctl),
+    ONE(capset),
+    ONE(capget),
+    ONE(membarrier),
+    ONE(sched_setaffinity),
+    ONE(sched_setscheduler),
+    ONE(setpriority),
     {"sched_getaffinity by EPERM", {(const long[]){SYS_sched_getaffinity}, 1, false, EPERM}, true},
     {"mremap by ENOSYS", {(const long[]){SYS_mremap}, 1, false, ENOSYS}, true},
     {"madvise by EPERM", {(const long[]){SYS_madvise}, 1, false, EPERM}, false}, /* nothing can be returned */

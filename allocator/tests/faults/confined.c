@@ -1,6 +1,6 @@
-/* A program that was started under a filter it does not know: it allocates, trims, and frees enough that somebody would like to
- * return memory while it sleeps. With one thread nobody comes, since that would take a call that such a program never made;
- * with several, started under the same filter, somebody does.
+/* A program that was started under a filter it does not know: it allocates, trims, and frees enough that somebody
+ * would like to return memory while it sleeps. With one thread nobody comes, since that would take a call that such
+ * a program never made; with several, started under the same filter, somebody does.
  *
  *   confined alone|threads|unfiltered */
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* Blocks for which huge pages are asked for and blocks for which not, by turns, large ones shrunk to little, memory returned in
- * between: each change of mind about a piece of memory splits a mapping, and the kernel allows a process some 65,000. They
- * stay few, since it is the program's own mmap that would fail.
+/* Blocks for which huge pages are asked for and blocks for which not, by turns, large ones shrunk to little, memory
+ * returned in between: each change of mind about a piece of memory splits a mapping, and the kernel allows a process
+ * some 65,000. They stay few, since it is the program's own mmap that would fail.
  *
  *   huge_by_turns ROUNDS BLOCKS      BLOCKS: held at the same time */
 #include <sys/mman.h>
@@ -28,8 +28,8 @@ static size_t mappings(void) {
     return count;
 }
 
-/* Where huge pages come slowly the heap does without them for a while, and nothing would be tested: these have just been the
- * kernel's. */
+/* Where huge pages come slowly the heap does without them for a while, and nothing would be tested: these have just
+ * been the kernel's. */
 static void bring_in_huge_pages(void) {
     enum { BYTES = 1 << 30 };
     char *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,6 @@
-/* mlockall by a user who may lock only so much: what counts is what is mapped, touched or not, and it is little. The heap must not
- * make it more than the limit; and once all is locked, it serves up to near the limit, then gives NULL and ENOMEM. */
+/* mlockall by a user who may lock only so much: what counts is what is mapped, touched or not, and it is little. The
+ * heap must not make it more than the limit; and once all is locked, it serves up to near the limit, then gives NULL
+ * and ENOMEM. */
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/resource.h>

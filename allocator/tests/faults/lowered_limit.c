@@ -1,5 +1,6 @@
-/* A program lowers its own limit on address space while it runs, far above what it uses, as servers do before they take
- * requests: threads, mappings and blocks are still to be had, nearly up to the limit; and more when it is raised again. */
+/* A program lowers its own limit on address space while it runs, far above what it uses, as servers do before they
+ * take requests: threads, mappings and blocks are still to be had, nearly up to the limit; and more when it is
+ * raised again. */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -54,8 +55,8 @@ static void live_under(size_t limit) {
         served++;
     }
     EXPECT(served < BLOCKS_MOST && errno == ENOMEM, "%zu blocks, errno %d", served, errno);
-    EXPECT(served * BLOCK >= limit / 2 && served * BLOCK <= limit, "%zu MiB were served under %zu", served * BLOCK >> 20,
-           limit >> 20);
+    EXPECT(served * BLOCK >= limit / 2 && served * BLOCK <= limit, "%zu MiB were served under %zu",
+           served * BLOCK >> 20, limit >> 20);
     for (size_t i = 0; i < served; i++) {
         EXPECT(pattern_mismatch(block[i], 64, i) == SIZE_MAX, "block %zu has changed", i);
         free(block[i]);
@@ -72,8 +73,11 @@ int main(void) {
         EXPECT(before[i] != NULL, "malloc failed");
         pattern_fill(before[i], 0, size_of(i), i);
     }
-    live_under((set_limit((rlim_t)4 << 30), (size_t)4 << 30));
-    live_under((set_limit((rlim_t)1 << 30), (size_t)1 << 30));
+    static const size_t limits[] = {(size_t)1 << 30, (size_t)4 << 30};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        set_limit(limits[i]);
+        live_under(limits[i]);
+    }
     set_limit(RLIM_INFINITY);
     void *large = malloc((size_t)2 << 30);
     EXPECT(large != NULL, "malloc of 2 GiB fails after the limit was raised");

@@ -1,10 +1,10 @@
-/* Memory is out and the kernel gives none: what other threads have freed serves whoever asks, of the same size and of any other,
- * wherever it lies. NULL only when nothing of it is left.
+/* Memory is out and the kernel gives none: what other threads have freed serves whoever asks, of the same size and
+ * of any other, wherever it lies. NULL only when nothing of it is left.
  *
  *   memory_of_others LIMIT-BYTES all|most
  *
- * LIMIT-BYTES of address space are in force already. all: every block is free again when somebody asks; most: one block in
- * sixteen is not, and one thread keeps all that it has. */
+ * LIMIT-BYTES of address space are in force already. all: every block is free again when somebody asks; most: one
+ * block in sixteen is not, and one thread keeps all that it has. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -71,7 +71,8 @@ static void demand(size_t size, size_t bytes, size_t self, const char *when) {
     size_t wanted = bytes / size > 0 ? bytes / size : 1;
     for (size_t i = 0; i < wanted; i++) {
         struct block *block = take(size, some);
-        EXPECT(block != NULL, "thread %zu: no memory for block %zu of %zu, of %zu bytes, %s", self, i, wanted, size, when);
+        EXPECT(block != NULL, "thread %zu: no memory for block %zu of %zu, of %zu bytes, %s", self, i, wanted, size,
+               when);
         some = block;
     }
     while (some != NULL) {

@@ -1,6 +1,7 @@
-/* refusals LIBRARY CALL STEP PROGRAM [ARGUMENT ...]: runs the program over and over while the kernel refuses the library's n-th
- * call of one kind (CALL, or of each in turn: all), for n = 1, 1 + STEP, ... up to as many as it makes; and again while it
- * refuses all from the n-th on, until the program says that it is enough. STEP 0 doubles n instead.
+/* refusals LIBRARY CALL STEP PROGRAM [ARGUMENT ...]: runs the program over and over while the kernel refuses the
+ * library's n-th call of one kind (CALL, or of each in turn: all), for n = 1, 1 + STEP, ... up to as many as it
+ * makes; and again while it refuses all from the n-th on, until the program says that it is enough. STEP 0 doubles n
+ * instead.
  *
  * Several at the same time: what they mostly do is sleep. */
 #include <errno.h>
@@ -18,7 +19,7 @@ static const struct {
     const char *name;
     long number;
     int errors[3]; /* in turn */
-    bool made;     /* a run without such a call tests nothing */
+    bool made; /* a run without such a call tests nothing */
 } kinds[] = {
     {"mmap", SYS_mmap, {ENOMEM, ENOMEM, ENOMEM}, true},
     {"munmap", SYS_munmap, {ENOMEM, ENOMEM, ENOMEM}, true},

@@ -1,7 +1,7 @@
-/* A short program that does all that makes the heap call the kernel: blocks of every kind taken, grown, shrunk and given by
- * three threads, trims, a rest in which memory goes back by itself. Any of those calls may fail. Then a request gives NULL
- * and ENOMEM or is served, no block changes, and what calloc gives is zero. Once nothing fails any more, every request is
- * served and memory goes back as ever.
+/* A short program that does all that makes the heap call the kernel: blocks of every kind taken, grown, shrunk and
+ * given by three threads, trims, a rest in which memory goes back by itself. Any of those calls may fail. Then a
+ * request gives NULL and ENOMEM or is served, no block changes, and what calloc gives is zero. Once nothing fails
+ * any more, every request is served and memory goes back as ever.
  *
  *   refused_run [kept]   kept: memory need not go back by itself; it does when asked */
 #include <errno.h>
@@ -210,8 +210,8 @@ int main(int count, char **arguments) {
     if (!kept) {
         rest(before + (full - before) / 2, IDLE_MS);
         size_t left = resident_kib();
-        EXPECT(left <= before + (full - before) / 2, "of %zu KiB over %zu there are still %zu after a rest", full - before,
-               before, left - before);
+        EXPECT(left <= before + (full - before) / 2, "of %zu KiB over %zu there are still %zu after a rest",
+               full - before, before, left - before);
     }
     thin_out_field(FIELD);
     (void)malloc_trim(0);

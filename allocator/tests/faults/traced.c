@@ -1,5 +1,5 @@
-/* Each thread stops at the entry and at the exit of each call. A refused one is given a number at its entry that the kernel
- * does not know, and its result at its exit. */
+/* Each thread stops at the entry and at the exit of each call. A refused one is given a number at its entry that the
+ * kernel does not know, and its result at its exit. */
 #include "traced.h"
 
 #include <elf.h>

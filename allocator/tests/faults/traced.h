@@ -1,7 +1,7 @@
 /* A program run under ptrace, and each system call that one library makes in it shown to a decision of the test.
  *
- * Unlike the gate it reaches threads that block every signal, is nothing that the library can see (a filter is: the library
- * makes fewer calls under one), and leaves libc's own calls alone. */
+ * Unlike the gate it reaches threads that block every signal, is nothing that the library can see (a filter is: the
+ * library makes fewer calls under one), and leaves libc's own calls alone. */
 #ifndef FREESTONE_TESTS_TRACED_H
 #define FREESTONE_TESTS_TRACED_H
 

@@ -1,6 +1,6 @@
-/* A thread that only frees blocks of a class has what it freed taken from it by the keeper; then it asks for one of that class
- * itself, by calloc, which prefers blocks that were in use to others, while there are none; and frees on. No block is handed
- * out twice, and none is freed that is not free. */
+/* A thread that only frees blocks of a class has what it freed taken from it by the keeper; then it asks for one of
+ * that class itself, by calloc, which prefers blocks that were in use to others, while there are none; and frees on.
+ * No block is handed out twice, and none is freed that is not free. */
 #include <pthread.h>
 
 #include "field.h"
@@ -9,7 +9,7 @@
 enum {
     CLASSES = 5,
     BLOCKS = 63, /* of two slabs, most likely: at least one block was never taken */
-    ROUNDS = 3,
+    ROUNDS = 1,
     AGAIN = 2 * BLOCKS,
     LOOKS_MS = 1500,
 };

@@ -1,6 +1,6 @@
-/* The thread of the library's own is started by whichever thread happens to free enough, and takes nothing from it: not the CPU it
- * is bound to, nor its nice value or class; it keeps no user that the program has given up; and a program of one thread that
- * forks is one of one thread.
+/* The thread of the library's own is started by whichever thread happens to free enough, and takes nothing from it:
+ * not the CPU it is bound to, nor its nice value or class; it keeps no user that the program has given up; and a
+ * program of one thread that forks is one of one thread.
  *
  * Each in a process of its own; those that need root are skipped without. */
 #include <errno.h>
@@ -86,7 +86,8 @@ static void forking(void) {
         pid_t child = fork();
         EXPECT(child >= 0, "no child");
         size_t threads = tasks_count();
-        EXPECT(threads == 1, "%zu threads after a fork, on %s side", threads, child == 0 ? "the child's" : "the parent's");
+        EXPECT(threads == 1, "%zu threads after a fork, on %s side", threads,
+               child == 0 ? "the child's" : "the parent's");
         field_check("after a fork");
         field_clear();
         if (child == 0) {

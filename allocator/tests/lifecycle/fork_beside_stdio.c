@@ -1,5 +1,5 @@
-/* Threads fork while others read lines, flush all streams, open and close files: libc's fork waits for its locks of streams,
- * whose holders are in malloc. Neither the parent nor a child may wait for the other's allocator for ever.
+/* Threads fork while others read lines, flush all streams, open and close files: libc's fork waits for its locks of
+ * streams, whose holders are in malloc. Neither the parent nor a child may wait for the other's allocator for ever.
  *
  *   fork_beside_stdio SECONDS */
 #include <pthread.h>

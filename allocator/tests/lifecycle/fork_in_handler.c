@@ -1,6 +1,6 @@
-/* A signal's handler forks wherever it happens to interrupt a program of one thread, also in the middle of malloc and free, as
- * fork in such a program may (glibc goes on). The child, inside the handler, allocates, frees, forks again, execs or ends;
- * the parent goes on where it was, and its blocks are as they were.
+/* A signal's handler forks wherever it happens to interrupt a program of one thread, also in the middle of malloc
+ * and free, as fork in such a program may (glibc goes on). The child, inside the handler, allocates, frees, forks
+ * again, execs or ends; the parent goes on where it was, and its blocks are as they were.
  *
  *   fork_in_handler FORKS */
 #include <signal.h>
@@ -41,7 +41,8 @@ static void use_heap(uint64_t random) {
     for (size_t i = 0; i < 200; i++) {
         size_t size = 1 + pattern_below(&random, (size_t)1 << (4 + pattern_below(&random, i % 20 == 0 ? 17 : 9)));
         block[i] = calloc(1, size);
-        EXPECT(block[i] != NULL && pattern_not_zero(block[i], size) == SIZE_MAX, "calloc(%zu) fails in the child", size);
+        EXPECT(block[i] != NULL && pattern_not_zero(block[i], size) == SIZE_MAX, "calloc(%zu) fails in the child",
+               size);
         memset(block[i], 1, size);
     }
     for (size_t i = 0; i < 200; i++) {

@@ -1,6 +1,7 @@
-/* A process copied without fork: by _Fork, or by the system call itself, from a program whose threads are in the middle of malloc
- * and free. No handler runs, so nobody waits for them to come out: the child inherits whatever was half done. It can
- * allocate, sees the parent's blocks unchanged, frees those it owns, and ends; the parent goes on unharmed.
+/* A process copied without fork: by _Fork, or by the system call itself, from a program whose threads are in the
+ * middle of malloc and free. No handler runs, so nobody waits for them to come out: the child inherits whatever was
+ * half done. It can allocate, sees the parent's blocks unchanged, frees those it owns, and ends; the parent goes on
+ * unharmed.
  *
  *   fork_unannounced call|_Fork|nested FORKS      nested: and the child forks in turn, as programs do */
 #include <pthread.h>
@@ -59,7 +60,8 @@ static void use_heap(uint64_t random) {
     for (size_t i = 0; i < 300; i++) {
         size_t size = 1 + pattern_below(&random, (size_t)1 << (4 + pattern_below(&random, i % 30 == 0 ? 18 : 11)));
         block[i] = calloc(1, size);
-        EXPECT(block[i] != NULL && pattern_not_zero(block[i], size) == SIZE_MAX, "calloc(%zu) fails in the child", size);
+        EXPECT(block[i] != NULL && pattern_not_zero(block[i], size) == SIZE_MAX, "calloc(%zu) fails in the child",
+               size);
         memset(block[i], 1, size);
     }
     for (size_t i = 0; i < 300; i++) {
@@ -88,9 +90,7 @@ static void child(size_t number, bool nested) {
     _exit(0);
 }
 
-static pid_t copy(bool by_libc) {
-    return by_libc ? _Fork() : (pid_t)syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L);
-}
+static pid_t copy(bool by_libc) { return by_libc ? _Fork() : (pid_t)syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L); }
 
 int main(int count, char **arguments) {
     require_serving();

@@ -1,6 +1,6 @@
-/* Several threads fork at the same time, while others are born and end, and while handlers are registered to be run around
- * forks, more than any fixed room for them: every child allocates, frees and ends, and every handler that ran before a fork
- * runs after it, on both sides.
+/* Several threads fork at the same time, while others are born and end, and while handlers are registered to be run
+ * around forks, more than any fixed room for them: every child allocates, frees and ends, and every handler that ran
+ * before a fork runs after it, on both sides.
  *
  *   forks_at_once SECONDS [HANDLERS] */
 #include <pthread.h>

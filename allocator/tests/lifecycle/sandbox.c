@@ -1,6 +1,7 @@
-/* After start the heap needs no system calls but mmap, munmap, mremap, madvise, mprotect and futex, and a look at its own
- * filters: a program may lock itself into a sandbox that has only these (and those by which it speaks and ends), before or
- * while the library has a thread of its own to return memory. What it does in one that kills: late_filter.c.
+/* After start the heap needs no system calls but mmap, munmap, mremap, madvise, mprotect and futex, and a look at
+ * its own filters: a program may lock itself into a sandbox that has only these (and those by which it speaks and
+ * ends), before or while the library has a thread of its own to return memory. What it does in one that kills:
+ * late_filter.c.
  *
  *   sandbox [late]   late: while it has */
 #include <errno.h>
@@ -17,8 +18,9 @@
 enum { THREADS = 3, TABLE = 400, STEPS = 60000 };
 
 static const long allowed[] = {
-    SYS_mmap,  SYS_munmap, SYS_mremap,     SYS_madvise,      SYS_mprotect,  SYS_sched_getaffinity, SYS_futex,
-    SYS_openat, SYS_read, SYS_close, SYS_write, SYS_exit,   SYS_exit_group, SYS_rt_sigreturn, SYS_nanosleep, SYS_clock_nanosleep,
+    SYS_mmap,       SYS_munmap,       SYS_mremap,    SYS_madvise,         SYS_mprotect, SYS_sched_getaffinity,
+    SYS_futex,      SYS_openat,       SYS_read,      SYS_close,           SYS_write,    SYS_exit,
+    SYS_exit_group, SYS_rt_sigreturn, SYS_nanosleep, SYS_clock_nanosleep,
 };
 
 static pthread_barrier_t together;
