@@ -121,7 +121,7 @@ test-native: build
 	@ctest --test-dir $(BUILD) --output-on-failure --progress --timeout 300 -j 2
 
 test-python: build $(VENV)/.test
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 soak: build
 	@cmake -S . -B $(BUILD) -DFREESTONE_TESTS=ON >/dev/null

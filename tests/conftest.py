@@ -11,6 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# Machines that run tests are busy: how long an example takes says nothing.
+settings.register_profile("busy", deadline=None)
+settings.load_profile("busy")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 

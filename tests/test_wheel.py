@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("wheel")  # what they share is made once
+
 NATIVE_PARTS = ("libfreestone.so", "freestone-launch", "libfreestone-witness.so")
 
 

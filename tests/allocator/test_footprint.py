@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("measured")  # what they measure or look for, others would disturb
+
 Run = Callable[..., int]
 
 

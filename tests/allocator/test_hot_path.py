@@ -13,7 +13,10 @@ import pytest
 
 import hot_path
 
-pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the budget is counted in x86-64 instructions")
+pytestmark = [
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="the budget is counted in x86-64 instructions"),
+    pytest.mark.xdist_group("measured"),
+]  # what they measure or look for, others would disturb
 
 MALLOC = hot_path.Counts(instructions=16, loads=4, stores=1, branches=2, atomics=0)
 FREE = hot_path.Counts(instructions=20, loads=6, stores=2, branches=2, atomics=0)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("measured")  # what they measure or look for, others would disturb
+
 MOST = 17
 """Names looked up; each is some 800 instructions of every start."""
 

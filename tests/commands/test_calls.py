@@ -21,7 +21,10 @@ from freestone.trials.calls import read_table
 
 Interrupt = Callable[[list[str], Path], None]
 
-pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace"),
+    pytest.mark.xdist_group("calls"),
+]  # what they share is made once
 
 
 def freestone(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

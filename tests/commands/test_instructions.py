@@ -19,7 +19,10 @@ from freestone.trials import permissions
 
 Interrupt = Callable[[list[str], Path], None]
 
-pytestmark = pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind (package valgrind)")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind (package valgrind)"),
+    pytest.mark.xdist_group("instructions"),
+]  # what they share is made once
 
 SUITE = """
 title = "two small programs, and one that cannot be"

@@ -15,6 +15,8 @@ import pytest
 
 from freestone.records import store
 
+pytestmark = pytest.mark.xdist_group("measured")  # what they measure or look for, others would disturb
+
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 
 BENCH = ("bench", "apps", "--quick", "--only", "postgres-totals")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import settings
 
 from freestone.experiments.schedule import Arm, Slot
 from freestone.records.schema import (
@@ -21,11 +20,6 @@ from freestone.records.schema import (
     TrialRecord,
     Workload,
 )
-
-# Machines that run tests are busy: how long an example takes says nothing.
-settings.register_profile("busy", deadline=None)
-settings.load_profile("busy")
-
 
 MakeExperiment = Callable[..., Experiment]
 MakeRecord = Callable[..., TrialRecord]

@@ -19,6 +19,8 @@ from freestone.records.schema import InstructionCount, InstructionCounts
 from freestone.records.store import StoreError
 from freestone.reports import figures, html, source
 
+pytestmark = pytest.mark.xdist_group("notebook")  # what they share is made once
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "notebooks" / "overview.ipynb"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
 
 from freestone.records.schema import (
     Allocator,
@@ -19,10 +18,6 @@ from freestone.records.schema import (
     TrialRecord,
     Workload,
 )
-
-# Machines that run tests are busy: how long an example takes says nothing.
-settings.register_profile("busy", deadline=None)
-settings.load_profile("busy")
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from freestone.trials import meters, witness
 from freestone.trials.witness import Departure, Rest
 
+pytestmark = pytest.mark.xdist_group("measured")  # what they measure or look for, others would disturb
+
 moments = st.integers(0, 1000).map(lambda tenth: tenth / 10)
 
 

@@ -17,6 +17,8 @@ import pytest
 
 from freestone import native
 
+pytestmark = pytest.mark.xdist_group("measured")  # what they measure or look for, others would disturb
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Begin = Callable[..., subprocess.Popen[bytes]]
 
@@ -31,16 +33,23 @@ while True: s.accept()
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """Runs a wrapper in an empty folder; temporary files go to ``temporary`` there."""
-    (tmp_path / "temporary").mkdir()
+def temporary(tmp_path: Path) -> Iterator[Path]:
+    """Where temporary files go. Not below pytest's own folder: a socket's path has at most 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="fs-") as folder:
+        (tmp_path / "temporary").symlink_to(folder)
+        yield Path(folder)
+
+
+@pytest.fixture
+def run(tmp_path: Path, temporary: Path) -> Run:
+    """Runs a wrapper in an empty folder."""
     (tmp_path / "server.py").write_text(SERVER)
 
     def start(program: str, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(native.folder("workloads") / "apps" / program), *words],
             cwd=tmp_path,
-            env={"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path / "temporary")},
+            env={"PATH": "/usr/bin:/bin", "TMPDIR": str(temporary)},
             capture_output=True,
             text=True,
             timeout=60,
@@ -50,7 +59,7 @@ def run(tmp_path: Path) -> Run:
 
 
 @pytest.fixture
-def begin(tmp_path: Path, run: Run) -> Iterator[Begin]:
+def begin(tmp_path: Path, run: Run, temporary: Path) -> Iterator[Begin]:
     """Starts a wrapper and does not wait for it."""
     begun: list[subprocess.Popen[bytes]] = []
 
@@ -59,7 +68,7 @@ def begin(tmp_path: Path, run: Run) -> Iterator[Begin]:
             subprocess.Popen(
                 [str(native.folder("workloads") / "apps" / program), *words],
                 cwd=tmp_path,
-                env={"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path / "temporary")},
+                env={"PATH": "/usr/bin:/bin", "TMPDIR": str(temporary)},
                 stderr=subprocess.DEVNULL,
             )
         )
@@ -160,10 +169,10 @@ def test_a_folder_too_deep_for_a_socket_is_named_at_once(run: Run, tmp_path: Pat
     assert list(deep.iterdir()) == []
 
 
-def test_a_program_gets_a_folder_of_its_own_that_is_gone_afterwards(run: Run, tmp_path: Path) -> None:
+def test_a_program_gets_a_folder_of_its_own_that_is_gone_afterwards(run: Run, tmp_path: Path, temporary: Path) -> None:
     done = run("in-folder", "sh", "-c", "mkdir -p $0/a/b && echo x >$0/a/b/c && echo $0 >folder", "@folder/x")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert (tmp_path / "folder").read_text().startswith(f"{tmp_path / 'temporary'}/")
+    assert (tmp_path / "folder").read_text().startswith(f"{temporary}/")
     assert left(tmp_path) == []
     assert run("in-folder", "sh", "-c", "exit 3").stderr == "sh ended with status 3\n"
     assert run("in-folder").returncode == 2

@@ -182,6 +182,8 @@ def _up(field: str, least: float) -> alt.Y:
 def _names(last: Mapping[str, Point], least: float, height: float, name_at: float) -> Rows:
     """A row for each name: where its line ends, and where it stands so that it covers no other."""
     whole = -math.log(least)
+    # Of lines that end at one height the longest comes first, so that its leader crosses no other.
+    last = dict(sorted(last.items(), key=lambda item: -item[1].ns))
     spots = [-math.log(point.share) / whole * height for point in last.values()]
     return [
         {
