@@ -2,19 +2,23 @@
 
 #include <stdatomic.h>
 
-/* `slices` and `stamp` are atomics because whether there is anything to purge is asked without the lock. Relaxed: a stale answer only
+/* What is atomic is so because whether there is anything to purge is asked without the lock. Relaxed: a stale answer only
  * delays a purge. */
 static struct {
-    uint32_t oldest, youngest;
+    _Atomic uint32_t oldest;
+    uint32_t youngest;
     _Atomic uint32_t slices;
     _Atomic uint32_t stamp; /* of the oldest */
 } ages;
 
 static void note_oldest(void) {
-    if (ages.oldest != 0) {
-        atomic_store_explicit(&ages.stamp, arena_span(ages.oldest)->stamp, memory_order_relaxed);
+    uint32_t oldest = ages_oldest();
+    if (oldest != 0) {
+        atomic_store_explicit(&ages.stamp, arena_span(oldest)->stamp, memory_order_relaxed);
     }
 }
+
+static void set_oldest(uint32_t slice) { atomic_store_explicit(&ages.oldest, slice, memory_order_relaxed); }
 
 void ages_append(uint32_t slice) {
     struct span *span = arena_span(slice);
@@ -23,7 +27,7 @@ void ages_append(uint32_t slice) {
     if (ages.youngest != 0) {
         arena_span(ages.youngest)->age_next = slice;
     } else {
-        ages.oldest = slice;
+        set_oldest(slice);
     }
     ages.youngest = slice;
     atomic_fetch_add_explicit(&ages.slices, span->slices, memory_order_relaxed);
@@ -40,7 +44,7 @@ void ages_remove(uint32_t slice) {
     if (span->age_prev != 0) {
         arena_span(span->age_prev)->age_next = span->age_next;
     } else {
-        ages.oldest = span->age_next;
+        set_oldest(span->age_next);
     }
     atomic_fetch_sub_explicit(&ages.slices, span->slices, memory_order_relaxed);
     note_oldest();
@@ -60,12 +64,12 @@ void ages_replace(uint32_t slice, uint32_t rest, uint32_t less) {
     if (new->age_prev != 0) {
         arena_span(new->age_prev)->age_next = rest;
     } else {
-        ages.oldest = rest;
+        set_oldest(rest);
     }
     atomic_fetch_sub_explicit(&ages.slices, less, memory_order_relaxed);
 }
 
-uint32_t ages_oldest(void) { return ages.oldest; }
+uint32_t ages_oldest(void) { return atomic_load_explicit(&ages.oldest, memory_order_relaxed); }
 
 uint32_t ages_slices(void) { return atomic_load_explicit(&ages.slices, memory_order_relaxed); }
 

@@ -12,10 +12,8 @@ void ages_remove(uint32_t slice);
 /* `rest`, `less` slices shorter, takes the place of `slice`: what is left of a span is as old as the span was. */
 void ages_replace(uint32_t slice, uint32_t rest, uint32_t less);
 
-/* The oldest, or 0. */
+/* The oldest, or 0; slices in dirty spans; and the stamp of the oldest: may be read without the lock, and be a little old then. */
 uint32_t ages_oldest(void);
-
-/* Slices in dirty spans, and the stamp of the oldest: may be read without the lock, and be a little old then. */
 uint32_t ages_slices(void);
 uint32_t ages_oldest_stamp(void);
 

@@ -353,18 +353,18 @@ bool arena_purge_pages(void *at, size_t bytes) {
 /* A share: as much as is given back by most calls, so that what is due does not pile up. */
 static void purge_share(void) {
     size_t bytes = 1;
-    for (size_t left = SHARE_SLICES; left > 0 && bytes > 0 && purge_is_due(); left -= bytes >> SLICE_BITS) {
+    for (size_t left = SHARE_SLICES; left > 0 && bytes > 0 && (purge_is_due() || purge_is_under_way()); left -= bytes >> SLICE_BITS) {
         bytes = purge_piece((uint32_t)left);
     }
 }
 
 void arena_age(void) {
-    if (purge_is_due() && !keeper_hurry()) {
+    if ((purge_is_due() || purge_is_under_way()) && !keeper_hurry()) {
         purge_share();
     }
 }
 
-size_t arena_keep(void) { return purge_is_due() ? purge_piece(CHUNK_SLICES) : 0; }
+size_t arena_keep(void) { return purge_is_due() || purge_is_under_way() ? purge_piece(CHUNK_SLICES) : 0; }
 
 bool arena_has_more(void) { return ages_slices() != 0 && !purge_was_refused(); }
 

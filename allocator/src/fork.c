@@ -78,7 +78,7 @@ static enum gate_answer judge(void) {
     case GATE_UNQUIET:
         return GATE_PUT_TORN;
     default: /* no handler: nobody has waited for anybody, so whole only where there was nobody */
-        return alone && !keeper_is_there() ? GATE_PUT_RIGHT : GATE_PUT_TORN;
+        return alone && !keeper_was_there() ? GATE_PUT_RIGHT : GATE_PUT_TORN;
     }
 }
 

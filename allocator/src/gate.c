@@ -103,6 +103,7 @@ void gate_mark_child(enum gate_fork fork, void *forker, void *cache) {
     atomic_store_explicit(&page->forks, 0, memory_order_relaxed);
     atomic_store_explicit(&page->settling, 0, memory_order_relaxed);
     atomic_store_explicit(&page->leaving, 0, memory_order_relaxed);
+    atomic_store_explicit(&page->keeper, 0, memory_order_relaxed);
     atomic_store_explicit(&page->fork, fork, memory_order_relaxed);
     atomic_store_explicit(&page->forker, forker, memory_order_relaxed);
     atomic_store_explicit(&page->cache, cache, memory_order_relaxed);

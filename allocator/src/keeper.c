@@ -22,12 +22,14 @@ enum command { HURRY = 1, LEAVE = 2 };
 _Atomic uint32_t keeper_wished;
 
 static struct {
-    _Atomic uint32_t alive; /* its thread number, zeroed by the kernel when it is gone; 1 while it is being started */
     _Atomic uint32_t ending; /* it has stopped looking but for a last time */
     _Atomic uint32_t command; /* what it sleeps on; enum command */
-    uint32_t at_start; /* filters then; written by a constructor */
+    uint32_t at_start; /* filters at the first allocation, which comes before a second thread: libc allocates to start one */
     _Atomic uint32_t threaded; /* the same, once the program is seen to start threads under them */
-    /* gate.page->leaving counts forks and the like under way: none is started. A child begins with 0 of it.
+    _Atomic uint32_t awaited; /* 1 when something was due while there was none */
+    _Atomic uint32_t inside; /* 1 from before its start to its end: for a child that has to know whether it lived */
+    /* gate.page->keeper is its thread number, zeroed by the kernel when it is gone; 1 while it is being started.
+     * gate.page->leaving counts forks and the like under way: none is started. A child begins with 0 of it.
      * Stamps of os_milliseconds, relaxed: who sees one late tries once more. */
     _Atomic uint64_t hurried, not_before;
     _Atomic uint32_t refused; /* REFUSED_MS and so on; 0 before the first refusal */
@@ -42,6 +44,7 @@ void keeper_open(keeper_look *look, keeper_share *share) {
     keeper.look = look;
     keeper.share = share;
     atomic_store_explicit(&keeper.threaded, OS_FILTERS_UNKNOWN, memory_order_relaxed);
+    keeper.at_start = option_value(OPTION_KEEPER) == 1 ? os_filters() : OS_FILTERS_UNKNOWN;
 }
 
 static uint32_t commands(void) { return atomic_load_explicit(&keeper.command, memory_order_acquire); }
@@ -91,7 +94,7 @@ static uint32_t nap_after(uint64_t look_ns) {
     return (uint32_t)bits_min(bits_max(look_ns * NAP_LOOKS / 1000000, NAP_MS), NAP_MOST_MS);
 }
 
-static void look_round_until_quiet(void) {
+static void live(void) {
     if (keeper.plain) {
         os_be_plain("freestone");
     }
@@ -113,6 +116,11 @@ static void look_round_until_quiet(void) {
     }
     keeper_wish(); /* it goes before its work is done */
     atomic_store_explicit(&keeper.ending, 1, memory_order_seq_cst);
+}
+
+static void run(void) {
+    live();
+    atomic_store_explicit(&keeper.inside, 0, memory_order_release);
 }
 
 /* -- starting it --------------------------------------------------------------------------------------------- */
@@ -151,9 +159,11 @@ static bool start(void) {
     if (keeper.memory == NULL) {
         keeper.memory = os_thread_memory();
     }
-    atomic_store_explicit(&keeper.command, 0, memory_order_relaxed);
+    bool awaited = atomic_exchange_explicit(&keeper.awaited, 0, memory_order_relaxed) != 0;
+    atomic_store_explicit(&keeper.command, awaited ? HURRY : 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.ending, 0, memory_order_seq_cst);
-    return keeper.memory != NULL && os_start_thread(look_round_until_quiet, keeper.memory, &keeper.alive);
+    atomic_store_explicit(&keeper.inside, keeper.memory != NULL, memory_order_release);
+    return keeper.memory != NULL && os_start_thread(run, keeper.memory, &gate.page->keeper);
 }
 
 OUT_OF_LINE void keeper_serve(void) {
@@ -162,13 +172,13 @@ OUT_OF_LINE void keeper_serve(void) {
         return;
     }
     /* seq_cst: the wish came first, see keeper.h */
-    uint32_t alive = atomic_load_explicit(&keeper.alive, memory_order_seq_cst);
+    uint32_t alive = atomic_load_explicit(&gate.page->keeper, memory_order_seq_cst);
     if (alive != 0 && atomic_load_explicit(&keeper.ending, memory_order_seq_cst) == 0) {
         return; /* it will see the wish */
     }
     uint32_t none = 0;
     if (alive != 0 || !may_start() ||
-        !atomic_compare_exchange_strong_explicit(&keeper.alive, &none, 1, memory_order_seq_cst, memory_order_relaxed)) {
+        !atomic_compare_exchange_strong_explicit(&gate.page->keeper, &none, 1, memory_order_seq_cst, memory_order_relaxed)) {
         return; /* the wish stays open: the next slow path will do */
     }
     if (start()) {
@@ -176,17 +186,11 @@ OUT_OF_LINE void keeper_serve(void) {
         atomic_store_explicit(&keeper.away, 0, memory_order_relaxed);
         return;
     }
+    atomic_store_explicit(&keeper.inside, 0, memory_order_relaxed);
     if (atomic_load_explicit(&gate.page->leaving, memory_order_relaxed) == 0) {
         refuse();
     }
-    atomic_store_explicit(&keeper.alive, 0, memory_order_seq_cst);
-}
-
-/* Read while the process has but one thread. */
-__attribute__((constructor(102))) static void note_filters(void) {
-    if (option_value(OPTION_KEEPER) == 1) {
-        keeper.at_start = os_filters();
-    }
+    atomic_store_explicit(&gate.page->keeper, 0, memory_order_seq_cst);
 }
 
 /* The filters are those of the start: whoever has started the thread was under them. */
@@ -208,7 +212,10 @@ static bool is_late(void) {
 }
 
 bool keeper_hurry(void) {
-    if (atomic_load_explicit(&keeper.alive, memory_order_relaxed) > 1 &&
+    if (option_value(OPTION_KEEPER) == 0) {
+        return false;
+    }
+    if (atomic_load_explicit(&gate.page->keeper, memory_order_relaxed) > 1 &&
         atomic_load_explicit(&keeper.ending, memory_order_relaxed) == 0) {
         if ((commands() & HURRY) == 0) {
             atomic_store_explicit(&keeper.hurried, os_milliseconds(), memory_order_relaxed);
@@ -216,6 +223,7 @@ bool keeper_hurry(void) {
         }
         return !is_late();
     }
+    atomic_store_explicit(&keeper.awaited, 1, memory_order_relaxed);
     keeper_wish();
     return may_start(); /* the caller will, when it is out */
 }
@@ -224,12 +232,12 @@ void keeper_leave(void) {
     atomic_fetch_add_explicit(&gate.page->leaving, 1, memory_order_seq_cst);
     uint64_t begun = os_milliseconds();
     uint32_t alive;
-    while ((alive = atomic_load_explicit(&keeper.alive, memory_order_seq_cst)) != 0) {
+    while ((alive = atomic_load_explicit(&gate.page->keeper, memory_order_seq_cst)) != 0) {
         command(LEAVE);
         if (os_milliseconds() - begun > LEAVE_MS) {
             return;
         }
-        os_wait_for_thread(&keeper.alive, alive, 10);
+        os_wait_for_thread(&gate.page->keeper, alive, 10);
     }
 }
 
@@ -239,10 +247,10 @@ void keeper_return(bool at_once) {
     atomic_fetch_sub_explicit(&gate.page->leaving, 1, memory_order_seq_cst);
 }
 
-bool keeper_is_there(void) { return atomic_load_explicit(&keeper.alive, memory_order_relaxed) != 0; }
+bool keeper_was_there(void) { return atomic_load_explicit(&keeper.inside, memory_order_relaxed) != 0; }
 
 void keeper_after_fork(void) {
-    atomic_store_explicit(&keeper.alive, 0, memory_order_relaxed);
+    atomic_store_explicit(&keeper.inside, 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.ending, 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.command, 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.not_before, 0, memory_order_relaxed);

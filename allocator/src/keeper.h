@@ -58,8 +58,8 @@ void keeper_return(bool at_once);
 /* Asked by the keeper between two pieces of work. */
 bool keeper_is_to_leave(void);
 
-/* Whether one lives, or did in the parent of a child that is not right yet. */
-bool keeper_is_there(void);
+/* Asked in the child of a fork that nobody has announced: whether it lived at that moment. */
+bool keeper_was_there(void);
 
 /* In the child of a fork, where the keeper does not exist. */
 void keeper_after_fork(void);

@@ -12,6 +12,7 @@
 /* Protected by the arena's lock, but what is atomic: asked without it, by those who can do with a stale answer (relaxed). */
 static struct {
     uint32_t awaiting;        /* threads asleep on `pieces` */
+    _Atomic uint32_t rest;    /* what is left of the span of which a piece was purged last; 0 when nothing */
     _Atomic uint32_t pieces;  /* being purged at the moment; changed under the lock */
     _Atomic uint64_t total;
     _Atomic bool refused;
@@ -29,6 +30,11 @@ static bool oldest_has_aged(void) {
 bool purge_is_due(void) {
     uint32_t dirty = ages_slices();
     return dirty != 0 && (dirty > budget_slices() || oldest_has_aged());
+}
+
+bool purge_is_under_way(void) {
+    uint32_t rest = atomic_load_explicit(&purge.rest, memory_order_relaxed);
+    return rest != 0 && rest == ages_oldest();
 }
 
 bool purge_was_refused(void) { return atomic_load_explicit(&purge.refused, memory_order_relaxed); }
@@ -58,7 +64,9 @@ size_t purge_piece(uint32_t most) {
         return 0;
     }
     uint32_t slices = piece_of(slice, most);
+    bool whole = slices == arena_span(slice)->slices;
     spans_hold(slice, slices);
+    atomic_store_explicit(&purge.rest, whole ? 0 : slice + slices, memory_order_relaxed);
     bool huge = is_whole_huge(slice, slices);
     struct huge_request plain = huge ? (struct huge_request){0} : huge_make_plain(slice, slice + slices);
     atomic_fetch_add_explicit(&purge.pieces, 1, memory_order_relaxed);

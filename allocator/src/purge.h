@@ -11,6 +11,9 @@
 /* Whether anything is due, or would be soon; asked without the lock. */
 bool purge_is_due(void);
 
+/* Whether the oldest span is what is left of one that was begun: it goes as a whole, since it was kept as one. Asked without the lock. */
+bool purge_is_under_way(void);
+
 /* A piece of the oldest dirty span, CHUNK_SLICES at most. Returns its bytes, 0 when there is none or the kernel refused. */
 size_t purge_piece(uint32_t most);
 

@@ -36,6 +36,7 @@ static struct {
     bool reserved; /* address space was reserved after all: usable by a change of protection */
     uint32_t first, limit;
     uint32_t skip;
+    bool tight; /* the last growth was refused */
     _Atomic uint32_t described; /* read by others: see street_described */
 } street;
 
@@ -213,19 +214,26 @@ static uint32_t to_chunk(uint32_t from, size_t slices) {
     return (uint32_t)(slices + ((bits_round_up(end, HUGE_PAGE) - end) >> SLICE_BITS));
 }
 
+/* With rows for more than that, so that there are few steps. */
+static bool grow_generously(uint32_t from, uint32_t slices) {
+    size_t half = (from - street.first) / 2;
+    (void)grow_rows((uint32_t)bits_min(street.limit, from + bits_max(2 * half, ROWS_LEAST)));
+    return map_slices(from, slices) == OS_DONE;
+}
+
 uint32_t street_grow(uint32_t *from, uint32_t least) {
     do {
         size_t half = (*from - street.first) / 2;
         uint32_t slices = to_chunk(*from, bits_max(bits_min(bits_max(half, GROW_LEAST), GROW_MOST), least));
-        /* Rows for more than that, so that there are few steps. */
-        (void)grow_rows((uint32_t)bits_min(street.limit, *from + bits_max(2 * half, ROWS_LEAST)));
-        if (map_slices(*from, slices) == OS_DONE) {
+        if (!street.tight && grow_generously(*from, slices)) {
             return slices;
         }
         enum os_answer answer = map_slices(*from, least);
         if (answer == OS_DONE) {
+            street.tight = false;
             return least;
         }
+        street.tight = true; /* until there is memory again, the least is asked for and no more */
         if (answer == OS_REFUSED) {
             return 0;
         }

@@ -218,10 +218,14 @@ OUT_OF_LINE void thread_cache_reclaim(void) {
 }
 
 static OUT_OF_LINE void *take_last(struct thread_cache *cache, unsigned class, size_t alignment) {
+    void *block = heap_take_anywhere(class, alignment);
+    if (block != NULL) {
+        return block;
+    }
     thread_cache_reclaim();
+    block = heap_take_anywhere(class, alignment);
     bool zero;
-    void *block = heap_take_one(heap_for(cache != NULL ? cache->heap : heap_numbered(0), class), class, &zero);
-    return block != NULL ? block : heap_take_anywhere(class, alignment);
+    return block != NULL ? block : heap_take_one(heap_for(cache != NULL ? cache->heap : heap_numbered(0), class), class, &zero);
 }
 
 OUT_OF_LINE void *thread_cache_take(unsigned class, size_t alignment) {

@@ -14,7 +14,7 @@ enum {
      * destructors still find a cache. */
     LAST_PASS = 3,
     ADOPT_SLOTS = 4, /* flushed at a time of what a thread has left */
-    EPOCH_MS = 512,  /* who worked in this one or the last is at work */
+    EPOCH_MS = 64,  /* who worked in this one or the last is at work */
 };
 
 union magazine thread_void __attribute__((aligned(MAGAZINE_BYTES)));
