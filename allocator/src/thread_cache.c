@@ -13,6 +13,7 @@ enum {
     CAPACITY_THREADS = 8, /* with more threads at work than this, each has a share of what so many would have */
     LOOK_EXCHANGES = 256, /* exchanges of magazines between two looks at what others wait for, and at the other heaps */
     WISH_EXCHANGES = 32, /* ... and between two wishes for the keeper, */
+    ROOM_LITTLE = 16 * 1024 * 1024,
     WISH_BYTES = 4 * 1024 * 1024, /* while the magazines of all threads have room for so much */
     SWEEP_SLOTS = 2, /* emptied in one visit while a sweep goes on */
     PARKED_BLOCKS = 16, /* freed in one visit of what was parked during a fork */
@@ -41,10 +42,13 @@ static inline void begin_taking(struct thread_cache *cache, unsigned slot) {
 
 /* -- capacities ---------------------------------------------------------------------------------------------- */
 
-/* Blocks in a magazine at most. What all threads that work may cache together is bounded however many there are: but for one
- * block in each magazine, at 32 MiB. */
+/* Blocks in a magazine at most. What all threads together may cache is bounded however many there are: but for one block in each
+ * magazine, at about 32 MiB. While the magazines of all have little room, only those threads share it that work: others sleep, and took
+ * little. */
 static unsigned capacity_most(struct thread_cache *cache, unsigned class) {
-    unsigned threads = thread_workers(cache);
+    unsigned workers = thread_workers(cache);
+    bool little = atomic_load_explicit(&registry.room, memory_order_relaxed) < ROOM_LITTLE;
+    unsigned threads = little ? workers : atomic_load_explicit(&registry.count, memory_order_relaxed);
     size_t bytes = threads <= CAPACITY_THREADS ? CAPACITY_BYTES : CAPACITY_BYTES * CAPACITY_THREADS / threads;
     return (unsigned)bits_min(bits_max(bytes / class_bytes[class], 1), MAGAZINE_MOST);
 }

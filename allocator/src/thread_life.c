@@ -79,9 +79,11 @@ static void link_cache(struct thread_cache *cache) {
         cache->next->prev = cache;
     }
     registry.alive = cache;
+    atomic_fetch_add_explicit(&registry.count, 1, memory_order_relaxed);
 }
 
 static void unlink_cache(struct thread_cache *cache) {
+    atomic_fetch_sub_explicit(&registry.count, 1, memory_order_relaxed);
     if (registry.cursor == cache) {
         registry.cursor = cache->next;
     }
