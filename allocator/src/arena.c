@@ -21,6 +21,7 @@ enum {
 
 static struct {
     struct lock growing; /* taken before `lock`, by who makes more of the street usable: he asks the kernel meanwhile */
+    struct lock opening; /* taken before both, by who makes more of it huge */
     struct lock lock;    /* see arena_lock.h; protects what follows too */
     uint32_t usable;     /* slices below this number are, from the first on; changed under both */
     uint32_t populated;  /* behind the slices brought in ahead */
@@ -163,15 +164,29 @@ static uint32_t take_huge_but_tail(uint32_t slices) {
     return slice;
 }
 
-/* One of those that are free is preferred. */
-static uint32_t take_huge(uint32_t slices, uint32_t alignment) {
+static uint32_t take_free_huge(uint32_t slices, uint32_t alignment) {
     arena_lock();
     uint32_t slice = spans_take(SPAN_HUGE, slices, alignment);
     arena_unlock();
+    return slice;
+}
+
+/* One of those that are free is preferred; also to opening more while another thread does. */
+static uint32_t take_huge(uint32_t slices, uint32_t alignment) {
+    uint32_t slice = take_free_huge(slices, alignment);
     if (slice != 0 || alignment > CHUNK_SLICES) {
         return slice;
     }
-    return has_little_tail(slices) ? take_huge_but_tail(slices) : open_huge(slices);
+    if (has_little_tail(slices)) {
+        return take_huge_but_tail(slices);
+    }
+    lock_take(&arena.opening);
+    slice = take_free_huge(slices, alignment);
+    if (slice == 0) {
+        slice = open_huge(slices);
+    }
+    lock_free(&arena.opening);
+    return slice;
 }
 
 /* A free-huge span becomes a clean one, and is so joined with those. False when there is none. */
@@ -273,9 +288,7 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero)
         slice = take_grown(slices, alignment);
     }
     if (slice == 0) {
-        arena_lock();
-        slice = spans_take(SPAN_HUGE, slices, alignment);
-        arena_unlock();
+        slice = take_free_huge(slices, alignment);
     }
     if (slice == 0) { /* out of street or memory: dirty and clean neighbours may be long enough together */
         slice = take_joined(slices, alignment);
@@ -486,5 +499,6 @@ void arena_figures(struct arena_figures *figures) {
 void arena_after_fork(void) {
     lock_reset(&arena.lock);
     lock_reset(&arena.growing);
+    lock_reset(&arena.opening);
     street_after_fork();
 }

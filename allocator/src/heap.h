@@ -84,6 +84,9 @@ bool heap_drain_unneeded(void);
  * the bytes; *more becomes true where another look may find something. */
 size_t heap_clean(uint32_t *slice, uint32_t slices, bool at_once, bool *more);
 
+/* True while blocks that are free are not to be had, since their pages are being purged. */
+bool heap_is_cleaning(void);
+
 /* Drains all depots and gives every empty slab back to the arena; or a piece of that, *step, from 0 on. False after the last. */
 void heap_reclaim(void);
 bool heap_reclaim_piece(unsigned *step);

@@ -41,6 +41,10 @@ static void release_empty(struct heap *heap) {
 
 /* -- pages of partly used slabs ------------------------------------------------------------------------------ */
 
+static _Atomic uint32_t pieces; /* being cleaned just now; relaxed: who asks has locked the heap after he found nothing there */
+
+bool heap_is_cleaning(void) { return atomic_load_explicit(&pieces, memory_order_relaxed) != 0; }
+
 /* The slab's blocks on the piece's pages are out of its bitmap, and so nobody's, while the kernel works without the lock. */
 static size_t clean_piece(struct heap *heap, uint32_t slab, struct slab_piece *piece) {
     struct span *span = arena_span(slab);
@@ -49,9 +53,11 @@ static size_t clean_piece(struct heap *heap, uint32_t slab, struct slab_piece *p
     if (span->free_blocks == 0) {
         shelf_unlist(&heap->shelf[class], slab);
     }
+    atomic_fetch_add_explicit(&pieces, 1, memory_order_relaxed);
     lock_free(&heap->lock);
     bool purged = slab_purge(slab, piece);
     lock_take(&heap->lock);
+    atomic_fetch_sub_explicit(&pieces, 1, memory_order_relaxed);
     if (span->free_blocks == 0) {
         shelf_list(&heap->shelf[class], slab);
     }

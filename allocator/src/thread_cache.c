@@ -3,6 +3,7 @@
 #include "arena.h"
 #include "keeping.h"
 #include "large.h"
+#include "os.h"
 #include "shelter.h"
 #include "thread_inside.h"
 
@@ -222,14 +223,23 @@ OUT_OF_LINE void thread_cache_reclaim(void) {
 }
 
 static OUT_OF_LINE void *take_last(struct thread_cache *cache, unsigned class, size_t alignment) {
+    enum { TRIES = 20 }; /* while pages are being purged, a millisecond apart */
+    static const _Atomic uint32_t nap;
+    struct heap *heap = heap_for(cache != NULL ? cache->heap : heap_numbered(0), class);
     void *block = heap_take_anywhere(class, alignment);
-    if (block != NULL) {
-        return block;
+    for (int try = 0; block == NULL && try < TRIES; try++) {
+        bool zero, cleaning = heap_is_cleaning();
+        thread_cache_reclaim();
+        block = heap_take_anywhere(class, alignment);
+        block = block != NULL ? block : heap_take_one(heap, class, &zero);
+        if (block == NULL && !cleaning && try > 0) {
+            break; /* twice, so that what others were at meanwhile is seen */
+        }
+        if (block == NULL) {
+            os_wait_for(&nap, 0, 1);
+        }
     }
-    thread_cache_reclaim();
-    block = heap_take_anywhere(class, alignment);
-    bool zero;
-    return block != NULL ? block : heap_take_one(heap_for(cache != NULL ? cache->heap : heap_numbered(0), class), class, &zero);
+    return block;
 }
 
 OUT_OF_LINE void *thread_cache_take(unsigned class, size_t alignment) {
