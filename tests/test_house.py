@@ -105,14 +105,34 @@ def test_nothing_imports_commands_but_the_entrance() -> None:
 
 LAYERS = ("os", "arena", "large", "slab", "heap", "thread_cache", "allocate", "cxx_runtime", "api")
 """From the ground up. ``large`` stands beside the slabs, on the arena; ``allocate`` is what all entry points share."""
-LEAVES = {"bits", "size_class", "tag", "magazine", "options", "lock", "text", "message", "keeper", "object"}
+ROOMS = {
+    "arena": {"span", "street", "bins", "ages", "spans", "huge", "purge", "arena_lock"},
+    "heap": {"heap_inside", "heap_choice", "heap_figures", "shelf", "flush", "depot", "reclaim"},
+    "thread_cache": {"thread_inside", "thread_life", "borrow", "keeping", "fork"},
+}
+"""What a layer is made of, where that is more than one file; the rooms of a layer know each other."""
+LEAVES = {
+    "bits",
+    "size_class",
+    "tag",
+    "magazine",
+    "options",
+    "lock",
+    "text",
+    "message",
+    "keeper",
+    "object",
+    "gate",
+    "shelter",
+}
 """Known to every layer; they know each other and ``os``, nothing else."""
 SYSTEM_CALLS = {"mmap", "munmap", "mremap", "madvise", "mprotect", "prctl", "syscall", "brk", "sbrk", "write", "open"}
 
 
 def layer_of(source: Path) -> str:
+    rooms = (layer for layer, rooms in ROOMS.items() if source.stem in rooms)
     several = (layer for layer in ("api", "cxx_runtime") if source.stem.startswith(layer))
-    return next(several, source.stem)
+    return next(several, next(rooms, source.stem))
 
 
 def native_sources() -> list[Path]:

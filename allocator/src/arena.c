@@ -22,10 +22,10 @@ enum {
 static struct {
     struct lock growing; /* taken before `lock`, by who makes more of the street usable: he asks the kernel meanwhile */
     struct lock opening; /* taken before both, by who makes more of it huge */
-    struct lock lock;    /* see arena_lock.h; protects what follows too */
-    uint32_t usable;     /* slices below this number are, from the first on; changed under both */
-    uint32_t populated;  /* behind the slices brought in ahead */
-    uint32_t window;     /* slices brought in the last time */
+    struct lock lock; /* see arena_lock.h; protects what follows too */
+    uint32_t usable; /* slices below this number are, from the first on; changed under both */
+    uint32_t populated; /* behind the slices brought in ahead */
+    uint32_t window; /* slices brought in the last time */
 } arena;
 
 void arena_lock(void) { lock_take(&arena.lock); }
@@ -341,7 +341,8 @@ void arena_give_clean(uint32_t slice) {
     arena_tag(slice, slices, TAG_NONE);
     spans_hold_used(slice);
     /* The chunks that it only begins or ends in; a whole one is left as it is. */
-    struct huge_request first = huge_chunk(slice) != slice ? huge_make_plain(slice, slice + 1) : (struct huge_request){0};
+    struct huge_request first =
+        huge_chunk(slice) != slice ? huge_make_plain(slice, slice + 1) : (struct huge_request){0};
     struct huge_request last = huge_chunk(end) != end ? huge_make_plain(end - 1, end) : (struct huge_request){0};
     arena_unlock();
     huge_tell(first);
@@ -366,7 +367,8 @@ bool arena_purge_pages(void *at, size_t bytes) {
 /* A share: as much as is given back by most calls, so that what is due does not pile up. */
 static void purge_share(void) {
     size_t bytes = 1;
-    for (size_t left = SHARE_SLICES; left > 0 && bytes > 0 && (purge_is_due() || purge_is_under_way()); left -= bytes >> SLICE_BITS) {
+    for (size_t left = SHARE_SLICES; left > 0 && bytes > 0 && (purge_is_due() || purge_is_under_way());
+         left -= bytes >> SLICE_BITS) {
         bytes = purge_piece((uint32_t)left);
     }
 }

@@ -10,7 +10,8 @@
 
 enum {
     WAIT_MS = 1000,       /* for others to come out; they do nothing there that waits for this thread, */
-    WAIT_INSIDE_MS = 20,  /* unless it is inside itself, interrupted by a signal: with a lock, perhaps, that they wait for */
+    WAIT_INSIDE_MS =
+        20,  /* unless it is inside itself, interrupted by a signal: with a lock, perhaps, that they wait for */
 };
 
 static bool is_inside(void) {

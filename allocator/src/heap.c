@@ -56,7 +56,6 @@ static bool settle(struct heap *heap) {
     return true;
 }
 
-
 uint32_t heap_season(struct heap *heap) {
     /* relaxed: any recent value will do; where the heap is its own host every season counts twice, which is as well */
     return atomic_load_explicit(&heap->seasons, memory_order_relaxed) +

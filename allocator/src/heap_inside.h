@@ -25,7 +25,8 @@ struct heap {
     _Alignas(64) struct lock lock;
     uint32_t number;
     struct heap *host; /* serves the classes that this one does not; itself where it serves all */
-    _Atomic uint32_t threads; /* changed under heap_choice's lock; read without by heap_move, which asks again under it */
+    _Atomic uint32_t
+        threads; /* changed under heap_choice's lock; read without by heap_move, which asks again under it */
     uint32_t events;
     bool gave_slab; /* to the arena, since arena_age was last called */
     uint64_t settled; /* milliseconds */

@@ -11,12 +11,13 @@ enum {
     HUGE_SLOW_NS = 800000,     /* a huge page that takes longer is dearer than 512 small ones (1.5 us each) */
     HUGE_REST_MS = 1000,       /* for how long there are none then; twice as long each time, */
     HUGE_REST_MOST_MS = 64000, /* up to this */
-    EDGES_MOST = 2000,         /* neighbours that are not advised alike: a mapping each, a thirtieth of what a process may have */
+    EDGES_MOST =
+        2000, /* neighbours that are not advised alike: a mapping each, a thirtieth of what a process may have */
 };
 
 static struct {
     uint32_t edges;
-    uint32_t rest;      /* HUGE_REST_MS and so on, 0 before the first slow huge page */
+    uint32_t rest; /* HUGE_REST_MS and so on, 0 before the first slow huge page */
     uint32_t rest_over; /* stamp: no huge pages are asked for before it */
 } huge;
 

@@ -10,7 +10,7 @@
 
 enum {
     CHUNK_SLICES = 32, /* a huge page: 2 MiB */
-    HUGE_OBJECT = 64,  /* slices of a block that has huge pages whatever the size of the program: 4 MiB */
+    HUGE_OBJECT = 64, /* slices of a block that has huge pages whatever the size of the program: 4 MiB */
 };
 
 enum advice { ADVICE_NONE, ADVICE_HUGE, ADVICE_PLAIN };

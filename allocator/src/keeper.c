@@ -10,11 +10,12 @@ enum {
     NAP_MOST_MS = 4000, /* this */
     QUIET_ROUNDS = 3,   /* looks without a wish and without a return before it ends */
     LEAVE_MS = 200,     /* waited for it to end; a piece of its work takes less than one */
-    RETURN_MS = 100,    /* after that, before it is started again: forks often come one after the other, and who forks may count threads */
+    RETURN_MS =
+        100, /* after that, before it is started again: forks often come one after the other, and who forks may count threads */
     RETURN_WISHES = 64, /* ... or so many slow paths: a program that works on */
-    REFUSED_MS = 1000,  /* before it is tried again after a refusal; twice as long each time, */
+    REFUSED_MS = 1000, /* before it is tried again after a refusal; twice as long each time, */
     REFUSED_MOST_MS = 64000, /* up to this */
-    LATE_MS = 2000,     /* a hurry not heard for so long: it does not get to run */
+    LATE_MS = 2000, /* a hurry not heard for so long: it does not get to run */
 };
 
 enum command { HURRY = 1, LEAVE = 2 };
@@ -24,7 +25,8 @@ _Atomic uint32_t keeper_wished;
 static struct {
     _Atomic uint32_t ending; /* it has stopped looking but for a last time */
     _Atomic uint32_t command; /* what it sleeps on; enum command */
-    uint32_t at_start; /* filters at the first allocation, which comes before a second thread: libc allocates to start one */
+    uint32_t
+        at_start; /* filters at the first allocation, which comes before a second thread: libc allocates to start one */
     _Atomic uint32_t threaded; /* the same, once the program is seen to start threads under them */
     _Atomic uint32_t awaited; /* 1 when something was due while there was none */
     _Atomic uint32_t inside; /* 1 from before its start to its end: for a child that has to know whether it lived */
@@ -147,8 +149,8 @@ static bool may_start(void) {
 static bool is_allowed(void) {
     uint32_t filters = os_filters();
     keeper.plain = filters == 0;
-    return keeper.plain || option_value(OPTION_KEEPER) == KEEPER_ALWAYS || (filters != OS_FILTERS_UNKNOWN &&
-                            filters == atomic_load_explicit(&keeper.threaded, memory_order_relaxed));
+    return keeper.plain || option_value(OPTION_KEEPER) == KEEPER_ALWAYS ||
+           (filters != OS_FILTERS_UNKNOWN && filters == atomic_load_explicit(&keeper.threaded, memory_order_relaxed));
 }
 
 /* The caller has claimed `alive`, and asks once more whether one may be started: who makes it leave has said so before it looked. */
@@ -178,7 +180,8 @@ OUT_OF_LINE void keeper_serve(void) {
     }
     uint32_t none = 0;
     if (alive != 0 || !may_start() ||
-        !atomic_compare_exchange_strong_explicit(&gate.page->keeper, &none, 1, memory_order_seq_cst, memory_order_relaxed)) {
+        !atomic_compare_exchange_strong_explicit(&gate.page->keeper, &none, 1, memory_order_seq_cst,
+                                                 memory_order_relaxed)) {
         return; /* the wish stays open: the next slow path will do */
     }
     if (start()) {

@@ -6,7 +6,8 @@
 
 enum {
     PIECE_SLICES = 64,    /* looked at by one piece of cleaning: 4 MiB */
-    RETREAT_SLICES = 256, /* at the street's end, of address space that is given back when a program asks: 16 MiB and more */
+    RETREAT_SLICES =
+        256, /* at the street's end, of address space that is given back when a program asks: 16 MiB and more */
 };
 
 /* -- by the keeper ------------------------------------------------------------------------------------------- */

@@ -15,8 +15,8 @@ enum option {
     OPTION_HUGE_FROM_MIB,  /* memory in use from which on it is given huge pages; HUGE_NEVER: none at all */
     OPTION_POPULATE_KIB,   /* pages brought in ahead of a program that grows, at most; 0: none */
     OPTION_RESERVE_GIB,    /* address space reserved at start; 0: none, taken piece by piece */
-    OPTION_KEEPER,         /* 1: a thread of the library's own returns memory while the program idles; KEEPER_ALWAYS */
-    OPTION_IDENTIFY,       /* 1: one line on standard error at start that says the library is in force */
+    OPTION_KEEPER, /* 1: a thread of the library's own returns memory while the program idles; KEEPER_ALWAYS */
+    OPTION_IDENTIFY, /* 1: one line on standard error at start that says the library is in force */
     OPTION_COUNT,
 };
 

@@ -224,7 +224,8 @@ void os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milli
 
 void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
     struct timespec timeout = {.tv_sec = milliseconds / 1000, .tv_nsec = (long)(milliseconds % 1000) * 1000000};
-    (void)kernel(SYS_futex, (long)word, FUTEX_WAIT, (long)expected, (long)&timeout, 0); /* the kernel's wake is no private one */
+    (void)kernel(SYS_futex, (long)word, FUTEX_WAIT, (long)expected, (long)&timeout,
+                 0); /* the kernel's wake is no private one */
 }
 
 void os_wake(const _Atomic uint32_t *word) { (void)kernel(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1, 0, 0); }

@@ -41,7 +41,8 @@ static void release_empty(struct heap *heap) {
 
 /* -- pages of partly used slabs ------------------------------------------------------------------------------ */
 
-static _Atomic uint32_t pieces; /* being cleaned just now; relaxed: who asks has locked the heap after he found nothing there */
+static _Atomic uint32_t
+    pieces; /* being cleaned just now; relaxed: who asks has locked the heap after he found nothing there */
 
 bool heap_is_cleaning(void) { return atomic_load_explicit(&pieces, memory_order_relaxed) != 0; }
 

@@ -32,7 +32,8 @@ enum { GONE = 1 };
 
 _Atomic(void *) shelter_parked;
 
-static _Atomic uint32_t taking; /* 1 while a thread takes parked blocks: one at a time, so that none comes back under its hands */
+static _Atomic uint32_t
+    taking; /* 1 while a thread takes parked blocks: one at a time, so that none comes back under its hands */
 
 static _Thread_local _Atomic(struct chunk *) own_chunk __attribute__((tls_model("initial-exec")));
 
@@ -40,7 +41,9 @@ static _Thread_local _Atomic(struct chunk *) own_chunk __attribute__((tls_model(
 
 static uintptr_t place_of(const void *block) { return (uintptr_t)block & ~(uintptr_t)(CHUNK_BYTES - 1); }
 
-static size_t slot_of_place(uintptr_t place) { return (size_t)(place / CHUNK_BYTES * UINT64_C(0x9E3779B97F4A7C15) >> 52); }
+static size_t slot_of_place(uintptr_t place) {
+    return (size_t)(place / CHUNK_BYTES * UINT64_C(0x9E3779B97F4A7C15) >> 52);
+}
 _Static_assert(CHUNKS_MOST == 1 << (64 - 52), "a slot is the highest twelve bits");
 
 static _Atomic uintptr_t *find(uintptr_t place) {
@@ -143,8 +146,8 @@ static struct chunk *borrow_own(void) { return atomic_exchange_explicit(&own_chu
 
 static void keep_own(struct chunk *chunk) {
     struct chunk *none = NULL;
-    if (chunk != NULL &&
-        !atomic_compare_exchange_strong_explicit(&own_chunk, &none, chunk, memory_order_relaxed, memory_order_relaxed)) {
+    if (chunk != NULL && !atomic_compare_exchange_strong_explicit(&own_chunk, &none, chunk, memory_order_relaxed,
+                                                                  memory_order_relaxed)) {
         drop(chunk, (uintptr_t)chunk); /* a handler has left another */
     }
 }

@@ -15,9 +15,9 @@ enum {
     HUGE_PAGE = 2 * 1024 * 1024,
     MAGAZINE_ALIGNMENT = 1024, /* a magazine's end is told from its address */
     BOOKKEEPING_STEP_MOST = 4 * 1024 * 1024, /* made usable at a time, at most; as much again as there is until then */
-    BOOKKEEPING_LOW = 16 * 1024,             /* usable and not handed out */
-    SKIP_LEAST = 16,                         /* slices left out where somebody else's mapping is in the way, then twice as many, */
-    SKIP_MOST = 16384,                       /* to a gibibyte */
+    BOOKKEEPING_LOW = 16 * 1024, /* usable and not handed out */
+    SKIP_LEAST = 16, /* slices left out where somebody else's mapping is in the way, then twice as many, */
+    SKIP_MOST = 16384, /* to a gibibyte */
 };
 
 /* A part of the street that grows at its place. */
@@ -44,7 +44,7 @@ static struct {
 static struct {
     struct lock lock;
     struct lock growing; /* taken before `lock`, by who asks the kernel */
-    struct part part;    /* `usable` changes under both */
+    struct part part; /* `usable` changes under both */
     _Atomic size_t used; /* read without the lock: see street_bookkeeping_is_low */
     _Atomic size_t usable; /* the part's, for the same reader */
 } bookkeeping;

@@ -24,8 +24,8 @@ enum {
 enum sweep {
     SWEEP_NONE,
     SWEEP_GIVEN, /* what is only given: others may wait for it */
-    SWEEP_IDLE,  /* those not used since the last season */
-    SWEEP_ALL,   /* everything: the thread has moved to another heap */
+    SWEEP_IDLE, /* those not used since the last season */
+    SWEEP_ALL, /* everything: the thread has moved to another heap */
 };
 
 /* From where the thread takes blocks of the class. */

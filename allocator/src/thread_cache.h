@@ -40,8 +40,9 @@ struct thread_cache {
     struct cache_class slots[SLOT_COUNT]; /* first: its address is the cache's; slot 0 is always full to a push */
     struct heap *heap;
     struct thread_cache *next, *prev; /* all caches; protected by the registry's lock */
-    _Atomic uint32_t busy;     /* 1 while its thread is inside: see gate.h */
-    _Atomic uint32_t borrowed; /* while somebody else empties what the thread only touches inside: see borrow.c; 2 once it waits */
+    _Atomic uint32_t busy; /* 1 while its thread is inside: see gate.h */
+    _Atomic uint32_t
+        borrowed; /* while somebody else empties what the thread only touches inside: see borrow.c; 2 once it waits */
     _Atomic uint32_t visits; /* times the thread was inside; relaxed, the keeper compares */
     uint32_t seen; /* visits when the keeper last looked */
     _Atomic uint32_t orphan; /* its thread is gone; release, so that who adopts it finds it as the thread left it */

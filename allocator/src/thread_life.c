@@ -388,8 +388,8 @@ unsigned thread_workers(struct thread_cache *cache) {
 void thread_look_at_clock(void) {
     uint32_t present = (uint32_t)(os_milliseconds() / EPOCH_MS);
     uint32_t epoch = atomic_load_explicit(&workers.epoch, memory_order_relaxed);
-    if (present != epoch && atomic_compare_exchange_strong_explicit(&workers.epoch, &epoch, present, memory_order_relaxed,
-                                                                    memory_order_relaxed)) {
+    if (present != epoch && atomic_compare_exchange_strong_explicit(&workers.epoch, &epoch, present,
+                                                                    memory_order_relaxed, memory_order_relaxed)) {
         uint32_t now = atomic_exchange_explicit(&workers.now, 0, memory_order_relaxed);
         atomic_store_explicit(&workers.before, present - epoch == 1 ? now : 0, memory_order_relaxed);
     }

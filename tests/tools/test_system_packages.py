@@ -42,7 +42,14 @@ def package(apt: str, **fields: Any) -> Any:
 
 def test_the_catalogue_can_be_read_and_every_entry_can_be_seen() -> None:
     packages = system_packages.read_catalogue()
-    assert {group for each in packages for group in each.groups} == {"compare", "test", "lint", "bench", "model", "aarch64"}
+    assert {group for each in packages for group in each.groups} == {
+        "compare",
+        "test",
+        "lint",
+        "bench",
+        "model",
+        "aarch64",
+    }
     assert all(each.command or each.library or each.module or each.file for each in packages)
     assert all(each.pattern() for each in packages)
 

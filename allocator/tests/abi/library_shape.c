@@ -12,12 +12,38 @@
 #include "expect.h"
 
 static const char *const exported[] = {
-    "malloc",      "calloc",        "realloc",  "reallocarray",   "free",        "free_sized",   "free_aligned_sized",
-    "cfree",       "aligned_alloc", "memalign", "posix_memalign", "valloc",      "pvalloc",      "malloc_usable_size",
-    "malloc_trim", "mallopt",       "mallinfo", "mallinfo2",      "malloc_info", "malloc_stats",
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "free",
+    "free_sized",
+    "free_aligned_sized",
+    "cfree",
+    "aligned_alloc",
+    "memalign",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "malloc_usable_size",
+    "malloc_trim",
+    "mallopt",
+    "mallinfo",
+    "mallinfo2",
+    "malloc_info",
+    "malloc_stats",
     /* Before these change who the process is, the keeper ends. */
-    "setuid",      "setgid",        "seteuid",  "setegid",        "setreuid",    "setregid",     "setresuid",
-    "setresgid",   "setgroups",     "initgroups", "capset",
+    "setuid",
+    "setgid",
+    "seteuid",
+    "setegid",
+    "setreuid",
+    "setregid",
+    "setresuid",
+    "setresgid",
+    "setgroups",
+    "initgroups",
+    "capset",
 };
 
 /* Families of names: ours, C++ operators, and libc's own names for the heap entries. */

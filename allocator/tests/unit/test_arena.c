@@ -420,7 +420,8 @@ static void budget_is_kept(void) {
         struct arena_figures figures;
         arena_figures(&figures);
         size_t budget = ((size_t)8 << 20) + figures.used / 10;
-        EXPECT(figures.dirty <= budget + 2 * SLICES * SLICE_BYTES, "%zu dirty of a budget of %zu", figures.dirty, budget);
+        EXPECT(figures.dirty <= budget + 2 * SLICES * SLICE_BYTES, "%zu dirty of a budget of %zu", figures.dirty,
+               budget);
         /* ... and not purged further than needed: one span more would have been too much */
         EXPECT(figures.dirty == (i + 1) * SLICES * SLICE_BYTES || figures.dirty + SLICES * SLICE_BYTES > budget,
                "%zu dirty, the budget of %zu had room", figures.dirty, budget);

@@ -66,8 +66,8 @@ static void check_figures(void) {
            figures.depots);
     struct arena_figures arena;
     arena_figures(&arena);
-    EXPECT(arena.used == figures.slabs, "%zu used, %zu in slabs, %zu of bookkeeping", arena.used,
-           figures.slabs, figures.bookkeeping);
+    EXPECT(arena.used == figures.slabs, "%zu used, %zu in slabs, %zu of bookkeeping", arena.used, figures.slabs,
+           figures.bookkeeping);
 }
 
 static bool take_magazine(struct heap *heap, unsigned class, unsigned capacity) {
@@ -443,7 +443,6 @@ static void those_that_stay_spread(void) {
     }
 }
 
-
 /* However many threads: two for each CPU, of which one serves all classes. */
 static void bounded_by_cpus(void) {
     start();
@@ -514,8 +513,8 @@ static void out_of_memory(void) {
                 taken[count++] = block;
             }
             had[i] = round == 0 ? count : had[i];
-            EXPECT(count > 0 && count >= had[i] - had[i] / 16, "class %u: %zu blocks in round %d, %zu before", classes[i], count,
-                   round, had[i]);
+            EXPECT(count > 0 && count >= had[i] - had[i] / 16, "class %u: %zu blocks in round %d, %zu before",
+                   classes[i], count, round, had[i]);
             void **top = heap_spare(heap, 10);
             if (top != NULL) {
                 top = heap_exchange_empty(heap, classes[i], top, 10);

@@ -64,8 +64,8 @@ static void expect_nothing_left(void) {
     EXPECT(figures.in_use == 0 && figures.slabs == 0, "%zu bytes in use, %zu of slabs", figures.in_use, figures.slabs);
     struct arena_figures arena;
     arena_figures(&arena);
-    EXPECT(arena.used == 0 && arena.dirty == 0, "%zu bytes used, %zu of bookkeeping, %zu dirty",
-           arena.used, figures.bookkeeping, arena.dirty);
+    EXPECT(arena.used == 0 && arena.dirty == 0, "%zu bytes used, %zu of bookkeeping, %zu dirty", arena.used,
+           figures.bookkeeping, arena.dirty);
     street_check(true);
 }
 
