@@ -25,15 +25,10 @@ struct heap {
     _Alignas(64) struct lock lock;
     uint32_t number;
     struct heap *host; /* serves the classes that this one does not; itself where it serves all */
-    _Atomic uint32_t
-        threads; /* changed under heap_choice's lock; read without by heap_move, which asks again under it */
-    uint32_t events;
-    bool gave_slab; /* to the arena, since arena_age was last called */
     uint64_t settled; /* milliseconds */
     uint64_t due_classes; /* bit c: shelf[c].depot_due is not 0 */
     size_t grown; /* bytes of slabs taken since the depots were last settled */
     size_t traffic; /* bytes of blocks exchanged since they were last drained for that */
-    _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
     size_t slab_bytes;
     size_t depot_bytes;
     size_t free_bytes; /* of blocks in bitmaps */
@@ -41,6 +36,10 @@ struct heap {
     size_t looked_at; /* free_bytes less clean_bytes as the keeper left them, or less since, and what is new in slabs */
     union magazine *spare;
     union magazine *strays; /* full ones, of other heaps' blocks: sent home once the lock is free */
+    _Atomic uint32_t threads; /* changed under the choice's lock; heap_move reads it without, and asks again under it */
+    _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
+    uint32_t events;
+    bool gave_slab; /* to the arena, since arena_age was last called */
     struct shelf shelf[CLASS_COUNT];
 };
 _Static_assert(CLASS_COUNT <= 64, "a bit of due_classes for each");

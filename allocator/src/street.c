@@ -207,7 +207,7 @@ static bool skip(uint32_t *from) {
 
 /* So many slices and, where they are many, a few more, so that what is usable ends with a chunk that may have a huge page. */
 static uint32_t to_chunk(uint32_t from, size_t slices) {
-    if (slices < 4 * GROW_LEAST) {
+    if (slices < (size_t)4 * GROW_LEAST) {
         return (uint32_t)slices;
     }
     uintptr_t end = (uintptr_t)arena_address(from) + (slices << SLICE_BITS);
