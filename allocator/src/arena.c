@@ -16,7 +16,8 @@
 
 enum {
     KEEPER_SLICES = 64, /* dirty slices that are worth a thread that returns them: 4 MiB */
-    SHARE_SLICES = 32,  /* purged by one call where there is no keeper: 2 MiB at most */
+    SHARE_SLICES =
+        8,   /* purged at a time where there is no keeper; a call may come to that a few times: 2 MiB at most */
 };
 
 static struct {

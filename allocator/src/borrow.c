@@ -43,19 +43,22 @@ static bool is_unused(struct thread_cache *cache) {
     return unused;
 }
 
-/* The next cache that can be borrowed; NULL at the end of the list. */
-static struct thread_cache *borrow_next(const struct thread_cache *own, bool all) {
-    struct thread_cache *cache = NULL;
+/* Looks at a few caches for one that can be borrowed, NULL when none of them is; few, because births and ends of threads wait for the
+ * lock. False at the end of the list. */
+static bool borrow_next(const struct thread_cache *own, bool all, struct thread_cache **cache) {
+    enum { FEW = 16 };
+    *cache = NULL;
     lock_take(&registry.lock);
-    while (cache == NULL && registry.cursor != NULL) {
+    for (int seen = 0; *cache == NULL && registry.cursor != NULL && seen < FEW; seen++) {
         struct thread_cache *next = registry.cursor;
         registry.cursor = next->next;
         if ((is_unused(next) || all) && next != own && borrow(next)) {
-            cache = next;
+            *cache = next;
         }
     }
+    bool more = registry.cursor != NULL;
     lock_free(&registry.lock);
-    return cache;
+    return more;
 }
 
 /* -- while it is borrowed ------------------------------------------------------------------------------------ */
@@ -97,10 +100,14 @@ void borrow_caches(const struct thread_cache *own, bool all, bool (*goes_on)(voi
     lock_take(&registry.lock);
     registry.cursor = registry.alive;
     lock_free(&registry.lock);
-    struct thread_cache *cache;
-    while (goes_on() && (cache = borrow_next(own, all)) != NULL) {
-        relieve(cache);
-        give_back(cache);
+    bool more = true;
+    while (more && goes_on()) {
+        struct thread_cache *cache;
+        more = borrow_next(own, all, &cache);
+        if (cache != NULL) {
+            relieve(cache);
+            give_back(cache);
+        }
     }
     lock_free(&borrowing);
 }

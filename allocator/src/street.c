@@ -136,7 +136,8 @@ static void forget(char *at, size_t bytes) {
 static char *free_range(size_t bytes) {
     enum { APART = 16 };
     char *at = os_find(bytes, SLICE_BYTES);
-    bool from_below = at != NULL && (uintptr_t)at > (uintptr_t)&street;
+    /* From above it begins below the stack; from below at a third of all addresses, or a quarter. */
+    bool from_below = at != NULL && (uintptr_t)at < (uintptr_t)__builtin_frame_address(0) / 2;
     return from_below ? at + APART * bytes : at;
 }
 
