@@ -71,8 +71,9 @@ def build(name: str, folder: Path, *, turns: int = 0, kib: int = 0) -> Path:
     target = folder / f"libfreestone-{name}.so"
     archive = folder / "renamed.a"
     if not archive.exists():
-        names = ("--redefine-sym", "malloc=planted_malloc", "--redefine-sym", "free=planted_free")
-        _run(["objcopy", *names, ARCHIVE, archive])
+        names = folder / "renamed.names"
+        names.write_text("malloc planted_malloc\nfree planted_free\n" + _own_names(ARCHIVE), encoding="utf-8")
+        _run(["objcopy", f"--redefine-syms={names}", ARCHIVE, archive])
         _run(["ar", "d", archive, "cxx_runtime_linked.c.o"])  # a shared library meets the C++ runtime differently
     _run(
         [
@@ -95,6 +96,14 @@ def build(name: str, folder: Path, *, turns: int = 0, kib: int = 0) -> Path:
         ]
     )
     return target
+
+
+def _own_names(archive: Path) -> str:
+    """Lines that take the archive's prefix off the library's own names: what is compiled here refers to them without."""
+    words = ["nm", "-g", "--defined-only", "-j", str(archive)]
+    listed = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    prefix = "freestone_own_"
+    return "".join(f"{name} {name.removeprefix(prefix)}\n" for name in sorted(set(listed)) if name.startswith(prefix))
 
 
 def _run(command: Sequence[object]) -> None:
