@@ -99,7 +99,7 @@ def build(name: str, folder: Path, *, turns: int = 0, kib: int = 0) -> Path:
 
 
 def _own_names(archive: Path) -> str:
-    """Lines that take the archive's prefix off the library's own names: what is compiled here refers to them without."""
+    """Lines that take the archive's prefix off the library's own names; what is compiled here is without."""
     words = ["nm", "-g", "--defined-only", "-j", str(archive)]
     listed = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
     prefix = "freestone_own_"
