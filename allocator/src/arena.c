@@ -16,8 +16,10 @@
 
 enum {
     KEEPER_SLICES = 64, /* dirty slices that are worth a thread that returns them: 4 MiB */
-    SHARE_SLICES =
-        8,   /* purged at a time where there is no keeper; a call may come to that a few times: 2 MiB at most */
+    /* Where there is no keeper a call purges a little more than was given back since the last did, from half a mebibyte to one
+     * and a half; it may come to that twice. */
+    SHARE_LEAST = 8,
+    SHARE_MOST = 24,
 };
 
 static struct {
@@ -25,6 +27,7 @@ static struct {
     struct lock opening; /* taken before both, by who makes more of it huge */
     struct lock lock; /* see arena_lock.h; protects what follows too */
     uint32_t usable; /* slices below this number are, from the first on; changed under both */
+    _Atomic uint32_t given; /* slices given back since a share was purged; relaxed: about so many */
     uint32_t populated; /* behind the slices brought in ahead */
     uint32_t window; /* slices brought in the last time */
 } arena;
@@ -317,6 +320,7 @@ bool arena_give(uint32_t slice) {
         uint32_t slices = arena_span(slice)->slices;
         arena_tag(slice, slices, TAG_NONE);
         spans_give(slice, slices, SPAN_DIRTY);
+        atomic_fetch_add_explicit(&arena.given, slices, memory_order_relaxed);
         wish_for_keeper();
     }
     arena_unlock();
@@ -368,8 +372,9 @@ bool arena_purge_pages(void *at, size_t bytes) {
 /* A share: as much as is given back by most calls, so that what is due does not pile up. */
 static void purge_share(void) {
     size_t bytes = 1;
-    for (size_t left = SHARE_SLICES; left > 0 && bytes > 0 && (purge_is_due() || purge_is_under_way());
-         left -= bytes >> SLICE_BITS) {
+    size_t given = atomic_exchange_explicit(&arena.given, 0, memory_order_relaxed);
+    for (size_t left = bits_max(bits_min(given + given / 4, SHARE_MOST), SHARE_LEAST);
+         left > 0 && bytes > 0 && (purge_is_due() || purge_is_under_way()); left -= bytes >> SLICE_BITS) {
         bytes = purge_piece((uint32_t)left);
     }
 }
