@@ -1,4 +1,4 @@
-"""perl, ruby, sqlite3, z3 and ghostscript print, or draw, the same."""
+"""perl, ruby, node, java, sqlite3, z3 and ghostscript print, or draw, the same."""
 
 from __future__ import annotations
 
@@ -93,6 +93,74 @@ POSTSCRIPT = """%!PS
 """
 
 
+NODE = r"""
+const { Worker, isMainThread, parentPort, workerData } = require('worker_threads');
+const crypto = require('crypto'), zlib = require('zlib'), { execFileSync } = require('child_process');
+function work(seed) {
+    let state = seed, map = new Map(), digest = crypto.createHash('sha256');
+    for (let i = 0; i < 30000; i++) {
+        state = (state * 1103515245 + 12345) % 2147483648;
+        const list = map.get(state % 700) || [];
+        const text = state.toString(36).repeat(state % 9 + 1);
+        list.push({ i, text, block: Buffer.alloc(state % 3000, state % 256) });
+        if (list.length > 20) { list.splice(0, 10); }
+        map.set(state % 700, list);
+    }
+    for (const [key, list] of [...map].sort((a, b) => a[0] - b[0])) {
+        for (const { i, text, block } of list) {
+            digest.update(key + ' ' + i + text);
+            digest.update(zlib.gunzipSync(zlib.gzipSync(block)));
+        }
+    }
+    return digest.digest('hex');
+}
+if (isMainThread) {
+    const running = [1, 2, 3].map(seed => new Promise((resolve, reject) => {
+        const worker = new Worker(process.argv[1], { workerData: seed });
+        worker.on('message', resolve); worker.on('error', reject);
+    }));
+    Promise.all(running).then(all => {
+        console.log(all.join('\n'), work(4));
+        const sum = 'console.log([..."x".repeat(1e5)].map((_, i) => i * i).reduce((a, b) => a + b))';
+        console.log(execFileSync(process.argv[0], ['-e', sum]) + '');
+    });
+} else { parentPort.postMessage(work(workerData)); }
+"""
+
+JAVA = r"""
+import java.util.*;
+import java.util.concurrent.*;
+import java.util.zip.*;
+public class Work {
+    static long work(int seed) {
+        Random random = new Random(seed);
+        Map<Integer, List<String>> map = new TreeMap<>();
+        CRC32 sum = new CRC32();
+        Deflater deflater = new Deflater();
+        byte[] packed = new byte[8192];
+        for (int i = 0; i < 40000; i++) {
+            List<String> list = map.computeIfAbsent(random.nextInt(900), k -> new ArrayList<>());
+            list.add(Integer.toString(random.nextInt(), 36).repeat(random.nextInt(9) + 1));
+            if (list.size() > 30) { list.subList(0, 10).clear(); }
+            if (i % 40 == 0) {
+                deflater.reset(); deflater.setInput(list.toString().getBytes()); deflater.finish();
+                sum.update(packed, 0, deflater.deflate(packed));
+            }
+        }
+        map.forEach((key, list) -> sum.update((key + list.toString()).getBytes()));
+        return sum.getValue();
+    }
+    public static void main(String[] words) throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(4);
+        List<Future<Long>> all = new ArrayList<>();
+        for (int seed = 0; seed < 12; seed++) { int s = seed; all.add(pool.submit(() -> work(s))); }
+        for (Future<Long> one : all) { System.out.println(one.get()); }
+        pool.shutdown();
+    }
+}
+"""
+
+
 def same_output(bench: Any, command: list[str], text: str, images: list[str], least: int) -> None:
     system, served = bench.both(
         lambda folder, served: bench.one(command, folder, served=served, stdin=text.encode()), images
@@ -134,3 +202,28 @@ def test_ghostscript(bench: Any, program: Callable[..., str]) -> None:
         pictures = [(run.folder / f"page-{page}.ppm").read_bytes() for run in (system, served)]
         assert len(pictures[0]) > 1_000_000
         assert pictures[0] == pictures[1], f"page {page} is drawn differently"
+
+
+def test_node(bench: Any, program: Callable[..., str]) -> None:
+    node = program("node", "nodejs")
+
+    def work(folder: Path, served: bool) -> Any:
+        (folder / "work.js").write_text(NODE)
+        return bench.one([node, "work.js"], folder, served=served)
+
+    system, served = bench.both(work, [Path(node).resolve().name])
+    assert len(system.stdout) > 250
+    assert served.stdout == system.stdout
+
+
+def test_java_compiles_and_runs(bench: Any, program: Callable[..., str]) -> None:
+    compiler, java = program("javac", "default-jdk-headless"), program("java", "default-jre-headless")
+
+    def work(folder: Path, served: bool) -> Any:
+        (folder / "Work.java").write_text(JAVA)
+        bench.one([compiler, "Work.java"], folder, served=served)
+        return bench.one([java, "-Xmx256m", "Work"], folder, served=served)
+
+    system, served = bench.both(work, ["java", "javac"])
+    assert len(system.stdout.split()) == 12
+    assert served.stdout == system.stdout
