@@ -1,0 +1,182 @@
+#include "chance.h"
+
+#include <string.h>
+
+#include "options.h"
+
+static uint64_t state;
+
+/* xorshift64* */
+static uint32_t below(uint32_t end) {
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return (uint32_t)((state * UINT64_C(0x2545F4914F6CDD1D)) >> 33) % end;
+}
+
+static bool one_in(uint32_t times) { return times != 0 && below(times) == 0; }
+
+enum { SIZES_MOST = 5 };
+
+/* Classes that share lines, small ones, one with fresh blocks, those that are not kept, large spans, mappings. */
+static const uint32_t sizes[] = {16,   40,   48,    64,    64,    200,   1024,  1024,   2000,   4096,   4096,
+                                 6000, 8192, 10000, 16384, 40000, 65536, 98304, 131072, 262144, 300000, 500000,
+                                 600000, 900000, 1500000};
+
+static struct {
+    uint32_t threads, blocks, sizes, size[SIZES_MOST];
+    uint32_t interrupts;                              /* of 100 steps */
+    uint32_t longest;                                 /* yields before an interruption */
+    uint32_t forks, ends, keepers, idles, refusals, trims, rests, limits; /* one in so many steps; 0 never */
+    uint32_t growing;                                 /* of 100 operations that take or give */
+} character;
+
+static bool held[BLOCKS_MOST];
+static uint32_t holding;
+
+static uint32_t sometimes(uint32_t often, uint32_t rare) { return one_in(3) ? 0 : often + below(rare - often); }
+
+static void choose_character(void) {
+    memset(&character, 0, sizeof character);
+    character.threads = 1 + below(one_in(3) ? 6 : 3);
+    character.blocks = 8u << below(7);
+    character.sizes = 1 + below(SIZES_MOST);
+    for (uint32_t i = 0; i < character.sizes; i++) {
+        character.size[i] = sizes[below(sizeof sizes / sizeof *sizes)];
+    }
+    character.interrupts = one_in(4) ? 0 : below(70);
+    character.longest = 4u << below(8);
+    character.forks = one_in(2) ? 0 : 60 + below(400);
+    character.ends = sometimes(20, 200);
+    character.keepers = sometimes(4, 60);
+    character.idles = sometimes(8, 100);
+    character.refusals = one_in(2) ? 0 : 30 + below(200);
+    character.trims = sometimes(40, 300);
+    character.rests = 20 + below(100);
+    character.limits = one_in(3) ? 200 + below(200) : 0;
+    character.growing = 50;
+}
+
+static uint32_t any_block(bool wanted) {
+    uint32_t start = below(character.blocks);
+    for (uint32_t i = 0; i < character.blocks; i++) {
+        uint32_t block = (start + i) % character.blocks;
+        if (held[block] == wanted) {
+            return block;
+        }
+    }
+    return start;
+}
+
+static uint32_t any_size(void) {
+    uint32_t size = character.size[below(character.sizes)];
+    return one_in(4) ? 1 + below(size) : size;
+}
+
+/* Takes a block, or gives one. */
+static struct step trade(void) {
+    bool takes = holding == 0 || (holding < character.blocks && below(100) < character.growing);
+    struct step step = {.block = (uint16_t)any_block(!takes), .size = any_size()};
+    if (!takes && one_in(6)) {
+        step.verb = VERB_REALLOC;
+        step.size = one_in(3) ? step.size * 2 : step.size;
+        return step;
+    }
+    held[step.block] = takes;
+    holding = takes ? holding + 1 : holding - 1;
+    if (!takes) {
+        step.verb = VERB_FREE;
+        step.size = 0;
+    } else if (one_in(5)) {
+        step.verb = VERB_CALLOC;
+    } else if (one_in(8)) {
+        step.verb = VERB_ALIGNED;
+        step.more = 16u << below(one_in(6) ? 18 : 9);
+    } else {
+        step.verb = VERB_MALLOC;
+    }
+    return step;
+}
+
+static struct step of_thread(uint32_t thread) {
+    struct step step;
+    if (one_in(character.forks)) {
+        step = (struct step){.verb = one_in(4) ? VERB_FORK_UNANNOUNCED : VERB_FORK, .size = below(30)};
+    } else if (one_in(character.ends)) {
+        step = (struct step){.verb = VERB_END};
+    } else if (one_in(character.trims)) {
+        step = (struct step){.verb = VERB_TRIM};
+    } else if (one_in(400)) {
+        step = (struct step){.verb = VERB_FIGURES};
+    } else {
+        step = trade();
+    }
+    step.thread = (uint8_t)thread;
+    return step;
+}
+
+/* The world's, and the keeper's; a thread's where nothing else is due. */
+static struct step any_step(uint32_t thread) {
+    if (one_in(character.keepers)) {
+        return (struct step){.verb = VERB_KEEPER};
+    }
+    if (one_in(character.idles)) {
+        return (struct step){.verb = VERB_IDLE, .size = one_in(4) ? 400 + below(4000) : 1 + below(400)};
+    }
+    if (one_in(character.refusals)) {
+        return (struct step){.verb = VERB_REFUSE, .size = one_in(4) ? 0 : 1 + below(12)};
+    }
+    if (one_in(character.limits)) {
+        return (struct step){.verb = VERB_LIMIT, .size = one_in(2) ? 0 : 2048u << below(5)};
+    }
+    if (one_in(character.rests)) {
+        return (struct step){.verb = VERB_REST};
+    }
+    return of_thread(thread);
+}
+
+static void open_script(struct script *script) {
+    script_add(script, (struct step){.verb = VERB_CPUS, .size = 1 + below(3)});
+    if (one_in(2)) {
+        script_add(script, (struct step){.verb = VERB_OPTION, .size = OPTION_RETAIN_MIB, .more = below(3)});
+        script_add(script, (struct step){.verb = VERB_OPTION, .size = OPTION_RETAIN_MS, .more = 1 + below(500)});
+    }
+    if (one_in(3)) {
+        script_add(script, (struct step){.verb = VERB_OPTION, .size = OPTION_HUGE_FROM_MIB, .more = below(3)});
+    }
+    if (one_in(6)) {
+        script_add(script, (struct step){.verb = VERB_OPTION, .size = OPTION_KEEPER, .more = 0});
+    }
+    if (one_in(6)) {
+        script_add(script, (struct step){.verb = VERB_OPTION, .size = OPTION_HEAPS, .more = 1 + below(3)});
+    }
+}
+
+void chance_script(struct script *script, uint64_t seed, size_t steps) {
+    state = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    memset(held, 0, sizeof held);
+    holding = 0;
+    (void)below(1), (void)below(1);
+    choose_character();
+    open_script(script);
+    uint32_t thread = 0;
+    while (script->count < steps) {
+        if (one_in(200)) { /* a phase, in which the program grows or shrinks */
+            character.growing = 20 + 15 * below(5);
+        }
+        if (one_in(4)) {
+            thread = below(character.threads);
+        }
+        struct step step = any_step(thread);
+        bool goes_on = step.verb < VERBS_OF_THREADS || step.verb == VERB_KEEPER;
+        if (goes_on && below(100) < character.interrupts) {
+            step.yields = 1 + below(character.longest);
+            thread = below(character.threads); /* somebody else, perhaps */
+        }
+        script_add(script, step);
+        if (step.yields != 0 && one_in(3)) {
+            script_add(script, (struct step){.verb = VERB_GO, .thread = (uint8_t)below(character.threads),
+                                             .yields = 1 + below(character.longest)});
+        }
+    }
+}

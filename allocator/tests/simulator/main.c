@@ -1,0 +1,106 @@
+/* The simulator: scripts by chance, or from a file, each played in a process of its own.
+ *
+ *     simulator [--seed N] [--runs N] [--steps N] [--every N] [--seconds N] [--fault NAME]     by chance
+ *     simulator [--fault NAME] FILE...                                                         what was kept
+ *
+ * Ends with 0 when all was well; else it says what was not, and leaves the shortest script that shows it. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "chance.h"
+#include "failure.h"
+#include "faults.h"
+#include "fibers.h"
+#include "run.h"
+
+static struct {
+    uint64_t seed;
+    unsigned long runs, steps, every, seconds;
+    const char *keep; /* folder for what was shrunk */
+} wanted = {.seed = 1, .runs = 100, .steps = 2000, .every = 1, .keep = "."};
+
+static unsigned fault_named(const char *name) {
+    for (unsigned i = 0; faults[i].name != NULL; i++) {
+        if (strcmp(faults[i].name, name) == 0) {
+            return i + 1;
+        }
+    }
+    fprintf(stderr, "simulator: there is no fault '%s'\n", name);
+    exit(2);
+}
+
+static int replay(const char *name) {
+    struct script script = {0};
+    unsigned line;
+    FILE *file = fopen(name, "r");
+    if (file == NULL || !script_read(&script, file, &line)) {
+        fprintf(stderr, "simulator: %s: %s\n", name, file == NULL ? strerror(errno) : "a line is no step");
+        return 2;
+    }
+    fclose(file);
+    struct outcome verdict = run_script(&script, 1);
+    printf("%s: %s\n", name, verdict.text[0] == '\0' ? "as it should be" : verdict.text);
+    return verdict.text[0] != '\0';
+}
+
+static int by_chance(void) {
+    time_t end = time(NULL) + (time_t)wanted.seconds;
+    struct totals totals = {0};
+    for (uint64_t seed = wanted.seed; wanted.seconds != 0 ? time(NULL) < end : seed < wanted.seed + wanted.runs; seed++) {
+        struct script script = {0};
+        chance_script(&script, seed, wanted.steps);
+        struct outcome verdict = run_script(&script, (unsigned)wanted.every);
+        run_add(&totals, &verdict);
+        if (verdict.text[0] != '\0') {
+            printf("seed %llu, step %u of %zu: %s\n", (unsigned long long)seed, verdict.step, script.count, verdict.text);
+            run_print(&totals);
+            return 1;
+        }
+        free(script.step);
+    }
+    run_print(&totals);
+    return 0;
+}
+
+int main(int count, char **argument) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    run_open();
+    int at = 1;
+    for (; at + 1 < count && strncmp(argument[at], "--", 2) == 0; at += 2) {
+        const char *name = argument[at] + 2, *value = argument[at + 1];
+        unsigned long number = strtoul(value, NULL, 10);
+        if (strcmp(name, "seed") == 0) {
+            wanted.seed = number;
+        } else if (strcmp(name, "runs") == 0) {
+            wanted.runs = number;
+        } else if (strcmp(name, "steps") == 0) {
+            wanted.steps = number;
+        } else if (strcmp(name, "every") == 0 && number > 0) {
+            wanted.every = number;
+        } else if (strcmp(name, "seconds") == 0) {
+            wanted.seconds = number;
+        } else if (strcmp(name, "keep") == 0) {
+            wanted.keep = value;
+        } else if (strcmp(name, "fault") == 0) {
+            simulator_fault = fault_named(value);
+        } else {
+            fprintf(stderr, "simulator: what is --%s %s?\n", name, value);
+            return 2;
+        }
+    }
+    if (at == count) {
+        return by_chance();
+    }
+    int status = 0;
+    for (; at < count; at++) {
+        status |= replay(argument[at]);
+    }
+    return status;
+}
