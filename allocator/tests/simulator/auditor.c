@@ -436,7 +436,7 @@ void audit(void) {
     if (gate.page == NULL || gate.page->mark != GATE_RIGHT || window.extent == 0) {
         return; /* not open; or a child that nobody has put right, or nobody can */
     }
-    lost_most = program_cut_off;
+    lost_most = program_in_hand;
     clear();
     static struct sums sums[16];
     unsigned heaps = heap_count();

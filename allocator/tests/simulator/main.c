@@ -19,6 +19,7 @@
 #include "faults.h"
 #include "fibers.h"
 #include "run.h"
+#include "shrink.h"
 
 static struct {
     uint64_t seed;
@@ -50,6 +51,23 @@ static int replay(const char *name) {
     return verdict.text[0] != '\0';
 }
 
+/* Leaves the shortest script that fails alike. */
+static void keep(struct script *script, struct outcome *failed, uint64_t seed) {
+    enum { TRIES = 6000 };
+    char name[256];
+    shrink(script, failed, TRIES);
+    snprintf(name, sizeof name, "%s/seed-%llu.script", wanted.keep, (unsigned long long)seed);
+    FILE *file = fopen(name, "w");
+    if (file == NULL) {
+        fprintf(stderr, "simulator: %s: %s\n", name, strerror(errno));
+        return;
+    }
+    fprintf(file, "# %s\n", failed->text);
+    script_write(script, file);
+    fclose(file);
+    printf("%s, %zu steps: %s\n", name, script->count, failed->text);
+}
+
 static int by_chance(void) {
     time_t end = time(NULL) + (time_t)wanted.seconds;
     struct totals totals = {0};
@@ -61,6 +79,7 @@ static int by_chance(void) {
         if (verdict.text[0] != '\0') {
             printf("seed %llu, step %u of %zu: %s\n", (unsigned long long)seed, verdict.step, script.count, verdict.text);
             run_print(&totals);
+            keep(&script, &verdict, seed);
             return 1;
         }
         free(script.step);

@@ -23,7 +23,7 @@ int played_malloc_trim(size_t pad);
 struct mallinfo2 played_mallinfo2(void);
 
 struct held program_held[BLOCKS_MOST];
-unsigned program_cut_off;
+unsigned program_in_hand;
 
 /* -- patterns ------------------------------------------------------------------------------------------------ */
 
@@ -169,9 +169,9 @@ static void free_block(struct held *held) {
 /* -- forks --------------------------------------------------------------------------------------------------- */
 
 void program_fork(void) {
-    program_cut_off = 0;
     for (int i = 0; i < FIBERS_MOST; i++) {
-        program_cut_off += &fibers[i] != fiber_running && fibers[i].state != FIBER_IDLE;
+        enum { IN_HAND = 2 }; /* by realloc: the old block and the new one */
+        program_in_hand += &fibers[i] != fiber_running && fibers[i].state != FIBER_IDLE ? IN_HAND : 0;
     }
     for (unsigned i = 0; i < BLOCKS_MOST; i++) {
         struct held *held = &program_held[i];

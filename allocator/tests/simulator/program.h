@@ -15,8 +15,8 @@ extern struct held program_held[BLOCKS_MOST];
 /* By the thread that runs: the whole step. */
 void program_do(const struct step *step);
 
-/* Operations that a fork has cut off: each may have had a block in its hands. */
-extern unsigned program_cut_off;
+/* Blocks that may have been in the hands of those whom a fork has cut off. */
+extern unsigned program_in_hand;
 
 /* Stops the run if the program has a block there: it would lose it. */
 void program_lost(const void *at, size_t bytes, const char *how);
