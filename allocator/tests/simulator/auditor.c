@@ -124,6 +124,23 @@ static uint32_t clean_pages(uint32_t slab) {
     return pages;
 }
 
+/* What is clean has no block in use on it. */
+static void audit_clean(uint32_t slab) {
+    const struct span *span = arena_span(slab);
+    size_t page = os_page_bytes(), size = class_bytes[span->size_class];
+    for (size_t p = 0; span->clean_pages > 0 && p < span->slices * (SLICE_BYTES / page); p++) {
+        if ((arena_span(slab + (uint32_t)(p * page / SLICE_BYTES))->clean >> (p % (SLICE_BYTES / page)) & 1) == 0) {
+            continue;
+        }
+        size_t last = bits_min((p * page + page - 1) / size + 1, span->blocks);
+        for (size_t number = p * page / size; number < last; number++) {
+            /* out of the bitmap it may be with who cleans the next page */
+            bool set = (span->bitmap[number / 64] >> (number % 64) & 1) != 0;
+            CHECK(set || !at_rest, "slab: block %zu is in use on a clean page", number);
+        }
+    }
+}
+
 static void audit_slab(uint32_t slab, struct sums *sums, unsigned heaps) {
     const struct span *span = arena_span(slab);
     uint32_t tag = tag_at(slab);
@@ -142,6 +159,7 @@ static void audit_slab(uint32_t slab, struct sums *sums, unsigned heaps) {
     }
     CHECK(clean_pages(slab) == span->clean_pages, "slab: %u clean pages, %u counted", clean_pages(slab),
           span->clean_pages);
+    audit_clean(slab);
     struct sums *sum = &sums[number];
     sum->free_bytes += (size_t)span->free_blocks * class_bytes[span->size_class];
     sum->clean_bytes += span->clean_pages * os_page_bytes();

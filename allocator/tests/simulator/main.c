@@ -2,6 +2,7 @@
  *
  *     simulator [--seed N] [--runs N] [--steps N] [--every N] [--seconds N] [--fault NAME]     by chance
  *     simulator [--fault NAME] FILE...                                                         what was kept
+ *     simulator --campaigns N [--seed N] [--runs N] [--steps N]                                every planted fault
  *
  * Ends with 0 when all was well; else it says what was not, and leaves the shortest script that shows it. */
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "campaign.h"
 #include "chance.h"
 #include "failure.h"
 #include "faults.h"
@@ -23,7 +25,7 @@
 
 static struct {
     uint64_t seed;
-    unsigned long runs, steps, every, seconds;
+    unsigned long runs, steps, every, seconds, campaigns;
     const char *keep; /* folder for what was shrunk */
 } wanted = {.seed = 1, .runs = 100, .steps = 2000, .every = 1, .keep = "."};
 
@@ -107,12 +109,17 @@ int main(int count, char **argument) {
             wanted.seconds = number;
         } else if (strcmp(name, "keep") == 0) {
             wanted.keep = value;
+        } else if (strcmp(name, "campaigns") == 0) {
+            wanted.campaigns = number;
         } else if (strcmp(name, "fault") == 0) {
             simulator_fault = fault_named(value);
         } else {
             fprintf(stderr, "simulator: what is --%s %s?\n", name, value);
             return 2;
         }
+    }
+    if (wanted.campaigns != 0) {
+        return campaign(wanted.seed, (unsigned)wanted.campaigns, (unsigned)wanted.runs, wanted.steps);
     }
     if (at == count) {
         return by_chance();

@@ -183,9 +183,15 @@ void program_fork(void) {
 }
 
 /* A fork of the whole simulation: the child is this thread alone. */
+enum { KEEPER_GOES_NS = 200000000 }; /* waited for it at least, where it does not go */
+
 static void fork_here(bool announced, uint32_t steps) {
     if (announced) {
+        uint64_t begun = world_now();
         world_before_fork();
+        if (world_has_keeper() && world_now() - begun < KEEPER_GOES_NS) {
+            fail("keeper: there at a fork that did not wait for it");
+        }
     }
     pid_t child = fork();
     EXPECT_HERE(child >= 0);

@@ -5,9 +5,6 @@
 #include "failure.h"
 #include "script.h"
 
-/* The fault that is planted; 0 for none. */
-extern unsigned simulator_fault;
-
 struct totals {
     unsigned long runs;
     uint64_t steps, yields, audits, forks, calls, refusals;

@@ -27,6 +27,8 @@ def replaced(source: str, entry: dict[str, Any], new: str) -> str:
 
 def planted(entry: dict[str, Any], number: int) -> str:
     """Both texts, of which one is chosen as the simulator runs; an expression where the entry says so."""
+    if "raw" in entry:
+        return str(entry["raw"]).replace("@", str(number))
     if entry.get("expression", False):
         return f"(PLANTED({number}) ? ({entry['new']}) : ({entry['old']}))"
     return f"if (PLANTED({number})) {{ {entry['new']} }} else {{ {entry['old']} }}"

@@ -43,8 +43,6 @@ int simulator_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(
 /* The fiber that runs: what tells one thread from another. */
 void *simulator_self(void);
 
-/* Faults planted on purpose; each is text of faults.toml beside the library's own, chosen as the simulator starts. */
-extern unsigned simulator_fault;
-#define PLANTED(number) (simulator_fault == (number))
+#include "planted.h"
 
 #endif
