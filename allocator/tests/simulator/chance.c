@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "fibers.h"
 #include "options.h"
 
 static uint64_t state;
@@ -29,6 +30,7 @@ static struct {
     uint32_t longest;                                 /* yields before an interruption */
     uint32_t forks, ends, keepers, idles, refusals, trims, rests, limits; /* one in so many steps; 0 never */
     uint32_t growing;                                 /* of 100 operations that take or give */
+    bool roles; /* what even threads take, odd ones give */
 } character;
 
 static bool held[BLOCKS_MOST];
@@ -55,6 +57,16 @@ static void choose_character(void) {
     character.rests = 20 + below(100);
     character.limits = one_in(3) ? 200 + below(200) : 0;
     character.growing = 50;
+    character.roles = one_in(3);
+    if (one_in(4)) { /* forks and births all the time */
+        character.forks = 6 + below(20);
+        character.ends = 6 + below(20);
+        character.blocks = 8 + below(24);
+    } else if (one_in(3)) { /* the keeper all the time */
+        character.keepers = 2 + below(4);
+        character.sizes = 1 + below(2);
+        character.roles = !one_in(3);
+    }
 }
 
 static uint32_t any_block(bool wanted) {
@@ -112,7 +124,17 @@ static struct step of_thread(uint32_t thread) {
         step = trade();
     }
     step.thread = (uint8_t)thread;
+    if (character.roles && character.threads > 1 && !one_in(8)) {
+        bool gives = step.verb == VERB_FREE;
+        step.thread = (uint8_t)((thread & ~1u) + gives < character.threads ? (thread & ~1u) + gives : thread);
+    }
     return step;
+}
+
+/* Somewhere on its way, or on that of what comes after it. */
+static void interrupt(struct step *step) {
+    step->grain = one_in(2) ? GRAIN_ALL : one_in(2) ? GRAIN_ORDERED : GRAIN_TOTAL;
+    step->yields = 1 + below(step->grain == GRAIN_ALL ? character.longest : step->grain == GRAIN_ORDERED ? 40 : 10);
 }
 
 /* The world's, and the keeper's; a thread's where nothing else is due. */
@@ -170,13 +192,15 @@ void chance_script(struct script *script, uint64_t seed, size_t steps) {
         struct step step = any_step(thread);
         bool goes_on = step.verb < VERBS_OF_THREADS || step.verb == VERB_KEEPER;
         if (goes_on && below(100) < character.interrupts) {
-            step.yields = 1 + below(character.longest);
+            interrupt(&step);
             thread = below(character.threads); /* somebody else, perhaps */
         }
         script_add(script, step);
         if (step.yields != 0 && one_in(3)) {
-            script_add(script, (struct step){.verb = VERB_GO, .thread = (uint8_t)below(character.threads),
-                                             .yields = 1 + below(character.longest)});
+            struct step more = {.verb = one_in(4) ? VERB_KEEPER : VERB_GO, .thread = (uint8_t)below(character.threads)};
+            interrupt(&more);
+            more.thread = more.verb == VERB_GO ? more.thread : 0;
+            script_add(script, more);
         }
     }
 }

@@ -1,5 +1,6 @@
 #include "fibers.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,7 +18,8 @@ uint64_t fiber_yields;
 extern char __start_simulator_locals[], __stop_simulator_locals[];
 static char *pristine;
 
-static uint64_t budget; /* yields left to the fiber that runs */
+static uint64_t budget; /* yields left to the fiber that runs, */
+static enum grain counted; /* of those counted */
 
 static size_t locals_bytes(void) { return (size_t)(__stop_simulator_locals - __start_simulator_locals); }
 
@@ -113,8 +115,9 @@ void fiber_begin(struct fiber *fiber, void (*deed)(void)) {
     fiber->state = FIBER_READY;
 }
 
-void fiber_resume(struct fiber *fiber, uint64_t yields) {
+void fiber_resume(struct fiber *fiber, uint64_t yields, enum grain grain) {
     budget = yields;
+    counted = grain;
     memcpy(__start_simulator_locals, fiber->locals, locals_bytes());
     fiber_running = fiber;
     to_fiber(fiber);
@@ -131,14 +134,15 @@ void fiber_pause(enum fiber_state state) {
 void *simulator_self(void);
 void *simulator_self(void) { return fiber_running; }
 
-void simulator_yield(void);
-void simulator_yield(void) {
+void simulator_yield(int order);
+void simulator_yield(int order) {
     if (fiber_running == NULL) {
         return;
     }
     fiber_yields++;
-    fiber_running->turns++;
-    if (budget-- == 0) {
+    bool counts = counted == GRAIN_ALL || order == memory_order_seq_cst ||
+                  (counted == GRAIN_ORDERED && order != memory_order_relaxed);
+    if (counts && budget-- == 0) {
         fiber_pause(FIBER_READY);
     }
 }

@@ -22,7 +22,6 @@ struct fiber {
     enum fiber_state state;
     const void *word; /* what it sleeps on */
     uint64_t until;   /* nanoseconds; UINT64_MAX without a limit */
-    uint64_t turns;   /* yields so far */
     void (*deed)(void);
 };
 
@@ -38,8 +37,11 @@ bool fiber_is_local(const void *address);
 /* From now on it runs `deed` when it is resumed. */
 void fiber_begin(struct fiber *fiber, void (*deed)(void));
 
+/* Which yields are counted: all, those before an atomic that orders others, and those before one that has a place in one order for all. */
+enum grain { GRAIN_ALL, GRAIN_ORDERED, GRAIN_TOTAL };
+
 /* Lets it go on for so many yields at most, or until it sleeps or is done. */
-void fiber_resume(struct fiber *fiber, uint64_t yields);
+void fiber_resume(struct fiber *fiber, uint64_t yields, enum grain grain);
 
 /* By the running fiber: back to who resumed it, in that state. */
 void fiber_pause(enum fiber_state state);

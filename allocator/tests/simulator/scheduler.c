@@ -76,7 +76,7 @@ static void finish(struct fiber *fiber) {
     while (fiber->state != FIBER_IDLE) {
         wake_who_is_due();
         if (fiber->state == FIBER_READY) {
-            fiber_resume(fiber, TURN);
+            fiber_resume(fiber, TURN, GRAIN_ALL);
             if (keeper && fiber->state == FIBER_WAITING && fiber->until != UINT64_MAX) {
                 return;
             }
@@ -84,7 +84,7 @@ static void finish(struct fiber *fiber) {
         if (fiber->state != FIBER_IDLE) {
             struct fiber *next = another(fiber, &turn);
             if (next != NULL) {
-                fiber_resume(next, TURN);
+                fiber_resume(next, TURN, GRAIN_ALL);
             } else if (fiber->state == FIBER_WAITING) {
                 skip_to_who_is_due("a step that has begun");
             }
@@ -95,12 +95,20 @@ static void finish(struct fiber *fiber) {
     }
 }
 
-static void go_on(struct fiber *fiber, uint32_t yields) {
+static void go_on(struct fiber *fiber, const struct step *step) {
     wake_who_is_due();
-    if (yields == 0) {
+    if (step->yields == 0) {
         finish(fiber);
     } else if (fiber->state == FIBER_READY) {
-        fiber_resume(fiber, yields);
+        fiber_resume(fiber, step->yields, step->grain);
+    }
+}
+
+/* It has slept long enough. */
+static void wake_keeper(void) {
+    const struct fiber *keeper = &fibers[FIBER_KEEPER];
+    if (keeper->state == FIBER_WAITING && keeper->until != UINT64_MAX && keeper->until > world_now()) {
+        world_pass(keeper->until - world_now());
     }
 }
 
@@ -122,7 +130,8 @@ static void play_step(const struct step *step) {
     struct fiber *fiber = &fibers[step->thread];
     switch (step->verb) {
     case VERB_KEEPER:
-        go_on(&fibers[FIBER_KEEPER], step->yields);
+        wake_keeper();
+        go_on(&fibers[FIBER_KEEPER], step);
         break;
     case VERB_IDLE:
         world_pass((uint64_t)step->size * 1000000);
@@ -151,7 +160,7 @@ static void play_step(const struct step *step) {
             fiber_begin(fiber, do_step);
         }
         if (fiber->state != FIBER_IDLE) {
-            go_on(fiber, step->yields);
+            go_on(fiber, step);
         }
     }
 }

@@ -30,6 +30,8 @@ static const struct {
     [VERB_OPTION] = {"option", false, true, true},
 };
 
+static const char grains[] = "@+!"; /* enum grain */
+
 void script_add(struct script *script, struct step step) {
     if (script->count == script->room) {
         script->room = script->room == 0 ? 256 : 2 * script->room;
@@ -76,7 +78,8 @@ static bool read_step(char *line, struct step *step) {
     }
     step->block = (uint16_t)block;
     word = strtok_r(NULL, " \t\n", &rest);
-    if (word != NULL && word[0] == '@') {
+    if (word != NULL && strchr(grains, word[0]) != NULL) {
+        step->grain = (uint32_t)(strchr(grains, word[0]) - grains);
         step->yields = (uint32_t)strtoul(word + 1, NULL, 10);
         word = strtok_r(NULL, " \t\n", &rest);
     }
@@ -116,7 +119,7 @@ void script_write(const struct script *script, FILE *to) {
             fprintf(to, " %u", step->more);
         }
         if (step->yields != 0) {
-            fprintf(to, " @%u", step->yields);
+            fprintf(to, " %c%u", grains[step->grain], step->yields);
         }
         fputc('\n', to);
     }

@@ -1,8 +1,9 @@
 /* A script: what is played, a step a line. The same script plays the same way every time.
  *
  *     0 malloc 17 64          thread 0 has a block of 64 bytes, from now on number 17
- *     1 free 17 @9            thread 1 frees it, and is interrupted after nine yields
- *     keeper @40              the keeper goes on for forty yields
+ *     1 free 17 @9            thread 1 frees it, and is interrupted after nine atomics; +9, nine that order others (all but relaxed),
+ *                             !9, nine that stand in one order for all (seq_cst)
+ *     keeper @40              the keeper looks round, and is interrupted after forty
  *     0 trim                  ... all of which runs to its end
  *     1 go                    thread 1 goes on
  *     idle 400                so many milliseconds go by
@@ -31,7 +32,7 @@ enum verb {
     VERB_GO, /* on with what was begun */
     VERBS_OF_THREADS,
     /* of nobody */
-    VERB_KEEPER = VERBS_OF_THREADS, /* the keeper goes on until it sleeps */
+    VERB_KEEPER = VERBS_OF_THREADS, /* the keeper goes on, or does what it sleeps until, until it sleeps again */
     VERB_IDLE,                      /* milliseconds go by */
     VERB_REST,                      /* everybody brings to an end what was begun */
     VERB_REFUSE,                    /* the kernel refuses the next requests */
@@ -47,6 +48,7 @@ struct step {
     uint32_t size;      /* bytes, or the verb's one number */
     uint32_t more;      /* alignment; value */
     uint32_t yields;    /* after which it is interrupted; 0: it runs to its end */
+    uint32_t grain;     /* enum grain: which are counted */
 };
 
 struct script {

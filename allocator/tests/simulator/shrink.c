@@ -70,7 +70,7 @@ static bool simplify(struct search *search, struct script *scratch) {
         struct step step = search->script->step[at];
         if (step.yields != 0) {
             struct step whole = step;
-            whole.yields = 0;
+            whole.yields = whole.grain = 0;
             any |= try_step(search, scratch, at, whole);
         }
         if (at < search->script->count && plainer[step.verb] != 0) {

@@ -6,28 +6,31 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-void simulator_yield(void);
+/* Before an atomic of that order. */
+void simulator_yield(int order);
 
 /* The macros of <stdatomic.h> come down to these; a macro is not expanded within itself. */
-#define __atomic_load(...) (simulator_yield(), __atomic_load(__VA_ARGS__))
-#define __atomic_load_n(...) (simulator_yield(), __atomic_load_n(__VA_ARGS__))
-#define __atomic_store(...) (simulator_yield(), __atomic_store(__VA_ARGS__))
-#define __atomic_store_n(...) (simulator_yield(), __atomic_store_n(__VA_ARGS__))
-#define __atomic_exchange(...) (simulator_yield(), __atomic_exchange(__VA_ARGS__))
-#define __atomic_compare_exchange(...) (simulator_yield(), __atomic_compare_exchange(__VA_ARGS__))
-#define __atomic_fetch_add(...) (simulator_yield(), __atomic_fetch_add(__VA_ARGS__))
-#define __atomic_fetch_sub(...) (simulator_yield(), __atomic_fetch_sub(__VA_ARGS__))
-#define __atomic_fetch_or(...) (simulator_yield(), __atomic_fetch_or(__VA_ARGS__))
-#define __atomic_fetch_and(...) (simulator_yield(), __atomic_fetch_and(__VA_ARGS__))
-#define __c11_atomic_load(...) (simulator_yield(), __c11_atomic_load(__VA_ARGS__))
-#define __c11_atomic_store(...) (simulator_yield(), __c11_atomic_store(__VA_ARGS__))
-#define __c11_atomic_exchange(...) (simulator_yield(), __c11_atomic_exchange(__VA_ARGS__))
-#define __c11_atomic_compare_exchange_strong(...) (simulator_yield(), __c11_atomic_compare_exchange_strong(__VA_ARGS__))
-#define __c11_atomic_compare_exchange_weak(...) (simulator_yield(), __c11_atomic_compare_exchange_weak(__VA_ARGS__))
-#define __c11_atomic_fetch_add(...) (simulator_yield(), __c11_atomic_fetch_add(__VA_ARGS__))
-#define __c11_atomic_fetch_sub(...) (simulator_yield(), __c11_atomic_fetch_sub(__VA_ARGS__))
-#define __c11_atomic_fetch_or(...) (simulator_yield(), __c11_atomic_fetch_or(__VA_ARGS__))
-#define __c11_atomic_fetch_and(...) (simulator_yield(), __c11_atomic_fetch_and(__VA_ARGS__))
+#define __atomic_load(p, r, o) (simulator_yield(o), __atomic_load(p, r, o))
+#define __atomic_load_n(p, o) (simulator_yield(o), __atomic_load_n(p, o))
+#define __atomic_store(p, v, o) (simulator_yield(o), __atomic_store(p, v, o))
+#define __atomic_store_n(p, v, o) (simulator_yield(o), __atomic_store_n(p, v, o))
+#define __atomic_exchange(p, v, r, o) (simulator_yield(o), __atomic_exchange(p, v, r, o))
+#define __atomic_compare_exchange(p, e, v, w, o, f) (simulator_yield(o), __atomic_compare_exchange(p, e, v, w, o, f))
+#define __atomic_fetch_add(p, v, o) (simulator_yield(o), __atomic_fetch_add(p, v, o))
+#define __atomic_fetch_sub(p, v, o) (simulator_yield(o), __atomic_fetch_sub(p, v, o))
+#define __atomic_fetch_or(p, v, o) (simulator_yield(o), __atomic_fetch_or(p, v, o))
+#define __atomic_fetch_and(p, v, o) (simulator_yield(o), __atomic_fetch_and(p, v, o))
+#define __c11_atomic_load(p, o) (simulator_yield(o), __c11_atomic_load(p, o))
+#define __c11_atomic_store(p, v, o) (simulator_yield(o), __c11_atomic_store(p, v, o))
+#define __c11_atomic_exchange(p, v, o) (simulator_yield(o), __c11_atomic_exchange(p, v, o))
+#define __c11_atomic_compare_exchange_strong(p, e, v, o, f) \
+    (simulator_yield(o), __c11_atomic_compare_exchange_strong(p, e, v, o, f))
+#define __c11_atomic_compare_exchange_weak(p, e, v, o, f) \
+    (simulator_yield(o), __c11_atomic_compare_exchange_weak(p, e, v, o, f))
+#define __c11_atomic_fetch_add(p, v, o) (simulator_yield(o), __c11_atomic_fetch_add(p, v, o))
+#define __c11_atomic_fetch_sub(p, v, o) (simulator_yield(o), __c11_atomic_fetch_sub(p, v, o))
+#define __c11_atomic_fetch_or(p, v, o) (simulator_yield(o), __c11_atomic_fetch_or(p, v, o))
+#define __c11_atomic_fetch_and(p, v, o) (simulator_yield(o), __c11_atomic_fetch_and(p, v, o))
 
 /* Plain variables in a section of their own, of which each thread's copy is put in place when it goes on (fibers.c). */
 #define _Thread_local __attribute__((section("simulator_locals")))
