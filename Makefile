@@ -30,7 +30,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench test test-native test-python test-aarch64 model build lint format soak sanitize planted readme-figure lock clean
+.PHONY: help compare bench test test-native test-python test-aarch64 model build lint format soak sanitize yielding planted readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -44,6 +44,7 @@ help:
 	@echo 'make soak            random traces against the model for SOAK_SECONDS ($(SOAK_SECONDS))'
 	@echo 'make sanitize        the tests of the allocator by part, under each sanitizer'
 	@echo 'make model           the protocol between threads, gone through by spin, and faults planted in it'
+	@echo 'make yielding        the same and more while other threads go first at any atomic operation; also for aarch64'
 	@echo 'make test-aarch64    the tests of the allocator for aarch64, by an emulator; PAGE_BYTES=65536'
 	@echo 'make planted         how often diff and gate find regressions that were planted'
 	@echo 'make readme-figure   put a measurement into the README: RESULTS=folder'
@@ -134,6 +135,25 @@ sanitize: $(VENV)/.run
 	    cmake --build $(BUILD)/$$kind -- --quiet && \
 	    ctest --test-dir $(BUILD)/$$kind --output-on-failure --timeout 300 || exit 1; \
 	done
+
+# Not what is about the calls that are made (a yield is one), nor about how soon the keeper has done.
+YIELDING := ^(unit|threads|traces|idle|lifecycle|faults)\.
+NOT_YIELDING := lifecycle\.(sandbox|late_filter)|faults\.(confine|own_calls|no_purge)
+
+# Other threads go first at any atomic operation, now and then: as the library is, under the thread sanitizer, and for aarch64.
+yielding: $(VENV)/.run
+	@cmake -S . -B $(BUILD)/yielding -G Ninja -DFREESTONE_YIELDS=ON -DFREESTONE_TESTS=ON --log-level=WARNING >/dev/null
+	@cmake --build $(BUILD)/yielding -- --quiet
+	@ctest --test-dir $(BUILD)/yielding --output-on-failure --progress --timeout 600 -j 2 -R '$(YIELDING)' -E '$(NOT_YIELDING)'
+	@cmake -S . -B $(BUILD)/yielding-thread -G Ninja -DFREESTONE_YIELDS=ON -DFREESTONE_SANITIZE=thread -DFREESTONE_TESTS=ON \
+	    --log-level=WARNING >/dev/null
+	@cmake --build $(BUILD)/yielding-thread -- --quiet
+	@ctest --test-dir $(BUILD)/yielding-thread --output-on-failure --progress --timeout 600 -j 2
+	@$(PACKAGES) aarch64 --tried $(VENV)/.tried-aarch64
+	@cmake -S . -B $(BUILD)/yielding-aarch64 -G Ninja --toolchain cmake/aarch64.cmake -DFREESTONE_YIELDS=ON \
+	    -DFREESTONE_TESTS=ON --log-level=WARNING >/dev/null
+	@cmake --build $(BUILD)/yielding-aarch64 -- --quiet
+	@ctest --test-dir $(BUILD)/yielding-aarch64 --output-on-failure --progress --timeout 600 -j 2 -R '$(EMULATED)'
 
 # What an emulator can show. It is no kernel: it counts its own memory as the program's (50 MiB of tables for 24 MiB of blocks in
 # idle.large_tls.preload, of which the arena gives back all but 3), has no limits, mixes up a move of pages that leaves the old

@@ -9,7 +9,7 @@
 #include "shelter.h"
 #include "thread_life.h"
 
-static void *out_of_memory(void) {
+static OUT_OF_LINE void *out_of_memory(void) {
     errno = ENOMEM;
     return NULL;
 }
@@ -44,14 +44,17 @@ void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bo
     return block;
 }
 
+static __attribute__((noinline)) void *allocate_slow_large(size_t size) {
+    bool zero;
+    void *block = allocate_large(size, 1, true, false, &zero);
+    return likely(block != NULL) ? block : out_of_memory();
+}
+
 __attribute__((noinline)) void *allocate_slow(size_t size) {
-    void *block = NULL;
-    if (likely(size <= CLASS_LARGEST)) {
-        block = take_class(class_of(size == 0 ? 1 : size), 1);
-    } else {
-        bool zero;
-        block = allocate_large(size, 1, true, false, &zero);
+    if (unlikely(size > CLASS_LARGEST)) {
+        return allocate_slow_large(size);
     }
+    void *block = take_class(class_of(size == 0 ? 1 : size), 1);
     return likely(block != NULL) ? block : out_of_memory();
 }
 

@@ -14,7 +14,7 @@ enum {
         100, /* after that, before it is started again: forks often come one after the other, and who forks may count threads */
     RETURN_WISHES = 64, /* ... or so many slow paths: a program that works on */
     REFUSED_MS = 1000, /* before it is tried again after a refusal; twice as long each time, */
-    REFUSED_MOST_MS = 64000, /* up to this */
+    REFUSED_MOST_MS = 4000, /* up to this: a call in so long costs nothing */
     LATE_MS = 2000, /* a hurry not heard for so long: it does not get to run */
 };
 

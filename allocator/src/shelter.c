@@ -25,10 +25,12 @@ struct block_head {
 };
 _Static_assert(sizeof(struct block_head) == UNIT, "blocks stay aligned behind their heads");
 
-/* Addresses of mebibytes in which a block of the shelter's starts: 0 never used, GONE no longer. Each changes by one compare-and-swap; acquire and
- * release, so that who finds an address finds the chunk described. */
+/* Where the shelter's blocks are: the address of a mebibyte that is a common chunk's, or a lonely block's own, which others may follow in its
+ * mebibyte, with ALONE. 0 never used, GONE no longer. Each changes by one compare-and-swap; acquire and release, so that who finds
+ * a place finds the chunk described. */
 static _Atomic uintptr_t places[CHUNKS_MOST];
-enum { GONE = 1 };
+static _Atomic uint32_t enlisted; /* so many; relaxed: who has a block of the shelter's has seen its place counted */
+enum { GONE = 1, ALONE = 2 };
 
 _Atomic(void *) shelter_parked;
 
@@ -39,7 +41,9 @@ static _Thread_local _Atomic(struct chunk *) own_chunk __attribute__((tls_model(
 
 /* -- the table ----------------------------------------------------------------------------------------------- */
 
-static uintptr_t place_of(const void *block) { return (uintptr_t)block & ~(uintptr_t)(CHUNK_BYTES - 1); }
+static uintptr_t place_in_common(const void *block) { return (uintptr_t)block & ~(uintptr_t)(CHUNK_BYTES - 1); }
+
+static uintptr_t place_alone(const void *block) { return (uintptr_t)block | ALONE; }
 
 static size_t slot_of_place(uintptr_t place) {
     return (size_t)(place / CHUNK_BYTES * UINT64_C(0x9E3779B97F4A7C15) >> 52);
@@ -47,6 +51,9 @@ static size_t slot_of_place(uintptr_t place) {
 _Static_assert(CHUNKS_MOST == 1 << (64 - 52), "a slot is the highest twelve bits");
 
 static _Atomic uintptr_t *find(uintptr_t place) {
+    if (atomic_load_explicit(&enlisted, memory_order_relaxed) == 0) {
+        return NULL;
+    }
     for (size_t i = 0; i < CHUNKS_MOST; i++) {
         _Atomic uintptr_t *slot = &places[(slot_of_place(place) + i) % CHUNKS_MOST];
         uintptr_t seen = atomic_load_explicit(slot, memory_order_acquire);
@@ -66,6 +73,7 @@ static bool enlist(uintptr_t place) {
         uintptr_t seen = atomic_load_explicit(slot, memory_order_relaxed);
         while (seen == 0 || seen == GONE) {
             if (atomic_compare_exchange_weak_explicit(slot, &seen, place, memory_order_release, memory_order_relaxed)) {
+                atomic_fetch_add_explicit(&enlisted, 1, memory_order_relaxed);
                 return true;
             }
         }
@@ -75,7 +83,6 @@ static bool enlist(uintptr_t place) {
 
 /* -- chunks -------------------------------------------------------------------------------------------------- */
 
-/* A chunk with room for `bytes`, whose first block would start in `place`. */
 static struct chunk *new_chunk(void *start, size_t bytes, uintptr_t place) {
     struct chunk *chunk = start;
     chunk->bytes = bytes;
@@ -95,6 +102,7 @@ static void drop(struct chunk *chunk, uintptr_t place) {
         _Atomic uintptr_t *slot = find(place);
         if (slot != NULL) {
             atomic_store_explicit(slot, GONE, memory_order_release);
+            atomic_fetch_sub_explicit(&enlisted, 1, memory_order_relaxed);
         }
         os_unmap(chunk, chunk->bytes);
     }
@@ -118,7 +126,7 @@ static void *take_from(struct chunk *chunk, size_t bytes, size_t alignment) {
 void *shelter_take_alone(size_t bytes, size_t alignment) {
     bytes = bits_max(bytes, UNIT);
     alignment = bits_max(alignment, UNIT);
-    /* The block starts behind the head, in the same mebibyte, or, aligned to more, in the next that is. */
+    /* The block starts behind the head, or, aligned to more, where the next mebibyte that is does. */
     size_t before = alignment > CHUNK_BYTES / 4 ? bits_max(alignment, CHUNK_BYTES) : HEAD + bits_max(alignment, UNIT);
     size_t whole;
     if (__builtin_add_overflow(bytes, before + os_page_bytes(), &whole)) {
@@ -130,7 +138,7 @@ void *shelter_take_alone(size_t bytes, size_t alignment) {
         return NULL;
     }
     char *block = (char *)bits_round_up((uintptr_t)start + (before >= CHUNK_BYTES ? before : HEAD + UNIT), alignment);
-    struct chunk *chunk = new_chunk(start, whole, place_of(block));
+    struct chunk *chunk = new_chunk(start, whole, place_alone(block));
     if (chunk == NULL) {
         return NULL;
     }
@@ -175,7 +183,7 @@ void *shelter_take(size_t bytes, size_t alignment) {
 }
 
 static struct block_head *head_of(const void *block) {
-    bool found = find(place_of(block)) != NULL;
+    bool found = find(place_alone(block)) != NULL || find(place_in_common(block)) != NULL;
     return found ? (struct block_head *)(void *)((uintptr_t)block - UNIT) : NULL;
 }
 
@@ -185,7 +193,7 @@ bool shelter_give(void *block) {
         return false;
     }
     struct chunk *chunk = head->chunk;
-    drop(chunk, chunk->alone ? place_of(block) : (uintptr_t)chunk);
+    drop(chunk, chunk->alone ? place_alone(block) : (uintptr_t)chunk);
     return true;
 }
 

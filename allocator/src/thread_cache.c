@@ -166,28 +166,26 @@ static inline void look_round_sometimes(struct thread_cache *cache) {
 
 /* -- taking -------------------------------------------------------------------------------------------------- */
 
-static void swap(struct cache_class *magazines) {
-    void **loaded = magazines->top;
-    magazines->top = magazines->previous;
-    magazines->previous = loaded;
-}
-
-/* Loads what a heap gave for an empty magazine; false when it gave none. */
-static bool load(struct thread_cache *cache, struct cache_class *magazines, void **top) {
-    if (top == NULL) {
-        return false;
-    }
+/* Counts what a heap gave for an empty magazine, the slot's next. */
+static void count_exchange(struct thread_cache *cache, struct cache_class *magazines) {
     cache->exchanges++;
     magazines->surplus = false;
-    magazines->top = top;
-    return true;
 }
 
-/* Blocks for an empty slot. False when there is no memory for a first magazine. */
-static bool refill(struct thread_cache *cache, struct cache_class *magazines, unsigned class) {
-    void **empty = magazines->top == VOID_TOP ? NULL : magazines->top;
-    return load(cache, magazines,
-                heap_exchange_empty(heap_of(cache, class), class, empty, grown_capacity(cache, magazines, class)));
+/* Blocks for an empty slot: its other magazine, or one of the heap's. Returns the top of what is loaded then; NULL when there is no memory
+ * for a first magazine, and `empty` stays. */
+static void **refill(struct thread_cache *cache, struct cache_class *magazines, unsigned class, void **empty) {
+    void **top = magazines->previous;
+    if (top != NULL && !magazine_is_empty(top)) {
+        magazines->previous = empty;
+        return top;
+    }
+    top = heap_exchange_empty(heap_of(cache, class), class, empty == VOID_TOP ? NULL : empty,
+                              grown_capacity(cache, magazines, class));
+    if (top != NULL) {
+        count_exchange(cache, magazines);
+    }
+    return top;
 }
 
 static void *take_from(struct thread_cache *cache, unsigned class) {
@@ -196,18 +194,18 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
     magazines->visits++;
     follow_season(cache);
     begin_taking(cache, slot);
-    if (magazine_is_empty(magazines->top)) {
-        if (magazines->previous != NULL && !magazine_is_empty(magazines->previous)) {
-            swap(magazines);
-        } else if (!refill(cache, magazines, class)) { /* no memory for a magazine */
+    void **top = slot_unload(magazines);
+    if (magazine_is_empty(top)) {
+        void **full = refill(cache, magazines, class, top);
+        if (full == NULL) {
+            slot_load(magazines, top);
             bool zero;
             return heap_take_one(heap_of(cache, class), class, &zero);
         }
+        top = full;
     }
-    void *block = *magazines->top;
-    if (block != NULL) {
-        magazines->top--;
-    }
+    void *block = *top;
+    slot_load(magazines, block != NULL ? top - 1 : top);
     return block;
 }
 
@@ -277,12 +275,13 @@ static bool has_used(struct thread_cache *cache, unsigned class) {
         return false;
     }
     unsigned capacity = grown_capacity(cache, magazines, class);
-    void **top = heap_exchange_used(heap_of(cache, class), class, magazines->top, capacity);
+    void **top = heap_exchange_used(heap_of(cache, class), class, slot_unload(magazines), capacity);
+    slot_load(magazines, top);
     if (magazine_is_empty(top)) {
-        magazines->top = top;
         return false;
     }
-    return load(cache, magazines, top);
+    count_exchange(cache, magazines);
+    return true;
 }
 
 static void *take_zero(struct thread_cache *cache, unsigned class, bool *zero) {
@@ -310,71 +309,68 @@ void *thread_cache_take_zero(unsigned class, bool *zero) {
 
 /* -- giving -------------------------------------------------------------------------------------------------- */
 
-/* Gives the slot its first magazine, an empty one. False when memory is out. */
-static bool load_first(struct thread_cache *cache, unsigned slot) {
-    struct cache_class *magazines = &cache->slots[slot];
-    unsigned class = slot_class(slot);
-    void **top = heap_spare(heap_of(cache, class), capacity_here(cache, magazines, class));
-    if (top == NULL) {
-        return false;
-    }
-    magazines->top = top;
-    return true;
-}
-
 /* A magazine of which the keeper has taken all up to the very end has no room any more: it gets all of it again. Left as it is, a
  * depot might pass it on for a full one. */
-static inline void reopen(struct cache_class *magazines) {
-    union magazine *magazine = magazine_of(magazines->top);
-    if (unlikely(magazine_capacity(magazine) == 0) && magazines->top != VOID_TOP) {
-        magazines->top = magazine_clear(magazine, magazines->capacity);
-    }
+static inline void **reopened(void **top, unsigned capacity) {
+    union magazine *magazine = magazine_of(top);
+    return unlikely(magazine_capacity(magazine) == 0) ? magazine_clear(magazine, capacity) : top;
 }
 
-/* Makes room in the loaded magazine. False when that took memory that is out. */
-static bool make_room(struct thread_cache *cache, unsigned slot) {
+/* Room where the thread takes blocks of the class too: its two magazines change places, and a full one goes to the heap. Returns the top of
+ * what is loaded then. */
+static void **room_in_previous(struct thread_cache *cache, struct cache_class *magazines, unsigned class, void **full) {
+    struct heap *heap = heap_of(cache, class);
+    void **other = magazines->previous;
+    if (other == NULL) {
+        other = heap_spare(heap, magazines->capacity);
+        if (other == NULL) {
+            return heap_exchange_full(heap, class, full, magazines->capacity, GIVES_MORE);
+        }
+    } else if (magazine_is_full(other)) {
+        cache->exchanges++;
+        unsigned capacity = grown_capacity(cache, magazines, class);
+        other = heap_exchange_full(heap, class, other, capacity, magazines->surplus ? GIVES_MORE : GIVES_AND_TAKES);
+        magazines->surplus = true;
+    }
+    magazines->previous = full;
+    return other;
+}
+
+/* Room behind `top`, the slot's loaded magazine, or its first. Returns the top of what is loaded then; NULL when a first one would take memory
+ * that is out. */
+static void **make_room(struct thread_cache *cache, unsigned slot, void **top) {
     struct cache_class *magazines = &cache->slots[slot];
     unsigned class = slot_class(slot);
+    struct heap *heap = heap_of(cache, class);
     magazines->visits++;
-    if (magazines->top == VOID_TOP) {
-        return load_first(cache, slot);
+    if (top == VOID_TOP) {
+        return heap_spare(heap, capacity_here(cache, magazines, class));
     }
-    reopen(magazines);
-    if (!magazine_is_full(magazines->top)) {
-        return true;
+    top = reopened(top, magazines->capacity);
+    if (!magazine_is_full(top)) {
+        return top;
     }
     if (!magazines->taken) {
         cache->exchanges++;
-        unsigned capacity = capacity_here(cache, magazines, class);
-        magazines->top = heap_exchange_full(heap_of(cache, class), class, magazines->top, capacity, ONLY_GIVES);
-        return true;
+        return heap_exchange_full(heap, class, top, capacity_here(cache, magazines, class), ONLY_GIVES);
     }
-    if (magazines->previous == NULL) {
-        magazines->previous = heap_spare(heap_of(cache, class), magazines->capacity);
-        if (magazines->previous == NULL) {
-            magazines->top =
-                heap_exchange_full(heap_of(cache, class), class, magazines->top, magazines->capacity, GIVES_MORE);
-            return true;
-        }
-    }
-    if (magazine_is_full(magazines->previous)) {
-        cache->exchanges++;
-        unsigned capacity = grown_capacity(cache, magazines, class);
-        enum trade trade = magazines->surplus ? GIVES_MORE : GIVES_AND_TAKES;
-        magazines->previous = heap_exchange_full(heap_of(cache, class), class, magazines->previous, capacity, trade);
-        magazines->surplus = true;
-    }
-    swap(magazines);
-    return true;
+    return room_in_previous(cache, magazines, class, top);
 }
 
 static void give(struct thread_cache *cache, void *block, unsigned slot) {
-    bool large = !cache->slots[slot].taken && slot_bytes[slot] > GIVEN_BYTES / 2;
-    if (unlikely(large || !make_room(cache, slot))) {
-        heap_give(&block, 1);
-        return;
+    struct cache_class *magazines = &cache->slots[slot];
+    void **top = NULL;
+    if (likely(magazines->taken || slot_bytes[slot] <= GIVEN_BYTES / 2)) {
+        void **before = slot_unload(magazines);
+        top = make_room(cache, slot, before);
+        if (likely(top != NULL)) {
+            *++top = block;
+        }
+        slot_load(magazines, top != NULL ? top : before);
     }
-    *++cache->slots[slot].top = block;
+    if (unlikely(top == NULL)) { /* a large block is left to the heap at once */
+        heap_give(&block, 1);
+    }
 }
 
 __attribute__((noinline)) void thread_cache_give(void *block, unsigned slot) {

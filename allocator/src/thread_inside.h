@@ -36,6 +36,21 @@ static inline struct heap *heap_of(const struct thread_cache *cache, unsigned cl
     return heap_for(cache->heap, class);
 }
 
+/* Whoever changes the magazines of his slots has the loaded one in his hand, and the slot is void meanwhile: a signal handler in between, or
+ * the child of a fork in it, finds nothing to pop and no room to push, comes to the gate and is refused. A magazine in use is not
+ * a stack: what is filled may lie over the NULL at which it was empty. */
+static inline void **slot_unload(struct cache_class *magazines) {
+    void **top = magazines->top;
+    magazines->top = VOID_TOP;
+    atomic_signal_fence(memory_order_seq_cst);
+    return top;
+}
+
+static inline void slot_load(struct cache_class *magazines, void **top) {
+    atomic_signal_fence(memory_order_seq_cst);
+    magazines->top = top;
+}
+
 /* -- inside -------------------------------------------------------------------------------------------------- */
 
 /* The cache is borrowed or the gate closed: true when it is worth another try. */

@@ -256,9 +256,8 @@ static void end_taking(struct thread_cache *cache, unsigned slot) {
 void cache_flush_slot(struct thread_cache *cache, unsigned slot) {
     struct cache_class *magazines = &cache->slots[slot];
     end_taking(cache, slot);
-    if (magazines->top != VOID_TOP) {
-        void **top = magazines->top;
-        magazines->top = VOID_TOP;
+    void **top = slot_unload(magazines);
+    if (top != VOID_TOP) {
         flush_magazine(cache, slot, top);
     }
     cache_flush_previous(cache, slot);

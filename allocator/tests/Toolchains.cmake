@@ -76,7 +76,7 @@ if(CMAKE_C_COMPILER_ID STREQUAL "Clang")
 else()
   set(other clang)
 endif()
-if(NOT CMAKE_CROSSCOMPILING)
+if(NOT CMAKE_CROSSCOMPILING AND NOT FREESTONE_YIELDS) # which are gcc's
   find_program(${other}_compiler NAMES ${other})
 endif()
 if(${other}_compiler)

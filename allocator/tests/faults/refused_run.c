@@ -214,8 +214,13 @@ int main(int count, char **arguments) {
                full - before, before, left - before);
     }
     thin_out_field(FIELD);
-    (void)malloc_trim(0);
-    size_t left = resident_kib(); /* a huge page more may be there */
+    size_t left = SIZE_MAX; /* a huge page more may be there */
+    for (int i = 0; i < 20 && left > before + 3072;
+         i++) { /* what the keeper has in its hands just then goes back after that */
+        tasks_sleep(i * 10);
+        (void)malloc_trim(0);
+        left = resident_kib();
+    }
     EXPECT(left <= before + 3072, "%zu KiB, and before the same was allocated there were %zu", left, before);
     return 0;
 }

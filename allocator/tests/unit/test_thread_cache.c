@@ -75,7 +75,69 @@ static void run_thread(void *(*run)(void *), void *argument) {
     pthread_join(thread, NULL);
 }
 
+/* -- what heaps are given -------------------------------------------------------------------------------------- */
+
+static size_t looked_into;
+
+/* A magazine that a heap has in its hands is in no slot of the thread that gave it: a signal handler may push and pop meanwhile, and
+ * fork. */
+static void expect_nowhere_loaded(void **top) {
+    for (unsigned slot = 1; top != NULL && slot < SLOT_COUNT; slot++) {
+        void **loaded = thread_view.cache->slots[slot].top;
+        EXPECT(loaded == VOID_TOP || magazine_of(loaded) != magazine_of(top), "slot %u has it loaded", slot);
+    }
+    looked_into += top != NULL;
+}
+
+void **__real_heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsigned capacity);
+void **__wrap_heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsigned capacity);
+void **__wrap_heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsigned capacity) {
+    expect_nowhere_loaded(empty);
+    return __real_heap_exchange_empty(heap, class, empty, capacity);
+}
+
+void **__real_heap_exchange_used(struct heap *heap, unsigned class, void **empty, unsigned capacity);
+void **__wrap_heap_exchange_used(struct heap *heap, unsigned class, void **empty, unsigned capacity);
+void **__wrap_heap_exchange_used(struct heap *heap, unsigned class, void **empty, unsigned capacity) {
+    expect_nowhere_loaded(empty);
+    return __real_heap_exchange_used(heap, class, empty, capacity);
+}
+
+void **__real_heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity, enum trade trade);
+void **__wrap_heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity, enum trade trade);
+void **__wrap_heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity, enum trade trade) {
+    expect_nowhere_loaded(full);
+    return __real_heap_exchange_full(heap, class, full, capacity, trade);
+}
+
+void __real_heap_flush(struct heap *heap, unsigned class, void **top);
+void __wrap_heap_flush(struct heap *heap, unsigned class, void **top);
+void __wrap_heap_flush(struct heap *heap, unsigned class, void **top) {
+    expect_nowhere_loaded(top);
+    __real_heap_flush(heap, class, top);
+}
+
 /* -- sizes ----------------------------------------------------------------------------------------------------- */
+
+static void what_a_heap_has_is_not_loaded(void) {
+    enum { BLOCKS = 3000 };
+    static void *block[BLOCKS];
+    uint64_t random = 7;
+    for (int round = 0; round < (SCENARIO_SANITIZED ? 20 : 200); round++) {
+        size_t bits = 4 + pattern_below(&random, 12), first = pattern_below(&random, BLOCKS);
+        for (size_t i = 0; i < BLOCKS / 4; i++) {
+            size_t b = (first + i) % BLOCKS, size = 1 + pattern_below(&random, (size_t)1 << bits);
+            bool zero;
+            give(block[b]);
+            block[b] = pattern_below(&random, 8) == 0 ? thread_cache_take_zero(class_of(size), &zero) : take(size);
+        }
+    }
+    for (size_t b = 0; b < BLOCKS; b++) {
+        give(block[b]);
+    }
+    expect_nothing_left();
+    EXPECT(looked_into > 1000, "%zu magazines were given to heaps", looked_into);
+}
 
 static void every_size_to_a_mebibyte(void) {
     for (size_t size = 0; size <= 1 << 20; size += SCENARIO_SANITIZED ? 61 : 1) {
@@ -1507,6 +1569,7 @@ static void out_of_memory(void) {
 }
 
 static const struct scenario scenarios[] = {
+    {"what_a_heap_has_is_not_loaded", what_a_heap_has_is_not_loaded},
     {"every_size_to_a_mebibyte", every_size_to_a_mebibyte},
     {"every_alignment", every_alignment},
     {"figures_follow_the_program", figures_follow_the_program},
