@@ -43,7 +43,7 @@ static void choose_character(void) {
     character.threads = 1 + below(one_in(3) ? 6 : 3);
     character.blocks = 8u << below(7);
     character.sizes = 1 + below(SIZES_MOST);
-    for (uint32_t i = 0; i < character.sizes; i++) {
+    for (uint32_t i = 0; i < SIZES_MOST; i++) {
         character.size[i] = sizes[below(sizeof sizes / sizeof *sizes)];
     }
     character.interrupts = one_in(4) ? 0 : below(70);
