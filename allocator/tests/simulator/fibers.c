@@ -125,6 +125,8 @@ void fiber_resume(struct fiber *fiber, uint64_t yields, enum grain grain) {
     memcpy(fiber->locals, __start_simulator_locals, locals_bytes());
 }
 
+void fiber_go_on(void) { budget = UINT64_MAX; }
+
 void fiber_pause(enum fiber_state state) {
     struct fiber *fiber = fiber_running;
     fiber->state = state;

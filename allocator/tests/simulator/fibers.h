@@ -43,6 +43,9 @@ enum grain { GRAIN_ALL, GRAIN_ORDERED, GRAIN_TOTAL };
 /* Lets it go on for so many yields at most, or until it sleeps or is done. */
 void fiber_resume(struct fiber *fiber, uint64_t yields, enum grain grain);
 
+/* By the running fiber: it is interrupted no more before it sleeps or is done. */
+void fiber_go_on(void);
+
 /* By the running fiber: back to who resumed it, in that state. */
 void fiber_pause(enum fiber_state state);
 

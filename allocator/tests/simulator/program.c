@@ -198,6 +198,7 @@ static void fork_here(bool announced, uint32_t steps) {
     if (child == 0) {
         program_fork();
         world_fork();
+        fiber_go_on(); /* nobody else is there before the handlers are done */
         if (announced) {
             world_after_fork_in_child();
         }
