@@ -31,6 +31,7 @@ static struct {
     uint32_t forks, ends, keepers, idles, refusals, trims, rests, limits; /* one in so many steps; 0 never */
     uint32_t growing;                                 /* of 100 operations that take or give */
     bool roles; /* what even threads take, odd ones give */
+    uint32_t duels; /* one in so many steps */
 } character;
 
 static bool held[BLOCKS_MOST];
@@ -58,6 +59,7 @@ static void choose_character(void) {
     character.limits = one_in(3) ? 200 + below(200) : 0;
     character.growing = 50;
     character.roles = one_in(3);
+    character.duels = one_in(2) ? 0 : 3 + below(30);
     if (one_in(4)) { /* forks and births all the time */
         character.forks = 6 + below(20);
         character.ends = 6 + below(20);
@@ -146,7 +148,7 @@ static struct step any_step(uint32_t thread) {
         return (struct step){.verb = VERB_IDLE, .size = one_in(4) ? 400 + below(4000) : 1 + below(400)};
     }
     if (one_in(character.refusals)) {
-        return (struct step){.verb = VERB_REFUSE, .size = one_in(4) ? 0 : 1 + below(12)};
+        return (struct step){.verb = VERB_REFUSE, .size = one_in(4) ? 0 : 1 + below(12), .more = below(4)};
     }
     if (one_in(character.limits)) {
         return (struct step){.verb = VERB_LIMIT, .size = one_in(2) ? 0 : 2048u << below(5)};
@@ -174,6 +176,45 @@ static void open_script(struct script *script) {
     }
 }
 
+/* -- duels --------------------------------------------------------------------------------------------------- */
+
+/* One who may be in another's way. */
+static struct step duellist(uint32_t thread) {
+    if (thread == character.threads) {
+        return (struct step){.verb = VERB_KEEPER};
+    }
+    struct step step = of_thread(thread);
+    step.thread = (uint8_t)thread;
+    return step;
+}
+
+static void go_on(struct script *script, const struct step *who, bool to_its_end) {
+    struct step more = {.verb = who->verb == VERB_KEEPER ? VERB_KEEPER : VERB_GO, .thread = who->thread};
+    if (!to_its_end) {
+        interrupt(&more);
+    }
+    script_add(script, more);
+}
+
+/* Two go at the same, each interrupted somewhere; then on, by turns. */
+static void duel(struct script *script) {
+    uint32_t actors = character.threads + (character.keepers != 0);
+    uint32_t first = one_in(2) && character.keepers != 0 ? character.threads : below(actors);
+    struct step one = duellist(first);
+    struct step other = duellist(actors > 1 ? (first + 1 + below(actors - 1)) % actors : first);
+    interrupt(&one);
+    if (!one_in(4)) {
+        interrupt(&other);
+    }
+    script_add(script, one);
+    script_add(script, other);
+    for (bool ended = false; !ended;) {
+        ended = one_in(3);
+        go_on(script, &one, ended);
+        go_on(script, &other, ended && one_in(2));
+    }
+}
+
 void chance_script(struct script *script, uint64_t seed, size_t steps) {
     state = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
     memset(held, 0, sizeof held);
@@ -188,6 +229,10 @@ void chance_script(struct script *script, uint64_t seed, size_t steps) {
         }
         if (one_in(4)) {
             thread = below(character.threads);
+        }
+        if (one_in(character.duels)) {
+            duel(script);
+            continue;
         }
         struct step step = any_step(thread);
         bool goes_on = step.verb < VERBS_OF_THREADS || step.verb == VERB_KEEPER;

@@ -152,7 +152,7 @@ static void play_step(const struct step *step) {
         rest();
         break;
     case VERB_REFUSE:
-        world_refuse(step->size);
+        world_refuse(step->size, step->more);
         break;
     case VERB_LIMIT:
         world_limit(step->size);

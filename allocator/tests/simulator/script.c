@@ -24,7 +24,7 @@ static const struct {
     [VERB_KEEPER] = {"keeper", false, false, false},
     [VERB_IDLE] = {"idle", false, true, false},
     [VERB_REST] = {"rest", false, false, false},
-    [VERB_REFUSE] = {"refuse", false, true, false},
+    [VERB_REFUSE] = {"refuse", false, true, true},
     [VERB_LIMIT] = {"limit", false, true, false},
     [VERB_CPUS] = {"cpus", false, true, false},
     [VERB_OPTION] = {"option", false, true, true},

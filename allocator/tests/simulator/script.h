@@ -35,7 +35,7 @@ enum verb {
     VERB_KEEPER = VERBS_OF_THREADS, /* the keeper goes on, or does what it sleeps until, until it sleeps again */
     VERB_IDLE,                      /* milliseconds go by */
     VERB_REST,                      /* everybody brings to an end what was begun */
-    VERB_REFUSE,                    /* the kernel refuses the next requests */
+    VERB_REFUSE,                    /* the kernel refuses so many requests, after the next few */
     VERB_LIMIT,                     /* memory there is, in KiB; 0: enough */
     VERB_CPUS,                      /* processors; before the first step of a thread */
     VERB_OPTION,                    /* number, value */

@@ -21,7 +21,7 @@ unsigned world_cpus = 2;
 /* -- time and refusals --------------------------------------------------------------------------------------- */
 
 static uint64_t passed;
-static uint32_t to_refuse;
+static uint32_t to_refuse, to_grant; /* first granted, then refused */
 static uint64_t refused;
 static size_t mapped, most;
 
@@ -29,7 +29,10 @@ uint64_t world_now(void) { return UINT64_C(1000000000000) + passed + fiber_yield
 
 void world_pass(uint64_t nanoseconds) { passed += nanoseconds; }
 
-void world_refuse(uint32_t requests) { to_refuse = requests; }
+void world_refuse(uint32_t requests, uint32_t later) {
+    to_refuse = requests;
+    to_grant = later;
+}
 
 void world_limit(uint32_t kib) { most = (size_t)kib * 1024; }
 
@@ -38,10 +41,12 @@ uint64_t world_refused(void) { return refused; }
 static bool is_refused(size_t more) {
     outcome->calls++;
     bool over = most != 0 && more != 0 && mapped + more > most;
-    if (to_refuse == 0 && !over) {
+    bool granted = to_refuse == 0 || to_grant > 0;
+    to_grant -= to_grant != 0;
+    if (granted && !over) {
         return false;
     }
-    to_refuse -= to_refuse != 0;
+    to_refuse -= !granted;
     refused++;
     outcome->refusals++;
     return true;
@@ -100,14 +105,15 @@ static void map_there(void *at, size_t bytes) {
     mapped += bytes;
 }
 
+/* Nothing is reserved as a whole. */
 void *os_reserve(size_t bytes, size_t alignment) {
     (void)bytes, (void)alignment;
-    fail("world: a street that is reserved is not simulated");
+    return NULL;
 }
 
 bool os_commit(void *at, size_t bytes) {
     (void)at, (void)bytes;
-    fail("world: a street that is reserved is not simulated");
+    return false;
 }
 
 void os_decommit(void *at, size_t bytes) { (void)at, (void)bytes; }

@@ -14,8 +14,8 @@ extern unsigned world_cpus;
 uint64_t world_now(void);
 void world_pass(uint64_t nanoseconds);
 
-/* The next so many requests for memory, or to give it back, or for a thread, are refused. */
-void world_refuse(uint32_t requests);
+/* So many requests for memory, or to give it back, or for a thread, are refused, after the next `later`. */
+void world_refuse(uint32_t requests, uint32_t later);
 
 /* Mapped memory at most, in KiB; 0 lifts the limit. */
 void world_limit(uint32_t kib);
