@@ -31,7 +31,7 @@ static struct {
     uint32_t forks, ends, keepers, idles, refusals, trims, rests, limits; /* one in so many steps; 0 never */
     uint32_t growing;                                 /* of 100 operations that take or give */
     bool roles; /* what even threads take, odd ones give */
-    uint32_t duels; /* one in so many steps */
+    uint32_t duels, births; /* one in so many steps */
 } character;
 
 static bool held[BLOCKS_MOST];
@@ -60,15 +60,28 @@ static void choose_character(void) {
     character.growing = 50;
     character.roles = one_in(3);
     character.duels = one_in(2) ? 0 : 3 + below(30);
-    if (one_in(4)) { /* forks and births all the time */
-        character.forks = 6 + below(20);
-        character.ends = 6 + below(20);
-        character.blocks = 8 + below(24);
-    } else if (one_in(3)) { /* the keeper all the time */
-        character.keepers = 2 + below(4);
-        character.sizes = 1 + below(2);
-        character.roles = !one_in(3);
-    }
+}
+
+/* Forks and births all the time. */
+static void be_a_forker(void) {
+    character.threads = 2 + below(2);
+    character.forks = 6 + below(20);
+    character.ends = 6 + below(20);
+    character.blocks = 8 + below(24);
+    character.births = 6 + below(20);
+}
+
+/* The keeper all the time, beside few threads that need heaps as often as they can. */
+static void be_kept(void) {
+    character.threads = 1 + below(2);
+    character.keepers = 2 + below(4);
+    character.sizes = 1;
+    character.blocks = 12 + below(40);
+    character.forks = character.trims = character.limits = character.refusals = 0;
+    character.ends = one_in(2) ? 0 : 100;
+    character.interrupts = below(30);
+    character.longest = 40;
+    character.duels = 2;
 }
 
 static uint32_t any_block(bool wanted) {
@@ -196,15 +209,25 @@ static void go_on(struct script *script, const struct step *who, bool to_its_end
     script_add(script, more);
 }
 
+/* Rather early than late. */
+static void interrupt_early(struct step *step) {
+    bool keeper = step->verb == VERB_KEEPER;
+    step->grain = keeper && !one_in(4) ? GRAIN_TOTAL : one_in(4) ? GRAIN_ALL : GRAIN_ORDERED;
+    step->yields = 1 + below(step->grain == GRAIN_TOTAL ? 10 : 2u << below(6));
+}
+
 /* Two go at the same, each interrupted somewhere; then on, by turns. */
 static void duel(struct script *script) {
     uint32_t actors = character.threads + (character.keepers != 0);
     uint32_t first = one_in(2) && character.keepers != 0 ? character.threads : below(actors);
     struct step one = duellist(first);
     struct step other = duellist(actors > 1 ? (first + 1 + below(actors - 1)) % actors : first);
-    interrupt(&one);
+    interrupt_early(&one);
     if (!one_in(4)) {
-        interrupt(&other);
+        interrupt_early(&other);
+    }
+    if (one.verb == VERB_KEEPER && one_in(2)) { /* so that it has seen everybody since */
+        script_add(script, (struct step){.verb = VERB_KEEPER});
     }
     script_add(script, one);
     script_add(script, other);
@@ -215,12 +238,34 @@ static void duel(struct script *script) {
     }
 }
 
+/* A thread's first step inside, beside a fork. */
+static void birth(struct script *script) {
+    uint32_t born = below(character.threads);
+    struct step one = {.verb = VERB_MALLOC, .thread = (uint8_t)born, .block = (uint16_t)any_block(false), .size = any_size()};
+    struct step other = {.verb = VERB_FORK, .thread = (uint8_t)((born + 1) % character.threads), .size = below(12)};
+    script_add(script, (struct step){.verb = VERB_END, .thread = (uint8_t)born});
+    one.grain = GRAIN_TOTAL;
+    one.yields = 1 + below(4);
+    other.grain = GRAIN_ORDERED;
+    other.yields = 1 + below(16);
+    script_add(script, one);
+    script_add(script, other);
+    go_on(script, &one, false);
+    go_on(script, &other, true);
+    go_on(script, &one, true);
+}
+
 void chance_script(struct script *script, uint64_t seed, size_t steps) {
     state = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
     memset(held, 0, sizeof held);
     holding = 0;
     (void)below(1), (void)below(1);
     choose_character();
+    if (one_in(4)) {
+        be_a_forker();
+    } else if (one_in(4)) {
+        be_kept();
+    }
     open_script(script);
     uint32_t thread = 0;
     while (script->count < steps) {
@@ -229,6 +274,10 @@ void chance_script(struct script *script, uint64_t seed, size_t steps) {
         }
         if (one_in(4)) {
             thread = below(character.threads);
+        }
+        if (one_in(character.births) && character.threads > 1) {
+            birth(script);
+            continue;
         }
         if (one_in(character.duels)) {
             duel(script);

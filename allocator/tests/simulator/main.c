@@ -1,10 +1,10 @@
 /* The simulator: scripts by chance, or from a file, each played in a process of its own.
  *
- *     simulator [--seed N] [--runs N] [--steps N] [--every N] [--seconds N] [--fault NAME]     by chance
- *     simulator [--fault NAME] FILE...                                                         what was kept
- *     simulator --campaigns N [--seed N] [--runs N] [--steps N]                                every planted fault
+ *     simulator [--seed N] [--runs N] [--steps N] [--every N] [--seconds N] [--fault NAME] [--keep FOLDER]    by chance
+ *     simulator [--fault NAME] FILE...             what was kept
+ *     simulator --campaigns N [--seed N] [--runs N] [--steps N]             every planted fault
  *
- * Ends with 0 when all was well; else it says what was not, and leaves the shortest script that shows it. */
+ * --finds NAME is --fault NAME, and it is well when something is found. Ends with 0 when all was well; else it says what was not, and leaves the shortest script that shows it. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,6 +26,7 @@
 static struct {
     uint64_t seed;
     unsigned long runs, steps, every, seconds, campaigns;
+    bool finds; /* something is to be found */
     const char *keep; /* folder for what was shrunk */
 } wanted = {.seed = 1, .runs = 100, .steps = 2000, .every = 1, .keep = "."};
 
@@ -81,13 +82,15 @@ static int by_chance(void) {
         if (verdict.text[0] != '\0') {
             printf("seed %llu, step %u of %zu: %s\n", (unsigned long long)seed, verdict.step, script.count, verdict.text);
             run_print(&totals);
-            keep(&script, &verdict, seed);
-            return 1;
+            if (!wanted.finds) {
+                keep(&script, &verdict, seed);
+            }
+            return !wanted.finds;
         }
         free(script.step);
     }
     run_print(&totals);
-    return 0;
+    return wanted.finds;
 }
 
 int main(int count, char **argument) {
@@ -107,10 +110,22 @@ int main(int count, char **argument) {
             wanted.every = number;
         } else if (strcmp(name, "seconds") == 0) {
             wanted.seconds = number;
+        } else if (strcmp(name, "soak") == 0) {
+            const char *said = getenv(value); /* for so many seconds, from where nobody has been */
+            if (said == NULL) {
+                printf("simulator: %s is not set\n", value);
+                return 77;
+            }
+            wanted.seconds = strtoul(said, NULL, 10);
+            wanted.seed = (uint64_t)time(NULL) * 1000;
+            printf("from seed %llu on\n", (unsigned long long)wanted.seed);
         } else if (strcmp(name, "keep") == 0) {
             wanted.keep = value;
         } else if (strcmp(name, "campaigns") == 0) {
             wanted.campaigns = number;
+        } else if (strcmp(name, "finds") == 0) {
+            simulator_fault = fault_named(value);
+            wanted.finds = true;
         } else if (strcmp(name, "fault") == 0) {
             simulator_fault = fault_named(value);
         } else {

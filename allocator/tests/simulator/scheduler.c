@@ -186,7 +186,12 @@ void scheduler_become_child(uint32_t steps, bool announced) {
     auditor_fork(announced);
 }
 
+/* Not without having been inside. */
 static void end_child(void) {
+    static const struct step last = {.verb = VERB_TRIM};
+    rest();
+    doing[0] = last;
+    fiber_begin(&fibers[0], do_step);
     rest();
     audit();
     _exit(0);
@@ -206,9 +211,9 @@ void scheduler_play(const struct script *script, unsigned every) {
             end_child();
         }
     }
+    if (generation > 0) {
+        end_child();
+    }
     rest();
     audit();
-    if (generation > 0) {
-        _exit(0);
-    }
 }
