@@ -84,9 +84,11 @@ static void find_blocks(void **top, unsigned class, const char *where) {
     find_magazine(magazine, where);
     CHECK(magazine->bottom >= MAGAZINE_WORDS - 1 - MAGAZINE_MOST && magazine->bottom < MAGAZINE_WORDS,
           "magazine: bottom %u in %s", magazine->bottom, where);
-    CHECK(top >= (void **)(uintptr_t)&magazine->word[magazine->bottom], "magazine: the top is below the bottom in %s", where);
+    CHECK(top >= (void **)(uintptr_t)&magazine->word[magazine->bottom], "magazine: the top is below the bottom in %s",
+          where);
     CHECK(magazine->word[magazine->bottom] == NULL, "magazine: no NULL at the bottom in %s", where);
-    for (const void *const *at = (const void *const *)top; at > (const void *const *)&magazine->word[magazine->bottom]; at--) {
+    for (const void *const *at = (const void *const *)top; at > (const void *const *)&magazine->word[magazine->bottom];
+         at--) {
         find_block(*at, where);
         uint32_t tag = tag_at(arena_slice(*at));
         CHECK(tag_class(tag) == class, "magazine: a block of class %u among those of class %u in %s", tag_class(tag),
@@ -184,7 +186,8 @@ static void audit_depot(const struct heap *heap, unsigned class, size_t *bytes) 
     CHECK(blocks == shelf->depot_blocks, "depot: %zu blocks of class %u, %zu counted", blocks, class,
           shelf->depot_blocks);
     CHECK(shelf->depot_low <= count, "depot: the fewest of class %u were more than there are", class);
-    CHECK(shelf->depot_due == 0 || (heap->due_classes >> class & 1) != 0, "depot: due in class %u, and no bit set", class);
+    CHECK(shelf->depot_due == 0 || (heap->due_classes >> class & 1) != 0, "depot: due in class %u, and no bit set",
+          class);
     CHECK(blocks * class_bytes[class] <= seam_depot_class_bytes(), "depot: %zu bytes of class %u",
           blocks * class_bytes[class], class);
     *bytes += blocks * class_bytes[class];
@@ -224,7 +227,8 @@ static void audit_heap(const struct heap *heap, const struct sums *sums) {
         return;
     }
     CHECK(heap->strays == NULL, "heap: strays are left behind");
-    CHECK(sums->free_bytes == heap->free_bytes, "heap: %zu bytes free, %zu counted", sums->free_bytes, heap->free_bytes);
+    CHECK(sums->free_bytes == heap->free_bytes, "heap: %zu bytes free, %zu counted", sums->free_bytes,
+          heap->free_bytes);
     CHECK(sums->clean_bytes == heap->clean_bytes, "heap: %zu bytes clean, %zu counted", sums->clean_bytes,
           heap->clean_bytes);
     CHECK(sums->slab_bytes == heap->slab_bytes, "heap: %zu bytes in slabs, %zu counted", sums->slab_bytes,
@@ -345,12 +349,14 @@ static void audit_spans(struct larges *larges) {
         enum span_state state = span->state;
         CHECK(state > SPAN_UNUSED && state <= SPAN_USED && span->slices > 0 && span->slices <= spans_front() - slice,
               "spans: no span at slice %u", slice);
-        CHECK(arena_span(slice + span->slices - 1)->first == slice, "spans: the end of slice %u's does not know it", slice);
+        CHECK(arena_span(slice + span->slices - 1)->first == slice, "spans: the end of slice %u's does not know it",
+              slice);
         number[state]++;
         if (state == SPAN_USED) {
             used += span->slices;
             larges->spans -= at_rest && tag_at(slice) == TAG_LARGE;
-            CHECK(!at_rest || tag_at(slice) == TAG_LARGE || is_slab_at(slice), "spans: slice %u is used by nobody", slice);
+            CHECK(!at_rest || tag_at(slice) == TAG_LARGE || is_slab_at(slice), "spans: slice %u is used by nobody",
+                  slice);
         } else {
             for (uint32_t i = 0; i < span->slices; i++) {
                 CHECK(tag_at(slice + i) == TAG_NONE, "spans: slice %u is free and tagged", slice + i);
@@ -374,8 +380,8 @@ static void audit_spans(struct larges *larges) {
 /* -- at rest ------------------------------------------------------------------------------------------------- */
 
 static void audit_locks(void) {
-    const char *held[] = {seam_lock_of_arena(), seam_lock_of_street(), seam_lock_of_large(), seam_lock_of_choice(),
-                          seam_lock_of_borrow(), is_free(&registry.lock) ? NULL : "registry"};
+    const char *held[] = {seam_lock_of_arena(),  seam_lock_of_street(), seam_lock_of_large(),
+                          seam_lock_of_choice(), seam_lock_of_borrow(), is_free(&registry.lock) ? NULL : "registry"};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
         CHECK(held[i] == NULL, "lock: of %s, held at rest", held[i]);
     }
@@ -422,7 +428,8 @@ static void audit_mappings(const struct larges *larges) {
     CHECK(seam_large_reserved() <= lost_most, "large: %zu places for mappings are kept at rest", seam_large_reserved());
     CHECK(rows - larges->mappings <= lost_most, "lost: %zu mappings, the program has %zu", rows, larges->mappings);
     size_t known = rows + seam_large_has_table() + seam_shelter_chunks();
-    CHECK(world_mappings() - known <= lost_most, "lost: %zu mappings of the kernel's, %zu known", world_mappings(), known);
+    CHECK(world_mappings() - known <= lost_most, "lost: %zu mappings of the kernel's, %zu known", world_mappings(),
+          known);
 }
 
 /* -- all of it ----------------------------------------------------------------------------------------------- */

@@ -55,7 +55,8 @@ static bool row(const char *name, const char *breaks, uint64_t seed, unsigned se
 
 int campaign(uint64_t seed, unsigned seeds, unsigned runs, size_t steps) {
     seeds = seeds < SEEDS_MOST ? seeds : SEEDS_MOST;
-    printf("| fault | breaks | found as | found | steps until then, median | most |\n| --- | --- | --- | --- | --- | --- |\n");
+    printf("| fault | breaks | found as | found | steps until then, median | most |\n| --- | --- | --- | --- | --- | "
+           "--- |\n");
     simulator_fault = 0;
     bool right = row("none", "", seed, seeds, runs / 4, steps);
     for (unsigned i = 0; faults[i].name != NULL; i++) {

@@ -20,16 +20,16 @@ static bool one_in(uint32_t times) { return times != 0 && below(times) == 0; }
 enum { SIZES_MOST = 5 };
 
 /* Classes that share lines, small ones, one with fresh blocks, those that are not kept, large spans, mappings. */
-static const uint32_t sizes[] = {16,   40,   48,    64,    64,    200,   1024,  1024,   2000,   4096,   4096,
-                                 6000, 8192, 10000, 16384, 40000, 65536, 98304, 131072, 262144, 300000, 500000,
-                                 600000, 900000, 1500000};
+static const uint32_t sizes[] = {16,     40,     48,     64,     64,     200,    1024,   1024,  2000,
+                                 4096,   4096,   6000,   8192,   10000,  16384,  40000,  65536, 98304,
+                                 131072, 262144, 300000, 500000, 600000, 900000, 1500000};
 
 static struct {
     uint32_t threads, blocks, sizes, size[SIZES_MOST];
     uint32_t interrupts;                              /* of 100 steps */
     uint32_t longest;                                 /* yields before an interruption */
     uint32_t forks, ends, keepers, idles, refusals, trims, rests, limits; /* one in so many steps; 0 never */
-    uint32_t growing;                                 /* of 100 operations that take or give */
+    uint32_t growing, phases;                         /* of 100 operations that take or give; one in so many steps */
     bool roles; /* what even threads take, odd ones give */
     uint32_t duels, births; /* one in so many steps */
 } character;
@@ -58,6 +58,7 @@ static void choose_character(void) {
     character.rests = 20 + below(100);
     character.limits = one_in(3) ? 200 + below(200) : 0;
     character.growing = 50;
+    character.phases = one_in(2) ? 200 : 30;
     character.roles = one_in(3);
     character.duels = one_in(2) ? 0 : 3 + below(30);
 }
@@ -82,6 +83,8 @@ static void be_kept(void) {
     character.interrupts = below(30);
     character.longest = 40;
     character.duels = 2;
+    character.phases = 20;
+    character.size[0] = one_in(2) ? 1024 : character.size[0];
 }
 
 static uint32_t any_block(bool wanted) {
@@ -241,7 +244,8 @@ static void duel(struct script *script) {
 /* A thread's first step inside, beside a fork. */
 static void birth(struct script *script) {
     uint32_t born = below(character.threads);
-    struct step one = {.verb = VERB_MALLOC, .thread = (uint8_t)born, .block = (uint16_t)any_block(false), .size = any_size()};
+    struct step one = {
+        .verb = VERB_MALLOC, .thread = (uint8_t)born, .block = (uint16_t)any_block(false), .size = any_size()};
     struct step other = {.verb = VERB_FORK, .thread = (uint8_t)((born + 1) % character.threads), .size = below(12)};
     script_add(script, (struct step){.verb = VERB_END, .thread = (uint8_t)born});
     one.grain = GRAIN_TOTAL;
@@ -263,14 +267,14 @@ void chance_script(struct script *script, uint64_t seed, size_t steps) {
     choose_character();
     if (one_in(4)) {
         be_a_forker();
-    } else if (one_in(4)) {
+    } else if (one_in(3)) {
         be_kept();
     }
     open_script(script);
     uint32_t thread = 0;
     while (script->count < steps) {
-        if (one_in(200)) { /* a phase, in which the program grows or shrinks */
-            character.growing = 20 + 15 * below(5);
+        if (one_in(character.phases)) { /* in one the program grows, in another it shrinks */
+            character.growing = 10 + 20 * below(5);
         }
         if (one_in(4)) {
             thread = below(character.threads);

@@ -16,6 +16,7 @@ extern struct outcome *outcome;
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The simulator itself is at fault, or the machine. */
-#define EXPECT_HERE(condition) ((condition) ? (void)0 : fail("simulator: %s, line %d: %s", __FILE__, __LINE__, #condition))
+#define EXPECT_HERE(condition) \
+    ((condition) ? (void)0 : fail("simulator: %s, line %d: %s", __FILE__, __LINE__, #condition))
 
 #endif

@@ -10,8 +10,8 @@
 enum { FIBERS_MOST = 10, FIBER_KEEPER = FIBERS_MOST - 1 };
 
 enum fiber_state {
-    FIBER_IDLE,    /* nothing to do */
-    FIBER_READY,   /* in the middle of something */
+    FIBER_IDLE, /* nothing to do */
+    FIBER_READY, /* in the middle of something */
     FIBER_WAITING, /* asleep on a word */
 };
 
@@ -21,7 +21,7 @@ struct fiber {
     char *locals; /* its thread-local variables while another runs */
     enum fiber_state state;
     const void *word; /* what it sleeps on */
-    uint64_t until;   /* nanoseconds; UINT64_MAX without a limit */
+    uint64_t until; /* nanoseconds; UINT64_MAX without a limit */
     void (*deed)(void);
 };
 

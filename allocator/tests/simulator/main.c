@@ -74,13 +74,15 @@ static void keep(struct script *script, struct outcome *failed, uint64_t seed) {
 static int by_chance(void) {
     time_t end = time(NULL) + (time_t)wanted.seconds;
     struct totals totals = {0};
-    for (uint64_t seed = wanted.seed; wanted.seconds != 0 ? time(NULL) < end : seed < wanted.seed + wanted.runs; seed++) {
+    for (uint64_t seed = wanted.seed; wanted.seconds != 0 ? time(NULL) < end : seed < wanted.seed + wanted.runs;
+         seed++) {
         struct script script = {0};
         chance_script(&script, seed, wanted.steps);
         struct outcome verdict = run_script(&script, (unsigned)wanted.every);
         run_add(&totals, &verdict);
         if (verdict.text[0] != '\0') {
-            printf("seed %llu, step %u of %zu: %s\n", (unsigned long long)seed, verdict.step, script.count, verdict.text);
+            printf("seed %llu, step %u of %zu: %s\n", (unsigned long long)seed, verdict.step, script.count,
+                   verdict.text);
             run_print(&totals);
             if (!wanted.finds) {
                 keep(&script, &verdict, seed);

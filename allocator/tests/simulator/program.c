@@ -166,6 +166,13 @@ static void free_block(struct held *held) {
     held->in_hand = false;
 }
 
+/* What libc does last for a thread comes after the destructors. */
+static void end_thread(void) {
+    world_destroy_specific();
+    played_free(played_malloc(100));
+    world_end_thread();
+}
+
 /* -- forks --------------------------------------------------------------------------------------------------- */
 
 void program_fork(void) {
@@ -234,7 +241,7 @@ void program_do(const struct step *step) {
         free_block(held);
         break;
     case VERB_END:
-        world_end_thread();
+        end_thread();
         break;
     case VERB_FORK:
     case VERB_FORK_UNANNOUNCED:

@@ -10,24 +10,15 @@ static const struct {
     const char *name;
     bool block, size, more;
 } verbs[VERB_COUNT] = {
-    [VERB_MALLOC] = {"malloc", true, true, false},
-    [VERB_CALLOC] = {"calloc", true, true, false},
-    [VERB_ALIGNED] = {"aligned", true, true, true},
-    [VERB_REALLOC] = {"realloc", true, true, false},
-    [VERB_FREE] = {"free", true, false, false},
-    [VERB_END] = {"end", false, false, false},
-    [VERB_FORK] = {"fork", false, true, false},
-    [VERB_FORK_UNANNOUNCED] = {"fork!", false, true, false},
-    [VERB_TRIM] = {"trim", false, false, false},
-    [VERB_FIGURES] = {"figures", false, false, false},
-    [VERB_GO] = {"go", false, false, false},
-    [VERB_KEEPER] = {"keeper", false, false, false},
-    [VERB_IDLE] = {"idle", false, true, false},
-    [VERB_REST] = {"rest", false, false, false},
-    [VERB_REFUSE] = {"refuse", false, true, true},
-    [VERB_LIMIT] = {"limit", false, true, false},
-    [VERB_CPUS] = {"cpus", false, true, false},
-    [VERB_OPTION] = {"option", false, true, true},
+    [VERB_MALLOC] = {"malloc", true, true, false},  [VERB_CALLOC] = {"calloc", true, true, false},
+    [VERB_ALIGNED] = {"aligned", true, true, true}, [VERB_REALLOC] = {"realloc", true, true, false},
+    [VERB_FREE] = {"free", true, false, false},     [VERB_END] = {"end", false, false, false},
+    [VERB_FORK] = {"fork", false, true, false},     [VERB_FORK_UNANNOUNCED] = {"fork!", false, true, false},
+    [VERB_TRIM] = {"trim", false, false, false},    [VERB_FIGURES] = {"figures", false, false, false},
+    [VERB_GO] = {"go", false, false, false},        [VERB_KEEPER] = {"keeper", false, false, false},
+    [VERB_IDLE] = {"idle", false, true, false},     [VERB_REST] = {"rest", false, false, false},
+    [VERB_REFUSE] = {"refuse", false, true, true},  [VERB_LIMIT] = {"limit", false, true, false},
+    [VERB_CPUS] = {"cpus", false, true, false},     [VERB_OPTION] = {"option", false, true, true},
 };
 
 static const char grains[] = "@+!"; /* enum grain */

@@ -62,8 +62,8 @@ static bool try_step(struct search *search, struct script *scratch, size_t at, s
 static bool simplify(struct search *search, struct script *scratch) {
     bool any = false;
     for (size_t at = search->script->count; at-- > 0;) {
-        static const uint8_t plainer[VERB_COUNT] = {[VERB_CALLOC] = VERB_MALLOC + 1, [VERB_ALIGNED] = VERB_MALLOC + 1,
-                                                    [VERB_REALLOC] = VERB_FREE + 1};
+        static const uint8_t plainer[VERB_COUNT] = {
+            [VERB_CALLOC] = VERB_MALLOC + 1, [VERB_ALIGNED] = VERB_MALLOC + 1, [VERB_REALLOC] = VERB_FREE + 1};
         if (at >= search->script->count) {
             continue;
         }

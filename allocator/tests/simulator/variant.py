@@ -2,8 +2,9 @@
 """Makes the simulator's copy of the library's sources: ``variant.py SOURCES VARIANTS FOLDER``.
 
 Limits and seams of the table are worked into the copy, and so are all faults, each beside the right text:
-``if (PLANTED(n)) { the fault } else { the library }``, with n counted from 1 in the order of the table. The faults' names and
-what they break go to ``faults.c``. A file that would not change is left alone, so that only what changed is built again.
+``if (PLANTED(n)) { the fault } else { the library }``, with n counted from 1 in the order of the table. The faults'
+names and what they break go to ``faults.c``. A file that would not change is left alone, so that only what changed
+is built again.
 """
 
 from __future__ import annotations

@@ -340,7 +340,7 @@ int simulator_setspecific(pthread_key_t key, const void *value) {
     return 0;
 }
 
-void world_end_thread(void) {
+void world_destroy_specific(void) {
     enum { PASSES = 4 };
     ptrdiff_t self = fiber_running - fibers;
     for (int pass = 0; pass < PASSES && specific[self] != NULL; pass++) {
@@ -348,7 +348,10 @@ void world_end_thread(void) {
         specific[self] = NULL;
         destroy((void *)(uintptr_t)value);
     }
-    specific[self] = NULL;
+}
+
+void world_end_thread(void) {
+    specific[fiber_running - fibers] = NULL;
     fiber_reset(fiber_running);
 }
 

@@ -32,10 +32,13 @@ void world_fork(void);
 /* The keeper exists. */
 bool world_has_keeper(void);
 
-/* The handlers of the library's fork, and of a thread's end. */
+/* The destructors at the running thread's end, and the end itself. */
+void world_destroy_specific(void);
+void world_end_thread(void);
+
+/* The handlers of the library's fork. */
 void world_before_fork(void);
 void world_after_fork_in_parent(void);
 void world_after_fork_in_child(void);
-void world_end_thread(void);
 
 #endif
