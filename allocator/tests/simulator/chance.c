@@ -133,7 +133,7 @@ static struct step of_thread(uint32_t thread) {
     if (one_in(character.forks)) {
         step = (struct step){.verb = one_in(4) ? VERB_FORK_UNANNOUNCED : VERB_FORK, .size = below(30)};
     } else if (one_in(character.ends)) {
-        step = (struct step){.verb = VERB_END};
+        step = (struct step){.verb = VERB_END, .size = any_size()};
     } else if (one_in(character.trims)) {
         step = (struct step){.verb = VERB_TRIM};
     } else if (one_in(400)) {
@@ -241,15 +241,20 @@ static void duel(struct script *script) {
     }
 }
 
-/* A thread's first step inside, beside a fork. */
+/* A thread's first step inside, or its last, beside a fork. */
 static void birth(struct script *script) {
-    uint32_t born = below(character.threads);
-    struct step one = {
-        .verb = VERB_MALLOC, .thread = (uint8_t)born, .block = (uint16_t)any_block(false), .size = any_size()};
+    uint8_t born = (uint8_t)below(character.threads);
+    struct step end = {.verb = VERB_END, .thread = born, .size = any_size()};
+    struct step one = {.verb = VERB_MALLOC, .thread = born, .block = (uint16_t)any_block(false), .size = any_size()};
     struct step other = {.verb = VERB_FORK, .thread = (uint8_t)((born + 1) % character.threads), .size = below(12)};
-    script_add(script, (struct step){.verb = VERB_END, .thread = (uint8_t)born});
-    one.grain = GRAIN_TOTAL;
     one.yields = 1 + below(4);
+    if (one_in(2)) {
+        one = end;
+        one.yields = 1 + below(24);
+    } else {
+        script_add(script, end);
+    }
+    one.grain = GRAIN_TOTAL;
     other.grain = GRAIN_ORDERED;
     other.yields = 1 + below(16);
     script_add(script, one);

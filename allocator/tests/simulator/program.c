@@ -167,9 +167,9 @@ static void free_block(struct held *held) {
 }
 
 /* What libc does last for a thread comes after the destructors. */
-static void end_thread(void) {
+static void end_thread(size_t last) {
     world_destroy_specific();
-    played_free(played_malloc(100));
+    played_free(played_malloc(last));
     world_end_thread();
 }
 
@@ -241,7 +241,7 @@ void program_do(const struct step *step) {
         free_block(held);
         break;
     case VERB_END:
-        end_thread();
+        end_thread(step->size);
         break;
     case VERB_FORK:
     case VERB_FORK_UNANNOUNCED:

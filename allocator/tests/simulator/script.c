@@ -12,7 +12,7 @@ static const struct {
 } verbs[VERB_COUNT] = {
     [VERB_MALLOC] = {"malloc", true, true, false},  [VERB_CALLOC] = {"calloc", true, true, false},
     [VERB_ALIGNED] = {"aligned", true, true, true}, [VERB_REALLOC] = {"realloc", true, true, false},
-    [VERB_FREE] = {"free", true, false, false},     [VERB_END] = {"end", false, false, false},
+    [VERB_FREE] = {"free", true, false, false},     [VERB_END] = {"end", false, true, false},
     [VERB_FORK] = {"fork", false, true, false},     [VERB_FORK_UNANNOUNCED] = {"fork!", false, true, false},
     [VERB_TRIM] = {"trim", false, false, false},    [VERB_FIGURES] = {"figures", false, false, false},
     [VERB_GO] = {"go", false, false, false},        [VERB_KEEPER] = {"keeper", false, false, false},

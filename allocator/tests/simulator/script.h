@@ -24,7 +24,7 @@ enum verb {
     VERB_ALIGNED, /* to the alignment, a power of two */
     VERB_REALLOC,
     VERB_FREE,
-    VERB_END,  /* the thread ends; what its number does next is a new thread's */
+    VERB_END,  /* the thread ends, after one last block of the size; what its number does next is a new thread's */
     VERB_FORK, /* the child plays so many of the next steps too */
     VERB_FORK_UNANNOUNCED,
     VERB_TRIM,
