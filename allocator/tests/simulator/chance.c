@@ -31,7 +31,7 @@ static struct {
     uint32_t forks, ends, keepers, idles, refusals, trims, rests, limits; /* one in so many steps; 0 never */
     uint32_t growing, phases;                         /* of 100 operations that take or give; one in so many steps */
     bool roles; /* what even threads take, odd ones give */
-    uint32_t duels, births; /* one in so many steps */
+    uint32_t duels, births, visits; /* one in so many steps */
 } character;
 
 static bool held[BLOCKS_MOST];
@@ -82,7 +82,8 @@ static void be_kept(void) {
     character.ends = one_in(2) ? 0 : 100;
     character.interrupts = below(30);
     character.longest = 40;
-    character.duels = 2;
+    character.duels = 4;
+    character.visits = 6 + below(10);
     character.phases = 20;
     character.size[0] = one_in(2) ? 1024 : character.size[0];
 }
@@ -264,6 +265,31 @@ static void birth(struct script *script) {
     go_on(script, &one, true);
 }
 
+/* A thread gives some blocks and sleeps; it comes again just when the keeper looks into its cache. */
+static void visit(struct script *script) {
+    uint8_t thread = (uint8_t)below(character.threads);
+    struct step look = {.verb = VERB_KEEPER};
+    struct step last = {.verb = VERB_FREE, .thread = thread};
+    for (uint32_t gives = below(9); gives > 0 && holding > 1; gives--) {
+        struct step step = {.verb = VERB_FREE, .thread = thread, .block = (uint16_t)any_block(true)};
+        held[step.block] = false;
+        holding--;
+        script_add(script, step);
+    }
+    script_add(script, look);
+    look.grain = GRAIN_TOTAL;
+    look.yields = 3 + below(8);
+    last.block = (uint16_t)any_block(true);
+    holding -= held[last.block];
+    held[last.block] = false;
+    last.grain = GRAIN_ORDERED;
+    last.yields = 1 + below(12);
+    script_add(script, look);
+    script_add(script, last);
+    go_on(script, &look, true);
+    go_on(script, &last, true);
+}
+
 void chance_script(struct script *script, uint64_t seed, size_t steps) {
     state = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
     memset(held, 0, sizeof held);
@@ -286,6 +312,10 @@ void chance_script(struct script *script, uint64_t seed, size_t steps) {
         }
         if (one_in(character.births) && character.threads > 1) {
             birth(script);
+            continue;
+        }
+        if (one_in(character.visits)) {
+            visit(script);
             continue;
         }
         if (one_in(character.duels)) {

@@ -4,6 +4,7 @@
 
 struct fault {
     const char *name, *breaks;
+    unsigned long seed; /* that finds it soon: a test need not look for long */
 };
 extern const struct fault faults[]; /* the last has no name */
 

@@ -127,6 +127,7 @@ int main(int count, char **argument) {
             wanted.campaigns = number;
         } else if (strcmp(name, "finds") == 0) {
             simulator_fault = fault_named(value);
+            wanted.seed = faults[simulator_fault - 1].seed;
             wanted.finds = true;
         } else if (strcmp(name, "fault") == 0) {
             simulator_fault = fault_named(value);

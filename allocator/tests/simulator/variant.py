@@ -37,10 +37,10 @@ def planted(entry: dict[str, Any], number: int) -> str:
 
 def fault_table(faults: list[dict[str, Any]]) -> str:
     """The C source that names the faults."""
-    rows = "".join(f'    {{"{fault["name"]}", "{fault["breaks"]}"}},\n' for fault in faults)
+    rows = "".join(f'    {{"{fault["name"]}", "{fault["breaks"]}", {fault.get("seed", 1)}}},\n' for fault in faults)
     return (
         '#include "faults.h"\n\n#include <stddef.h>\n\n'
-        f"const struct fault faults[] = {{\n{rows}    {{NULL, NULL}},\n}};\n"
+        f"const struct fault faults[] = {{\n{rows}    {{NULL, NULL, 0}},\n}};\n"
     )
 
 
