@@ -57,10 +57,14 @@ int campaign(uint64_t seed, unsigned seeds, unsigned runs, size_t steps) {
     seeds = seeds < SEEDS_MOST ? seeds : SEEDS_MOST;
     printf("| fault | breaks | found as | found | steps until then, median | most |\n| --- | --- | --- | --- | --- | "
            "--- |\n");
+    unsigned only = simulator_fault;
     simulator_fault = 0;
-    bool right = row("none", "", seed, seeds, runs / 4, steps);
+    bool right = only != 0 || row("none", "", seed, seeds, runs / 4, steps);
     for (unsigned i = 0; faults[i].name != NULL; i++) {
         simulator_fault = i + 1;
+        if (only != 0 && only != simulator_fault) {
+            continue;
+        }
         right &= row(faults[i].name, faults[i].breaks, seed, seeds, runs, steps);
     }
     simulator_fault = 0;

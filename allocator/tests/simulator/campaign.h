@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* From `seeds` places on, `runs` scripts each at most. Not 0 when a fault was not found from each of them, or something without. */
+/* Every fault, or the one that is planted already. From `seeds` places on, `runs` scripts each at most. Not 0 when a fault was not found from each of them, or something without. */
 int campaign(uint64_t seed, unsigned seeds, unsigned runs, size_t steps);
 
 #endif
