@@ -71,7 +71,9 @@ static bool read_step(char *line, struct step *step) {
     word = strtok_r(NULL, " \t\n", &rest);
     if (word != NULL && strchr(grains, word[0]) != NULL) {
         step->grain = (uint32_t)(strchr(grains, word[0]) - grains);
-        step->yields = (uint32_t)strtoul(word + 1, NULL, 10);
+        char *end;
+        step->yields = (uint32_t)strtoul(word + 1, &end, 10);
+        step->last = *end == '-' ? (uint32_t)strtoul(end + 1, NULL, 10) : 0;
         word = strtok_r(NULL, " \t\n", &rest);
     }
     return word == NULL;
@@ -111,6 +113,9 @@ void script_write(const struct script *script, FILE *to) {
         }
         if (step->yields != 0) {
             fprintf(to, " %c%u", grains[step->grain], step->yields);
+            if (step->last != 0) {
+                fprintf(to, "-%u", step->last);
+            }
         }
         fputc('\n', to);
     }

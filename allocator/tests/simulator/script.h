@@ -8,6 +8,8 @@
  *     1 go                    thread 1 goes on
  *     idle 400                so many milliseconds go by
  *
+ * `@3-9` is each number of the range in its turn, and so a script of several such ranges is every choice among them.
+ *
  * A thread that is in the middle of something first brings it to its end when it is given something else. */
 #ifndef FREESTONE_SIMULATOR_SCRIPT_H
 #define FREESTONE_SIMULATOR_SCRIPT_H
@@ -48,6 +50,7 @@ struct step {
     uint32_t size;      /* bytes, or the verb's one number */
     uint32_t more;      /* alignment; value */
     uint32_t yields;    /* after which it is interrupted; 0: it runs to its end */
+    uint32_t last;  /* of a range of such numbers, each of which is played in turn; 0: there is none */
     uint32_t grain;     /* enum grain: which are counted */
 };
 
