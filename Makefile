@@ -43,6 +43,8 @@ help:
 	@echo 'make format          put Python and C into the house style'
 	@echo 'make soak            random traces against the model for SOAK_SECONDS ($(SOAK_SECONDS))'
 	@echo 'make sanitize        the tests of the allocator by part, under each sanitizer'
+	@echo 'make simulate        the library played by chance, many threads in one: SEED=1 RUNS=200 STEPS=2000'
+	@echo 'make simulate-planted   how soon the simulator finds each fault that is planted'
 	@echo 'make model           the protocol between threads, gone through by spin, and faults planted in it'
 	@echo 'make yielding        the same and more while other threads go first at any atomic operation; also for aarch64'
 	@echo 'make test-aarch64    the tests of the allocator for aarch64, by an emulator; PAGE_BYTES=65536'
@@ -128,6 +130,24 @@ soak: build
 	@cmake -S . -B $(BUILD) -DFREESTONE_TESTS=ON >/dev/null
 	@cmake --build $(BUILD) -- --quiet
 	@FREESTONE_SOAK_SECONDS=$(SOAK_SECONDS) ctest --test-dir $(BUILD) --output-on-failure -L soak --timeout 0
+
+# Leaves what it finds, shrunk, in $(BUILD): allocator/tests/simulator/scripts is where such scripts are kept.
+SEED  ?= 1
+RUNS  ?= 200
+STEPS ?= 2000
+SIMULATOR := $(BUILD)/allocator/tests/simulator/simulator
+
+$(SIMULATOR): build
+	@cmake -S . -B $(BUILD) -DFREESTONE_TESTS=ON >/dev/null
+	@cmake --build $(BUILD) --target simulator -- --quiet
+
+.PHONY: $(SIMULATOR)
+
+simulate: $(SIMULATOR)
+	@$(SIMULATOR) --seed $(SEED) --runs $(RUNS) --steps $(STEPS) --keep $(BUILD)
+
+simulate-planted: $(SIMULATOR)
+	@$(SIMULATOR) --campaigns 5 --seed $(SEED) --runs 1000
 
 sanitize: $(VENV)/.run
 	@for kind in address undefined thread; do \

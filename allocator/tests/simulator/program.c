@@ -1,0 +1,259 @@
+#include "program.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "failure.h"
+#include "fibers.h"
+#include "scheduler.h"
+#include "world.h"
+
+/* The library's own entry points, under names that leave the simulator its malloc. */
+void *played_malloc(size_t size);
+void *played_calloc(size_t count, size_t size);
+void *played_realloc(void *block, size_t size);
+void *played_aligned_alloc(size_t alignment, size_t size);
+void played_free(void *block);
+size_t played_malloc_usable_size(void *block);
+int played_malloc_trim(size_t pad);
+struct mallinfo2 played_mallinfo2(void);
+
+struct held program_held[BLOCKS_MOST];
+unsigned program_in_hand;
+
+/* -- patterns ------------------------------------------------------------------------------------------------ */
+
+enum { DENSE_WORDS = 16, APART = 512 }; /* all words at the start, and then one in so many bytes */
+
+static uint64_t word_of(const struct held *held, size_t offset) {
+    uint64_t number = (uint64_t)(held - program_held);
+    return (offset + 1 + (number << 40)) * UINT64_C(0x9E3779B97F4A7C15) | 1;
+}
+
+static size_t next_offset(size_t offset) {
+    return offset + 8 < DENSE_WORDS * 8 ? offset + 8 : (offset / APART + 1) * APART;
+}
+
+static void fill(const struct held *held) {
+    for (size_t offset = 0; offset + 8 <= held->usable; offset = next_offset(offset)) {
+        *(uint64_t *)(void *)(held->at + offset) = word_of(held, offset);
+    }
+    *(uint64_t *)(void *)(held->at + held->usable - 8) = word_of(held, held->usable - 8);
+}
+
+/* The first `bytes` are as they were. */
+static void check(const struct held *held, const char *at, size_t bytes) {
+    for (size_t offset = 0; offset + 8 <= bytes; offset = next_offset(offset)) {
+        uint64_t found = *(const uint64_t *)(const void *)(at + offset);
+        /* the last word of what a block was before may lie in the way */
+        if (found != word_of(held, offset)) {
+            fail("written: block %zu of %zu bytes, byte %zu", (size_t)(held - program_held), held->size, offset);
+        }
+    }
+}
+
+static void check_all(const struct held *held) {
+    check(held, held->at, held->usable);
+    size_t last = held->usable - 8;
+    if (*(const uint64_t *)(const void *)(held->at + last) != word_of(held, last)) {
+        fail("written: block %zu of %zu bytes, its end", (size_t)(held - program_held), held->size);
+    }
+}
+
+static void check_zero(const char *at, size_t size) {
+    for (size_t offset = 0; offset < size; offset += offset < 4096 ? 1 : 61) {
+        if (at[offset] != 0) {
+            fail("zero: calloc of %zu bytes, byte %zu", size, offset);
+        }
+    }
+}
+
+void program_check(void) {
+    for (unsigned i = 0; i < BLOCKS_MOST; i++) {
+        if (program_held[i].at != NULL && !program_held[i].in_hand) {
+            check_all(&program_held[i]);
+        }
+    }
+}
+
+void program_lost(const void *at, size_t bytes, const char *how) {
+    for (unsigned i = 0; i < BLOCKS_MOST; i++) {
+        const struct held *held = &program_held[i];
+        if (held->at != NULL && !held->in_hand && held->at < (const char *)at + bytes &&
+            held->at + held->usable > (const char *)at) {
+            fail("%s: block %u of %zu bytes", how, i, held->size);
+        }
+    }
+}
+
+/* -- operations ---------------------------------------------------------------------------------------------- */
+
+/* A block has come; the number is free. */
+static void hold(struct held *held, void *at, size_t size, size_t alignment, uint64_t refused) {
+    if (at == NULL) {
+        if (refused == world_refused()) {
+            fail("refused: no block of %zu bytes, and the kernel has refused nothing", size);
+        }
+        held->in_hand = false;
+        return;
+    }
+    size_t usable = played_malloc_usable_size(at);
+    if ((uintptr_t)at % alignment != 0 || usable < size) {
+        fail("block: %zu bytes at %p, aligned to %zu, for %zu bytes", usable, at, alignment, size);
+    }
+    program_lost(at, usable, "handed out twice");
+    held->size = size;
+    held->usable = usable;
+    held->at = at;
+    fill(held);
+    held->in_hand = false;
+}
+
+static void allocate_block(const struct step *step, struct held *held) {
+    if (held->at != NULL || held->in_hand) {
+        return;
+    }
+    held->in_hand = true;
+    uint64_t refused = world_refused();
+    size_t alignment = 16;
+    void *at;
+    if (step->verb == VERB_MALLOC) {
+        at = played_malloc(step->size);
+    } else if (step->verb == VERB_CALLOC) {
+        at = played_calloc(1, step->size);
+        if (at != NULL) {
+            check_zero(at, step->size);
+        }
+    } else {
+        alignment = step->more == 0 || (step->more & (step->more - 1)) != 0 ? 16 : step->more;
+        at = played_aligned_alloc(alignment, step->size);
+    }
+    hold(held, at, step->size, alignment, refused);
+}
+
+static void resize_block(const struct step *step, struct held *held) {
+    if (held->at == NULL || held->in_hand || step->size == 0) {
+        return;
+    }
+    held->in_hand = true;
+    check_all(held);
+    size_t had = held->usable;
+    uint64_t refused = world_refused();
+    char *at = played_realloc(held->at, step->size);
+    if (at == NULL) {
+        check_all(held);
+        hold(held, NULL, step->size, 16, refused);
+        return;
+    }
+    check(held, at, had < step->size ? had : step->size);
+    held->at = NULL;
+    hold(held, at, step->size, 16, refused);
+}
+
+static void free_block(struct held *held) {
+    if (held->at == NULL || held->in_hand) {
+        return;
+    }
+    held->in_hand = true;
+    check_all(held);
+    char *at = held->at;
+    held->at = NULL; /* from here on it may be another's */
+    played_free(at);
+    held->in_hand = false;
+}
+
+/* What libc does last for a thread comes after the destructors. */
+static void end_thread(size_t last) {
+    world_destroy_specific();
+    played_free(played_malloc(last));
+    world_end_thread();
+}
+
+/* -- forks --------------------------------------------------------------------------------------------------- */
+
+void program_fork(void) {
+    for (int i = 0; i < FIBERS_MOST; i++) {
+        enum { IN_HAND = 2 }; /* by realloc: the old block and the new one */
+        program_in_hand += &fibers[i] != fiber_running && fibers[i].state != FIBER_IDLE ? IN_HAND : 0;
+    }
+    for (unsigned i = 0; i < BLOCKS_MOST; i++) {
+        struct held *held = &program_held[i];
+        if (held->in_hand) { /* lost with its thread */
+            held->in_hand = false;
+            held->at = NULL;
+        }
+    }
+}
+
+/* A fork of the whole simulation: the child is this thread alone. */
+enum { KEEPER_GOES_NS = 200000000 }; /* waited for it at least, where it does not go */
+
+static void fork_here(bool announced, uint32_t steps) {
+    if (announced) {
+        uint64_t begun = world_now();
+        world_before_fork();
+        if (world_has_keeper() && world_now() - begun < KEEPER_GOES_NS) {
+            fail("keeper: there at a fork that did not wait for it");
+        }
+    }
+    pid_t child = fork();
+    EXPECT_HERE(child >= 0);
+    if (child == 0) {
+        program_fork();
+        world_fork();
+        fiber_go_on(); /* nobody else is there before the handlers are done */
+        if (announced) {
+            world_after_fork_in_child();
+        }
+        scheduler_become_child(steps, announced);
+        return;
+    }
+    int status = 0;
+    EXPECT_HERE(waitpid(child, &status, 0) == child);
+    if (status != 0) {
+        if (outcome->text[0] != '\0') {
+            _exit(1);
+        }
+        fail("child: it ended with wait status %#x", (unsigned)status);
+    }
+    outcome->forks++;
+    if (announced) {
+        world_after_fork_in_parent();
+    }
+}
+
+void program_do(const struct step *step) {
+    struct held *held = &program_held[step->block];
+    switch (step->verb) {
+    case VERB_MALLOC:
+    case VERB_CALLOC:
+    case VERB_ALIGNED:
+        allocate_block(step, held);
+        break;
+    case VERB_REALLOC:
+        resize_block(step, held);
+        break;
+    case VERB_FREE:
+        free_block(held);
+        break;
+    case VERB_END:
+        end_thread(step->size);
+        break;
+    case VERB_FORK:
+    case VERB_FORK_UNANNOUNCED:
+        fork_here(step->verb == VERB_FORK, step->size);
+        break;
+    case VERB_TRIM:
+        (void)played_malloc_trim(0);
+        break;
+    case VERB_FIGURES:
+        (void)played_mallinfo2();
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,219 @@
+#include "scheduler.h"
+
+#include <unistd.h>
+
+#include "auditor.h"
+#include "failure.h"
+#include "fibers.h"
+#include "options.h"
+#include "program.h"
+#include "world.h"
+
+enum {
+    TURN = 2000,          /* yields before others get their turn, where nothing is said */
+    PATIENCE = 4000000,   /* yields in which a step has to end, when everybody gets turns */
+    CHILD_SECONDS = 60,
+};
+
+static struct step doing[FIBERS_MOST]; /* what each thread is in the middle of */
+static uint64_t child_steps = UINT64_MAX; /* left to a child */
+static unsigned generation;
+
+static void do_step(void) { program_do(&doing[fiber_running - fibers]); }
+
+bool scheduler_is_at_rest(void) {
+    for (int i = 0; i < FIBER_KEEPER; i++) {
+        if (fibers[i].state != FIBER_IDLE) {
+            return false;
+        }
+    }
+    return fibers[FIBER_KEEPER].state != FIBER_READY;
+}
+
+/* -- turns --------------------------------------------------------------------------------------------------- */
+
+static void wake_who_is_due(void) {
+    for (int i = 0; i < FIBERS_MOST; i++) {
+        if (fibers[i].state == FIBER_WAITING && fibers[i].until <= world_now()) {
+            fibers[i].state = FIBER_READY;
+        }
+    }
+}
+
+/* Everybody sleeps: time goes by until somebody is due. */
+static void skip_to_who_is_due(const char *whose) {
+    uint64_t next = UINT64_MAX;
+    for (int i = 0; i < FIBERS_MOST; i++) {
+        if (fibers[i].state == FIBER_WAITING && fibers[i].until < next) {
+            next = fibers[i].until;
+        }
+    }
+    if (next == UINT64_MAX) {
+        fail("waits for ever: %s", whose);
+    }
+    if (next > world_now()) {
+        world_pass(next - world_now());
+    }
+    wake_who_is_due();
+}
+
+/* Who goes on while `first` cannot: the next of the others that can. */
+static struct fiber *another(const struct fiber *first, int *turn) {
+    for (int i = 0; i < FIBERS_MOST; i++) {
+        *turn = (*turn + 1) % FIBERS_MOST;
+        if (&fibers[*turn] != first && fibers[*turn].state == FIBER_READY) {
+            return &fibers[*turn];
+        }
+    }
+    return NULL;
+}
+
+/* Brings to its end what the fiber is at, or, the keeper, until it sleeps. Others get their turns where it has to wait for them. */
+static void finish(struct fiber *fiber) {
+    uint64_t begun = fiber_yields;
+    bool keeper = fiber == &fibers[FIBER_KEEPER];
+    int turn = 0;
+    while (fiber->state != FIBER_IDLE) {
+        wake_who_is_due();
+        if (fiber->state == FIBER_READY) {
+            fiber_resume(fiber, TURN, GRAIN_ALL);
+            if (keeper && fiber->state == FIBER_WAITING && fiber->until != UINT64_MAX) {
+                return;
+            }
+        }
+        if (fiber->state != FIBER_IDLE) {
+            struct fiber *next = another(fiber, &turn);
+            if (next != NULL) {
+                fiber_resume(next, TURN, GRAIN_ALL);
+            } else if (fiber->state == FIBER_WAITING) {
+                skip_to_who_is_due("a step that has begun");
+            }
+        }
+        if (fiber_yields - begun > PATIENCE) {
+            fail("stalls: a step does not end");
+        }
+    }
+}
+
+static void go_on(struct fiber *fiber, const struct step *step) {
+    wake_who_is_due();
+    if (step->yields == 0) {
+        finish(fiber);
+    } else if (fiber->state == FIBER_READY) {
+        fiber_resume(fiber, step->yields, step->grain);
+    }
+}
+
+/* It has slept long enough. */
+static void wake_keeper(void) {
+    const struct fiber *keeper = &fibers[FIBER_KEEPER];
+    if (keeper->state == FIBER_WAITING && keeper->until != UINT64_MAX && keeper->until > world_now()) {
+        world_pass(keeper->until - world_now());
+    }
+}
+
+static void rest(void) {
+    for (int i = 0; i < FIBERS_MOST; i++) {
+        finish(&fibers[i]);
+    }
+    for (int i = 0; i < FIBERS_MOST; i++) { /* whom others have woken meanwhile, above all the keeper */
+        wake_who_is_due();
+        if (fibers[i].state == FIBER_READY) {
+            finish(&fibers[i]);
+        }
+    }
+}
+
+/* -- steps --------------------------------------------------------------------------------------------------- */
+
+/* A thread other than the first is there only once the first has allocated: libc does, to start it. */
+static void open_library(void) {
+    static bool opened;
+    static const struct step first[] = {{.verb = VERB_MALLOC, .size = 64}, {.verb = VERB_FREE}};
+    for (int i = 0; !opened && i < 2; i++) {
+        doing[0] = first[i];
+        fiber_begin(&fibers[0], do_step);
+        finish(&fibers[0]);
+    }
+    opened = true;
+}
+
+static void play_step(const struct step *step) {
+    struct fiber *fiber = &fibers[step->thread];
+    switch (step->verb) {
+    case VERB_KEEPER:
+        wake_keeper();
+        go_on(&fibers[FIBER_KEEPER], step);
+        break;
+    case VERB_IDLE:
+        world_pass((uint64_t)step->size * 1000000);
+        break;
+    case VERB_REST:
+        rest();
+        break;
+    case VERB_REFUSE:
+        world_refuse(step->size, step->more);
+        break;
+    case VERB_LIMIT:
+        world_limit(step->size);
+        break;
+    case VERB_CPUS:
+        world_cpus = step->size == 0 ? 1 : step->size;
+        break;
+    case VERB_OPTION:
+        if (step->size < OPTION_COUNT) {
+            option_set((enum option)step->size, step->more);
+        }
+        break;
+    default:
+        open_library();
+        if (step->verb != VERB_GO) {
+            finish(fiber);
+            doing[step->thread] = *step;
+            fiber_begin(fiber, do_step);
+        }
+        if (fiber->state != FIBER_IDLE) {
+            go_on(fiber, step);
+        }
+    }
+}
+
+void scheduler_become_child(uint32_t steps, bool announced) {
+    enum { GENERATIONS = 2 };
+    alarm(CHILD_SECONDS);
+    generation++;
+    child_steps = generation > GENERATIONS ? 0 : steps;
+    auditor_fork(announced);
+}
+
+/* Not without having been inside. */
+static void end_child(void) {
+    static const struct step last = {.verb = VERB_TRIM};
+    rest();
+    doing[0] = last;
+    fiber_begin(&fibers[0], do_step);
+    rest();
+    audit();
+    _exit(0);
+}
+
+void scheduler_play(const struct script *script, unsigned every) {
+    for (size_t i = 0; i < script->count; i++) {
+        outcome->step = (uint32_t)i;
+        unsigned before = generation;
+        play_step(&script->step[i]);
+        outcome->steps++;
+        outcome->yields = generation == 0 ? fiber_yields : outcome->yields;
+        if (generation != before || child_steps == 0 || (i + 1) % every == 0) {
+            audit();
+        }
+        if (generation > 0 && child_steps-- == 0) {
+            end_child();
+        }
+    }
+    if (generation > 0) {
+        end_child();
+    }
+    rest();
+    audit();
+}

@@ -1,0 +1,16 @@
+/* The scheduler: plays a script, step by step, each thread a fiber. */
+#ifndef FREESTONE_SIMULATOR_SCHEDULER_H
+#define FREESTONE_SIMULATOR_SCHEDULER_H
+
+#include "script.h"
+
+/* In this process, once. Audits after every `every` steps, and at the end. */
+void scheduler_play(const struct script *script, unsigned every);
+
+/* The process is a child that the running thread has forked: it plays so many more steps and ends. */
+void scheduler_become_child(uint32_t steps, bool announced);
+
+/* Nobody is in the middle of anything. */
+bool scheduler_is_at_rest(void);
+
+#endif

@@ -1,0 +1,383 @@
+#include "world.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "failure.h"
+#include "fibers.h"
+#include "os.h"
+#include "program.h"
+
+enum { MAPPINGS_MOST = 8192, ATFORK_MOST = 4 };
+
+/* Far from everything that the kernel places itself. */
+static const uintptr_t STREET = UINT64_C(0x200000000000), MAPPINGS = UINT64_C(0x280000000000);
+
+unsigned world_cpus = 2;
+
+/* -- time and refusals --------------------------------------------------------------------------------------- */
+
+static uint64_t passed;
+static uint32_t to_refuse, to_grant; /* first granted, then refused */
+static uint64_t refused;
+static size_t mapped, most;
+
+uint64_t world_now(void) { return UINT64_C(1000000000000) + passed + fiber_yields * 1000; }
+
+void world_pass(uint64_t nanoseconds) { passed += nanoseconds; }
+
+void world_refuse(uint32_t requests, uint32_t later) {
+    to_refuse = requests;
+    to_grant = later;
+}
+
+void world_limit(uint32_t kib) { most = (size_t)kib * 1024; }
+
+uint64_t world_refused(void) { return refused; }
+
+static bool is_refused(size_t more) {
+    outcome->calls++;
+    bool over = most != 0 && more != 0 && mapped + more > most;
+    bool granted = to_refuse == 0 || to_grant > 0;
+    to_grant -= to_grant != 0;
+    if (granted && !over) {
+        return false;
+    }
+    to_refuse -= !granted;
+    refused++;
+    outcome->refusals++;
+    return true;
+}
+
+uint64_t os_milliseconds(void) { return world_now() / 1000000; }
+
+uint64_t os_nanoseconds(void) { return world_now(); }
+
+/* -- memory -------------------------------------------------------------------------------------------------- */
+
+static struct {
+    uintptr_t start;
+    size_t bytes;
+} mapping[MAPPINGS_MOST]; /* of os_map, by address */
+static size_t mappings;
+
+size_t world_mappings(void) { return mappings; }
+
+/* The lowest place, so that what was given back is soon somebody else's. */
+static uintptr_t place_for(size_t bytes, size_t alignment, size_t *at) {
+    uintptr_t place = (MAPPINGS + alignment - 1) & ~(alignment - 1);
+    for (*at = 0; *at < mappings; ++*at) {
+        if (place + bytes <= mapping[*at].start) {
+            break;
+        }
+        place = (mapping[*at].start + mapping[*at].bytes + alignment - 1) & ~(alignment - 1);
+    }
+    return place;
+}
+
+static void enter(size_t at, uintptr_t start, size_t bytes) {
+    EXPECT_HERE(mappings < MAPPINGS_MOST);
+    memmove(&mapping[at + 1], &mapping[at], (mappings - at) * sizeof *mapping);
+    mapping[at].start = start;
+    mapping[at].bytes = bytes;
+    mappings++;
+}
+
+static size_t find(uintptr_t start) {
+    size_t at = 0;
+    while (at < mappings && mapping[at].start != start) {
+        at++;
+    }
+    return at;
+}
+
+static void leave(size_t at) {
+    mappings--;
+    memmove(&mapping[at], &mapping[at + 1], (mappings - at) * sizeof *mapping);
+}
+
+static void map_there(void *at, size_t bytes) {
+    void *got = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    EXPECT_HERE(got == at);
+    mapped += bytes;
+}
+
+/* Nothing is reserved as a whole. */
+void *os_reserve(size_t bytes, size_t alignment) {
+    (void)bytes, (void)alignment;
+    return NULL;
+}
+
+bool os_commit(void *at, size_t bytes) {
+    (void)at, (void)bytes;
+    return false;
+}
+
+void os_decommit(void *at, size_t bytes) { (void)at, (void)bytes; }
+
+void *os_find(size_t bytes, size_t alignment) {
+    (void)bytes, (void)alignment;
+    return (void *)STREET;
+}
+
+enum os_answer os_map_at(void *at, size_t bytes) {
+    if (is_refused(bytes)) {
+        return OS_REFUSED;
+    }
+    map_there(at, bytes);
+    return OS_DONE;
+}
+
+void *os_map(size_t bytes, size_t alignment) {
+    if (is_refused(bytes)) {
+        return NULL;
+    }
+    size_t row;
+    uintptr_t place = place_for(bytes, alignment, &row);
+    enter(row, place, bytes);
+    map_there((void *)place, bytes);
+    return (void *)place;
+}
+
+void os_unmap(void *at, size_t bytes) {
+    program_lost(at, bytes, "unmapped");
+    EXPECT_HERE(munmap(at, bytes) == 0);
+    mapped -= bytes;
+    if ((uintptr_t)at < MAPPINGS) {
+        return;
+    }
+    size_t row = find((uintptr_t)at);
+    if (row == mappings || mapping[row].bytes != bytes) {
+        fail("mapping: %zu bytes at %p are unmapped that were never mapped so", bytes, at);
+    }
+    leave(row);
+}
+
+/* A copy at a place of its own: what the kernel can move depends on how it happens to keep its mappings. */
+static void *move_to(void *at, size_t had, size_t bytes) {
+    size_t row;
+    uintptr_t place = place_for(bytes, 4096, &row);
+    enter(row, place, bytes);
+    map_there((void *)place, bytes);
+    memcpy((void *)place, at, had < bytes ? had : bytes);
+    return (void *)place;
+}
+
+void *os_remap(void *at, size_t old_bytes, size_t new_bytes) {
+    size_t row = find((uintptr_t)at);
+    if (row == mappings || mapping[row].bytes != old_bytes) {
+        fail("mapping: %zu bytes at %p are resized that were never mapped so", old_bytes, at);
+    }
+    if (is_refused(new_bytes > old_bytes ? new_bytes - old_bytes : 0)) {
+        return NULL;
+    }
+    program_lost(at, old_bytes, "moved");
+    uintptr_t next = row + 1 < mappings ? mapping[row + 1].start : UINTPTR_MAX;
+    if ((uintptr_t)at + new_bytes > next) {
+        void *moved = move_to(at, old_bytes, new_bytes);
+        os_unmap(at, old_bytes);
+        return moved;
+    }
+    if (new_bytes > old_bytes) {
+        map_there((char *)at + old_bytes, new_bytes - old_bytes);
+    } else if (new_bytes < old_bytes) {
+        EXPECT_HERE(munmap((char *)at + new_bytes, old_bytes - new_bytes) == 0);
+        mapped -= old_bytes - new_bytes;
+    }
+    mapping[row].bytes = new_bytes;
+    return at;
+}
+
+void *os_move(void *at, size_t bytes) {
+    if (is_refused(bytes)) {
+        return NULL;
+    }
+    program_lost(at, bytes, "moved");
+    void *moved = move_to(at, bytes, bytes);
+    EXPECT_HERE(madvise(at, bytes, MADV_DONTNEED) == 0);
+    return moved;
+}
+
+bool os_purge(void *at, size_t bytes) {
+    program_lost(at, bytes, "purged");
+    if (is_refused(0)) {
+        return false;
+    }
+    EXPECT_HERE(madvise(at, bytes, MADV_DONTNEED) == 0);
+    return true;
+}
+
+void os_prefer_huge(void *at, size_t bytes) { (void)at, (void)bytes; }
+
+void os_avoid_huge(void *at, size_t bytes) { (void)at, (void)bytes; }
+
+void os_populate(void *at, size_t bytes) { (void)at, (void)bytes; }
+
+static void *wiped;
+
+void *os_map_wiped(size_t bytes) {
+    if (is_refused(bytes)) {
+        return NULL;
+    }
+    wiped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_HERE(wiped != MAP_FAILED && madvise(wiped, bytes, MADV_WIPEONFORK) == 0);
+    return wiped;
+}
+
+/* -- threads ------------------------------------------------------------------------------------------------- */
+
+unsigned os_cpus(void) { return world_cpus; }
+
+uint32_t os_filters(void) { return 0; }
+
+void os_be_plain(const char *name) { (void)name; }
+
+static void sleep_on(const _Atomic uint32_t *word, uint32_t expected, uint64_t until) {
+    if (fiber_running == NULL) {
+        fail("world: the auditor sleeps");
+    }
+    if (atomic_load_explicit(word, memory_order_relaxed) == expected) {
+        fiber_running->word = word;
+        fiber_running->until = until;
+        fiber_pause(FIBER_WAITING);
+        fiber_running->word = NULL;
+    }
+}
+
+static void wake(const _Atomic uint32_t *word, int threads) {
+    for (int i = 0; i < FIBERS_MOST && threads > 0; i++) {
+        if (fibers[i].state == FIBER_WAITING && fibers[i].word == word) {
+            fibers[i].state = FIBER_READY;
+            threads--;
+        }
+    }
+}
+
+void os_wait(const _Atomic uint32_t *word, uint32_t expected) { sleep_on(word, expected, UINT64_MAX); }
+
+void os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
+    sleep_on(word, expected, world_now() + (uint64_t)milliseconds * 1000000);
+}
+
+void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
+    os_wait_for(word, expected, milliseconds);
+}
+
+void os_wake(const _Atomic uint32_t *word) { wake(word, 1); }
+
+void os_wake_all(const _Atomic uint32_t *word) { wake(word, FIBERS_MOST); }
+
+static struct {
+    bool alive;
+    void (*run)(void);
+    _Atomic uint32_t *word;
+} keeper;
+
+bool world_has_keeper(void) { return keeper.alive; }
+
+static void live(void) {
+    keeper.run();
+    keeper.alive = false;
+    atomic_store_explicit(keeper.word, 0, memory_order_seq_cst);
+    wake(keeper.word, FIBERS_MOST);
+}
+
+bool os_start_thread(void (*run)(void), void *memory, _Atomic uint32_t *word) {
+    (void)memory;
+    if (keeper.alive) {
+        fail("keeper: a second one is started");
+    }
+    if (is_refused(0)) {
+        return false;
+    }
+    keeper.alive = true;
+    keeper.run = run;
+    keeper.word = word;
+    atomic_store_explicit(word, 2, memory_order_seq_cst);
+    fiber_reset(&fibers[FIBER_KEEPER]);
+    fiber_begin(&fibers[FIBER_KEEPER], live);
+    return true;
+}
+
+void *os_thread_memory(void) {
+    static char memory[16];
+    return is_refused(sizeof memory) ? NULL : memory;
+}
+
+/* -- misfortune ---------------------------------------------------------------------------------------------- */
+
+static char said[256];
+
+_Noreturn void os_abort(void) { fail("stopped: %s", said); }
+
+void os_write_error(const char *text, size_t length) {
+    size_t kept = length < sizeof said ? length : sizeof said - 1;
+    memcpy(said, text, kept);
+    said[kept > 0 ? kept - 1 : 0] = '\0'; /* without the line's end */
+}
+
+/* -- libc's threads ------------------------------------------------------------------------------------------ */
+
+int simulator_key_create(pthread_key_t *key, void (*destructor)(void *));
+int simulator_setspecific(pthread_key_t key, const void *value);
+int simulator_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+
+static void (*destroy)(void *);
+static const void *specific[FIBERS_MOST];
+
+int simulator_key_create(pthread_key_t *key, void (*destructor)(void *)) {
+    *key = 0;
+    destroy = destructor;
+    return 0;
+}
+
+int simulator_setspecific(pthread_key_t key, const void *value) {
+    (void)key;
+    specific[fiber_running - fibers] = value;
+    return 0;
+}
+
+void world_destroy_specific(void) {
+    enum { PASSES = 4 };
+    ptrdiff_t self = fiber_running - fibers;
+    for (int pass = 0; pass < PASSES && specific[self] != NULL; pass++) {
+        const void *value = specific[self];
+        specific[self] = NULL;
+        destroy((void *)(uintptr_t)value);
+    }
+}
+
+void world_end_thread(void) {
+    specific[fiber_running - fibers] = NULL;
+    fiber_reset(fiber_running);
+}
+
+static struct {
+    void (*prepare)(void), (*parent)(void), (*child)(void);
+} atfork;
+
+int simulator_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
+    atfork.prepare = prepare;
+    atfork.parent = parent;
+    atfork.child = child;
+    return 0;
+}
+
+void world_before_fork(void) { atfork.prepare(); }
+
+void world_after_fork_in_parent(void) { atfork.parent(); }
+
+void world_after_fork_in_child(void) { atfork.child(); }
+
+void world_fork(void) {
+    keeper.alive = false;
+    for (int i = 0; i < FIBERS_MOST; i++) {
+        if (&fibers[i] != fiber_running) {
+            specific[i] = NULL;
+            fiber_reset(&fibers[i]);
+        }
+    }
+}
