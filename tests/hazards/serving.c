@@ -23,17 +23,21 @@ static bool same_file(const char *one, const char *other) {
     return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
+void require_served(const char *symbol) {
+    const char *file = getenv("HAZARD_FILE");
+    Dl_info home = {0};
+    void *address = dlsym(RTLD_DEFAULT, symbol);
+    if (file == NULL || address == NULL || dladdr(address, &home) == 0 || !same_file(home.dli_fname, file)) {
+        (void)dprintf(STDERR_FILENO, "%s is served by %s, not by %s\n", symbol,
+                      home.dli_fname == NULL ? "nobody" : home.dli_fname, file == NULL ? "what nobody named" : file);
+        _exit(INVALID);
+    }
+}
+
 void require_serving(void) {
     static const char *const served[] = {"malloc", "calloc", "realloc", "free"};
-    const char *file = getenv("HAZARD_FILE");
     for (size_t i = 0; i < sizeof served / sizeof *served; i++) {
-        Dl_info home = {0};
-        void *address = dlsym(RTLD_DEFAULT, served[i]);
-        if (file == NULL || address == NULL || dladdr(address, &home) == 0 || !same_file(home.dli_fname, file)) {
-            (void)dprintf(STDERR_FILENO, "%s is served by %s, not by %s\n", served[i],
-                          home.dli_fname == NULL ? "nobody" : home.dli_fname, file == NULL ? "what nobody named" : file);
-            _exit(INVALID);
-        }
+        require_served(served[i]);
     }
 }
 

@@ -29,7 +29,8 @@ def answer(hazard: Hazard, configuration: Configuration, floor: Configuration, b
     absent = Kind.NOT_APPLICABLE if hazard.not_applicable else Kind.NOT_TRIED
     if not hazard.programs or (hazard.only and configuration.name not in hazard.only):
         return Verdict(absent, hazard.otherwise)
-    runs = hazard.runs or (Path(hazard.programs[0]).stem,)
+    first = Path(hazard.programs[0])
+    runs = hazard.runs or (first.name if first.suffix == ".sh" else first.stem,)
     try:
         with conditions.met(hazard) as variables:
             return worst([(run, _run(hazard, run, configuration, floor, built, variables)) for run in runs])
