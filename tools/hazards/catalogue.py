@@ -47,6 +47,8 @@ class Hazard:
     """False: the program starts bare, and brings the allocator in by itself."""
     only: tuple[str, ...] = ()
     """Allocators that can be asked; none: all."""
+    but: tuple[str, ...] = ()
+    """Allocators that cannot."""
     otherwise: str = ""
     """Why the others are not, and for a hazard without a program why nobody is."""
     not_applicable: bool = False
@@ -108,7 +110,7 @@ def _hazard(row: Mapping[str, Any]) -> Hazard:
     hazard = Hazard(**{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()})
     if not hazard.programs and not hazard.otherwise:
         raise CatalogueError(f"hazard {name}: neither a program nor a reason (otherwise) why there is none")
-    if hazard.only and not hazard.otherwise:
+    if (hazard.only or hazard.but) and not hazard.otherwise:
         raise CatalogueError(f"hazard {name}: the allocators that are not asked get no reason (otherwise)")
     if hazard.needs not in NEEDS:
         raise CatalogueError(f"hazard {name}: {hazard.needs} is nothing that can be needed")

@@ -27,7 +27,8 @@ def answer(hazard: Hazard, configuration: Configuration, floor: Configuration, b
         built: the folder of the programs.
     """
     absent = Kind.NOT_APPLICABLE if hazard.not_applicable else Kind.NOT_TRIED
-    if not hazard.programs or (hazard.only and configuration.name not in hazard.only):
+    name = configuration.name
+    if not hazard.programs or name in hazard.but or (hazard.only and name not in hazard.only):
         return Verdict(absent, hazard.otherwise)
     first = Path(hazard.programs[0])
     runs = hazard.runs or (first.name if first.suffix == ".sh" else first.stem,)
