@@ -32,7 +32,7 @@ def program_command(source: Path, more: Sequence[Path], output: Path) -> list[st
         *(f"-I{REPOSITORY / folder}" for folder in HEADERS),
         str(source),
         *map(str, more),
-        **search,
+        *search,
         *("-o", str(output), "-ldl", "-lm"),
     ]
 
