@@ -34,6 +34,8 @@ class Hazard:
     """Sources, or libraries of these, that the programs are linked to."""
     runs: tuple[str, ...] = ()
     """Commands, each with variables before it; the worst answer counts. Without: the first program as it is."""
+    together: bool = False
+    """The runs may be made at the same time: they mostly wait."""
     limit_s: float = 30.0
     of_glibc: float = 0.0
     """When not 0: the program prints a number, which may be so many times that of glibc, medians of ``rounds``."""

@@ -8,6 +8,7 @@ import signal
 import statistics
 import subprocess
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,8 +34,12 @@ def answer(hazard: Hazard, configuration: Configuration, floor: Configuration, b
     first = Path(hazard.programs[0])
     runs = hazard.runs or (first.name if first.suffix == ".sh" else first.stem,)
     try:
-        with conditions.met(hazard) as variables:
-            return worst([(run, _run(hazard, run, configuration, floor, built, variables)) for run in runs])
+        with (
+            conditions.met(hazard) as variables,
+            ThreadPoolExecutor(len(runs) if hazard.together else 1) as pool,
+        ):
+            verdicts = pool.map(lambda run: _run(hazard, run, configuration, floor, built, variables), runs)
+            return worst([(run.replace("{built}/", ""), verdict) for run, verdict in zip(runs, verdicts, strict=True)])
     except conditions.Unmet as reason:
         return Verdict(Kind.NOT_TRIED, str(reason))
 

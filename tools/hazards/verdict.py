@@ -27,8 +27,10 @@ BAD = frozenset({Kind.CRASH, Kind.HANG, Kind.FAIL, Kind.INVALID})
 _BY_STATUS = {0: Kind.PASS, 1: Kind.FAIL, 75: Kind.NOT_APPLICABLE, 77: Kind.NOT_TRIED, 78: Kind.INVALID}
 """Exit statuses of the programs: of the tests of the allocator (expect.h), and of the proof of service (serving.c)."""
 
-_WHERE = re.compile(r"^\S+:\d+: does not hold: .*?: (?=\S)")
+_WHERE = re.compile(r"^(?:\S+:\d+: does not hold: .*?: (?=\S))+")
 """What the tests of the allocator begin a line with: place and condition, which mean nothing in a table."""
+_FOLDERS = re.compile(r"(?<![\w.])/(?!sys|proc|dev)(?:[\w.+-]+/)+")
+"""The folders of a file, which are of one machine."""
 _LINE_MOST = 160
 
 
@@ -100,9 +102,9 @@ def worst(answers: Sequence[tuple[str, Verdict]]) -> Verdict:
 
 
 def last_line(text: str) -> str:
-    """The last line with anything in it, without the place of a test, and not all of it where it is long."""
+    """The last line with anything in it, without places, and not all of it where it is long."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return _WHERE.sub("", lines[-1])[:_LINE_MOST] if lines else ""
+    return _FOLDERS.sub("", _WHERE.sub("", lines[-1]))[:_LINE_MOST] if lines else ""
 
 
 def _and(what: str, more: str) -> str:
