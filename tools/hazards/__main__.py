@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -48,8 +47,8 @@ def main(words: Sequence[str]) -> int:
     try:
         every = catalogue.read(SOURCES / "hazards.toml")
         hazards = catalogue.choose(every, told.only.split())
-        if told.page and len(hazards) != len(every):
-            raise Refused("a page is written by a run of all hazards only")
+        if told.page and (len(hazards) != len(every) or told.allocators):
+            raise Refused("a page is written by a run of all hazards under all allocators only")
         building.build(hazards, BUILT, planted.LIBRARIES if told.planted else ())
         (floor,) = _allocators(discovery.SYSTEM)
         if told.planted:
@@ -63,13 +62,12 @@ def main(words: Sequence[str]) -> int:
     print(table.matrix(hazards, names, answers))
     print(table.figures(hazards, names, answers))
     if told.page:
-        command = "make hazards" + (f" ALLOCATORS={shlex.quote(told.allocators)}" if told.allocators else "")
         text = page.text(
             hazards,
             [each.allocator for each in asked],
             answers,
             subject=SUBJECT,
-            command=command,
+            command="make hazards",
             commit=_commit(),
             facts=machine.describe().facts,
             day=datetime.date.today().isoformat(),

@@ -34,13 +34,14 @@ def figures(hazards: Sequence[Hazard], allocators: Sequence[str], answers: Answe
     return _markdown(rows) if len(rows) > 1 else "Nothing.\n"
 
 
-def criteria(hazards: Sequence[Hazard], subject: str, answers: Answers) -> str:
-    """What is right before each hazard, what was made smaller, and what was seen of one allocator."""
-    rows = [["#", "hazard", "right is", f"{subject}: seen", "made smaller, or left out"]]
+def criteria(hazards: Sequence[Hazard], subject: str, allocators: Sequence[str], answers: Answers) -> str:
+    """What is right before each hazard, what was made smaller, what was seen of one allocator, and what is known to fail."""
+    rows = [["#", "hazard", "right is", f"{subject}: seen", "fails under", "made smaller, or left out", "complaints"]]
     for each in hazards:
         verdict = answers.get((each.number, subject))
         seen = "" if verdict is None else f"{verdict.kind.value}: {verdict.figure}".rstrip(": ")
-        rows.append([each.number, each.name, _text(each.right), _text(seen), _text(each.scaled)])
+        texts = (each.right, seen, _failing(each, allocators, answers), each.scaled, each.source)
+        rows.append([each.number, each.name, *map(_text, texts)])
     return _markdown(rows)
 
 
@@ -57,6 +58,13 @@ def reasons(hazards: Sequence[Hazard], allocators: Sequence[str], answers: Answe
             who = "all" if len(names) == len(allocators) else ", ".join(names)
             rows.append([each.number, each.name, who, verdict.kind.value, _text(verdict.figure)])
     return _markdown(rows) if len(rows) > 1 else "Nothing.\n"
+
+
+def _failing(hazard: Hazard, allocators: Sequence[str], answers: Answers) -> str:
+    """What shows that the program can fail: allocators here, and the fault that was planted for it."""
+    seen = ((name, answers.get((hazard.number, name))) for name in allocators)
+    failing = [name for name, verdict in seen if verdict is not None and verdict.bad]
+    return ", ".join([*failing, *([f"planted: {hazard.planted}"] if hazard.planted else [])])
 
 
 def _cell(verdict: Verdict | None) -> str:
