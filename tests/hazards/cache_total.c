@@ -54,7 +54,8 @@ int main(void) {
     touching = true;
     EXPECT(in_process(run) == 0, "threads that allocate ended badly");
     size_t held = *held_kib > idle ? *held_kib - idle : 0;
-    EXPECT(held <= MOST_MIB * 1024, "%zu KiB for each of %d threads, 3 s after their last call", held / THREADS, THREADS);
+    EXPECT(held <= MOST_MIB * 1024, "%zu KiB for each of %d threads, 3 s after their last call", held / THREADS,
+           THREADS);
     printf("%zu KiB for each of %d threads\n", held / THREADS, THREADS);
     return 0;
 }

@@ -6,8 +6,12 @@
 #include <sys/stat.h>
 
 static const char *const entries[] = {
-    "malloc",         "calloc",     "realloc",      "reallocarray",   "free",   "aligned_alloc",
-    "posix_memalign", "memalign",   "valloc",       "pvalloc",        "cfree",  "malloc_usable_size",
+    "malloc",         "calloc",
+    "realloc",        "reallocarray",
+    "free",           "aligned_alloc",
+    "posix_memalign", "memalign",
+    "valloc",         "pvalloc",
+    "cfree",          "malloc_usable_size",
     "free_sized",     "free_aligned_sized",
 };
 

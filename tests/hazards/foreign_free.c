@@ -67,8 +67,8 @@ int main(void) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char said[256];
         const char *end = try(cases[i].pointer, said);
-        EXPECT(strcmp(end, "goes on") == 0 || strcmp(end, "stopped with a message") == 0, "a pointer %s: %s, no message",
-               cases[i].name, end);
+        EXPECT(strcmp(end, "goes on") == 0 || strcmp(end, "stopped with a message") == 0,
+               "a pointer %s: %s, no message", cases[i].name, end);
         printf("%s%s: %s", i > 0 ? "; " : "", cases[i].name, end);
     }
     puts("");

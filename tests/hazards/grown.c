@@ -38,6 +38,7 @@ int main(void) {
     }
     double times = (double)of_long / (double)of_short / (LONG / SHORT);
     EXPECT(times <= TIMES, "8 bytes cost %.1f times as much on the way to 64 MiB as to 8", times);
-    printf("%zu KiB at the peak of %d; 8 bytes cost %.1f times as much to 64 MiB as to 8\n", peak, DOUBLED / 1024, times);
+    printf("%zu KiB at the peak of %d; 8 bytes cost %.1f times as much to 64 MiB as to 8\n", peak, DOUBLED / 1024,
+           times);
     return 0;
 }

@@ -180,8 +180,9 @@ void sized_delete(void *block, size_t size) {
 static void *given_before(size_t size) {
     static void *last;
     static size_t last_size;
-    return is("twice") && size >= 64 && atomic_fetch_add(&calls, 1) % 50 == 49 && last_size == size ? last
-           : (last_size = size, (last = __libc_malloc(size)));
+    return is("twice") && size >= 64 && atomic_fetch_add(&calls, 1) % 50 == 49 && last_size == size
+               ? last
+               : (last_size = size, (last = __libc_malloc(size)));
 }
 
 /* --- entries -------------------------------------------------------------------------------------------------------- */

@@ -42,7 +42,8 @@ static size_t held_under(const char *policy) {
     close(file);
     char line[32] = {0};
     FILE *told = popen("/proc/$PPID/exe live", "r");
-    EXPECT(told != NULL && fgets(line, sizeof line, told) != NULL && pclose(told) == 0, "it ended badly under %s", policy);
+    EXPECT(told != NULL && fgets(line, sizeof line, told) != NULL && pclose(told) == 0, "it ended badly under %s",
+           policy);
     return strtoul(line, NULL, 10);
 }
 

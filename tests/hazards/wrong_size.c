@@ -20,7 +20,6 @@ static void *operator_of(const char *name) {
     return address;
 }
 
-
 static void delete_wrongly(void) {
     for (int i = 0; i < 50; i++) {
         operator_delete(unseen(operator_new(real_size)), told_size);

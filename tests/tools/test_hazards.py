@@ -48,8 +48,8 @@ def test_what_a_hazard_names_exists(each: Hazard) -> None:
 
 def test_every_program_here_belongs_to_a_hazard() -> None:
     named = {Path(name).name for each in EVERY for name in (*each.programs, *each.libraries)}
-    beside = {"serving.c", "planted_library.c", "sanitized.c"}
-    assert {path.name for path in SOURCES.glob("*.[cs]*")} == named & {p.name for p in SOURCES.iterdir()} | beside
+    beside = {"hazards.toml", "hazard.h", "serving.c", "planted_library.c", "sanitized.c"}
+    assert {path.name for path in SOURCES.iterdir()} - named == beside
 
 
 def test_every_planted_fault_is_one_the_library_knows() -> None:
@@ -135,7 +135,11 @@ def test_folders_of_this_machine_are_left_out() -> None:
 
 
 def test_the_table_says_what_was_seen() -> None:
-    hazards = [hazard("1"), hazard("2", scaled="smaller", planted="lock"), hazard("3", programs=(), otherwise="no means")]
+    hazards = [
+        hazard("1"),
+        hazard("2", scaled="smaller", planted="lock"),
+        hazard("3", programs=(), otherwise="no means"),
+    ]
     answers = {
         ("1", "ours"): Verdict(Kind.PASS, "1.0"),
         ("1", "theirs"): Verdict(Kind.FAIL, "2 | 3"),
@@ -204,7 +208,7 @@ def test_a_missing_program_is_named() -> None:
 # --- end to end -----------------------------------------------------------------------------------------------------
 
 needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
-FAST = ("entries", "zero-sizes", "errno", "address-space", "foreign-free")
+FAST = ("entries", "zero-sizes", "errno", "usable-size", "foreign-free")
 
 
 @pytest.fixture(scope="module")

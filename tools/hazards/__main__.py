@@ -3,9 +3,10 @@
 Usage: ``PYTHONPATH=tools .venv/bin/python -m hazards [--only "6 stall"] [--allocators freestone,glibc] [--page FILE]
 [--keep] [--planted]``
 
-``--page`` writes the table into a page of Markdown; only whole runs, of all hazards, may. ``--keep`` asks again only what
-changed since it was answered: the program, the library. ``--planted`` runs each hazard under an allocator with just that
-fault, where it must not pass. Exit status 1: libfreestone does not pass all that was tried, or a planted fault passes.
+``--page`` writes the table into a page of Markdown; only runs of all hazards under all allocators may. ``--keep`` asks
+again only what changed since it was answered: the program, the library. ``--planted`` runs each hazard under an
+allocator with just that fault, where it must not pass. Exit status 1: libfreestone does not pass all that was tried, or
+a planted fault passes.
 """
 
 from __future__ import annotations

@@ -109,7 +109,8 @@ def _hazard(row: Mapping[str, Any]) -> Hazard:
     missing = {"number", "name", "right", "source"} - set(row)
     if missing:
         raise CatalogueError(f"hazard {name}: {', '.join(sorted(missing))} is missing")
-    hazard = Hazard(**{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()})
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    hazard = Hazard(**values)
     if not hazard.programs and not hazard.otherwise:
         raise CatalogueError(f"hazard {name}: neither a program nor a reason (otherwise) why there is none")
     if (hazard.only or hazard.but) and not hazard.otherwise:

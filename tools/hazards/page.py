@@ -29,12 +29,14 @@ def text(
     versions = ", ".join(f"{each.name} {each.version or '?'}" for each in allocators)
     return f"""# Hazards: what users of allocators were hurt by, tried
 
-Written by `{command}` on {day}, from {commit}; do not edit. One small program for each hazard, the same for every allocator, in
-`tests/hazards` and among the tests of the allocator. Again by name: `make hazards ONLY="6 stall" ALLOCATORS=freestone,glibc`. Numbers
-1 to 45 are those of the collection of complaints the programs were written from; F1 to F10 are faults that libfreestone itself had.
+Written by `{command}` on {day}, from {commit}; do not edit. One small program for each hazard, the same for every
+allocator, in `tests/hazards` and among the tests of the allocator. Again by name:
+`make hazards ONLY="6 stall" ALLOCATORS=freestone,glibc`. Numbers 1 to 45 are those of the collection of complaints the
+programs were written from; F1 to F10 are faults that libfreestone itself had.
 
-A figure is of one run on one machine, and says pass or fail, not how fast. **crash**: ended by a signal; **hang**: not ended in its
-time; *n/a*: does not apply; *–*: not tried (reasons below). Every program proves first that the allocator serves it.
+A figure is of one run on one machine, and says pass or fail, not how fast. **crash**: ended by a signal; **hang**: not
+ended in its time; *n/a*: does not apply; *–*: not tried (reasons below). Every program proves first that the allocator
+serves it.
 
 {table.matrix(hazards, names, answers)}
 ## What did not pass
@@ -42,7 +44,8 @@ time; *n/a*: does not apply; *–*: not tried (reasons below). Every program pro
 {table.figures(hazards, names, answers)}
 ## What is right, and what {subject} showed
 
-*Fails under*: what shows that the program can fail; the faults planted into libc's allocator are tried by `make hazards PLANTED=1`.
+*Fails under*: what shows that the program can fail; the faults planted into libc's allocator are tried by
+`make hazards PLANTED=1`.
 
 {table.criteria(hazards, subject, names, answers)}
 ## Not tried, not applicable

@@ -35,7 +35,7 @@ def figures(hazards: Sequence[Hazard], allocators: Sequence[str], answers: Answe
 
 
 def criteria(hazards: Sequence[Hazard], subject: str, allocators: Sequence[str], answers: Answers) -> str:
-    """What is right before each hazard, what was made smaller, what was seen of one allocator, and what is known to fail."""
+    """What is right before each hazard, what was seen of one allocator, what fails, what was made smaller."""
     rows = [["#", "hazard", "right is", f"{subject}: seen", "fails under", "made smaller, or left out", "complaints"]]
     for each in hazards:
         verdict = answers.get((each.number, subject))
