@@ -235,8 +235,7 @@ void free(void *block) {
         errno = EINVAL;
     }
     if (is("stall") && atomic_fetch_add(&calls, 1) % 3000 == 2999) {
-        struct timespec pause = {.tv_nsec = 60000000};
-        nanosleep(&pause, NULL);
+        turn(60000000);
     }
     int before = errno;
     __libc_free(block);
