@@ -16,6 +16,7 @@ import datetime
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from freestone import machine
@@ -126,7 +127,7 @@ def _ask(
 def _key(hazard: Hazard, allocator: Allocator) -> str:
     named = [REPOSITORY / name for name in (*hazard.programs, *hazard.libraries, *hazard.link) if "/" in name]
     library = Path(allocator.file) if allocator.file else None
-    return store.key_of([*named, building.SERVING, *([library] if library else [])], repr(hazard))
+    return store.key_of([*named, building.SERVING, *([library] if library else [])], repr(replace(hazard, limit_s=0)))
 
 
 def _commit() -> str:
