@@ -8,6 +8,8 @@
 # ROUNDS=10           rounds of `make compare`; without it, as many as fit into its time budget
 # RESULTS=folder      where `make compare` and `make bench` put their results
 # SUITES="field"      what `make bench` measures
+# ONLY="6 stall"      which hazards `make hazards` tries, by number or name; ALLOCATORS=freestone,glibc: under which allocators
+# KEEP=1              `make hazards` asks again only what has changed; PLANTED=1: under allocators with the very fault
 # PAGE_BYTES=65536    pages of the emulated kernel of `make test-aarch64`: 4096, 16384 or 65536
 
 PYTHON  ?= python3
@@ -17,6 +19,10 @@ RESULTS ?=
 SUITES  ?= field apps
 SOAK_SECONDS ?= 600
 PAGE_BYTES   ?= 4096
+ONLY    ?=
+ALLOCATORS ?=
+KEEP    ?=
+PLANTED ?=
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -30,7 +36,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench test test-native test-python test-aarch64 model build lint format soak sanitize yielding planted readme-figure lock clean
+.PHONY: help compare bench hazards test test-native test-python test-aarch64 model build lint format soak sanitize yielding planted readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -48,6 +54,7 @@ help:
 	@echo 'make model           the protocol between threads, gone through by spin, and faults planted in it'
 	@echo 'make yielding        the same and more while other threads go first at any atomic operation; also for aarch64'
 	@echo 'make test-aarch64    the tests of the allocator for aarch64, by an emulator; PAGE_BYTES=65536'
+	@echo 'make hazards         what users of allocators were hurt by, under every allocator: docs/hazards.md'
 	@echo 'make planted         how often diff and gate find regressions that were planted'
 	@echo 'make readme-figure   put a measurement into the README: RESULTS=folder'
 	@echo 'make lock            renew $(LOCK)'
@@ -190,6 +197,12 @@ test-aarch64: $(VENV)/.run
 model: $(VENV)/.made
 	@$(PACKAGES) model --tried $(VENV)/.tried-model
 	@$(BIN)/python tools/check_models.py
+
+# The page is written by a run of everything. It sets the machine's policy of huge pages, and puts it back.
+hazards: build
+	@$(PACKAGES) compare bench --tried $(VENV)/.tried-bench
+	@PYTHONPATH=tools $(BIN)/python -m hazards $(if $(ONLY),--only '$(ONLY)') $(if $(ALLOCATORS),--allocators '$(ALLOCATORS)') \
+	    $(if $(KEEP),--keep) $(if $(PLANTED),--planted) $(if $(ONLY)$(ALLOCATORS)$(PLANTED),,--page docs/hazards.md)
 
 # How often diff and gate find a regression that was planted, and accuse a library that is the same. About an hour.
 planted: build

@@ -15,16 +15,20 @@ static Dl_info home_of(const char *symbol, const void *address) {
     return home;
 }
 
-void require_serving(void) {
+void require_served(const char *symbol) {
     (void)home_of("freestone_identity", freestone_identity);
     /* Its address only says that the library is there: an executable linked to it may hold a copy of the object. */
     Dl_info ours = home_of("freestone_version", (const void *)(uintptr_t)freestone_version);
+    /* What a library loaded by this program would be bound to; in an executable that holds the archive, the
+     * linker exports these because libc refers to them. */
+    Dl_info home = home_of(symbol, dlsym(RTLD_DEFAULT, symbol));
+    EXPECT(home.dli_fbase == ours.dli_fbase, "%s is served by %s, not by libfreestone in %s", symbol, home.dli_fname,
+           ours.dli_fname);
+}
+
+void require_serving(void) {
     static const char *const served[] = {"malloc", "calloc", "realloc", "free"};
     for (size_t i = 0; i < sizeof served / sizeof *served; i++) {
-        /* What a library loaded by this program would be bound to; in an executable that holds the archive, the
-         * linker exports these because libc refers to them. */
-        Dl_info home = home_of(served[i], dlsym(RTLD_DEFAULT, served[i]));
-        EXPECT(home.dli_fbase == ours.dli_fbase, "%s is served by %s, not by libfreestone in %s", served[i],
-               home.dli_fname, ours.dli_fname);
+        require_served(served[i]);
     }
 }

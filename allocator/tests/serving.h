@@ -9,6 +9,9 @@ extern "C" {
 /* Fails the program unless malloc, calloc, realloc and free come from libfreestone. */
 void require_serving(void);
 
+/* The same for one entry point, where others are somebody else's. */
+void require_served(const char *symbol);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
 #include "entry.h"
 #include "expect.h"
 #include "pattern.h"
+#include "serving.h"
 
 static void *work(void *unused) {
     (void)unused;
@@ -24,14 +25,9 @@ static void *work(void *unused) {
 int main(void) {
     size_t (*calls)(void) = (size_t (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "interposer_calls");
     EXPECT(calls != NULL, "the interposer is not loaded");
-    Dl_info ours;
-    Dl_info home;
-    void *identity = dlsym(RTLD_DEFAULT, "freestone_identity");
-    EXPECT(identity != NULL && dladdr(identity, &ours) != 0, "libfreestone is not loaded");
     static const char *const passed[] = {"calloc", "realloc", "free"};
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
-        EXPECT(dladdr(dlsym(RTLD_DEFAULT, passed[i]), &home) != 0 && home.dli_fbase == ours.dli_fbase,
-               "%s is not served by libfreestone", passed[i]);
+        require_served(passed[i]);
     }
     size_t before = calls();
     work(NULL);

@@ -1,7 +1,8 @@
-/* libfreestone loaded late, by a program whose malloc is another's, with threads running already: its thread-local
+/* An allocator loaded late, by a program whose malloc is another's, with threads running already: its thread-local
  * block must fit what the dynamic linker has left, its heap must serve whoever calls it by name in every thread, and
  * the program's own heap goes on as before. */
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 
 #include "expect.h"
@@ -45,16 +46,16 @@ static void *function(void *library, const char *name) {
     void *address = dlsym(library, name);
     EXPECT(address != NULL, "%s", dlerror());
     Dl_info home;
-    Dl_info ours;
-    EXPECT(dladdr(address, &home) != 0 && dladdr(dlsym(library, "freestone_identity"), &ours) != 0 &&
-               home.dli_fbase == ours.dli_fbase,
-           "%s of the loaded library is not libfreestone's", name);
+    struct link_map *own;
+    EXPECT(dladdr(address, &home) != 0 && dlinfo(library, RTLD_DI_LINKMAP, &own) == 0 &&
+               home.dli_fbase == (void *)own->l_addr,
+           "%s of the loaded library is not its own", name);
     return address;
 }
 
 int main(int count, char **arguments) {
     EXPECT(count == 2, "usage: late_dlopen LIBRARY");
-    EXPECT(dlsym(RTLD_DEFAULT, "freestone_identity") == NULL, "libfreestone is there before it was loaded");
+    EXPECT(dlopen(arguments[1], RTLD_NOW | RTLD_NOLOAD) == NULL, "the library is there before it was loaded");
     pthread_barrier_init(&loaded, NULL, THREADS + 1);
     pthread_t threads[THREADS];
     for (uintptr_t t = 0; t < THREADS; t++) {

@@ -1,0 +1,70 @@
+/* What the programs of the hazards share: memory that is filled and freed, and waiting for it to be given back. A program ends
+ * with 0, and what it saw on standard output, or by EXPECT with what does not hold. */
+#ifndef FREESTONE_HAZARD_H
+#define FREESTONE_HAZARD_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "entry.h"
+#include "expect.h"
+#include "idle/tasks.h"
+#include "pattern.h"
+#include "resident.h"
+#include "serving.h"
+
+enum { HAZARD_NOT_APPLICABLE = 75 };
+
+/* The number after `name` in a file of /proc, in its unit; 0 when there is none. Read without the heap. */
+static inline size_t proc_number(const char *path, const char *name) {
+    static __thread char text[1 << 16];
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    EXPECT(file >= 0, "%s cannot be opened", path);
+    size_t length = 0;
+    ssize_t piece;
+    while (length < sizeof text - 1 && (piece = read(file, text + length, sizeof text - 1 - length)) > 0) {
+        length += (size_t)piece;
+    }
+    close(file);
+    text[length] = '\0';
+    const char *at = strstr(text, name);
+    return at == NULL ? 0 : (size_t)strtoul(at + strlen(name), NULL, 10);
+}
+
+static inline uint64_t nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* A block of which every page is the process's. */
+static inline void *touched(size_t size) {
+    char *block = malloc(size);
+    EXPECT(block != NULL, "malloc(%zu) failed", size);
+    for (size_t at = 0; at < size; at += 4096) {
+        block[at] = 1;
+    }
+    return block;
+}
+
+/* Runs `work` in a process of its own; says how it ended, as waitpid does. */
+static inline int in_process(void (*work)(void)) {
+    pid_t process = fork();
+    EXPECT(process >= 0, "fork failed");
+    if (process == 0) {
+        work();
+        _exit(0);
+    }
+    int status = 0;
+    EXPECT(waitpid(process, &status, 0) == process, "waitpid failed");
+    return status;
+}
+
+/* What no block is counted in: zero, and in no memory until it is used. */
+#define TABLE(name, count) static void *name[count]
+
+#endif

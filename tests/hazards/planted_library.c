@@ -1,0 +1,265 @@
+/* libc's own allocator with one fault, chosen by PLANTED, so that every hazard's program can be seen to fail. It has no more
+ * entries than the faults take: the others are libc's, which is a fault in itself (four-entries). */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *block, size_t size);
+void __libc_free(void *block);
+void *__libc_memalign(size_t alignment, size_t size);
+
+void *memalign(size_t alignment, size_t size);
+int posix_memalign(void **block, size_t alignment, size_t size);
+size_t malloc_usable_size(void *block);
+void sized_delete(void *block, size_t size) __asm__("_ZdlPvm");
+
+enum { HUGE_PAGE = 2 << 20, PAGE = 4096, TURNS_LOCKED = 300, PUSHED_MOST = 1000 };
+
+static const char *fault;
+static bool constructed;
+static atomic_size_t threads, calls;
+static __thread bool known;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool is(const char *name) {
+    if (fault == NULL) { /* environ is there before any constructor */
+        fault = getenv("PLANTED");
+        fault = fault == NULL ? "" : fault;
+    }
+    return strcmp(fault, name) == 0;
+}
+
+static void turn(size_t turns) {
+    for (; turns > 0; turns--) {
+        __asm__ volatile("nop");
+    }
+}
+
+static char *map(size_t bytes, int protection) {
+    char *memory = mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        abort();
+    }
+    return memory;
+}
+
+/* --- faults of a process, a thread, a call -------------------------------------------------------------------------- */
+
+__attribute__((constructor)) static void start(void) {
+    constructed = true;
+    if (is("reserves")) {
+        (void)map((size_t)1 << 30, PROT_NONE);
+    } else if (is("slow-start")) {
+        struct timespec pause = {.tv_nsec = 5000000};
+        nanosleep(&pause, NULL);
+        memset(map(1 << 20, PROT_READ | PROT_WRITE), 1, 1 << 20);
+        for (int i = 0; i < 20; i++) {
+            (void)syscall(SYS_getppid);
+        }
+    } else if (is("small-pages")) {
+        (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    } else if (is("nodes")) {
+        close(open("/sys/devices/system/node/online", O_RDONLY | O_CLOEXEC));
+    } else if (is("lazy")) {
+        char *memory = map(64 << 20, PROT_READ | PROT_WRITE);
+        memset(memory, 1, 64 << 20);
+        (void)madvise(memory, 64 << 20, MADV_FREE);
+    } else if (is("dies-in-child")) {
+        if (getenv("PLANTED_BEFORE") != NULL) {
+            _exit(9);
+        }
+        setenv("PLANTED_BEFORE", "1", 1);
+    } else if (is("counts-cpus")) {
+        cpu_set_t set;
+        if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2) {
+            abort();
+        }
+    }
+}
+
+static void begin_thread(void) {
+    known = true;
+    atomic_fetch_add(&threads, 1);
+    if (is("spread")) {
+        memset(map(2 << 20, PROT_READ | PROT_WRITE), 1, 2 << 20);
+    } else if (is("sparse")) {
+        char *memory = map(2 * HUGE_PAGE, PROT_READ | PROT_WRITE);
+        memory[HUGE_PAGE - (uintptr_t)memory % HUGE_PAGE] = 1;
+    }
+}
+
+static void *sleep_on(void *unused) {
+    for (;;) {
+        pause();
+    }
+    return unused;
+}
+
+static void begin_call(size_t size) {
+    if (!known) {
+        begin_thread();
+    }
+    if (is("lock")) { /* no handler takes it before a fork */
+        pthread_mutex_lock(&lock);
+        turn(TURNS_LOCKED);
+        pthread_mutex_unlock(&lock);
+    } else if (is("walks-threads")) {
+        turn(2 * atomic_load(&threads));
+    } else if (is("early") && !constructed) {
+        abort();
+    } else if (is("odd-call")) {
+        (void)syscall(SYS_getppid);
+    } else if (is("thread") && size >= 32 << 20) {
+        static atomic_bool started;
+        pthread_t thread;
+        if (!atomic_exchange(&started, true)) {
+            pthread_create(&thread, NULL, sleep_on, NULL);
+        }
+    } else if (is("splits") && size >= HUGE_PAGE) {
+        char *memory = map(6 * PAGE, PROT_NONE);
+        for (int i = 0; i < 6; i += 2) {
+            (void)mprotect(memory + i * PAGE, PAGE, PROT_READ);
+        }
+    } else if (is("stops-at-refusal") && size >= 300000) {
+        char *memory = map(3 * PAGE, PROT_READ);
+        if (mprotect(memory + PAGE, PAGE, PROT_NONE) != 0) {
+            abort();
+        }
+        munmap(memory, 3 * PAGE);
+    }
+}
+
+/* --- blocks that are not one's own ---------------------------------------------------------------------------------- */
+
+static struct {
+    void *block;
+    size_t size;
+} pushed[PUSHED_MOST]; /* by a size that somebody told; of one thread */
+static size_t pushes;
+
+static void *popped(size_t size) {
+    for (size_t i = 0; i < pushes; i++) {
+        if (pushed[i].size == size || is("takes-all")) {
+            void *block = pushed[i].block;
+            pushed[i] = pushed[--pushes];
+            return block;
+        }
+    }
+    return NULL;
+}
+
+static void push(void *block, size_t size) {
+    if (pushes < PUSHED_MOST) {
+        pushed[pushes].block = block;
+        pushed[pushes++].size = size;
+    }
+}
+
+void sized_delete(void *block, size_t size) {
+    if (is("trusts-size")) {
+        push(block, size);
+    } else {
+        free(block);
+    }
+}
+
+static void *given_before(size_t size) {
+    static void *last;
+    static size_t last_size;
+    return is("twice") && size >= 64 && atomic_fetch_add(&calls, 1) % 50 == 49 && last_size == size
+               ? last
+               : (last_size = size, (last = __libc_malloc(size)));
+}
+
+/* --- entries -------------------------------------------------------------------------------------------------------- */
+
+void *malloc(size_t size) {
+    begin_call(size);
+    if (size == 0 && is("null-for-zero")) {
+        return NULL;
+    }
+    void *block = popped(size);
+    if (block == NULL) {
+        block = is("twice") ? given_before(size) : __libc_malloc(size);
+    }
+    return block;
+}
+
+void *calloc(size_t count, size_t size) {
+    begin_call(size);
+    size_t bytes;
+    if (is("not-zero") && !__builtin_mul_overflow(count, size, &bytes)) {
+        return __libc_malloc(bytes);
+    }
+    return __libc_calloc(count, size);
+}
+
+void *realloc(void *block, size_t size) {
+    begin_call(size);
+    if (is("copies") && block != NULL && size != 0) {
+        size_t old = malloc_usable_size(block);
+        void *copy = __libc_malloc(size);
+        if (copy != NULL) {
+            memcpy(copy, block, old < size ? old : size);
+            __libc_free(block);
+        }
+        return copy;
+    }
+    return __libc_realloc(block, size);
+}
+
+void free(void *block) {
+    begin_call(0);
+    if (is("keeps")) {
+        return;
+    }
+    if (is("takes-all") && block != NULL) {
+        push(block, 0);
+        return;
+    }
+    if (is("errno")) {
+        errno = EINVAL;
+    }
+    if (is("stall") && atomic_fetch_add(&calls, 1) % 3000 == 2999) {
+        turn(60000000);
+    }
+    int before = errno;
+    __libc_free(block);
+    errno = before;
+}
+
+void *memalign(size_t alignment, size_t size) { return __libc_memalign(is("misaligned") ? 16 : alignment, size); }
+
+int posix_memalign(void **block, size_t alignment, size_t size) {
+    if (alignment < sizeof(void *) || (alignment & (alignment - 1)) != 0) {
+        return EINVAL;
+    }
+    void *memory = memalign(alignment, size);
+    if (memory == NULL) {
+        return ENOMEM;
+    }
+    *block = memory;
+    return 0;
+}
+
+size_t malloc_usable_size(void *block) {
+    static size_t (*real)(void *);
+    if (real == NULL) {
+        real = (size_t (*)(void *))(uintptr_t)dlsym(RTLD_NEXT, "malloc_usable_size");
+    }
+    return real(block) + (is("too-usable") && block != NULL ? 64 : 0);
+}

@@ -1,0 +1,140 @@
+"""Every hazard under every allocator: pass, fail with its figure, crash, hang, or why it was not tried.
+
+Usage: ``PYTHONPATH=tools .venv/bin/python -m hazards [--only "6 stall"] [--allocators freestone,glibc] [--page FILE]
+[--keep] [--planted]``
+
+``--page`` writes the table into a page of Markdown; only runs of all hazards under all allocators may. ``--keep`` asks
+again only what changed since it was answered: the program, the library. ``--planted`` runs each hazard under an
+allocator with just that fault, where it must not pass. Exit status 1: libfreestone does not pass all that was tried, or
+a planted fault passes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from freestone import machine
+from freestone.allocators import discovery
+from freestone.allocators.errors import AllocatorError
+from freestone.allocators.verification import verify
+from freestone.records.schema import Allocator, Configuration
+from hazards import building, catalogue, page, planted, store, table, trial
+from hazards.catalogue import Hazard
+from hazards.verdict import Verdict
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SOURCES = REPOSITORY / "tests" / "hazards"
+BUILT = REPOSITORY / "build" / "hazards"
+SUBJECT = "freestone"
+
+
+class Refused(Exception):
+    """What is wrong with the question, in one line."""
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="hazards", description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--only", default="", help="numbers or names, with spaces between")
+    parser.add_argument("--allocators", default="", help="names or libraries, with commas between")
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--planted", action="store_true")
+    told = parser.parse_args(words)
+    try:
+        every = catalogue.read(SOURCES / "hazards.toml")
+        hazards = catalogue.choose(every, told.only.split())
+        if told.page and (len(hazards) != len(every) or told.allocators):
+            raise Refused("a page is written by a run of all hazards under all allocators only")
+        building.build(hazards, BUILT, planted.LIBRARIES if told.planted else ())
+        (floor,) = _allocators(discovery.SYSTEM)
+        if told.planted:
+            return planted.run(hazards, floor, BUILT)
+        asked = _allocators(told.allocators)
+        answers = _ask(hazards, asked, floor, keep=told.keep)
+    except (Refused, catalogue.CatalogueError, building.BuildFailed, AllocatorError) as error:
+        print(f"hazards: {error}", file=sys.stderr)
+        return 2
+    names = [each.name for each in asked]
+    print(table.matrix(hazards, names, answers))
+    print(table.figures(hazards, names, answers))
+    if told.page:
+        text = page.text(
+            hazards,
+            [each.allocator for each in asked],
+            answers,
+            subject=SUBJECT,
+            command="make hazards",
+            commit=_commit(),
+            facts=machine.describe().facts,
+            day=datetime.date.today().isoformat(),
+        )
+        told.page.write_text(text, encoding="utf-8")
+    ours = [verdict for (_, name), verdict in answers.items() if name == SUBJECT]
+    return int(any(verdict.bad for verdict in ours))
+
+
+def _allocators(words: str) -> list[Configuration]:
+    """Those asked for, or all that serve here, libfreestone first; each was seen serving a process.
+
+    Raises:
+        Refused: one that was asked for does not serve.
+    """
+    if words:
+        found = discovery.find([words])
+    else:
+        found = [each for each in discovery.discover() if each.available]
+        found.sort(key=lambda each: each.name != SUBJECT)
+    configurations = []
+    for each in found:
+        configuration = discovery.configuration_for(each)
+        seen = verify(each, settings=configuration.environment)
+        if seen.verified:
+            configurations.append(configuration)
+        elif words:
+            raise Refused(f"{each.name} does not serve here: {seen.reason}")
+        else:
+            print(f"hazards: {each.name} is left out: {seen.reason}", file=sys.stderr)
+    return configurations
+
+
+def _ask(
+    hazards: Sequence[Hazard], asked: Sequence[Configuration], floor: Configuration, *, keep: bool
+) -> dict[tuple[str, str], Verdict]:
+    """Hazard by hazard, so that the allocators meet each one at about the same time."""
+    answers: dict[tuple[str, str], Verdict] = {}
+    kept = store.read(BUILT / "answers.jsonl") if keep else {}
+    for each in hazards:
+        for configuration in asked:
+            name = configuration.name
+            key = _key(each, configuration.allocator)
+            before = kept.get((each.number, name))
+            if before is not None and before[0] == key:
+                answers[each.number, name] = before[1]
+                continue
+            verdict = trial.answer(each, configuration, floor, BUILT)
+            answers[each.number, name] = verdict
+            store.append(BUILT / "answers.jsonl", each.number, name, key, verdict)
+            print(f"{each.number:>3} {each.name:24} {name:12} {verdict.kind.value}: {verdict.figure}", flush=True)
+    return answers
+
+
+def _key(hazard: Hazard, allocator: Allocator) -> str:
+    named = [REPOSITORY / name for name in (*hazard.programs, *hazard.libraries, *hazard.link) if "/" in name]
+    library = Path(allocator.file) if allocator.file else None
+    return store.key_of([*named, building.SERVING, *([library] if library else [])], repr(replace(hazard, limit_s=0)))
+
+
+def _commit() -> str:
+    asked = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty", "--exclude", "*"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

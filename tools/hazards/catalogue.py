@@ -1,0 +1,120 @@
+"""The list of hazards, as ``tests/hazards/hazards.toml`` has it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+NEEDS = frozenset({"", "thp-always", "thp-policy", "memory-cgroup"})
+"""What a hazard may need of the machine beside commands."""
+
+
+class CatalogueError(Exception):
+    """The list says something that cannot be meant, in one line."""
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """One hazard and how it is tried."""
+
+    number: str
+    name: str
+    right: str
+    """What a sound allocator does, with its limit."""
+    source: str
+    """Who was hurt by it."""
+    programs: tuple[str, ...] = ()
+    """Sources of what is run, from the repository's root; none where nothing can be tried."""
+    libraries: tuple[str, ...] = ()
+    """Sources of shared libraries that come along."""
+    link: tuple[str, ...] = ()
+    """Sources, or libraries of these, that the programs are linked to."""
+    runs: tuple[str, ...] = ()
+    """Commands, each with variables before it; the worst answer counts. Without: the first program as it is."""
+    together: bool = False
+    """The runs may be made at the same time: they mostly wait."""
+    limit_s: float = 30.0
+    of_glibc: float = 0.0
+    """When not 0: the program prints a number, which may be so many times that of glibc, medians of ``rounds``."""
+    slack: float = 0.0
+    """What may come on top of that, in the number's unit."""
+    rounds: int = 3
+    commands: tuple[str, ...] = ()
+    """Programs of the system it needs."""
+    needs: str = ""
+    preload: bool = True
+    """False: the program starts bare, and brings the allocator in by itself."""
+    only: tuple[str, ...] = ()
+    """Allocators that can be asked; none: all."""
+    but: tuple[str, ...] = ()
+    """Allocators that cannot."""
+    otherwise: str = ""
+    """Why the others are not, and for a hazard without a program why nobody is."""
+    not_applicable: bool = False
+    """What is not asked is so because the hazard is none there, not for want of means."""
+    planted: str = ""
+    """The fault of planted_library.c under which it must not pass."""
+    scaled: str = ""
+    """What was made smaller than the hazard has it, or is left out."""
+
+
+def parse(text: str) -> list[Hazard]:
+    """The hazards in the order of the list.
+
+    Raises:
+        CatalogueError: a key nobody reads, one that is missing, or two hazards of one number or name.
+    """
+    try:
+        rows = tomllib.loads(text)["hazard"]
+    except (tomllib.TOMLDecodeError, KeyError) as error:
+        raise CatalogueError(f"the list of hazards cannot be read: {error}") from None
+    hazards = [_hazard(row) for row in rows]
+    for key in ("number", "name"):
+        seen: set[str] = set()
+        for each in hazards:
+            value = str(getattr(each, key))
+            if value in seen:
+                raise CatalogueError(f"two hazards have the {key} {value}")
+            seen.add(value)
+    return hazards
+
+
+def read(path: Path) -> list[Hazard]:
+    """As :func:`parse`, from a file."""
+    return parse(path.read_text(encoding="utf-8"))
+
+
+def choose(hazards: Sequence[Hazard], words: Iterable[str]) -> list[Hazard]:
+    """Those whose number or name is among the words, in the order of the list; without words, all.
+
+    Raises:
+        CatalogueError: a word names no hazard.
+    """
+    wanted = list(words)
+    known = {word for each in hazards for word in (each.number, each.name)}
+    strangers = [word for word in wanted if word not in known]
+    if strangers:
+        raise CatalogueError(f"there is no hazard {', '.join(strangers)}; known: {', '.join(h.name for h in hazards)}")
+    return [each for each in hazards if not wanted or each.number in wanted or each.name in wanted]
+
+
+def _hazard(row: Mapping[str, Any]) -> Hazard:
+    name = row.get("name", "without a name")
+    strangers = set(row) - {field.name for field in fields(Hazard)}
+    if strangers:
+        raise CatalogueError(f"hazard {name}: nobody reads {', '.join(sorted(strangers))}")
+    missing = {"number", "name", "right", "source"} - set(row)
+    if missing:
+        raise CatalogueError(f"hazard {name}: {', '.join(sorted(missing))} is missing")
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    hazard = Hazard(**values)
+    if not hazard.programs and not hazard.otherwise:
+        raise CatalogueError(f"hazard {name}: neither a program nor a reason (otherwise) why there is none")
+    if (hazard.only or hazard.but) and not hazard.otherwise:
+        raise CatalogueError(f"hazard {name}: the allocators that are not asked get no reason (otherwise)")
+    if hazard.needs not in NEEDS:
+        raise CatalogueError(f"hazard {name}: {hazard.needs} is nothing that can be needed")
+    return hazard
