@@ -157,7 +157,7 @@ planted: build
 
 # --- style ----------------------------------------------------------------------------------------------------------
 
-C_FILES  = $(shell find allocator probes workloads/native workloads/apps tests -name '*.[ch]')
+C_FILES  = $(shell find allocator probes workloads/native workloads/apps tests tools/foreign -name '*.[ch]')
 CC_FILES = $(shell find allocator probes tests workloads -name '*.cpp')
 
 lint: build $(VENV)/.lint
