@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foreign.program import Program
-from foreign.programs import compilers, git, redis
+from foreign.programs import compilers, cpython, git, java, nginx, node, redis, stress
 
 PROGRAMS: dict[str, Program] = {
     one.name: one
@@ -12,5 +12,11 @@ PROGRAMS: dict[str, Program] = {
         git.GIT,
         compilers.GCC,
         compilers.CLANG,
+        stress.STRESS,
+        nginx.NGINX,
+        node.NODE,
+        java.JAVA,
+        cpython.CHOSEN,
+        cpython.WHOLE,
     )
 }

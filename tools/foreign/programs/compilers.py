@@ -10,13 +10,13 @@ from foreign.room import Failure, Room
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
-def build(room: Room, compiler: str) -> None:
+def build(room: Room, compiler: str, *targets: str) -> None:
     folder = room.folder / "build"
     options = [f"-DCMAKE_C_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]
     room.run(["cmake", "-S", str(REPOSITORY), "-B", str(folder), "-G", "Ninja", *options])
-    room.run(["ninja", "-C", str(folder), "-j", "2"])
+    room.run(["ninja", "-C", str(folder), "-j", "2", *targets])
     objects = sorted(path for suffix in ("*.o", "*.so", "*.a") for path in folder.rglob(suffix))
-    if len(objects) < 20:
+    if len(objects) < 10:
         raise Failure("hardly anything was built")
     for path in objects:
         room.digest(str(path.relative_to(folder)), path.read_bytes())
@@ -27,7 +27,8 @@ def work_gcc(room: Room) -> None:
 
 
 def work_clang(room: Room) -> None:
-    build(room, "clang")
+    # The workloads beside it want an attribute that only gcc has.
+    build(room, "clang", "libfreestone.so", "libfreestone.a", "probes/all")
 
 
 GCC = Program(
