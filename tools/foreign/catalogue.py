@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foreign.program import Program
-from foreign.programs import compilers, cpython, git, java, nginx, node, redis, stress
+from foreign.programs import compilers, cpython, git, java, mariadb, nginx, node, postgres, redis, stress
 
 PROGRAMS: dict[str, Program] = {
     one.name: one
@@ -13,6 +13,8 @@ PROGRAMS: dict[str, Program] = {
         compilers.GCC,
         compilers.CLANG,
         stress.STRESS,
+        postgres.POSTGRES,
+        mariadb.MARIADB,
         nginx.NGINX,
         node.NODE,
         java.JAVA,
