@@ -30,7 +30,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench test test-native test-python test-aarch64 model build lint format soak sanitize planted readme-figure lock clean
+.PHONY: help compare bench foreign test test-native test-python test-aarch64 model build lint format soak sanitize planted readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -42,6 +42,7 @@ help:
 	@echo 'make lint            check style, types and the C'
 	@echo 'make format          put Python and C into the house style'
 	@echo 'make soak            random traces against the model for SOAK_SECONDS ($(SOAK_SECONDS))'
+	@echo 'make foreign         foreign programs under glibc and under libfreestone: whatever differs; ONLY="redis git"'
 	@echo 'make sanitize        the tests of the allocator by part, under each sanitizer'
 	@echo 'make model           the protocol between threads, gone through by spin, and faults planted in it'
 	@echo 'make test-aarch64    the tests of the allocator for aarch64, by an emulator; PAGE_BYTES=65536'
@@ -127,6 +128,12 @@ soak: build
 	@cmake -S . -B $(BUILD) -DFREESTONE_TESTS=ON >/dev/null
 	@cmake --build $(BUILD) -- --quiet
 	@FREESTONE_SOAK_SECONDS=$(SOAK_SECONDS) ctest --test-dir $(BUILD) --output-on-failure -L soak --timeout 0
+	@$(MAKE) --no-print-directory foreign WHOLE=--whole
+
+# SECONDS=10: how long a load that goes by time lasts. PAGE=docs/foreign-programs.md: where the table goes.
+foreign: build
+	@$(PACKAGES) foreign --tried $(VENV)/.tried-foreign
+	@PYTHONPATH=tools $(BIN)/python -m foreign $(ONLY) $(WHOLE) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(PAGE),--page $(PAGE))
 
 sanitize: $(VENV)/.run
 	@for kind in address undefined thread; do \

@@ -30,10 +30,13 @@ AGAIN = 3
 def main() -> int:
     parser = argparse.ArgumentParser(prog="foreign", description=__doc__)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"of {', '.join(PROGRAMS)}; all of them without")
+    parser.add_argument("--whole", action="store_true", help="CPython's tests whole, not a choice; an hour or more")
     parser.add_argument("--seconds", type=float, default=3.0, help="how long a load that goes by time lasts")
     parser.add_argument("--library", type=Path, default=REPOSITORY / "build" / "libfreestone.so")
     parser.add_argument("--page", type=Path, help="put the table into this page")
     told = parser.parse_args()
+    left_out = "cpython" if told.whole else "cpython-whole"
+    wanted = told.programs or [name for name in PROGRAMS if name != left_out]
     strangers = set(told.programs) - set(PROGRAMS)
     if strangers:
         parser.error(f"there is no {', '.join(sorted(strangers))} among {', '.join(PROGRAMS)}")
@@ -49,7 +52,7 @@ def main() -> int:
         preload = proof.build_preload(compiler, scratch / "note_provider.so")
         arms = (Arm("glibc", libc), Arm("libfreestone", Path(shutil.copy(told.library, scratch))))
         for program in PROGRAMS.values():
-            if not told.programs or program.name in told.programs:
+            if program.name in wanted:
                 rows.append(row_of(program, arms, scratch, preload, told.seconds))
     table = markdown(rows)
     print(table)

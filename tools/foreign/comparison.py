@@ -23,7 +23,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Verdict:
-    """``differences`` are facts that never agreed, ``unsteady`` those that did in one trial and not in another."""
+    """``differences`` are facts that differ by allocator, ``unsteady`` those that differ under glibc alone."""
 
     differences: tuple[str, ...] = ()
     unsteady: tuple[str, ...] = ()
@@ -37,8 +37,8 @@ class Verdict:
 def compare(reference: Sequence[Outcome], served: Sequence[Outcome]) -> Verdict:
     """Every fact of the trials under glibc beside the same of those under libfreestone.
 
-    A fact differs when no value it had under libfreestone was ever seen under glibc. One that shares a value and has
-    others besides is unsteady: something but the allocator moves it, or a fault that comes and goes, which is told.
+    A fact that is the same in every trial under glibc has to be that in every trial under libfreestone: one that
+    strays once is a fault that comes and goes. A fact that varies under glibc alone is unsteady, and shows nothing.
     """
     if not reference or not served:
         return Verdict(void="nothing was run")
@@ -51,10 +51,12 @@ def compare(reference: Sequence[Outcome], served: Sequence[Outcome]) -> Verdict:
     differences, unsteady = [], []
     for name in sorted({name for one in (*reference, *served) for name in one.facts}):
         there, here = (values(side, name) for side in (reference, served))
-        if not set(there) & set(here):
-            differences.append(f"{name}: {said(there)} under glibc, {said(here)} under libfreestone")
-        elif set(there) != set(here) or len(set(there)) > 1:
-            unsteady.append(f"{name}: {said(there)} under glibc, {said(here)} under libfreestone")
+        told = f"{name}: {said(there)} under glibc, {said(here)} under libfreestone"
+        if len(set(there)) > 1:
+            unsteady.append(told)
+        elif set(here) != set(there):
+            strayed = sum(value != there[0] for value in here)
+            differences.append(f"{told} ({strayed} of {len(here)} trials)")
     return Verdict(tuple(differences), tuple(unsteady))
 
 

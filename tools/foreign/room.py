@@ -93,7 +93,9 @@ class Room:
             raise Failure(f"{Path(command[0]).name} ended with {done.returncode}")
         return Ran(done.returncode, done.stdout, done.stderr)
 
-    def start(self, command: Sequence[str], log: str, extra: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+    def start(
+        self, command: Sequence[str], log: str, extra: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
         """Starts ``command`` and leaves it running; what it says goes to the file ``log`` of the room."""
         with open(self.folder / log, "ab") as file:
             return subprocess.Popen(

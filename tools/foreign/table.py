@@ -34,13 +34,16 @@ def found(row: Row) -> str:
         return f"not run: {row.skipped}"
     if row.verdict.void is not None:
         return f"void: {row.verdict.void}"
-    unsteady = f"; unsteady also under glibc: {'; '.join(row.verdict.unsteady)}" if row.verdict.unsteady else ""
+    unsteady = f"; unsteady under glibc too: {'; '.join(row.verdict.unsteady)}" if row.verdict.unsteady else ""
     return ("; ".join(row.verdict.differences) or "none") + unsteady
 
 
 def markdown(rows: Sequence[Row]) -> str:
     """Rows as a table: time and the largest process's peak are told for information."""
-    lines = ["| program | what it does | under glibc | under libfreestone | difference |", "| --- | --- | --- | --- | --- |"]
+    lines = [
+        "| program | what it does | under glibc | under libfreestone | difference |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     for row in rows:
         cells = [f"{row.name} {row.version}", row.what, told(row.glibc), told(row.freestone), found(row)]
         lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")

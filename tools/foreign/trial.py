@@ -90,9 +90,7 @@ def main(order: str) -> None:
     program = PROGRAMS[told["program"]]
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    room = Room(
-        Path(told["folder"]), told["preload"], Path(told["notes"]), seconds=told["seconds"], user=program.user
-    )
+    room = Room(Path(told["folder"]), told["preload"], Path(told["notes"]), seconds=told["seconds"], user=program.user)
     try:
         program.work(room)
     except Failure as failure:

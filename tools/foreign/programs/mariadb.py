@@ -13,8 +13,8 @@ STATEMENTS = Path(__file__).parent / "scripts" / "mariadb.sql"
 SESSIONS = 8
 FIXED = "start transaction; " + "update account set v = v + {n} where id = {n} * 37 % 5000; " * 3 + "commit;"
 MOVE = (
-    "start transaction; update account set v = v - 1 where id = 1 + floor(rand() * 4000); "
-    "update account set v = v + 1 where id = 4500 + floor(rand() * 400); insert into journal (t) values (now()); commit;"
+    "set @a = 1 + floor(rand() * 4000), @b = 4500 + floor(rand() * 400); start transaction; "
+    "update account set v = v - 1 where id = @a; update account set v = v + 1 where id = @b; insert into journal (t) values (now()); commit;"
 )
 
 
@@ -23,7 +23,12 @@ def work(room: Room) -> None:
     user = f"--user={room.user}" if room.user else "--user=root"
     options = [f"--datadir={data}", user, "--no-defaults"]
     installed = room.run(
-        [program("mariadb-install-db"), "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"]
+        [
+            program("mariadb-install-db"),
+            "--no-defaults",
+            f"--datadir={data}",
+            "--auth-root-authentication-method=normal",
+        ]
     )
     room.fact("installed", installed.status)
     command = [

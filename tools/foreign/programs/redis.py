@@ -82,7 +82,9 @@ def work(room: Room) -> None:
     with room.server([server_path, *options], ready, "log") as server:
         tried = room.run([*client, "CONFIG", "SET", "activedefrag", "yes"], statuses=None).text
         room.fact("active defragmentation", tried.splitlines()[0] if tried else "")
-        benchmark = room.run([program("redis-benchmark"), "-s", str(socket), *"-n 20000 -c 30 -r 20000 -d 200 -q".split()])
+        benchmark = room.run(
+            [program("redis-benchmark"), "-s", str(socket), *"-n 20000 -c 30 -r 20000 -d 200 -q".split()]
+        )
         room.fact("tests of the benchmark", benchmark.stdout.count(b"requests per second"))
         ask("FLUSHALL")
         loaded = room.run([*client, "--pipe"], stdin=commands())
@@ -93,7 +95,9 @@ def work(room: Room) -> None:
             settled(field)
         room.fact("save", ask("SAVE"))
         ask("BGREWRITEAOF")
-        room.run([program("redis-benchmark"), "-s", str(socket), *"-n 20000 -c 30 -r 20000 -d 100 -q -t set,lpush".split()])
+        room.run(
+            [program("redis-benchmark"), "-s", str(socket), *"-n 20000 -c 30 -r 20000 -d 100 -q -t set,lpush".split()]
+        )
         ask("EVAL", "for _, k in ipairs(redis.call('KEYS', 'key:*')) do redis.call('DEL', k) end", "0")
         ask("DEL", "mylist", "counter:__rand_int__")
         settled("aof_rewrite_in_progress")
