@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
 from foreign.proof import build_preload
 
 TIMEOUT_S = 300.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from foreign.catalogue import PROGRAMS
 from foreign.comparison import END, Outcome, compare
 from foreign.page import BEGIN, with_table
@@ -113,7 +114,7 @@ def room(folder: Path) -> Room:
 
 
 def test_a_command_that_fails_ends_the_trial_with_its_name_and_status(tmp_path: Path) -> None:
-    with pytest.raises(Failure, match="^sh ended with 7$"):
+    with pytest.raises(Failure, match=r"^sh ended with 7$"):
         room(tmp_path).run(["sh", "-c", "exit 7"])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-
 END = "the end"
 """The fact that is there only when a program came to an end before its work was done."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from foreign.comparison import Outcome, Verdict
 
@@ -17,7 +17,7 @@ class Row:
     what: str
     glibc: Sequence[Outcome] = ()
     freestone: Sequence[Outcome] = ()
-    verdict: Verdict = Verdict()
+    verdict: Verdict = field(default_factory=Verdict)
     skipped: str | None = None
 
 

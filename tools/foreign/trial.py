@@ -11,8 +11,9 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from foreign import proof
 from foreign.catalogue import PROGRAMS
@@ -64,7 +65,7 @@ def conduct(program: Program, arm: Arm, scratch: Path, notes_preload: Path, seco
         stdout, stderr = process.communicate()
     wall_s = time.monotonic() - start
     if process.returncode == 128 + signal.SIGTERM:
-        told = {"facts": {END: "did not come within the limit"}, "peak_kib": 0, "complaints": []}
+        told: dict[str, Any] = {"facts": {END: "did not come within the limit"}, "peak_kib": 0, "complaints": []}
     elif process.returncode != 0:
         last = stderr.decode(errors="replace").strip().splitlines()[-1:]
         return Outcome(void=f"{program.name}: the trial itself failed: {last}", wall_s=wall_s)

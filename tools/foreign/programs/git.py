@@ -75,7 +75,7 @@ def work(room: Room) -> None:
 
 GIT = Program(
     name="git",
-    what=f"{ROUNDS} commits, merge, gc --aggressive, repack and index-pack by two threads, fsck, clones, bundle, rebase",
+    what=f"{ROUNDS} commits, merge, gc --aggressive, repack and index-pack by two threads, fsck, clones, rebase",
     package="git",
     needs=("git",),
     images=("git",),

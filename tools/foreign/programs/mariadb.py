@@ -1,4 +1,4 @@
-"""MariaDB: statements of every kind, concurrent sessions, the server killed under load, recovery, every table checked."""
+"""MariaDB: statements of every kind, sessions, the server killed under load, recovery, every table checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ SESSIONS = 8
 FIXED = "start transaction; " + "update account set v = v + {n} where id = {n} * 37 % 5000; " * 3 + "commit;"
 MOVE = (
     "set @a = 1 + floor(rand() * 4000), @b = 4500 + floor(rand() * 400); start transaction; "
-    "update account set v = v - 1 where id = @a; update account set v = v + 1 where id = @b; insert into journal (t) values (now()); commit;"
+    "update account set v = v - 1 where id = @a; "
+    "update account set v = v + 1 where id = @b; insert into journal (t) values (now()); commit;"
 )
 
 

@@ -56,8 +56,8 @@ def changes() -> Iterator[list[str]]:
             yield f"ZUNIONSTORE merged:{i} 2 sorted:1 sorted:2".split()
             yield f"PFMERGE estimate:{i} logarithm:1 logarithm:2".split()
             yield f"SORT list:{i % 200} ALPHA STORE ordered:{i}".split()
-    yield "XGROUP CREATE stream:1 readers 0".split()
-    yield "XREADGROUP GROUP readers first COUNT 50 STREAMS stream:1 >".split()
+    yield ["XGROUP", "CREATE", "stream:1", "readers", "0"]
+    yield ["XREADGROUP", "GROUP", "readers", "first", "COUNT", "50", "STREAMS", "stream:1", ">"]
 
 
 def work(room: Room) -> None:
@@ -69,6 +69,8 @@ def work(room: Room) -> None:
         *["--enable-debug-command", "local", "--lazyfree-lazy-user-del", "yes", "--set-max-intset-entries", "64"],
     ]
     server_path, client = program("redis-server"), [program("redis-cli"), "-s", str(socket)]
+
+    load = [program("redis-benchmark"), "-s", str(socket), "-n", "20000", "-c", "30", "-r", "20000", "-q"]
 
     def ask(*words: str) -> str:
         return room.run([*client, *words]).text
@@ -82,9 +84,7 @@ def work(room: Room) -> None:
     with room.server([server_path, *options], ready, "log") as server:
         tried = room.run([*client, "CONFIG", "SET", "activedefrag", "yes"], statuses=None).text
         room.fact("active defragmentation", tried.splitlines()[0] if tried else "")
-        benchmark = room.run(
-            [program("redis-benchmark"), "-s", str(socket), *"-n 20000 -c 30 -r 20000 -d 200 -q".split()]
-        )
+        benchmark = room.run([*load, "-d", "200"])
         room.fact("tests of the benchmark", benchmark.stdout.count(b"requests per second"))
         ask("FLUSHALL")
         loaded = room.run([*client, "--pipe"], stdin=commands())
@@ -95,9 +95,7 @@ def work(room: Room) -> None:
             settled(field)
         room.fact("save", ask("SAVE"))
         ask("BGREWRITEAOF")
-        room.run(
-            [program("redis-benchmark"), "-s", str(socket), *"-n 20000 -c 30 -r 20000 -d 100 -q -t set,lpush".split()]
-        )
+        room.run([*load, "-d", "100", "-t", "set,lpush"])
         ask("EVAL", "for _, k in ipairs(redis.call('KEYS', 'key:*')) do redis.call('DEL', k) end", "0")
         ask("DEL", "mylist", "counter:__rand_int__")
         settled("aof_rewrite_in_progress")
