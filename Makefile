@@ -36,7 +36,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench hazards test test-native test-python test-aarch64 model build lint format soak sanitize yielding planted readme-figure lock clean
+.PHONY: help compare bench hazards foreign test test-native test-python test-aarch64 model build lint format soak sanitize yielding planted readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -48,6 +48,7 @@ help:
 	@echo 'make lint            check style, types and the C'
 	@echo 'make format          put Python and C into the house style'
 	@echo 'make soak            random traces against the model for SOAK_SECONDS ($(SOAK_SECONDS))'
+	@echo 'make foreign         foreign programs under glibc and under libfreestone: whatever differs; ONLY="redis git"'
 	@echo 'make sanitize        the tests of the allocator by part, under each sanitizer'
 	@echo 'make simulate        the library played by chance, many threads in one: SEED=1 RUNS=200 STEPS=2000'
 	@echo 'make simulate-planted   how soon the simulator finds each fault that is planted'
@@ -137,6 +138,12 @@ soak: build
 	@cmake -S . -B $(BUILD) -DFREESTONE_TESTS=ON >/dev/null
 	@cmake --build $(BUILD) -- --quiet
 	@FREESTONE_SOAK_SECONDS=$(SOAK_SECONDS) ctest --test-dir $(BUILD) --output-on-failure -L soak --timeout 0
+	@$(MAKE) --no-print-directory foreign WHOLE=--whole
+
+# SECONDS=10: how long a load that goes by time lasts. PAGE=docs/foreign-programs.md: where the table goes.
+foreign: build
+	@$(PACKAGES) foreign --tried $(VENV)/.tried-foreign
+	@PYTHONPATH=tools $(BIN)/python -m foreign $(ONLY) $(WHOLE) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(PAGE),--page $(PAGE))
 
 # Leaves what it finds, shrunk, in $(BUILD): allocator/tests/simulator/scripts is where such scripts are kept.
 SEED  ?= 1
@@ -210,7 +217,7 @@ planted: build
 
 # --- style ----------------------------------------------------------------------------------------------------------
 
-C_FILES  = $(shell find allocator probes workloads/native workloads/apps tests -name '*.[ch]')
+C_FILES  = $(shell find allocator probes workloads/native workloads/apps tests tools/foreign -name '*.[ch]')
 CC_FILES = $(shell find allocator probes tests workloads -name '*.cpp')
 
 lint: build $(VENV)/.lint

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from foreign.proof import build_preload
+
 TIMEOUT_S = 300.0
 """Far beyond what any of them takes: only a program that hangs gets there."""
 
@@ -124,11 +126,7 @@ def bench(freestone_library: Path, open_folder: Path, tmp_path_factory: pytest.T
         pytest.skip("no C compiler, so nothing can be put into the programs to prove who serves them")
     scratch = tmp_path_factory.mktemp("programs")
     preload = open_folder / "note_provider.so"
-    source = Path(__file__).with_name("note_provider.c")
-    subprocess.run(
-        [compiler, "-O2", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", str(preload), str(source), "-ldl"],
-        check=True,
-    )
+    build_preload(compiler, preload)
     return Bench(freestone_library.resolve(), preload, scratch)
 
 

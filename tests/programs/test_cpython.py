@@ -18,7 +18,11 @@ def verdicts(stderr: bytes) -> dict[str, str]:
     return {f"{owner}.{name}": verdict for name, owner, verdict in VERDICT.findall(text)}
 
 
-@pytest.mark.parametrize("suite", ["test_json", "test_dict", "test_threading", "test_subprocess"])
+SUITES = ["test_json", "test_dict", "test_threading", "test_subprocess", "test_posix", "test_weakref"]
+"""Those that go by no clock; `make foreign` has more, `make soak` all."""
+
+
+@pytest.mark.parametrize("suite", SUITES)
 def test_its_own_tests_come_out_the_same(suite: str, bench: Any, python_with_tests: str) -> None:
     def work(folder: Path, served: bool) -> Any:
         # Without pymalloc, so that every object is a block of the allocator's.

@@ -1,0 +1,51 @@
+"""gcc and clang build libfreestone itself, by cmake and ninja: every object has to be the same, byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from foreign.program import Program
+from foreign.room import Failure, Room
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+def build(room: Room, compiler: str, *targets: str) -> None:
+    folder = room.folder / "build"
+    options = [f"-DCMAKE_C_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]
+    room.run(["cmake", "-S", str(REPOSITORY), "-B", str(folder), "-G", "Ninja", *options])
+    room.run(["ninja", "-C", str(folder), "-j", "2", *targets])
+    objects = sorted(path for suffix in ("*.o", "*.so", "*.a") for path in folder.rglob(suffix))
+    if len(objects) < 10:
+        raise Failure("hardly anything was built")
+    for path in objects:
+        room.digest(str(path.relative_to(folder)), path.read_bytes())
+
+
+def work_gcc(room: Room) -> None:
+    build(room, "gcc")
+
+
+def work_clang(room: Room) -> None:
+    # The workloads beside it want an attribute that only gcc has.
+    build(room, "clang", "libfreestone.so", "libfreestone.a", "probes/all")
+
+
+GCC = Program(
+    name="gcc",
+    what="builds libfreestone by cmake and ninja; every object, archive and library compared",
+    package="gcc",
+    needs=("gcc", "cmake", "ninja"),
+    images=("cmake", "ninja", "cc1"),
+    work=work_gcc,
+    version=("gcc", "--version"),
+)
+CLANG = Program(
+    name="clang",
+    what="builds libfreestone by cmake and ninja; every object, archive and library compared",
+    package="clang",
+    needs=("clang", "cmake", "ninja"),
+    images=("cmake", "ninja", "clang"),
+    work=work_clang,
+    version=("clang", "--version"),
+)

@@ -1,0 +1,50 @@
+"""The table of the foreign programs, as text of a page. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from foreign.comparison import Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class Row:
+    """A program and what was found; ``skipped`` says what was missing where it was not run."""
+
+    name: str
+    version: str
+    what: str
+    glibc: Sequence[Outcome] = ()
+    freestone: Sequence[Outcome] = ()
+    verdict: Verdict = field(default_factory=Verdict)
+    skipped: str | None = None
+
+
+def told(outcomes: Sequence[Outcome]) -> str:
+    """Facts, time and largest process of the last trial."""
+    if not outcomes:
+        return "-"
+    last = outcomes[-1]
+    return f"{len(last.facts)} facts, {last.wall_s:.0f} s, {last.peak_kib / 1024:.0f} MiB"
+
+
+def found(row: Row) -> str:
+    if row.skipped is not None:
+        return f"not run: {row.skipped}"
+    if row.verdict.void is not None:
+        return f"void: {row.verdict.void}"
+    unsteady = f"; unsteady under glibc too: {'; '.join(row.verdict.unsteady)}" if row.verdict.unsteady else ""
+    return ("; ".join(row.verdict.differences) or "none") + unsteady
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Rows as a table: time and the largest process's peak are told for information."""
+    lines = [
+        "| program | what it does | under glibc | under libfreestone | difference |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        cells = [f"{row.name} {row.version}", row.what, told(row.glibc), told(row.freestone), found(row)]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
