@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arena.h"
 #include "keeping.h"
 #include "large.h"
 #include "message.h"
@@ -38,6 +39,7 @@ void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bo
     void *block = take_inside(size, alignment, dense, growing, zero);
     if (unlikely(block == NULL)) {
         thread_cache_reclaim();
+        arena_make_room();
         block = take_inside(size, alignment, dense, growing, zero);
     }
     thread_leave(pass);

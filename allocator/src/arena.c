@@ -406,6 +406,15 @@ void arena_retreat(uint32_t least) {
     lock_free(&arena.growing);
 }
 
+void arena_make_room(void) {
+    do {
+        (void)arena_purge_all();
+        while (level_one()) {
+        }
+    } while (purge_wait());
+    arena_retreat(1);
+}
+
 size_t arena_purge_some(void) { return purge_piece(CHUNK_SLICES); }
 
 size_t arena_purge_all(void) {

@@ -67,6 +67,10 @@ bool arena_has_more(void);
 /* Purges pages of a used span, whose owner sees to it that nobody writes there; false when the kernel refused. */
 bool arena_purge_pages(void *at, size_t bytes);
 
+/* Memory is out: all that is free is purged, also what others are purging just now, and the street's end given back, which a limit may
+ * count that a mapping elsewhere has to keep to. */
+void arena_make_room(void);
+
 /* Gives address space back: the street's end, as far as nothing there is in use and it is at least `least` slices. */
 void arena_retreat(uint32_t least);
 

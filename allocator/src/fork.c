@@ -18,6 +18,9 @@ static bool is_inside(void) {
     return thread_view.outside != 0 || atomic_load_explicit(&thread_view.cache->busy, memory_order_relaxed) != 0;
 }
 
+/* Forks of the thread that are under way: more than one where another library's handler forks, none where the library could not open. */
+static _Thread_local uint32_t closings __attribute__((tls_model("initial-exec")));
+
 /* What the forking thread knows of it, for the child. */
 static _Thread_local enum gate_fork fork_seen __attribute__((tls_model("initial-exec")));
 
@@ -42,15 +45,17 @@ static void before_fork(void) {
         return;
     }
     bool inside = is_inside();
-    keeper_leave();
+    (void)keeper_leave();
+    closings++;
     bool quiet = gate_close(is_quiet, inside ? WAIT_INSIDE_MS : WAIT_MS);
     fork_seen = !quiet ? GATE_UNQUIET : inside ? GATE_INSIDE : GATE_WHOLE;
 }
 
 static void after_fork_in_parent(void) {
-    if (gate.page == NULL) {
+    if (closings == 0) {
         return;
     }
+    closings--;
     gate_reopen();
     bool alone = thread_view.cache->next == NULL && registry.alive == thread_view.cache; /* any recent answer will do */
     keeper_return(!alone);
@@ -60,8 +65,10 @@ static void after_fork_in_parent(void) {
 }
 
 static void after_fork_in_child(void) {
+    bool handled = closings > 0;
+    closings -= handled;
     if (gate.page != NULL) {
-        gate_mark_child(fork_seen, &thread_view, thread_view.cache);
+        gate_mark_child(handled ? fork_seen : GATE_UNHANDLED, &thread_view, thread_view.cache, closings);
     }
 }
 
@@ -87,15 +94,19 @@ static enum gate_answer judge(void) {
 static void make_orphans(const struct thread_cache *spared) {
     uint32_t orphans = 0;
     for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
-        bool other = cache != spared;
-        atomic_store_explicit(&cache->orphan, other, memory_order_relaxed);
         atomic_store_explicit(&cache->borrowed, 0, memory_order_relaxed);
-        if (other) { /* its thread was refused just then */
+        if (cache != spared) { /* its thread was refused just then */
             atomic_store_explicit(&cache->busy, 0, memory_order_relaxed);
+            atomic_store_explicit(&cache->orphan, 1, memory_order_relaxed);
         }
-        orphans += other;
     }
-    atomic_store_explicit(&registry.orphans, orphans, memory_order_relaxed);
+    /* The thread that forked may end meanwhile, and says so in its cache before it counts itself: it is counted twice perhaps, never
+     * missed. */
+    atomic_store_explicit(&registry.orphans, 0, memory_order_seq_cst);
+    for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
+        orphans += atomic_load_explicit(&cache->orphan, memory_order_seq_cst);
+    }
+    atomic_fetch_add_explicit(&registry.orphans, orphans, memory_order_relaxed);
 }
 
 /* In a child, by its first to come: every lock is free. */

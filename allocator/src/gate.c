@@ -94,15 +94,22 @@ bool gate_close(bool (*is_quiet)(void), uint32_t milliseconds) {
     }
 }
 
-void gate_reopen(void) { atomic_fetch_sub_explicit(&gate.page->forks, 1, memory_order_seq_cst); }
+void gate_count_down(_Atomic uint32_t *count) {
+    uint32_t seen = atomic_load_explicit(count, memory_order_relaxed);
+    while (seen != 0 &&
+           !atomic_compare_exchange_weak_explicit(count, &seen, seen - 1, memory_order_seq_cst, memory_order_relaxed)) {
+    }
+}
 
-void gate_mark_child(enum gate_fork fork, void *forker, void *cache) {
+void gate_reopen(void) { gate_count_down(&gate.page->forks); }
+
+void gate_mark_child(enum gate_fork fork, void *forker, void *cache, uint32_t forks) {
     struct gate_page *page = gate.page;
     /* For kernels that wipe no page; the child has one thread. */
     atomic_store_explicit(&page->mark, GATE_CHILD, memory_order_relaxed);
-    atomic_store_explicit(&page->forks, 0, memory_order_relaxed);
+    atomic_store_explicit(&page->forks, forks, memory_order_relaxed);
     atomic_store_explicit(&page->settling, 0, memory_order_relaxed);
-    atomic_store_explicit(&page->leaving, 0, memory_order_relaxed);
+    atomic_store_explicit(&page->leaving, forks, memory_order_relaxed);
     atomic_store_explicit(&page->keeper, 0, memory_order_relaxed);
     atomic_store_explicit(&page->fork, fork, memory_order_relaxed);
     atomic_store_explicit(&page->forker, forker, memory_order_relaxed);

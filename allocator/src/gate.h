@@ -80,7 +80,10 @@ void gate_leave(void);
 bool gate_close(bool (*is_quiet)(void), uint32_t milliseconds);
 void gate_reopen(void);
 
-/* In the child, where a handler runs: what it is to be put right by. */
-void gate_mark_child(enum gate_fork fork, void *forker, void *cache);
+/* One less of what forks wipe: in a copy of a process with a fork under way there are none. */
+void gate_count_down(_Atomic uint32_t *count);
+
+/* In the child, where a handler runs: what it is to be put right by. `forks` of its thread are still under way: one within another's handler. */
+void gate_mark_child(enum gate_fork fork, void *forker, void *cache, uint32_t forks);
 
 #endif

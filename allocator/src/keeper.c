@@ -231,23 +231,27 @@ bool keeper_hurry(void) {
     return may_start(); /* the caller will, when it is out */
 }
 
-void keeper_leave(void) {
+bool keeper_leave(void) {
+    if (gate.page == NULL) {
+        return false;
+    }
     atomic_fetch_add_explicit(&gate.page->leaving, 1, memory_order_seq_cst);
     uint64_t begun = os_milliseconds();
     uint32_t alive;
     while ((alive = atomic_load_explicit(&gate.page->keeper, memory_order_seq_cst)) != 0) {
         command(LEAVE);
         if (os_milliseconds() - begun > LEAVE_MS) {
-            return;
+            break;
         }
         os_wait_for_thread(&gate.page->keeper, alive, 10);
     }
+    return true;
 }
 
 void keeper_return(bool at_once) {
     atomic_store_explicit(&keeper.away, at_once ? RETURN_WISHES + 1 : 1, memory_order_relaxed);
     atomic_store_explicit(&keeper.not_before, os_milliseconds() + RETURN_MS, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&gate.page->leaving, 1, memory_order_seq_cst);
+    gate_count_down(&gate.page->leaving);
 }
 
 bool keeper_was_there(void) { return atomic_load_explicit(&keeper.inside, memory_order_relaxed) != 0; }

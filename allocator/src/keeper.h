@@ -51,8 +51,9 @@ void keeper_serve(void);
 void keeper_note_thread(void);
 
 /* The keeper ends, and none is started until keeper_return: a fork comes, or the program changes who it is. Waits for it a while. After
- * that it is started again by the next wish that is served, or, where it need not be `at_once`, a little later. */
-void keeper_leave(void);
+ * that it is started again by the next wish that is served, or, where it need not be `at_once`, a little later. False where nothing
+ * was ever allocated: then there is nothing to return from. */
+bool keeper_leave(void);
 void keeper_return(bool at_once);
 
 /* Asked by the keeper between two pieces of work. */

@@ -4,7 +4,7 @@
 
 enum {
     CHUNK_BYTES = 1024 * 1024,
-    CHUNKS_MOST = 4096,
+    CHUNKS_MOST = 65536, /* about as many mappings as a process may have */
     UNIT = 16,
     HEAD = 64, /* a chunk's description, at its start */
 };
@@ -46,9 +46,9 @@ static uintptr_t place_in_common(const void *block) { return (uintptr_t)block & 
 static uintptr_t place_alone(const void *block) { return (uintptr_t)block | ALONE; }
 
 static size_t slot_of_place(uintptr_t place) {
-    return (size_t)(place / CHUNK_BYTES * UINT64_C(0x9E3779B97F4A7C15) >> 52);
+    return (size_t)(place / CHUNK_BYTES * UINT64_C(0x9E3779B97F4A7C15) >> 48);
 }
-_Static_assert(CHUNKS_MOST == 1 << (64 - 52), "a slot is the highest twelve bits");
+_Static_assert(CHUNKS_MOST == 1 << (64 - 48), "a slot is the highest sixteen bits");
 
 static _Atomic uintptr_t *find(uintptr_t place) {
     if (atomic_load_explicit(&enlisted, memory_order_relaxed) == 0) {

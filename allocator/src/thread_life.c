@@ -313,8 +313,8 @@ static void end_thread(void *pass) {
     if (!cache_enter(cache)) { /* a fork: whoever comes next takes it over */
         if (last) {
             forget_cache();
-            atomic_fetch_add_explicit(&registry.orphans, 1, memory_order_relaxed);
-            atomic_store_explicit(&cache->orphan, 1, memory_order_release);
+            atomic_store_explicit(&cache->orphan, 1, memory_order_seq_cst); /* first: see make_orphans */
+            atomic_fetch_add_explicit(&registry.orphans, 1, memory_order_seq_cst);
             shelter_leave();
         }
         return;
@@ -332,14 +332,24 @@ static void end_thread(void *pass) {
 
 /* An orphan, which is the caller's then; NULL when there is none. One that is borrowed is left for later. */
 static struct thread_cache *take_orphan(void) {
+    bool any = false;
     lock_take(&registry.lock);
+    uint32_t counted = atomic_load_explicit(&registry.orphans, memory_order_acquire);
     struct thread_cache *cache = registry.alive;
-    while (cache != NULL && (atomic_load_explicit(&cache->orphan, memory_order_acquire) == 0 ||
-                             atomic_load_explicit(&cache->borrowed, memory_order_acquire) != 0)) {
-        cache = cache->next;
+    for (; cache != NULL; cache = cache->next) {
+        bool orphan = atomic_load_explicit(&cache->orphan, memory_order_acquire) != 0;
+        any |= orphan;
+        if (orphan && atomic_load_explicit(&cache->borrowed, memory_order_acquire) == 0) {
+            break;
+        }
     }
     if (cache != NULL) {
         unlink_cache(cache);
+    }
+    /* One was counted twice; who counts himself meanwhile is not forgotten. Relaxed: a hint. */
+    if (!any && counted != 0) {
+        (void)atomic_compare_exchange_strong_explicit(&registry.orphans, &counted, 0, memory_order_relaxed,
+                                                      memory_order_relaxed);
     }
     lock_free(&registry.lock);
     return cache;
@@ -364,7 +374,7 @@ void thread_adopt_some(void) {
         lock_free(&registry.lock);
         return;
     }
-    atomic_fetch_sub_explicit(&registry.orphans, 1, memory_order_relaxed);
+    gate_count_down(&registry.orphans);
     heap_leave(&cache->heap);
     keep_unused(cache);
 }
