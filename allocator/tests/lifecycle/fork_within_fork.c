@@ -1,5 +1,6 @@
 /* A handler that runs before each fork forks itself, once: its child goes on with the outer fork, as in libraries that
  * start a helper there. Parent, child and that child all go on as ever; their memory goes back when they free it. */
+#include <malloc.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/wait.h>
@@ -41,6 +42,9 @@ static void use_heap(void) {
             EXPECT(block[i] != NULL, "malloc failed");
             memset(block[i], round + 1, BLOCK);
         }
+        /* They are of the heap, not of what serves while a fork is under way. */
+        EXPECT(mallinfo2().uordblks + mallinfo2().hblkhd >= (size_t)BLOCKS * BLOCK, "only %zu bytes are in use",
+               mallinfo2().uordblks + mallinfo2().hblkhd);
         for (size_t i = 0; i < BLOCKS; i++) {
             EXPECT(block[i][BLOCK - 1] == round + 1, "a block has changed");
             free(block[i]);
