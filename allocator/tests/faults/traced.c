@@ -36,6 +36,7 @@ struct syscall_info {
 static struct {
     pid_t id;
     bool keeper, refused, starts;
+    bool announced, held; /* by who has started it; it may stop before that is told, and waits for it */
     long result; /* of the call that is refused */
 } threads[THREADS_MOST];
 
@@ -160,10 +161,29 @@ static void stopped_at_call(struct trace *trace, size_t row) {
     }
 }
 
-/* Returns the signal that the thread is to be given. */
+enum { HOLD = -1 };
+
+/* What `row`'s thread has just started may go on. */
+static void announce(size_t row, bool cloned) {
+    unsigned long started = 0;
+    (void)ptrace(PTRACE_GETEVENTMSG, threads[row].id, 0, &started);
+    size_t new = thread_row((pid_t)started);
+    threads[new].keeper = cloned && threads[row].starts;
+    threads[new].announced = true;
+    if (threads[new].held) {
+        threads[new].held = false;
+        (void)ptrace(PTRACE_SYSCALL, (pid_t)started, 0, 0);
+    }
+}
+
+/* Returns the signal that the thread is to be given, or HOLD. */
 static int stopped(struct trace *trace, pid_t id, int status) {
     size_t row = thread_row(id);
     int signal = WSTOPSIG(status);
+    if (!threads[row].announced) {
+        threads[row].held = true;
+        return HOLD;
+    }
     if (signal == STOP_CALL) {
         stopped_at_call(trace, row);
         return 0;
@@ -172,13 +192,11 @@ static int stopped(struct trace *trace, pid_t id, int status) {
     case 0:
         /* A new thread or process begins with a stop that is nobody's signal. */
         return signal == SIGSTOP ? 0 : signal;
-    case PTRACE_EVENT_CLONE: {
-        unsigned long started = 0;
-        (void)ptrace(PTRACE_GETEVENTMSG, id, 0, &started);
-        bool starts = threads[row].starts;
-        threads[thread_row((pid_t)started)].keeper = starts;
+    case PTRACE_EVENT_CLONE:
+    case PTRACE_EVENT_FORK:
+    case PTRACE_EVENT_VFORK:
+        announce(row, status >> 16 == PTRACE_EVENT_CLONE);
         return 0;
-    }
     case PTRACE_EVENT_EXEC:
         range_count = 0;
         return 0;
@@ -208,12 +226,16 @@ int traced_run(struct trace *trace, char **command) {
     long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
                    PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
     EXPECT(ptrace(PTRACE_SETOPTIONS, program, 0, options) == 0, "ptrace options: errno %d", errno);
+    threads[thread_row(program)].announced = true;
     int signal = 0;
     pid_t id = program;
     for (;;) {
-        (void)ptrace(PTRACE_SYSCALL, id, 0, signal);
+        if (signal != HOLD) {
+            (void)ptrace(PTRACE_SYSCALL, id, 0, signal);
+        }
         id = waitpid(-1, &status, __WALL);
         if (id < 0 && errno == EINTR) {
+            signal = HOLD;
             continue;
         }
         EXPECT(id > 0, "the program was lost, errno %d", errno);
