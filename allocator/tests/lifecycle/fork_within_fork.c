@@ -52,7 +52,7 @@ static void use_heap(void) {
     }
     (void)freestone_purge();
     size_t left = resident_kib();
-    EXPECT(left < before_kib + 8 * 1024, "%zu KiB are left, %zu were there before", left, before_kib);
+    EXPECT(left < before_kib + 8192, "%zu KiB are left, %zu were there before", left, before_kib);
 }
 
 int main(void) {
