@@ -258,13 +258,18 @@ void arena_prefer_huge(void *at, size_t bytes, bool fresh) {
 
 /* -- taking -------------------------------------------------------------------------------------------------- */
 
-/* The last resort: everything free is made clean, and so joined, also what other threads are purging just now. */
+/* Everything free is made clean, and so joined, but for what other threads are purging just now. */
+static void join_free(void) {
+    (void)arena_purge_all();
+    while (level_one()) {
+    }
+}
+
+/* The last resort: what is free is joined, also what others are purging, until it is long enough. */
 static uint32_t take_joined(uint32_t slices, uint32_t alignment) {
     uint32_t slice, end;
     do {
-        (void)arena_purge_all();
-        while (level_one()) {
-        }
+        join_free();
         arena_lock();
         slice = take_clean(slices, alignment, &end);
         arena_unlock();
@@ -408,9 +413,7 @@ void arena_retreat(uint32_t least) {
 
 void arena_make_room(void) {
     do {
-        (void)arena_purge_all();
-        while (level_one()) {
-        }
+        join_free();
     } while (purge_wait());
     arena_retreat(1);
 }

@@ -101,7 +101,7 @@ static void make_orphans(const struct thread_cache *spared) {
         }
     }
     /* The thread that forked may end meanwhile, and says so in its cache before it counts itself: it is counted twice perhaps, never
-     * missed. */
+     * missed. seq_cst, all four: either its cache is seen here, or it counts itself after the 0. */
     atomic_store_explicit(&registry.orphans, 0, memory_order_seq_cst);
     for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
         orphans += atomic_load_explicit(&cache->orphan, memory_order_seq_cst);

@@ -80,7 +80,8 @@ void gate_leave(void);
 bool gate_close(bool (*is_quiet)(void), uint32_t milliseconds);
 void gate_reopen(void);
 
-/* One less of what forks wipe: in a copy of a process with a fork under way there are none. */
+/* One less, but never less than none: what is counted may be gone already, wiped by a fork or found to be counted twice. seq_cst, as the
+ * gate's counts are to be in one order with what was done before. */
 void gate_count_down(_Atomic uint32_t *count);
 
 /* In the child, where a handler runs: what it is to be put right by. `forks` of its thread are still under way: one within another's handler. */

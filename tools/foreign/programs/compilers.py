@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from foreign.program import Program
@@ -31,21 +32,18 @@ def work_clang(room: Room) -> None:
     build(room, "clang", "libfreestone.so", "libfreestone.a", "probes/all")
 
 
-GCC = Program(
-    name="gcc",
-    what="builds libfreestone by cmake and ninja; every object, archive and library compared",
-    package="gcc",
-    needs=("gcc", "cmake", "ninja"),
-    images=("cmake", "ninja", "cc1"),
-    work=work_gcc,
-    version=("gcc", "--version"),
-)
-CLANG = Program(
-    name="clang",
-    what="builds libfreestone by cmake and ninja; every object, archive and library compared",
-    package="clang",
-    needs=("clang", "cmake", "ninja"),
-    images=("cmake", "ninja", "clang"),
-    work=work_clang,
-    version=("clang", "--version"),
-)
+def compiler(name: str, image: str, work: Callable[[Room], None]) -> Program:
+    """The compiler ``name``, which compiles in processes of ``image``."""
+    return Program(
+        name=name,
+        what="builds libfreestone by cmake and ninja; every object, archive and library compared",
+        package=name,
+        needs=(name, "cmake", "ninja"),
+        images=("cmake", "ninja", image),
+        work=work,
+        version=(name, "--version"),
+    )
+
+
+GCC = compiler("gcc", "cc1", work_gcc)
+CLANG = compiler("clang", "clang", work_clang)
