@@ -6,17 +6,18 @@ struct gate gate;
 
 static gate_child *put_right;
 
-bool gate_open(void) {
-    if (gate.page != NULL) {
-        return true;
+/* Whole pages of the library's zeroed data, which are memory without a file as the kernel wants it here. */
+static union {
+    struct gate_page page;
+    char room[OS_PAGE_MOST];
+} wiped __attribute__((aligned(OS_PAGE_MOST)));
+
+void gate_open(void) {
+    if (gate.page == NULL) {
+        os_wipe_on_fork(&wiped, sizeof wiped);
+        atomic_store_explicit(&wiped.page.mark, GATE_RIGHT, memory_order_relaxed);
+        gate.page = &wiped.page;
     }
-    struct gate_page *page = os_map_wiped(os_page_bytes());
-    if (page == NULL) {
-        return false;
-    }
-    atomic_store_explicit(&page->mark, GATE_RIGHT, memory_order_relaxed);
-    gate.page = page;
-    return true;
 }
 
 void gate_watch(gate_child *child) { put_right = child; }

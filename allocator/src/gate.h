@@ -47,8 +47,8 @@ struct gate {
 };
 extern struct gate gate INTERNAL;
 
-/* Once, before anybody enters. False when memory is out. */
-bool gate_open(void);
+/* Before anybody enters. */
+void gate_open(void);
 
 /* What puts a child right; called by one thread at a time, which is not inside. LATER: only who forked can tell. */
 enum gate_answer { GATE_PUT_RIGHT, GATE_PUT_TORN, GATE_LATER };

@@ -15,11 +15,6 @@ static struct lock choice;
 static struct heap *heaps[HEAPS_MOST];
 static _Atomic unsigned heaps_so_far;
 
-/* How many heaps the machine's CPUs ask for; written once, before there is a second thread's cache. */
-static struct {
-    unsigned all, hosts; /* the first `hosts` serve all classes */
-} by_cpus;
-
 struct heap *heap_numbered(unsigned number) { return heaps[number]; }
 
 unsigned heap_number(const struct heap *heap) { return heap->number; }
@@ -36,9 +31,6 @@ bool heap_start(void) {
     first_heap.host = &first_heap;
     /* release: who reads the count sees the heap, as in heap_join */
     atomic_store_explicit(&heaps_so_far, 1, memory_order_release);
-    unsigned cpus = os_cpus(); /* asked now: a sandboxed program may forbid the question later */
-    by_cpus.all = (unsigned)bits_min(2 * (size_t)cpus, HEAPS_MOST);
-    by_cpus.hosts = (unsigned)bits_min(cpus, HEAPS_MOST);
     return arena_open() && street_bookkeeping_grow();
 }
 
@@ -47,11 +39,14 @@ static unsigned most_heaps(void) {
     if (wanted != 0) {
         return (unsigned)bits_min(wanted, HEAPS_MOST);
     }
-    return by_cpus.all;
+    return (unsigned)bits_min(2 * (size_t)os_cpus(), HEAPS_MOST);
 }
 
+/* One for each CPU: the first so many heaps serve all classes. */
+static unsigned hosts(void) { return (unsigned)bits_min(os_cpus(), HEAPS_MOST); }
+
 /* Heaps that a program asks for serve all classes. */
-static unsigned most_hosts(void) { return option_value(OPTION_HEAPS) != 0 ? HEAPS_MOST : by_cpus.hosts; }
+static unsigned most_hosts(void) { return option_value(OPTION_HEAPS) != 0 ? HEAPS_MOST : hosts(); }
 
 static uint32_t threads_of(struct heap *heap) { return atomic_load_explicit(&heap->threads, memory_order_relaxed); }
 
@@ -78,7 +73,7 @@ void heap_join(struct heap **place) {
         struct heap *fresh = street_bookkeeping(sizeof(struct heap));
         if (fresh != NULL) { /* otherwise share one */
             fresh->number = count;
-            fresh->host = count < most_hosts() ? fresh : heaps[count % by_cpus.hosts];
+            fresh->host = count < most_hosts() ? fresh : heaps[count % hosts()];
             heaps[count] = fresh;
             /* release: who reads the new count sees the heap's contents */
             atomic_store_explicit(&heaps_so_far, count + 1, memory_order_release);

@@ -25,9 +25,8 @@ _Atomic uint32_t keeper_wished;
 static struct {
     _Atomic uint32_t ending; /* it has stopped looking but for a last time */
     _Atomic uint32_t command; /* what it sleeps on; enum command */
-    uint32_t
-        at_start; /* filters at the first allocation, which comes before a second thread: libc allocates to start one */
-    _Atomic uint32_t threaded; /* the same, once the program is seen to start threads under them */
+    _Atomic bool threaded; /* the program is seen to start threads under the filters of its start */
+    _Atomic bool confined; /* filters may have come since */
     _Atomic uint32_t awaited; /* 1 when something was due while there was none */
     _Atomic uint32_t inside; /* 1 from before its start to its end: for a child that has to know whether it lived */
     /* gate.page->keeper is its thread number, zeroed by the kernel when it is gone; 1 while it is being started.
@@ -45,8 +44,6 @@ static struct {
 void keeper_open(keeper_look *look, keeper_share *share) {
     keeper.look = look;
     keeper.share = share;
-    atomic_store_explicit(&keeper.threaded, OS_FILTERS_UNKNOWN, memory_order_relaxed);
-    keeper.at_start = option_value(OPTION_KEEPER) == 1 ? os_filters() : OS_FILTERS_UNKNOWN;
 }
 
 static uint32_t commands(void) { return atomic_load_explicit(&keeper.command, memory_order_acquire); }
@@ -140,17 +137,23 @@ static bool is_wanted_back(void) {
            atomic_fetch_add_explicit(&keeper.away, 1, memory_order_relaxed) > RETURN_WISHES;
 }
 
+static bool is_confined(void) {
+    /* relaxed: whoever says so has made it leave before, and nobody starts one until it may return */
+    return atomic_load_explicit(&keeper.confined, memory_order_relaxed) && option_value(OPTION_KEEPER) != KEEPER_ALWAYS;
+}
+
 static bool may_start(void) {
-    return option_value(OPTION_KEEPER) != 0 && atomic_load_explicit(&gate.page->leaving, memory_order_relaxed) == 0 &&
+    return option_value(OPTION_KEEPER) != 0 && !is_confined() &&
+           atomic_load_explicit(&gate.page->leaving, memory_order_relaxed) == 0 &&
            (os_milliseconds() >= atomic_load_explicit(&keeper.not_before, memory_order_relaxed) || is_wanted_back());
 }
 
-/* A program may have put itself under filters since it started, so this is asked at each start. */
+/* Asked without a system call: under filters any might be punished. */
 static bool is_allowed(void) {
     uint32_t filters = os_filters();
-    keeper.plain = filters == 0;
-    return keeper.plain || option_value(OPTION_KEEPER) == KEEPER_ALWAYS ||
-           (filters != OS_FILTERS_UNKNOWN && filters == atomic_load_explicit(&keeper.threaded, memory_order_relaxed));
+    keeper.plain = filters == 0 && !atomic_load_explicit(&keeper.confined, memory_order_relaxed);
+    bool known = filters != OS_FILTERS_UNKNOWN && atomic_load_explicit(&keeper.threaded, memory_order_relaxed);
+    return keeper.plain || option_value(OPTION_KEEPER) == KEEPER_ALWAYS || (known && !is_confined());
 }
 
 /* The caller has claimed `alive`, and asks once more whether one may be started: who makes it leave has said so before it looked. */
@@ -196,15 +199,15 @@ OUT_OF_LINE void keeper_serve(void) {
     atomic_store_explicit(&gate.page->keeper, 0, memory_order_seq_cst);
 }
 
-/* The filters are those of the start: whoever has started the thread was under them. */
 void keeper_note_thread(void) {
-    static _Atomic uint32_t threads; /* relaxed: the second asks, whichever that is */
-    bool filtered = keeper.at_start != 0 && keeper.at_start != OS_FILTERS_UNKNOWN;
-    if (filtered && atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) == 1 &&
-        os_filters() == keeper.at_start) {
-        atomic_store_explicit(&keeper.threaded, keeper.at_start, memory_order_relaxed);
+    static _Atomic uint32_t threads; /* relaxed: the second tells, whichever that is */
+    if (!atomic_load_explicit(&keeper.threaded, memory_order_relaxed) &&
+        atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) == 1) {
+        atomic_store_explicit(&keeper.threaded, true, memory_order_relaxed);
     }
 }
+
+void keeper_confine(void) { atomic_store_explicit(&keeper.confined, true, memory_order_relaxed); }
 
 /* -- what it is told ----------------------------------------------------------------------------------------- */
 
@@ -249,8 +252,10 @@ bool keeper_leave(void) {
 }
 
 void keeper_return(bool at_once) {
-    atomic_store_explicit(&keeper.away, at_once ? RETURN_WISHES + 1 : 1, memory_order_relaxed);
-    atomic_store_explicit(&keeper.not_before, os_milliseconds() + RETURN_MS, memory_order_relaxed);
+    if (!is_confined()) { /* else nothing is asked for, not even the time */
+        atomic_store_explicit(&keeper.away, at_once ? RETURN_WISHES + 1 : 1, memory_order_relaxed);
+        atomic_store_explicit(&keeper.not_before, os_milliseconds() + RETURN_MS, memory_order_relaxed);
+    }
     gate_count_down(&gate.page->leaving);
 }
 

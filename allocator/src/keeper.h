@@ -47,8 +47,11 @@ bool keeper_hurry(void);
 /* Starts the keeper unless it lives, or must not. Called by who is not inside and holds no lock. */
 void keeper_serve(void);
 
-/* A thread of the program's own was born. Under the filters of the start it was made, and so may be the keeper. */
+/* A thread of the program's own was born: so may the keeper be, under the filters of the start. */
 void keeper_note_thread(void);
+
+/* The program has put itself under filters, or is about to: none is started any more. Between keeper_leave and keeper_return. */
+void keeper_confine(void);
 
 /* The keeper ends, and none is started until keeper_return: a fork comes, or the program changes who it is. Waits for it a while. After
  * that it is started again by the next wish that is served, or, where it need not be `at_once`, a little later. False where nothing

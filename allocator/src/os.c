@@ -37,13 +37,11 @@ size_t os_page_bytes(void) {
 }
 #endif
 
-/* A system call, made without libc: errno stays as it is (a successful malloc or free must not change it), and a thread
- * that libc does not know may make it too. Returns -errno on failure. */
-static long kernel(long number, long a, long b, long c, long d, long e) {
+long os_call(long number, long a, long b, long c, long d, long e, long f) {
 #if defined(__x86_64__)
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = 0;
+    register long r9 __asm__("r9") = f;
     long result;
     __asm__ volatile("syscall"
                      : "=a"(result)
@@ -57,12 +55,12 @@ static long kernel(long number, long a, long b, long c, long d, long e) {
     register long x2 __asm__("x2") = c;
     register long x3 __asm__("x3") = d;
     register long x4 __asm__("x4") = e;
-    register long x5 __asm__("x5") = 0;
+    register long x5 __asm__("x5") = f;
     __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
     return x0;
 #else
     int saved = errno;
-    long result = syscall(number, a, b, c, d, e, 0L);
+    long result = syscall(number, a, b, c, d, e, f);
     if (result == -1) {
         result = -errno;
     }
@@ -70,6 +68,9 @@ static long kernel(long number, long a, long b, long c, long d, long e) {
     return result;
 #endif
 }
+
+/* The library's own take five arguments at most. */
+static long kernel(long number, long a, long b, long c, long d, long e) { return os_call(number, a, b, c, d, e, 0); }
 
 /* Only mmap and mremap return addresses; the last page of the address space is never one. */
 static void *address_or_null(long result) { return result < 0 && result > -4096 ? NULL : (void *)result; }
@@ -184,23 +185,6 @@ void os_populate(void *at, size_t bytes) {
 
 void os_avoid_huge(void *at, size_t bytes) { (void)kernel(SYS_madvise, (long)at, (long)bytes, MADV_NOHUGEPAGE, 0, 0); }
 
-/* The CPUs that the process was started on; 8192 is the most that kernels are built for. */
-static struct {
-    uint64_t mask[8192 / 64];
-    long bytes; /* of it that the kernel uses */
-} cpus;
-
-unsigned os_cpus(void) {
-    /* The raw call reports how many bytes of the mask it filled, and fails when the mask is shorter than the kernel's. */
-    long filled = kernel(SYS_sched_getaffinity, 0, sizeof cpus.mask, (long)cpus.mask, 0, 0);
-    unsigned count = 0;
-    for (long i = 0; i < filled / 8; i++) {
-        count += (unsigned)__builtin_popcountll(cpus.mask[i]);
-    }
-    cpus.bytes = filled;
-    return count > 0 ? count : 1;
-}
-
 uint64_t os_milliseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -266,49 +250,124 @@ _Noreturn void os_abort(void) {
     }
 }
 
-void *os_map_wiped(size_t bytes) {
+void os_wipe_on_fork(void *at, size_t bytes) {
     enum { WIPE_ON_FORK = 18 }; /* MADV_WIPEONFORK: younger than some headers */
-    void *at = os_map(bytes, os_page_bytes());
-    if (at != NULL) {
-        (void)kernel(SYS_madvise, (long)at, (long)bytes, WIPE_ON_FORK, 0, 0);
-    }
-    return at;
+    (void)kernel(SYS_madvise, (long)at, (long)bytes, WIPE_ON_FORK, 0, 0);
 }
 
-/* The number behind `key` in the text; OS_FILTERS_UNKNOWN without one. */
-static uint32_t number_behind(const char *text, const char *key) {
+/* -- what the process was started with ------------------------------------------------------------------------ */
+
+enum { CPUS_MOST = 8192 }; /* that kernels are built for */
+
+static struct {
+    uint32_t filters;
+    unsigned cpus; /* that it may run on */
+    long mask_bytes; /* of the mask that the kernel uses */
+    uint64_t mask[CPUS_MOST / 64];
+} at_start = {.filters = OS_FILTERS_UNKNOWN};
+
+/* The text behind `key` and what is blank; NULL without that key. */
+static const char *behind(const char *text, const char *key) {
     for (; *text != '\0'; text++) {
         size_t length = 0;
         while (key[length] != '\0' && text[length] == key[length]) {
             length++;
         }
         if (key[length] == '\0') {
-            uint32_t number = 0;
-            for (text += length; *text == ' ' || *text == '\t'; text++) {
+            text += length;
+            while (*text == ' ' || *text == '\t') {
+                text++;
             }
-            bool any = *text >= '0' && *text <= '9';
-            for (; *text >= '0' && *text <= '9'; text++) {
-                number = number * 10 + (uint32_t)(*text - '0');
-            }
-            return any ? number : OS_FILTERS_UNKNOWN;
+            return text;
         }
     }
-    return OS_FILTERS_UNKNOWN;
+    return NULL;
 }
 
-/* Asked by reading a file, which a program's own sandbox is likelier to know than prctl. */
-uint32_t os_filters(void) {
-    char text[4096];
-    long file = kernel(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/status", O_RDONLY | O_CLOEXEC, 0, 0);
-    if (file < 0) {
+/* The number there; OS_FILTERS_UNKNOWN without one. */
+static uint32_t number_at(const char *text) {
+    if (text == NULL || *text < '0' || *text > '9') {
         return OS_FILTERS_UNKNOWN;
     }
-    long length = kernel(SYS_read, file, (long)text, sizeof text - 1, 0, 0);
+    uint32_t number = 0;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        number = number * 10 + (uint32_t)(*text - '0');
+    }
+    return number;
+}
+
+static uint32_t filters_in(const char *status) {
+    uint32_t mode = number_at(behind(status, "\nSeccomp:"));
+    return mode == 2 ? number_at(behind(status, "\nSeccomp_filters:")) : mode == 0 ? 0 : OS_FILTERS_UNKNOWN;
+}
+
+static int digit(char c) {
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The mask as the text has it: hexadecimal digits, the last CPUs first, a comma between every eight. False where it has none, or not all. */
+static bool mask_in(const char *status) {
+    const char *first = behind(status, "\nCpus_allowed:");
+    if (first == NULL) {
+        return false;
+    }
+    const char *end = first;
+    while (digit(*end) >= 0 || *end == ',') {
+        end++;
+    }
+    if (*end != '\n') {
+        return false;
+    }
+    size_t digits = 0;
+    for (const char *at = end; at > first; at--) {
+        if (at[-1] != ',') {
+            if (digits >= CPUS_MOST / 4) {
+                return false;
+            }
+            at_start.mask[digits / 16] |= (uint64_t)digit(at[-1]) << digits % 16 * 4;
+            digits++;
+        }
+    }
+    at_start.mask_bytes = (long)((digits + 15) / 16 * 8);
+    return digits > 0;
+}
+
+/* As long as `text` has room, and a zero. */
+static bool read_file(const char *name, char *text, size_t bytes) {
+    long file = kernel(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0, 0);
+    if (file < 0) {
+        return false;
+    }
+    long length = kernel(SYS_read, file, (long)text, (long)bytes - 1, 0, 0);
     (void)kernel(SYS_close, file, 0, 0, 0, 0);
     text[length > 0 ? length : 0] = '\0';
-    uint32_t mode = number_behind(text, "\nSeccomp:");
-    return mode == 2 ? number_behind(text, "\nSeccomp_filters:") : mode == 0 ? 0 : OS_FILTERS_UNKNOWN;
+    return length > 0;
 }
+
+/* When the library is loaded: the one moment at which a descriptor more is nobody's business, since the dynamic linker has just opened
+ * files itself, and at which the process has one thread. Later a program may count its descriptors, close them all, or be
+ * forbidden to open any. */
+__attribute__((constructor)) static void note_start(void) {
+    char status[4096];
+    bool read = read_file("/proc/thread-self/status", status, sizeof status);
+    at_start.filters = read ? filters_in(status) : OS_FILTERS_UNKNOWN;
+    if (!read || !mask_in(status)) {
+        /* The raw call reports how many bytes of the mask it filled, and fails when the mask is shorter than the kernel's. */
+        at_start.mask_bytes = kernel(SYS_sched_getaffinity, 0, sizeof at_start.mask, (long)at_start.mask, 0, 0);
+    }
+    for (long i = 0; i < at_start.mask_bytes / 8; i++) {
+        at_start.cpus += (unsigned)__builtin_popcountll(at_start.mask[i]);
+    }
+}
+
+uint32_t os_filters(void) { return at_start.filters; }
+
+unsigned os_cpus(void) { return at_start.cpus > 0 ? at_start.cpus : 1; }
+
+/* -- a plain thread ------------------------------------------------------------------------------------------- */
 
 static void drop_capabilities(void) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -319,8 +378,8 @@ static void drop_capabilities(void) {
 void os_be_plain(const char *name) {
     struct sched_param plain = {0};
     (void)kernel(SYS_prctl, PR_SET_NAME, (long)name, 0, 0, 0);
-    if (cpus.bytes > 0) {
-        (void)kernel(SYS_sched_setaffinity, 0, cpus.bytes, (long)cpus.mask, 0, 0);
+    if (at_start.mask_bytes > 0) {
+        (void)kernel(SYS_sched_setaffinity, 0, at_start.mask_bytes, (long)at_start.mask, 0, 0);
     }
     (void)kernel(SYS_sched_setscheduler, 0, SCHED_OTHER, (long)&plain, 0, 0);
     (void)kernel(SYS_setpriority, PRIO_PROCESS, 0, 0, 0, 0);

@@ -7,10 +7,16 @@
 
 /* Bytes of a page of the running kernel: 4, 16 or 64 KiB. */
 #if defined(__x86_64__)
-static inline size_t os_page_bytes(void) { return 4096; } /* no other size exists there */
+enum { OS_PAGE_MOST = 4096 };
+static inline size_t os_page_bytes(void) { return OS_PAGE_MOST; } /* no other size exists there */
 #else
+enum { OS_PAGE_MOST = 64 * 1024 };
 size_t os_page_bytes(void);
 #endif
+
+/* A system call by number. errno stays as it is (a successful malloc or free must not change it), and a thread that libc does not know may
+ * make it too. Returns -errno on failure. */
+long os_call(long number, long a, long b, long c, long d, long e, long f);
 
 /* Address space without memory, aligned to `alignment` (a power of two, at least a page). NULL when refused. */
 void *os_reserve(size_t bytes, size_t alignment);
@@ -56,7 +62,7 @@ void os_avoid_huge(void *at, size_t bytes);
 /* Brings the pages in, to be written, where the kernel knows how to (5.14); a wish, no more. */
 void os_populate(void *at, size_t bytes);
 
-/* CPUs this process may run on, at least 1. To be called once, at the start: os_be_plain goes by it. */
+/* CPUs that this process might run on when the library was loaded, at least 1. */
 unsigned os_cpus(void);
 
 /* Milliseconds of a monotonic clock of a few milliseconds' grain; read in user space. */
@@ -78,11 +84,11 @@ void os_wake(const _Atomic uint32_t *word);
 /* The same as os_wait_for, for a word that the kernel itself changes when a thread ends. */
 void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
 
-/* Pages that read as zero in the child of a fork, where the kernel knows how to (4.14), and as they were written elsewhere. NULL when
- * memory is out. */
-void *os_map_wiped(size_t bytes);
+/* From now on these pages read as zero in the child of a fork, where the kernel knows how to (4.14), and as they were written elsewhere. */
+void os_wipe_on_fork(void *at, size_t bytes);
 
-/* System-call filters (seccomp) that the calling thread is under: 0 none, FILTERS_UNKNOWN where that cannot be found out. */
+/* System-call filters (seccomp) that the process was under when the library was loaded: 0 none, OS_FILTERS_UNKNOWN where that could not be
+ * found out, and before. */
 enum { OS_FILTERS_UNKNOWN = 0xFFFFFFFF };
 uint32_t os_filters(void);
 

@@ -119,8 +119,11 @@ static bool lay_out(char *at, size_t bytes) {
     }
     skip_rows(&street.spans, sizeof(struct span));
     skip_rows(&street.bitmaps, BITMAP_BYTES);
-    /* Tags are read for any address below extent, so those of the bookkeeping's own slices have to be there. */
-    return grow_part(&street.tags, street.first * sizeof(uint32_t));
+    /* Tags are read for any address below extent, so those of the bookkeeping's own slices have to be there; the first of others come with
+     * them where they can. */
+    size_t least = street.first * sizeof(uint32_t);
+    return grow_part(&street.tags, bits_min(street.limit, (size_t)street.first + ROWS_LEAST) * sizeof(uint32_t)) ||
+           grow_part(&street.tags, least);
 }
 
 static void forget(char *at, size_t bytes) {

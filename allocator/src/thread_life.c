@@ -46,7 +46,8 @@ static void end_thread(void *pass);
 /* Once, with the registry's lock. */
 static bool open_library(void) {
     options_read_environment();
-    if (!gate_open() || !heap_start()) {
+    gate_open();
+    if (!heap_start()) {
         return false;
     }
     keeper_open(keeping_look, keeping_hurry);

@@ -43,7 +43,12 @@ static const char *const exported[] = {
     "setresgid",
     "setgroups",
     "initgroups",
+    /* Before and after which it is not there, or never again. */
     "capset",
+    "prctl",
+    "syscall",
+    "unshare",
+    "setns",
 };
 
 /* Families of names: ours, C++ operators, and libc's own names for the heap entries. */

@@ -216,16 +216,7 @@ void os_avoid_huge(void *at, size_t bytes) { (void)at, (void)bytes; }
 
 void os_populate(void *at, size_t bytes) { (void)at, (void)bytes; }
 
-static void *wiped;
-
-void *os_map_wiped(size_t bytes) {
-    if (is_refused(bytes)) {
-        return NULL;
-    }
-    wiped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    EXPECT_HERE(wiped != MAP_FAILED && madvise(wiped, bytes, MADV_WIPEONFORK) == 0);
-    return wiped;
-}
+void os_wipe_on_fork(void *at, size_t bytes) { EXPECT_HERE(madvise(at, bytes, MADV_WIPEONFORK) == 0); }
 
 /* -- threads ------------------------------------------------------------------------------------------------- */
 

@@ -1,0 +1,128 @@
+/* What the threads of the process may do. Once filters may have come, no keeper is started any more: it would make calls of which nobody knows
+ * whether they are punished. And some namespaces are only for a process with one thread.
+ *
+ * Who comes here by a system call of its own, without libc, is not seen; unprivileged programs have to say first that they want no new
+ * privileges, which most do by prctl. Weak, and by types of their own: libc's are variadic, and a program that is linked with the static
+ * library may bring functions of these names. */
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <sys/syscall.h>
+
+#include "api_process.h"
+
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+
+#define OFFERED PUBLIC __attribute__((weak))
+
+typedef int libc_capset(void *header, void *data);
+typedef int libc_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
+typedef long libc_syscall(long number, long a, long b, long c, long d, long e, long f);
+typedef int libc_unshare(int flags);
+typedef int libc_setns(int file, int type);
+
+/* Those that put filters on, or are made by who is about to. */
+static bool option_confines(unsigned long option) { return option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS; }
+
+static bool mode_confines(long mode) { return mode == SECCOMP_SET_MODE_STRICT || mode == SECCOMP_SET_MODE_FILTER; }
+
+/* In between nobody starts a keeper, so the next to start one sees it. */
+static long confined(long result) {
+    if (result >= 0) {
+        keeper_confine();
+    }
+    return result;
+}
+
+OFFERED libc_capset offered_capset __asm__("capset");
+int offered_capset(void *header, void *data) {
+    libc_capset *libc = BEHIND(capset, libc_capset *);
+    return libc == NULL ? process_missing() : (int)WITHOUT_KEEPER(libc(header, data));
+}
+
+OFFERED libc_unshare offered_unshare __asm__("unshare");
+int offered_unshare(int flags) {
+    libc_unshare *libc = BEHIND(unshare, libc_unshare *);
+    return libc == NULL ? process_missing() : (int)WITHOUT_KEEPER(libc(flags));
+}
+
+OFFERED libc_setns offered_setns __asm__("setns");
+int offered_setns(int file, int type) {
+    libc_setns *libc = BEHIND(setns, libc_setns *);
+    return libc == NULL ? process_missing() : (int)WITHOUT_KEEPER(libc(file, type));
+}
+
+OFFERED libc_prctl offered_prctl __asm__("prctl");
+int offered_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
+    libc_prctl *libc = BEHIND(prctl, libc_prctl *);
+    if (unlikely(libc == NULL)) {
+        return process_missing();
+    }
+    if (unlikely(option_confines((unsigned long)option))) {
+        return (int)WITHOUT_KEEPER(confined(libc(option, a, b, c, d)));
+    }
+    return libc(option, a, b, c, d);
+}
+
+static bool is_watched(long number) {
+    return number == SYS_prctl || number == SYS_seccomp || number == SYS_unshare || number == SYS_setns ||
+           number == SYS_capset;
+}
+
+static long no_jump(long result) {
+    __asm__ volatile("" : "+r"(result));
+    return result;
+}
+
+/* syscall, for the few numbers that are watched, and before libc's is known. */
+libc_syscall confine_syscall INTERNAL;
+long confine_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    libc_syscall *libc = BEHIND(syscall, libc_syscall *);
+    if (libc == NULL) {
+        return process_missing();
+    }
+    if (!is_watched(number)) {
+        return no_jump(libc(number, a, b, c, d, e, f));
+    }
+    bool confines =
+        (number == SYS_prctl && option_confines((unsigned long)a)) || (number == SYS_seccomp && mode_confines(a));
+    if (confines) {
+        return WITHOUT_KEEPER(confined(no_jump(libc(number, a, b, c, d, e, 0))));
+    }
+    if (number == SYS_prctl || number == SYS_seccomp) {
+        return no_jump(libc(number, a, b, c, d, e, 0));
+    }
+    return WITHOUT_KEEPER(no_jump(libc(number, a, b, c, d, e, 0)));
+}
+
+/* All others are passed on by a jump, arguments as they are: a new process may return from there a second time, on this stack. */
+#if defined(__x86_64__)
+/* The last argument lies on the stack, where a caller with fewer has something else: it may be read, and is never written. Compilers do
+ * write it, when they jump; and a call of confine_syscall that ended in a jump would. */
+#define AS_TEXT(number) #number
+#define TEXT_OF(number) AS_TEXT(number)
+#define JUMP_IF(number) "cmp $" TEXT_OF(number) ", %rdi\n\tje confine_syscall\n\t"
+__asm__(".text\n\t"
+        ".weak syscall\n\t"
+        ".type syscall, @function\n"
+        "syscall:\n\t"
+        ".cfi_startproc\n\t"
+        "endbr64\n\t"
+        "mov libc_syscall_function(%rip), %rax\n\t"
+        "test %rax, %rax\n\t"
+        "jz confine_syscall\n\t" /* */
+        JUMP_IF(SYS_prctl) JUMP_IF(SYS_seccomp) JUMP_IF(SYS_unshare) JUMP_IF(SYS_setns) JUMP_IF(SYS_capset) /* */
+        "jmp *%rax\n\t"
+        ".cfi_endproc\n\t"
+        ".size syscall, .-syscall\n");
+#else
+OFFERED libc_syscall offered_syscall __asm__("syscall");
+long offered_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    libc_syscall *libc = (libc_syscall *)__atomic_load_n(&libc_syscall_function, __ATOMIC_RELAXED);
+    if (unlikely(libc == NULL || is_watched(number))) {
+        return confine_syscall(number, a, b, c, d, e, f);
+    }
+    return libc(number, a, b, c, d, e, f);
+}
+#endif
+
+#endif

@@ -1,0 +1,32 @@
+/* libc's functions behind ours of the same name. Two files implement it: libc_loaded.c for the shared library, whose functions stand before
+ * those of libc or of another library; libc_linked.c for the static one, whose functions stand instead of libc's. */
+#ifndef FREESTONE_LIBC_H
+#define FREESTONE_LIBC_H
+
+#include "bits.h"
+
+/* Who the process is: only in the shared library, since no system call does for all threads what libc does. */
+#define LIBC_IDENTITY(name)                                                                             \
+    name(setuid) name(setgid) name(seteuid) name(setegid) name(setreuid) name(setregid) name(setresuid) \
+        name(setresgid) name(setgroups) name(initgroups)
+
+/* What its threads may do: each is a system call and no more. */
+#define LIBC_CONFINEMENT(name) name(capset) name(prctl) name(unshare) name(setns)
+
+#define LIBC_MEMBER(name) LIBC_##name,
+enum libc_function { LIBC_IDENTITY(LIBC_MEMBER) LIBC_CONFINEMENT(LIBC_MEMBER) LIBC_syscall, LIBC_FUNCTIONS };
+
+/* Relaxed: every thread would store the same value. The last has a name of its own, for assembly. */
+extern void *libc_functions[LIBC_syscall] INTERNAL;
+extern void *libc_syscall_function INTERNAL;
+
+/* Looks for it; NULL where libc has no such function. */
+void *libc_look_up(enum libc_function which);
+
+static inline void *libc_function(enum libc_function which) {
+    void **place = which == LIBC_syscall ? &libc_syscall_function : &libc_functions[which];
+    void *found = __atomic_load_n(place, __ATOMIC_RELAXED);
+    return likely(found != NULL) ? found : libc_look_up(which);
+}
+
+#endif

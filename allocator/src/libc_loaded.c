@@ -1,0 +1,23 @@
+/* Looked up once, when the library is loaded and the process has one thread: a lookup takes the dynamic linker's lock, which another thread
+ * may hold while it waits for this one. */
+#include <dlfcn.h>
+
+#include "libc.h"
+
+#define NAME(name) [LIBC_##name] = #name,
+static const char *const names[LIBC_FUNCTIONS] = {LIBC_IDENTITY(NAME) LIBC_CONFINEMENT(NAME) NAME(syscall)};
+
+void *libc_functions[LIBC_syscall]; /* filled below; another library's constructor may come before */
+void *libc_syscall_function;
+
+void *libc_look_up(enum libc_function which) {
+    void *found = dlsym(RTLD_NEXT, names[which]);
+    __atomic_store_n(which == LIBC_syscall ? &libc_syscall_function : &libc_functions[which], found, __ATOMIC_RELAXED);
+    return found;
+}
+
+__attribute__((constructor)) static void look_up_all(void) {
+    for (int which = 0; which < LIBC_FUNCTIONS; which++) {
+        (void)libc_look_up((enum libc_function)which);
+    }
+}
