@@ -92,7 +92,7 @@ static enum gate_answer judge(void) {
 
 /* Caches of threads that no longer exist are taken over a few slots at a time. */
 static void make_orphans(const struct thread_cache *spared) {
-    uint32_t orphans = 0;
+    uint32_t orphans = registry.adopting; /* by this thread, in a frame that a signal interrupted */
     for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
         atomic_store_explicit(&cache->borrowed, 0, memory_order_relaxed);
         if (cache != spared) { /* its thread was refused just then */

@@ -18,7 +18,8 @@ struct registry {
     struct thread_cache *alive;
     struct thread_cache *unused;
     struct thread_cache *cursor; /* the next to be looked at; see borrow.c */
-    _Atomic uint32_t orphans; /* among those alive; relaxed: sooner or later somebody sees it */
+    uint32_t adopting; /* orphans that somebody has in his hands, and may put back; counted in `orphans` */
+    _Atomic uint32_t orphans; /* relaxed: sooner or later somebody sees it */
     _Atomic uint32_t count; /* of those alive; changed under the lock, read without: any recent value will do */
     _Atomic size_t room; /* of those alive: what their magazines may hold; relaxed: any recent value will do */
 };

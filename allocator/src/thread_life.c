@@ -346,9 +346,10 @@ static struct thread_cache *take_orphan(void) {
     }
     if (cache != NULL) {
         unlink_cache(cache);
+        registry.adopting++;
     }
     /* One was counted twice; who counts himself meanwhile is not forgotten. Relaxed: a hint. */
-    if (!any && counted != 0) {
+    if (!any && registry.adopting == 0 && counted != 0) {
         (void)atomic_compare_exchange_strong_explicit(&registry.orphans, &counted, 0, memory_order_relaxed,
                                                       memory_order_relaxed);
     }
@@ -369,15 +370,19 @@ void thread_adopt_some(void) {
             flushed++;
         }
     }
-    if (slot < SLOT_COUNT) { /* the rest is for the next */
-        lock_take(&registry.lock);
+    bool finished = slot == SLOT_COUNT;
+    lock_take(&registry.lock);
+    registry.adopting--;
+    if (finished) {
+        gate_count_down(&registry.orphans); /* under the lock: else one that was counted since might be counted down */
+    } else { /* the rest is for the next */
         link_cache(cache);
-        lock_free(&registry.lock);
-        return;
     }
-    gate_count_down(&registry.orphans);
-    heap_leave(&cache->heap);
-    keep_unused(cache);
+    lock_free(&registry.lock);
+    if (finished) {
+        heap_leave(&cache->heap);
+        keep_unused(cache);
+    }
 }
 
 /* -- who works ----------------------------------------------------------------------------------------------- */
