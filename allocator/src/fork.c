@@ -24,22 +24,6 @@ static _Thread_local uint32_t closings __attribute__((tls_model("initial-exec"))
 /* What the forking thread knows of it, for the child. */
 static _Thread_local enum gate_fork fork_seen __attribute__((tls_model("initial-exec")));
 
-/* Whoever holds the registry's lock is inside; so this waits for nobody. */
-static bool is_quiet(void) {
-    if (!lock_try(&registry.lock)) {
-        return false;
-    }
-    bool quiet = true;
-    /* seq_cst: see gate.h. The caches first: who ends turns from one with a cache into an outsider. */
-    for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
-        bool own = cache == thread_view.cache;
-        quiet &= own || atomic_load_explicit(&cache->busy, memory_order_seq_cst) == 0;
-    }
-    quiet &= atomic_load_explicit(&gate.outsiders, memory_order_seq_cst) == thread_view.outside;
-    lock_free(&registry.lock);
-    return quiet;
-}
-
 static void before_fork(void) {
     if (!thread_start()) { /* or it may be half done in the child */
         return;
@@ -47,7 +31,7 @@ static void before_fork(void) {
     bool inside = is_inside();
     (void)keeper_leave();
     closings++;
-    bool quiet = gate_close(is_quiet, inside ? WAIT_INSIDE_MS : WAIT_MS);
+    bool quiet = gate_close(thread_is_alone_inside, inside ? WAIT_INSIDE_MS : WAIT_MS);
     fork_seen = !quiet ? GATE_UNQUIET : inside ? GATE_INSIDE : GATE_WHOLE;
 }
 
@@ -98,6 +82,7 @@ static void make_orphans(const struct thread_cache *spared) {
         if (cache != spared) { /* its thread was refused just then */
             atomic_store_explicit(&cache->busy, 0, memory_order_relaxed);
             atomic_store_explicit(&cache->orphan, 1, memory_order_relaxed);
+            cache->owner = NULL;
         }
     }
     /* The thread that forked may end meanwhile, and says so in its cache before it counts itself: it is counted twice perhaps, never
