@@ -61,7 +61,8 @@ static void after_fork_in_child(void) {
 /* Whether what was copied is whole. */
 static enum gate_answer judge(void) {
     void *forker = atomic_load_explicit(&gate.page->forker, memory_order_relaxed);
-    bool alone = registry.alive == NULL || (registry.alive == thread_view.cache && registry.alive->next == NULL);
+    bool alone = (registry.alive == NULL || (registry.alive == thread_view.cache && registry.alive->next == NULL)) &&
+                 atomic_load_explicit(&gate.outsiders, memory_order_relaxed) == 0;
     switch (atomic_load_explicit(&gate.page->fork, memory_order_relaxed)) {
     case GATE_WHOLE:
         return GATE_PUT_RIGHT;
