@@ -16,7 +16,6 @@ import datetime
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from freestone import machine
@@ -126,8 +125,10 @@ def _ask(
 
 def _key(hazard: Hazard, allocator: Allocator) -> str:
     named = [REPOSITORY / name for name in (*hazard.programs, *hazard.libraries, *hazard.link) if "/" in name]
-    library = Path(allocator.file) if allocator.file else None
-    return store.key_of([*named, building.SERVING, *([library] if library else [])], repr(replace(hazard, limit_s=0)))
+    headers = [*REPOSITORY.glob("tests/hazards/*.h"), *REPOSITORY.glob("allocator/tests/*.h")]
+    judges = [REPOSITORY / "tools" / "hazards" / name for name in ("trial.py", "verdict.py", "conditions.py")]
+    library = [Path(allocator.file)] if allocator.file else []
+    return store.key_of([*named, building.SERVING, *headers, *judges, *library], repr(hazard))
 
 
 def _commit() -> str:

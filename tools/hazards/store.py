@@ -15,7 +15,7 @@ def key_of(files: Iterable[Path], *facts: str) -> str:
     digest = hashlib.sha256()
     for file in sorted(files):
         content = file.read_bytes()
-        laid_out = b"".join(content.split()) if file.suffix in (".c", ".cpp", ".sh") else content
+        laid_out = b"".join(content.split()) if file.suffix in (".c", ".cpp", ".h", ".sh") else content
         digest.update(file.name.encode() + b"\0" + laid_out + b"\0")
     for fact in facts:
         digest.update(fact.encode() + b"\0")

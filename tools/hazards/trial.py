@@ -61,6 +61,8 @@ def _run(
             number = figure_of(seen)
             if number is None:
                 verdict = judge(seen, hazard.limit_s)
+                if configuration is floor:
+                    return Verdict(Kind.INVALID, f"under glibc: {verdict.figure}")
                 return verdict if verdict.bad or verdict.kind is not Kind.PASS else Verdict(Kind.INVALID, "no number")
             figures.append(number)
     return compare(statistics.median(own), statistics.median(theirs), times=hazard.of_glibc, slack=hazard.slack)
