@@ -126,7 +126,8 @@ static void *resize(void *block, size_t size) {
     if (resized == NULL) {
         resized = move(block, had, size);
     }
-    if (unlikely(resized == NULL) && in_place) { /* what was given back, so that there be room for a copy, may do to grow */
+    if (unlikely(resized == NULL) &&
+        in_place) { /* what was given back, so that there be room for a copy, may do to grow */
         resized = resize_large(block, size);
         errno = resized != NULL ? error : ENOMEM;
     }
