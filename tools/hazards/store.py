@@ -13,9 +13,9 @@ from hazards.verdict import Kind, Verdict
 def key_of(files: Iterable[Path], *facts: str) -> str:
     """What an answer is good for: these sources, however they are laid out, this library, these facts."""
     digest = hashlib.sha256()
-    for file in sorted(files):
+    for file in sorted(files):  # paths, so that files of one name keep their order
         content = file.read_bytes()
-        laid_out = b"".join(content.split()) if file.suffix in (".c", ".cpp", ".sh") else content
+        laid_out = b"".join(content.split()) if file.suffix in (".c", ".cpp", ".h", ".sh") else content
         digest.update(file.name.encode() + b"\0" + laid_out + b"\0")
     for fact in facts:
         digest.update(fact.encode() + b"\0")

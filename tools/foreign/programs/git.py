@@ -6,7 +6,7 @@ from foreign.program import Program
 from foreign.room import Room
 
 ROUNDS = 60
-# index-pack says a pack's own name after a tab, which tells the deltas that two threads happened to find: cut off there.
+# index-pack says a pack's name after a tab, which tells the deltas that two threads happened to find: cut off there.
 SCRIPT = f"""
 set -e
 git init -q -b main tree

@@ -1,0 +1,32 @@
+/* Two conventions of glibc that other sound allocators do not share. libfreestone is held to them in every test; where the
+ * same program is run under any allocator (tests/hazards), only the hazards that are about them ask for them. */
+#ifndef FREESTONE_TESTS_CONVENTIONS_H
+#define FREESTONE_TESTS_CONVENTIONS_H
+
+#include "entry.h"
+#include "expect.h"
+
+/* What malloc of `size` bytes is aligned to: 16; C asks only for what an object of this size can need. */
+static inline size_t least_alignment(size_t size) {
+    size_t alignment = 16;
+#ifdef FREESTONE_TESTS_ANY_ALLOCATOR
+    while (alignment > size && alignment > 1) {
+        alignment /= 2;
+    }
+#else
+    (void)size;
+#endif
+    return alignment;
+}
+
+/* Takes what realloc(p, 0) gave: nothing; with others perhaps a block of its own. */
+static inline void take_resized_to_zero(void *left, const char *what) {
+#ifdef FREESTONE_TESTS_ANY_ALLOCATOR
+    (void)what;
+    free(left);
+#else
+    EXPECT(left == NULL, "%s gave a block", what);
+#endif
+}
+
+#endif
