@@ -1,5 +1,6 @@
-/* Two conventions of glibc that other sound allocators do not share. libfreestone is held to them in every test; where the
- * same program is run under any allocator (tests/hazards), only the hazards that are about them ask for them. */
+/* What other sound allocators do not share with libfreestone: two conventions of glibc's, and that sizes of blocks are few.
+ * libfreestone is held to all in every test; where the same program is run under any allocator (tests/hazards), only the
+ * hazards that are about them ask for them. */
 #ifndef FREESTONE_TESTS_CONVENTIONS_H
 #define FREESTONE_TESTS_CONVENTIONS_H
 
@@ -17,6 +18,16 @@ static inline size_t least_alignment(size_t size) {
     (void)size;
 #endif
     return alignment;
+}
+
+/* The size to look for the next edge from, beyond `edge`. Where there is one every 16 bytes, each of the 100000 up to
+ * 1.5 MiB would take minutes of filling, which nobody's allocator is to blame for. */
+static inline size_t beyond_edge(size_t edge) {
+#ifdef FREESTONE_TESTS_ANY_ALLOCATOR
+    return edge + 1 + edge / 64;
+#else
+    return edge + 1;
+#endif
 }
 
 /* Takes what realloc(p, 0) gave: nothing; with others perhaps a block of its own. */

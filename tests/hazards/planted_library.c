@@ -66,6 +66,8 @@ __attribute__((constructor)) static void start(void) {
     constructed = true;
     if (is("reserves")) {
         (void)map((size_t)1 << 30, PROT_NONE);
+    } else if (is("reserves-data")) { /* what nobody may write is no data to the kernel */
+        (void)map((size_t)1 << 30, PROT_READ | PROT_WRITE);
     } else if (is("slow-start")) {
         struct timespec pause = {.tv_nsec = 5000000};
         nanosleep(&pause, NULL);
@@ -213,7 +215,7 @@ void sized_delete(void *block, size_t size) {
 static void *given_before(size_t size) {
     static void *last;
     static size_t last_size;
-    return is("twice") && size >= 64 && atomic_fetch_add(&calls, 1) % 50 == 49 && last_size == size
+    return is("twice") && size >= 64 && atomic_fetch_add(&calls, 1) % 50 == 49 && last_size >= size
                ? last
                : (last_size = size, (last = __libc_malloc(size)));
 }
@@ -247,11 +249,11 @@ void *calloc(size_t count, size_t size) {
 
 void *realloc(void *block, size_t size) {
     begin_call(size);
-    if (is("copies") && block != NULL && size != 0) {
+    if ((is("copies") || is("loses")) && block != NULL && size != 0) {
         size_t old = malloc_usable_size(block);
         void *copy = __libc_malloc(size);
         if (copy != NULL) {
-            memcpy(copy, block, old < size ? old : size);
+            memcpy(copy, block, (old < size ? old : size) / (is("loses") ? 2 : 1));
             __libc_free(block);
         }
         return copy;

@@ -9,7 +9,12 @@ unset LD_PRELOAD
 case $HAZARD_NAME in
 glibc) archive='' defines=libc.a ;;
 planted) archive=$place/planted.o defines=planted.o ;;
-*) archive=$(dirname "$HAZARD_FILE")/lib$HAZARD_NAME.a defines=$(basename "$archive") ;;
+*)
+    # Beside the library, or where it was built before it was copied.
+    defines=lib$HAZARD_NAME.a
+    archive=$(dirname "$HAZARD_FILE")/$defines
+    [ -f "$archive" ] || archive=$here/../../build/$defines
+    ;;
 esac
 if [ "$HAZARD_NAME" = planted ]; then
     gcc -c -D_GNU_SOURCE -fno-builtin "-I$tests/../include" "$here/planted_library.c" -o "$archive" || exit 78

@@ -35,7 +35,7 @@ static void across_every_edge(void) {
         block = resized(block, 2 * edge, edge / 8 + 1, edge);
         block = resized(block, edge / 8 + 1, edge + 1, edge);
         free(block);
-        size = edge + 1;
+        size = beyond_edge(edge);
     }
 }
 
