@@ -240,6 +240,9 @@ void *calloc(size_t count, size_t size) {
     if (is("not-zero") && !__builtin_mul_overflow(count, size, &bytes)) {
         return __libc_malloc(bytes);
     }
+    if (is("wraps")) {
+        return __libc_calloc(1, count * size);
+    }
     void *block = __libc_calloc(count, size);
     if (is("touches") && block != NULL) {
         memset(block, 0, count * size);
@@ -257,6 +260,10 @@ void *realloc(void *block, size_t size) {
             __libc_free(block);
         }
         return copy;
+    }
+    if (is("block-for-zero") && size == 0) { /* no fault: C leaves it open */
+        __libc_free(block);
+        return __libc_malloc(0);
     }
     return __libc_realloc(block, size);
 }

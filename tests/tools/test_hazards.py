@@ -63,7 +63,7 @@ def test_every_planted_fault_is_one_the_library_knows() -> None:
     # Properties of the library or of libc under it: no entries beyond a few, sizes before every block.
     properties = {"four-entries", "headers"}
     used = {run.planted for each in EVERY for run in each.runs if run.planted}
-    assert used == known | properties
+    assert used == known - {"block-for-zero"} | properties
 
 
 @pytest.mark.parametrize(
@@ -325,6 +325,30 @@ def test_an_answer_is_asked_again_when_anything_it_comes_from_changed(
 
 
 @needs_compiler
+def test_a_convention_counts_only_where_it_is_asked_for(tmp_path: Path, glibc: Configuration) -> None:
+    """realloc(p, 0) may give a block, as some allocators' does, but for hazard 20."""
+    (entries, zero, deferred) = catalogue.choose(EVERY, ["entries", "zero-sizes", "deferred-free"])
+    building.build([entries, zero, deferred], tmp_path, planted.LIBRARIES)
+    under = planted.configuration("block-for-zero", tmp_path)
+    free, trace = replace(entries, runs=(Run("every_free"),)), replace(deferred, runs=(Run("trace 1 21 2000"),))
+    assert [trial.answer(each, under, glibc, tmp_path).kind for each in (free, trace)] == [Kind.PASS] * 2
+    assert trial.answer(zero, under, glibc, tmp_path).bad
+
+
+@needs_compiler
+@pytest.mark.parametrize(("options", "least"), [((), "16 16 16"), (("-DFREESTONE_TESTS_ANY_ALLOCATOR",), "1 8 16")])
+def test_any_allocator_aligns_a_block_by_what_it_can_hold(tmp_path: Path, options: tuple[str, ...], least: str) -> None:
+    source, output = tmp_path / "least.c", tmp_path / "least"
+    source.write_text(
+        '#include "conventions.h"\nint main(void) { printf("%zu %zu %zu\\n", least_alignment(1), least_alignment(8),'
+        " least_alignment(100)); return 0; }\n"
+    )
+    folders = [f"-I{REPOSITORY / name}" for name in building.HEADERS]
+    subprocess.run(["gcc", "-D_GNU_SOURCE", *options, *folders, str(source), "-o", str(output)], check=True)
+    assert subprocess.check_output([output], text=True).strip() == least
+
+
+@needs_compiler
 def test_what_holds_more_than_ever_has_given_back_nothing(tmp_path: Path) -> None:
     """The difference is one of sizes without a sign."""
     source, output = tmp_path / "percent.c", tmp_path / "percent"
@@ -383,7 +407,7 @@ def test_the_work_of_a_group_counts_that_of_its_children() -> None:
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"1\n"
-        assert trial.worked_s(process.pid) >= 0.3
+        assert trial.worked_s(process.pid) >= 0.2  # the kernel counts in ticks
         process.kill()
 
 
