@@ -71,7 +71,8 @@ static size_t any_size(uint64_t *random) {
 
 static void take(struct table *table, struct block *block, unsigned char *address, size_t size, size_t alignment) {
     EXPECT(address != NULL, "an allocation of %zu bytes failed", size);
-    EXPECT((uintptr_t)address % alignment == 0, "%p is not aligned to %zu", (void *)address, alignment);
+    EXPECT((uintptr_t)address % alignment_owed(alignment, size) == 0, "%p is not aligned to %zu", (void *)address,
+           alignment);
     block->address = address;
     block->size = size;
     block->usable = malloc_usable_size(address);
