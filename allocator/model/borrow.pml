@@ -81,7 +81,7 @@ inline enter(c) {
         caches[c].busy = true;
         if
         :: !caches[c].borrowed -> break
-        :: else -> caches[c].busy = false; !caches[c].borrowed /* step_aside */
+        :: else -> caches[c].busy = false; !caches[c].borrowed /* cache_step_aside */
         fi
 #endif
     od

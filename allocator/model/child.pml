@@ -38,7 +38,7 @@ byte adopted, done;
 inline lock_take(lock) { atomic { !lock -> lock = true } }
 inline lock_free(lock) { lock = false }
 
-/* gate_child: all of it may be done again */
+/* put_child_right: all of it may be done again */
 inline put_child_right(c) {
     heap_lock = false;
     registry = false;

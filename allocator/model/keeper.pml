@@ -31,7 +31,7 @@ inline may_end(ends) {
 #endif
 }
 
-proctype keeper() { /* look_round_until_quiet */
+proctype keeper() { /* live */
     bool ends, hoped;
     keepers++;
     assert(keepers == 1);

@@ -22,7 +22,7 @@ static void *new_or_throw(size_t size, size_t alignment) {
             return block;
         }
         new_handler handler = cxx_new_handler();
-        if (handler == NULL) {
+        if (handler == NULL || !bits_is_power_of_two(alignment)) { /* no handler makes room for such an alignment */
             cxx_throw_bad_alloc();
         }
         handler(); /* frees something, throws, or does not return */

@@ -120,13 +120,17 @@ static void *resize(void *block, size_t size) {
             return block;
         }
     }
-    if (had > CLASS_LARGEST && size > CLASS_LARGEST && size <= PTRDIFF_MAX) {
-        void *resized = resize_large(block, size);
-        if (resized != NULL) {
-            return resized;
-        }
+    bool in_place = had > CLASS_LARGEST && size > CLASS_LARGEST && size <= PTRDIFF_MAX;
+    int error = errno;
+    void *resized = in_place ? resize_large(block, size) : NULL;
+    if (resized == NULL) {
+        resized = move(block, had, size);
     }
-    return move(block, had, size);
+    if (unlikely(resized == NULL) && in_place) { /* what was given back, so that there be room for a copy, may do to grow */
+        resized = resize_large(block, size);
+        errno = resized != NULL ? error : ENOMEM;
+    }
+    return resized;
 }
 
 static void *resize_or_take(void *block, size_t size) {

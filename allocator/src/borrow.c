@@ -19,20 +19,18 @@ static struct lock borrowing; /* one borrower at a time; taken before the regist
 
 /* -- the handshake ------------------------------------------------------------------------------------------- */
 
-static void give_back(struct thread_cache *cache) {
+/* True when its thread waits for that, and is to be woken. */
+static bool give_back(struct thread_cache *cache) {
     /* release: the thread finds what was done */
-    atomic_store_explicit(&cache->borrowed, 0, memory_order_release);
-    os_wake(&cache->borrowed);
+    return atomic_exchange_explicit(&cache->borrowed, 0, memory_order_release) == 2;
 }
 
-/* False when its thread is inside. */
-static bool borrow(struct thread_cache *cache) {
+/* False when its thread is inside; then it may also wait. */
+static bool borrow(struct thread_cache *cache, bool *waits) {
     atomic_store_explicit(&cache->borrowed, 1, memory_order_seq_cst);
-    if (atomic_load_explicit(&cache->busy, memory_order_seq_cst) == 0) {
-        return true;
-    }
-    give_back(cache);
-    return false;
+    bool borrowed = atomic_load_explicit(&cache->busy, memory_order_seq_cst) == 0;
+    *waits = !borrowed && give_back(cache);
+    return borrowed;
 }
 
 /* Its thread was not inside since the last look. */
@@ -47,17 +45,20 @@ static bool is_unused(struct thread_cache *cache) {
  * lock. False at the end of the list. */
 static bool borrow_next(const struct thread_cache *own, bool all, struct thread_cache **cache) {
     enum { FEW = 16 };
-    *cache = NULL;
+    struct thread_cache *next = NULL;
+    bool borrowed = false, waits = false;
     lock_take(&registry.lock);
-    for (int seen = 0; *cache == NULL && registry.cursor != NULL && seen < FEW; seen++) {
-        struct thread_cache *next = registry.cursor;
+    for (int seen = 0; !borrowed && !waits && registry.cursor != NULL && seen < FEW; seen++) {
+        next = registry.cursor;
         registry.cursor = next->next;
-        if ((is_unused(next) || all) && next != own && borrow(next)) {
-            *cache = next;
-        }
+        borrowed = (is_unused(next) || all) && next != own && borrow(next, &waits);
     }
     bool more = registry.cursor != NULL;
     lock_free(&registry.lock);
+    if (waits) { /* without the lock: what it sleeps on stays, whoever's it is by now */
+        os_wake(&next->borrowed);
+    }
+    *cache = borrowed ? next : NULL;
     return more;
 }
 
@@ -106,7 +107,9 @@ void borrow_caches(const struct thread_cache *own, bool all, bool (*goes_on)(voi
         more = borrow_next(own, all, &cache);
         if (cache != NULL) {
             relieve(cache);
-            give_back(cache);
+            if (give_back(cache)) {
+                os_wake(&cache->borrowed);
+            }
         }
     }
     lock_free(&borrowing);

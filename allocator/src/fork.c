@@ -24,22 +24,6 @@ static _Thread_local uint32_t closings __attribute__((tls_model("initial-exec"))
 /* What the forking thread knows of it, for the child. */
 static _Thread_local enum gate_fork fork_seen __attribute__((tls_model("initial-exec")));
 
-/* Whoever holds the registry's lock is inside; so this waits for nobody. */
-static bool is_quiet(void) {
-    if (!lock_try(&registry.lock)) {
-        return false;
-    }
-    bool quiet = true;
-    /* seq_cst: see gate.h. The caches first: who ends turns from one with a cache into an outsider. */
-    for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
-        bool own = cache == thread_view.cache;
-        quiet &= own || atomic_load_explicit(&cache->busy, memory_order_seq_cst) == 0;
-    }
-    quiet &= atomic_load_explicit(&gate.outsiders, memory_order_seq_cst) == thread_view.outside;
-    lock_free(&registry.lock);
-    return quiet;
-}
-
 static void before_fork(void) {
     if (!thread_start()) { /* or it may be half done in the child */
         return;
@@ -47,7 +31,7 @@ static void before_fork(void) {
     bool inside = is_inside();
     (void)keeper_leave();
     closings++;
-    bool quiet = gate_close(is_quiet, inside ? WAIT_INSIDE_MS : WAIT_MS);
+    bool quiet = gate_close(thread_is_alone_inside, inside ? WAIT_INSIDE_MS : WAIT_MS);
     fork_seen = !quiet ? GATE_UNQUIET : inside ? GATE_INSIDE : GATE_WHOLE;
 }
 
@@ -77,7 +61,8 @@ static void after_fork_in_child(void) {
 /* Whether what was copied is whole. */
 static enum gate_answer judge(void) {
     void *forker = atomic_load_explicit(&gate.page->forker, memory_order_relaxed);
-    bool alone = registry.alive == NULL || (registry.alive == thread_view.cache && registry.alive->next == NULL);
+    bool alone = (registry.alive == NULL || (registry.alive == thread_view.cache && registry.alive->next == NULL)) &&
+                 atomic_load_explicit(&gate.outsiders, memory_order_relaxed) == 0;
     switch (atomic_load_explicit(&gate.page->fork, memory_order_relaxed)) {
     case GATE_WHOLE:
         return GATE_PUT_RIGHT;
@@ -92,12 +77,13 @@ static enum gate_answer judge(void) {
 
 /* Caches of threads that no longer exist are taken over a few slots at a time. */
 static void make_orphans(const struct thread_cache *spared) {
-    uint32_t orphans = 0;
+    uint32_t orphans = registry.adopting; /* by this thread, in a frame that a signal interrupted */
     for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
         atomic_store_explicit(&cache->borrowed, 0, memory_order_relaxed);
         if (cache != spared) { /* its thread was refused just then */
             atomic_store_explicit(&cache->busy, 0, memory_order_relaxed);
             atomic_store_explicit(&cache->orphan, 1, memory_order_relaxed);
+            cache->owner = NULL;
         }
     }
     /* The thread that forked may end meanwhile, and says so in its cache before it counts itself: it is counted twice perhaps, never

@@ -27,6 +27,7 @@ struct heap {
     struct heap *host; /* serves the classes that this one does not; itself where it serves all */
     uint64_t settled; /* milliseconds */
     uint64_t due_classes; /* bit c: shelf[c].depot_due is not 0 */
+    uint64_t empty_classes; /* bit c: a slab of the class may be there that has no block in use */
     size_t grown; /* bytes of slabs taken since the depots were last settled */
     size_t traffic; /* bytes of blocks exchanged since they were last drained for that */
     size_t slab_bytes;
@@ -42,7 +43,7 @@ struct heap {
     bool gave_slab; /* to the arena, since arena_age was last called */
     struct shelf shelf[CLASS_COUNT];
 };
-_Static_assert(CLASS_COUNT <= 64, "a bit of due_classes for each");
+_Static_assert(CLASS_COUNT <= 64, "a bit of due_classes and of empty_classes for each");
 
 /* -- which heap: heap_choice.c ------------------------------------------------------------------------------- */
 

@@ -67,18 +67,30 @@ static struct mapping *row_of(const void *block) {
     return row != NULL && row->start + row->offset == (uintptr_t)block ? row : NULL;
 }
 
-static bool make_room(void) {
-    if (table.count + table.reserved < table.room) {
-        return true;
-    }
-    size_t old_bytes = table.room * sizeof(struct mapping);
+static bool has_room(void) { return table.count + table.reserved < table.room; }
+
+/* Rows for twice as many; without the lock while the kernel works. False when memory is out. */
+static bool make_room(size_t room) {
+    size_t old_bytes = room * sizeof(struct mapping);
     size_t new_bytes = bits_max(2 * old_bytes, bits_round_up(4096, os_page_bytes()));
-    void *grown = old_bytes == 0 ? os_map(new_bytes, os_page_bytes()) : os_remap(table.row, old_bytes, new_bytes);
+    struct mapping *grown = os_map(new_bytes, os_page_bytes());
     if (grown == NULL) {
         return false;
     }
-    table.row = grown;
-    table.room = new_bytes / sizeof(struct mapping);
+    lock_take(&table.lock);
+    bool needed = table.room == room; /* or another thread has made some meanwhile */
+    struct mapping *old = needed ? table.row : grown;
+    if (needed) {
+        if (table.count > 0) {
+            memmove(grown, table.row, table.count * sizeof(struct mapping));
+        }
+        table.row = grown;
+        table.room = new_bytes / sizeof(struct mapping);
+    }
+    lock_free(&table.lock);
+    if (old != NULL) {
+        os_unmap(old, needed ? bits_round_up(old_bytes, os_page_bytes()) : new_bytes);
+    }
     return true;
 }
 
@@ -98,11 +110,16 @@ static void erase(struct mapping *row) {
 
 /* A place in the table for a mapping to come. False when memory is out. */
 static bool reserve_row(void) {
-    lock_take(&table.lock);
-    bool reserved = make_room();
-    table.reserved += reserved;
-    lock_free(&table.lock);
-    return reserved;
+    for (;;) {
+        lock_take(&table.lock);
+        bool reserved = has_room();
+        table.reserved += reserved;
+        size_t room = table.room;
+        lock_free(&table.lock);
+        if (reserved || !make_room(room)) {
+            return reserved;
+        }
+    }
 }
 
 /* The mapping comes, or, without a start, does not. */

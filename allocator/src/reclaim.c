@@ -22,11 +22,14 @@ static void drain_all(struct heap *heap) {
     drain(heap);
 }
 
-/* Every class of the heap keeps a slab without a block in use at most where it was its only one. */
+/* Every class of the heap keeps a slab without a block in use at most where it was its only one. Only classes in which that was so since they
+ * were last looked at: a program at its limit asks for this again and again. */
 static void release_empty(struct heap *heap) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         lock_take(&heap->lock);
-        uint32_t slab = heap->shelf[class].slabs;
+        uint64_t bit = UINT64_C(1) << class;
+        uint32_t slab = (heap->empty_classes & bit) != 0 ? heap->shelf[class].slabs : 0;
+        heap->empty_classes &= ~bit;
         while (slab != 0) {
             const struct span *span = arena_span(slab);
             uint32_t next = span->next;

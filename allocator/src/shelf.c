@@ -48,6 +48,7 @@ void shelf_add(struct heap *heap, unsigned class, uint32_t slab) {
     heap->looked_at += bytes; /* nobody has freed them: no reason for a keeper */
     heap->slab_bytes += (size_t)class_slices[class] << SLICE_BITS;
     heap->grown += (size_t)class_slices[class] << SLICE_BITS;
+    heap->empty_classes |= UINT64_C(1) << class; /* until blocks are taken, which may be never */
 }
 
 unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want) {
@@ -78,5 +79,7 @@ void shelf_emptied(struct heap *heap, unsigned class, uint32_t slab) {
     bool only = heap->shelf[class].slabs == slab && arena_span(slab)->next == 0;
     if (!only || class_slices[class] > 1) {
         shelf_release(heap, slab);
+    } else {
+        heap->empty_classes |= UINT64_C(1) << class;
     }
 }

@@ -226,12 +226,12 @@ static OUT_OF_LINE void *take_last(struct thread_cache *cache, unsigned class, s
     struct heap *heap = heap_for(cache != NULL ? cache->heap : heap_numbered(0), class);
     void *block = heap_take_anywhere(class, alignment);
     for (int try = 0; block == NULL && try < TRIES; try++) {
-        bool zero, cleaning = heap_is_cleaning();
+        bool zero, cleaning = heap_is_cleaning(), alone = thread_is_alone_inside();
         thread_cache_reclaim();
         block = heap_take_anywhere(class, alignment);
         block = block != NULL ? block : heap_take_one(heap, class, &zero);
-        if (block == NULL && !cleaning && try > 0) {
-            break; /* twice, so that what others were at meanwhile is seen */
+        if (block == NULL && !cleaning && (alone || try > 0)) {
+            break; /* twice where others were at something, so that it is seen */
         }
         if (block == NULL) {
             os_wait_for(&nap, 0, 1);

@@ -39,6 +39,7 @@ _Static_assert(sizeof(struct cache_class) == 32, "indexed by a shift");
 struct thread_cache {
     struct cache_class slots[SLOT_COUNT]; /* first: its address is the cache's; slot 0 is always full to a push */
     struct heap *heap;
+    const void *owner; /* its thread's thread_view; NULL once it was given up */
     struct thread_cache *next, *prev; /* all caches; protected by the registry's lock */
     _Atomic uint32_t busy; /* 1 while its thread is inside: see gate.h */
     _Atomic uint32_t

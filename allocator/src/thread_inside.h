@@ -12,13 +12,18 @@
 extern union magazine thread_void INTERNAL;
 #define VOID_TOP (&thread_void.word[MAGAZINE_WORDS - 1])
 
+enum { BIRTH_PLACES = 256 };
+
 /* Protects the list of caches, the unused ones, and the opening of the library. Taken before every other lock, by who is inside. */
 struct registry {
     struct lock lock;
     struct thread_cache *alive;
     struct thread_cache *unused;
     struct thread_cache *cursor; /* the next to be looked at; see borrow.c */
-    _Atomic uint32_t orphans; /* among those alive; relaxed: sooner or later somebody sees it */
+    struct thread_cache
+        *born[BIRTH_PLACES]; /* caches, unused ones too, by where their thread's view was: see thread_life.c */
+    uint32_t adopting; /* orphans that somebody has in his hands, and may put back; counted in `orphans` */
+    _Atomic uint32_t orphans; /* relaxed: sooner or later somebody sees it */
     _Atomic uint32_t count; /* of those alive; changed under the lock, read without: any recent value will do */
     _Atomic size_t room; /* of those alive: what their magazines may hold; relaxed: any recent value will do */
 };
@@ -100,6 +105,9 @@ static inline void thread_come_out(enum pass pass) {
         thread_leave_outside();
     }
 }
+
+/* Nobody is inside but, perhaps, the calling thread. False also where that cannot be told without waiting. */
+bool thread_is_alone_inside(void);
 
 /* Where the fast paths of this thread take blocks of the class from. */
 void thread_point_steps(unsigned class, struct cache_class *magazines);

@@ -10,9 +10,6 @@
 #include "thread_inside.h"
 
 enum {
-    /* The key's destructor asks to be called again until the third of the four passes over all keys, so that other
-     * destructors still find a cache. */
-    LAST_PASS = 3,
     ADOPT_SLOTS = 4, /* flushed at a time of what a thread has left */
     EPOCH_MS = 64,  /* who worked in this one or the last is at work */
 };
@@ -41,7 +38,7 @@ static struct {
     _Atomic uint32_t epoch, now, before;
 } workers;
 
-static void end_thread(void *pass);
+static void end_thread(void *key);
 
 /* Once, with the registry's lock. */
 static bool open_library(void) {
@@ -52,7 +49,7 @@ static bool open_library(void) {
     }
     keeper_open(keeping_look, keeping_hurry);
     fork_open();
-    /* Without a key (a program may have used them all up) caches outlive their threads: a leak, no more. */
+    /* Without a key (a program may have used them all up) caches outlive their threads, until the next are born there. */
     life.has_key = pthread_key_create(&life.key, end_thread) == 0;
     return true;
 }
@@ -98,6 +95,24 @@ static void unlink_cache(struct thread_cache *cache) {
     }
 }
 
+/* A thread may have gone without a word: born in the last pass over the keys, or where there was no key, or ended by a system call of its own.
+ * Where its view was there is the next thread's sooner or later, since stacks are used again; then its cache is an orphan. By a thread that is
+ * born, with the registry's lock. */
+static void note_birth(struct thread_cache *cache) {
+    const void *view = &thread_view;
+    uint64_t hash = (uint64_t)(uintptr_t)view * UINT64_C(0x9E3779B97F4A7C15);
+    struct thread_cache **place = &registry.born[hash >> 32 & (BIRTH_PLACES - 1)];
+    struct thread_cache *before = *place;
+    cache->owner = view;
+    *place = cache;
+    if (before != NULL && before != cache && before->owner == view &&
+        atomic_load_explicit(&before->busy, memory_order_relaxed) == 0) { /* else it ended in the middle of something */
+        before->owner = NULL;
+        atomic_store_explicit(&before->orphan, 1, memory_order_seq_cst);
+        atomic_fetch_add_explicit(&registry.orphans, 1, memory_order_seq_cst);
+    }
+}
+
 static struct thread_cache *new_cache(void) {
     if (street_bookkeeping_is_low()) {
         (void)street_bookkeeping_grow();
@@ -112,6 +127,7 @@ static struct thread_cache *new_cache(void) {
     if (cache != NULL) {
         memmove(cache, &thread_cache_none, sizeof *cache);
         link_cache(cache);
+        note_birth(cache);
     }
     lock_free(&registry.lock);
     return cache;
@@ -205,6 +221,22 @@ OUT_OF_LINE enum pass thread_enter_without_cache(void) {
     return enter_outside() ? PASS_OUTSIDER : PASS_REFUSED;
 }
 
+/* Whoever holds the registry's lock is inside; so this waits for nobody. */
+bool thread_is_alone_inside(void) {
+    if (!lock_try(&registry.lock)) {
+        return false;
+    }
+    bool alone = true;
+    /* seq_cst: see gate.h. The caches first: who ends turns from one with a cache into an outsider. */
+    for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
+        bool own = cache == thread_view.cache;
+        alone &= own || atomic_load_explicit(&cache->busy, memory_order_seq_cst) == 0;
+    }
+    alone &= atomic_load_explicit(&gate.outsiders, memory_order_seq_cst) == thread_view.outside;
+    lock_free(&registry.lock);
+    return alone;
+}
+
 enum pass thread_enter(void) { return thread_go_inside(); }
 
 void thread_leave(enum pass pass) { thread_come_out(pass); }
@@ -291,6 +323,7 @@ static void give_up_cache(struct thread_cache *cache) {
     forget_cache();
     atomic_fetch_add_explicit(&gate.outsiders, 1, memory_order_seq_cst); /* it need not ask: it is inside already */
     lock_take(&registry.lock);
+    cache->owner = NULL;
     unlink_cache(cache);
     /* Here and not before: who borrows looks under this lock, and would find a cache that is about to go. Nor later: it is another's then. */
     atomic_store_explicit(&cache->busy, 0, memory_order_seq_cst);
@@ -300,32 +333,26 @@ static void give_up_cache(struct thread_cache *cache) {
     thread_leave_outside();
 }
 
-static void end_thread(void *pass) {
-    uintptr_t passes = (uintptr_t)pass;
-    struct thread_cache *cache = thread_view.cache;
-    if (thread_view.state == THREAD_SHELTERED) {
-        thread_view.state = THREAD_ENDED;
-        shelter_leave();
-    }
-    if (thread_view.state != THREAD_ALIVE) {
-        return;
-    }
-    bool last = passes >= LAST_PASS || pthread_setspecific(life.key, (void *)(passes + 1)) != 0;
-    if (!cache_enter(cache)) { /* a fork: whoever comes next takes it over */
-        if (last) {
+/* By the key. The cache goes at the first visit, though destructors that are called later do without: one that was born in a late pass over the
+ * keys is never visited again. */
+static void end_thread(void *key) {
+    (void)key;
+    enum thread_state state = thread_view.state;
+    if (state == THREAD_ALIVE) {
+        struct thread_cache *cache = thread_view.cache;
+        if (cache_enter(cache)) {
+            give_up_cache(cache);
+        } else { /* a fork: whoever comes next takes it over */
             forget_cache();
+            cache->owner = NULL;
             atomic_store_explicit(&cache->orphan, 1, memory_order_seq_cst); /* first: see make_orphans */
             atomic_fetch_add_explicit(&registry.orphans, 1, memory_order_seq_cst);
-            shelter_leave();
         }
-        return;
+    } else if (state == THREAD_SHELTERED) {
+        thread_view.state = THREAD_ENDED;
     }
-    if (last) {
-        give_up_cache(cache);
+    if (state == THREAD_ALIVE || state == THREAD_SHELTERED) {
         shelter_leave();
-    } else {
-        cache_flush(cache); /* in each pass: a thread born in a destructor may not see the last one */
-        cache_leave(cache);
     }
 }
 
@@ -346,9 +373,10 @@ static struct thread_cache *take_orphan(void) {
     }
     if (cache != NULL) {
         unlink_cache(cache);
+        registry.adopting++;
     }
     /* One was counted twice; who counts himself meanwhile is not forgotten. Relaxed: a hint. */
-    if (!any && counted != 0) {
+    if (!any && registry.adopting == 0 && counted != 0) {
         (void)atomic_compare_exchange_strong_explicit(&registry.orphans, &counted, 0, memory_order_relaxed,
                                                       memory_order_relaxed);
     }
@@ -369,15 +397,19 @@ void thread_adopt_some(void) {
             flushed++;
         }
     }
-    if (slot < SLOT_COUNT) { /* the rest is for the next */
-        lock_take(&registry.lock);
+    bool finished = slot == SLOT_COUNT;
+    lock_take(&registry.lock);
+    registry.adopting--;
+    if (finished) {
+        gate_count_down(&registry.orphans); /* under the lock: else one that was counted since might be counted down */
+    } else { /* the rest is for the next */
         link_cache(cache);
-        lock_free(&registry.lock);
-        return;
     }
-    gate_count_down(&registry.orphans);
-    heap_leave(&cache->heap);
-    keep_unused(cache);
+    lock_free(&registry.lock);
+    if (finished) {
+        heap_leave(&cache->heap);
+        keep_unused(cache);
+    }
 }
 
 /* -- who works ----------------------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone.records.schema import TrialRecord
-from freestone.reports import figures, tails
+from freestone.reports import figures, tails, tails_part
 
 WORKLOAD = "json-sqlite"
 
@@ -109,3 +109,11 @@ def test_one_bucket_is_enough_for_a_picture(results, tmp_path: Path) -> None:
 )
 def test_a_share_in_words(share: float, words: str) -> None:
     assert tails.one_in(share) == words
+
+
+def test_a_median_below_the_clocks_step_is_told_as_that(results, told: list[TrialRecord]) -> None:
+    said = {"malloc_ns/median": 4.0, "malloc_ns/longest": 900.0, "clock_step_ns": 20.0}
+    records = [record.model_copy(update={"figures": {**(record.figures or {}), **said}}) for record in told]
+    numbers = tails_part.part(results.experiment, results.summary, records, WORKLOAD)[0].numbers
+    assert "< 20 ns" in numbers.rows[0]
+    assert "900 ns" in numbers.rows[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -52,3 +53,13 @@ def test_an_error_is_told_by_its_kind() -> None:
 def test_an_unknown_model_is_refused() -> None:
     with pytest.raises(SystemExit):
         check_models.main(["no-such-model"])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
+def test_what_a_comment_of_a_model_names_is_in_the_sources(model: Path) -> None:
+    sources = "".join(path.read_text() for path in sorted((check_models.MODELS.parent / "src").glob("*.[ch]")))
+    said = model.read_text()
+    code = re.sub(r"/\*.*?\*/", "", said, flags=re.DOTALL)
+    comments = " ".join(re.findall(r"/\*(.*?)\*/", said, flags=re.DOTALL))
+    named = set(re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", comments))
+    assert {name for name in named if not re.search(rf"\b{name}\b", sources + code)} == set()

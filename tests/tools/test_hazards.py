@@ -38,8 +38,8 @@ def hazard(number: str = "1", **more: object) -> Hazard:
 
 
 def test_every_hazard_has_a_row() -> None:
-    numbers = [["34a", "34b"] if number == 34 else [str(number)] for number in range(1, 46)]
-    expected = [number for both in numbers for number in both] + [f"F{number}" for number in range(1, 11)]
+    expected = [str(number) for number in range(1, 46)] + [f"F{number}" for number in range(1, 11)]
+    expected.insert(expected.index("34") + 1, "34b")  # the other half of the sentence, a figure beside glibc's
     assert [each.number for each in EVERY] == expected
 
 
@@ -101,7 +101,7 @@ def test_each_run_has_the_fault_of_its_own_or_of_its_hazard_or_a_reason() -> Non
 
 
 def test_a_hazard_in_two_parts_is_chosen_by_its_number() -> None:
-    assert [each.number for each in catalogue.choose(EVERY, ["34"])] == ["34a", "34b"]
+    assert [each.number for each in catalogue.choose(EVERY, ["34"])] == ["34", "34b"]
 
 
 # --- verdicts -------------------------------------------------------------------------------------------------------
@@ -256,10 +256,15 @@ def test_libfreestone_passes(name: str, built: Path, freestone: Configuration, g
     assert trial.answer(each, freestone, glibc, built).kind is Kind.PASS
 
 
+PLANTED_LIMIT_S = 15
+"""A heap with a fault may hang, which is seen too: not waited for as long as an allocator is that may be slow."""
+
+
 @needs_compiler
 @pytest.mark.parametrize("name", FAST)
 def test_a_planted_fault_is_seen(name: str, built: Path, glibc: Configuration) -> None:
     (each,) = catalogue.choose(EVERY, [name])
+    each = replace(each, limit_s=min(each.limit_s, PLANTED_LIMIT_S))
     assert trial.answer(each, planted.configuration(each.planted, built), glibc, built).bad
 
 

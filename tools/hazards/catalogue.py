@@ -116,8 +116,8 @@ def choose(hazards: Sequence[Hazard], words: Iterable[str]) -> list[Hazard]:
 
 
 def _words(hazard: Hazard) -> set[str]:
-    """What a hazard is chosen by: 34a also by 34."""
-    return {hazard.number, hazard.number.rstrip("ab"), hazard.name}
+    """What a hazard is chosen by: 34b also by 34."""
+    return {hazard.number, hazard.number.rstrip("b"), hazard.name}
 
 
 def _runs(row: Mapping[str, Any]) -> tuple[Run, ...]:

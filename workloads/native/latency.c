@@ -61,10 +61,24 @@ static double floor_ticks(void) {
     return (double)sum / (double)count;
 }
 
+/* The least by which one look differs from the one before, 1 where none does. */
+static int64_t step_ticks(void) {
+    int64_t step = INT64_MAX;
+    int64_t from = latency_ticks();
+    for (size_t i = 0; i < FLOOR_LOOKS; i++) {
+        const int64_t to = latency_ticks();
+        if (to > from && to - from < step)
+            step = to - from;
+        from = to;
+    }
+    return step == INT64_MAX ? 1 : step;
+}
+
 void latency_open(struct latency *of_nothing) {
     latency_clock.is_counter = has_steady_counter();
     latency_clock.ns_per_tick = latency_clock.is_counter ? calibrated() : 1;
     latency_clock.floor_ticks = floor_ticks();
+    latency_clock.step_ticks = step_ticks();
     for (size_t i = 0; i < NOTHING_LOOKS; i++) {
         const int64_t from = latency_ticks();
         const int64_t to = latency_ticks();
@@ -143,6 +157,7 @@ static void report_kind(const char *kind, const struct latency_course *course) {
 
 void latency_report(const struct latency *latency) {
     report_real("clock_floor_ns", latency_clock.floor_ticks * latency_clock.ns_per_tick);
+    report_real("clock_step_ns", (double)latency_clock.step_ticks * latency_clock.ns_per_tick);
     for (size_t kind = 0; kind < LATENCY_KINDS; kind++)
         report_kind(kinds[kind], &latency->of[kind]);
 }

@@ -34,6 +34,7 @@ struct latency_clock {
     bool is_counter;
     double ns_per_tick;
     double floor_ticks;
+    int64_t step_ticks; /* by which it goes up: what lies below is not told apart */
 };
 extern struct latency_clock latency_clock;
 
@@ -103,6 +104,6 @@ __attribute__((unused)) static const struct allocator timed = {latency_malloc, c
 void latency_add(struct latency *to, const struct latency *more);
 uint64_t latency_calls(const struct latency_course *course);
 
-/* Add to the line: clock_floor_ns; of each kind its median, 99.9 %, 99.99 % and longest in nanoseconds, as malloc_ns, and
+/* Add to the line: clock_floor_ns and clock_step_ns; of each kind its median, 99.9 %, 99.99 % and longest in nanoseconds, as malloc_ns, and
  * its calls by bucket, as malloc_calls. */
 void latency_report(const struct latency *latency);

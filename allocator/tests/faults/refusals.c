@@ -1,15 +1,18 @@
 /* refusals LIBRARY CALL STEP PROGRAM [ARGUMENT ...]: runs the program over and over while the kernel refuses the
- * library's n-th call of one kind (CALL, or of each in turn: all), for n = 1, 1 + STEP, ... up to as many as it
- * makes; and again while it refuses all from the n-th on, until the program says that it is enough. STEP 0 doubles n
- * instead.
+ * library's n-th call of one kind (CALL, or of each kind in turn: all), for n = 1, 1 + STEP, ... up to as many as it
+ * makes; and again while it refuses all from the n-th on, until the program says that it is enough. STEP 0 takes a
+ * sample instead: n = 1, 2, 4, ..., and between two of those, while that leaves any, one at random in one of the two
+ * ways. FREESTONE_SEED plays the same n again. A call of the library's that is in no row fails the test.
  *
  * Several at the same time: what they mostly do is sleep. */
 #include <errno.h>
 #include <libgen.h>
 #include <linux/futex.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "expect.h"
+#include "pattern.h"
 #include "refused_run.h"
 #include "traced.h"
 
@@ -24,18 +27,20 @@ static const struct {
     {"mmap", SYS_mmap, {ENOMEM, ENOMEM, ENOMEM}, true},
     {"munmap", SYS_munmap, {ENOMEM, ENOMEM, ENOMEM}, true},
     {"mremap", SYS_mremap, {ENOMEM, ENOMEM, EAGAIN}, true},
-    {"mprotect", SYS_mprotect, {ENOMEM, ENOMEM, ENOMEM}, false},
+    {"mprotect", SYS_mprotect, {ENOMEM, ENOMEM, ENOMEM}, true},
     {"madvise", SYS_madvise, {EINVAL, EAGAIN, ENOMEM}, true},
     {"clone", SYS_clone, {EAGAIN, EAGAIN, EPERM}, true},
     {"futex", SYS_futex, {EINTR, EAGAIN, EINTR}, true},
-    {"membarrier", SYS_membarrier, {ENOSYS, EPERM, EINVAL}, false},
-    {"openat", SYS_openat, {EMFILE, ENOENT, EACCES}, false},
-    {"prctl", SYS_prctl, {EPERM, EINVAL, ENOSYS}, false},
-    {"capset", SYS_capset, {EPERM, EPERM, ENOSYS}, false},
+    {"openat", SYS_openat, {EMFILE, ENOENT, EACCES}, true},
+    {"read", SYS_read, {EIO, EINTR, EACCES}, true},
+    {"close", SYS_close, {EIO, EINTR, EIO}, true},
+    {"rt_sigprocmask", SYS_rt_sigprocmask, {EPERM, EINVAL, ENOSYS}, true},
+    {"prctl", SYS_prctl, {EPERM, EINVAL, ENOSYS}, true},
+    {"capset", SYS_capset, {EPERM, EPERM, ENOSYS}, true},
     {"sched_getaffinity", SYS_sched_getaffinity, {EPERM, EINVAL, ENOSYS}, false},
-    {"sched_setaffinity", SYS_sched_setaffinity, {EPERM, EINVAL, ENOSYS}, false},
-    {"sched_setscheduler", SYS_sched_setscheduler, {EPERM, EINVAL, ENOSYS}, false},
-    {"setpriority", SYS_setpriority, {EPERM, EACCES, ENOSYS}, false},
+    {"sched_setaffinity", SYS_sched_setaffinity, {EPERM, EINVAL, ENOSYS}, true},
+    {"sched_setscheduler", SYS_sched_setscheduler, {EPERM, EINVAL, ENOSYS}, true},
+    {"setpriority", SYS_setpriority, {EPERM, EACCES, ENOSYS}, true},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -56,6 +61,8 @@ static size_t kind_of(const struct traced_call *call) {
             return wakes ? KINDS : k;
         }
     }
+    EXPECT(call->number == SYS_exit && call->keeper, "the library makes system call %ld, which is in no row",
+           call->number);
     return KINDS;
 }
 
@@ -78,7 +85,8 @@ static void hear(struct trace *trace, long word) {
 /* Ends this process with 0 when all was well. A library that could not ask whether filters watch starts no keeper. */
 static void run_once(struct refusal *refusal, char **command) {
     char *kept[] = {command[0], "kept", NULL};
-    int status = traced_run(&refusal->trace, kinds[refusal->kind].number == SYS_openat ? kept : command);
+    long number = kinds[refusal->kind].number;
+    int status = traced_run(&refusal->trace, number == SYS_openat || number == SYS_read ? kept : command);
     if (WIFEXITED(status)) {
         _exit(WEXITSTATUS(status));
     }
@@ -125,11 +133,34 @@ static void run(const struct trace *trace, size_t kind, size_t from, size_t to, 
     next_place = (next_place + 1) % AT_ONCE;
 }
 
+/* 1, 2, 4, ... and one at random between each two. */
+static void sample(const struct trace *trace, size_t kind, size_t calls, uint64_t *random, char **command) {
+    for (size_t n = 1; n <= calls; n *= 2) {
+        run(trace, kind, n, n, command);
+        run(trace, kind, n, SIZE_MAX, command);
+        size_t between = (2 * n <= calls ? 2 * n : calls + 1) - n - 1;
+        if (between > 0) {
+            size_t chosen = n + 1 + pattern_below(random, between);
+            run(trace, kind, chosen, pattern_below(random, 2) == 0 ? chosen : SIZE_MAX, command);
+        }
+    }
+}
+
+static uint64_t chosen_seed(void) {
+    const char *given = getenv("FREESTONE_SEED");
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return given != NULL ? strtoull(given, NULL, 10) : (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 int main(int count, char **arguments) {
     EXPECT(count >= 5, "usage: refusals LIBRARY CALL STEP PROGRAM [ARGUMENT ...]");
     bool each = strcmp(arguments[2], "all") == 0, any = false;
     size_t step = strtoul(arguments[3], NULL, 10);
     char **command = arguments + 4;
+    uint64_t random = chosen_seed();
+    printf("FREESTONE_SEED=%llu\n", (unsigned long long)random);
+    (void)fflush(stdout); /* before there are children to print it again */
     struct refusal none = {.trace = {decide, hear, basename(arguments[1])}, .kind = KINDS};
     int status = traced_run(&none.trace, command);
     EXPECT(status == 0, "the run fails when nothing is refused: wait status %#x", (unsigned)status);
@@ -140,7 +171,10 @@ int main(int count, char **arguments) {
         any = true;
         printf("%s: %zu calls\n", kinds[k].name, none.seen[k]);
         EXPECT(none.seen[k] > 0 || !kinds[k].made, "the run makes no call of %s", kinds[k].name);
-        for (size_t n = 1; n <= none.seen[k]; n += step > 0 ? step : n) {
+        if (step == 0) {
+            sample(&none.trace, k, none.seen[k], &random, command);
+        }
+        for (size_t n = 1; step > 0 && n <= none.seen[k]; n += step) {
             run(&none.trace, k, n, n, command);
             run(&none.trace, k, n, SIZE_MAX, command);
         }

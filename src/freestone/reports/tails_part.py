@@ -42,8 +42,10 @@ def _table(records: Sequence[TrialRecord], workload: str, deed: str, names: Iter
     for name in names:
         calls = sum(tails.histogram(records, workload, name, deed).values())
         values = {key: _values(records, workload, name, f"{deed}_ns/{key}") for key in COLUMNS}
-        medians = [_text(statistics.median(found)) if found else NOTHING for found in values.values()]
-        rows.append([name, f"{calls:,}", *medians, _text(max(values["longest"])) if values["longest"] else NOTHING])
+        step = max(_values(records, workload, name, "clock_step_ns"), default=0.0)
+        medians = [_text(statistics.median(found), step) if found else NOTHING for found in values.values()]
+        longest = _text(max(values["longest"]), step) if values["longest"] else NOTHING
+        rows.append([name, f"{calls:,}", *medians, longest])
     return Table(["", "calls", *COLUMNS.values(), "longest of all rounds"], rows)
 
 
@@ -57,5 +59,7 @@ def _values(records: Iterable[TrialRecord], workload: str, configuration: str, f
     ]
 
 
-def _text(nanoseconds: float) -> str:
-    return ticks.brief("time", nanoseconds * 1e-9)
+def _text(nanoseconds: float, step: float) -> str:
+    """What lies below the clock's step is not told apart."""
+    said = ticks.brief("time", max(nanoseconds, step) * 1e-9)
+    return f"< {said}" if nanoseconds < step else said
