@@ -41,6 +41,11 @@ static inline uint64_t nanoseconds(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* How much of `held` KiB, which were on top of `before`, has gone: some allocators hold more than ever when all is freed. */
+static inline size_t percent_given_back(size_t before, size_t held, size_t left) {
+    return held == 0 || left >= before + held ? 0 : (before + held - left) * 100 / held;
+}
+
 /* A block of which every page is the process's. */
 static inline void *touched(size_t size) {
     char *block = malloc(size);

@@ -65,7 +65,7 @@ int main(int count, char **arguments) {
     size_t most = full - (full - before) * RETURNED_PERCENT / 100;
     long start = tasks_clock();
     size_t left = tasks_await_resident(most);
-    size_t percent = left > full ? 0 : (full - left) * 100 / (full - before);
+    size_t percent = percent_given_back(before, full - before, left);
     EXPECT(left <= most, "%zu %% given back in %d s", percent, IDLE_MS / 1000);
     printf("%zu %% given back after %ld ms\n", percent, tasks_clock() - start);
     fflush(stdout);

@@ -61,9 +61,9 @@ int main(int count, char **arguments) {
     }
     size_t most = before + second - second * RETURNED_PERCENT / 100;
     size_t left = tasks_await_resident(most);
-    size_t back = left < before + second ? (before + second - left) * 100 / second : 0;
-    EXPECT(left <= most, "all was freed, %zu %% given back in %d s", back, IDLE_MS / 1000);
-    printf("%zu KiB, then %zu; %zu %% given back\n", full, second, back);
+    size_t percent = percent_given_back(before, second, left);
+    EXPECT(left <= most, "all was freed, %zu %% given back in %d s", percent, IDLE_MS / 1000);
+    printf("%zu KiB, then %zu; %zu %% given back\n", full, second, percent);
     fflush(stdout);
     _exit(0);
 }

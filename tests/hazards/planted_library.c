@@ -11,10 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "freestone.h"
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -63,10 +66,14 @@ __attribute__((constructor)) static void start(void) {
     constructed = true;
     if (is("reserves")) {
         (void)map((size_t)1 << 30, PROT_NONE);
+    } else if (is("reserves-data")) { /* what nobody may write is no data to the kernel */
+        (void)map((size_t)1 << 30, PROT_READ | PROT_WRITE);
     } else if (is("slow-start")) {
         struct timespec pause = {.tv_nsec = 5000000};
         nanosleep(&pause, NULL);
+    } else if (is("large-start")) {
         memset(map(1 << 20, PROT_READ | PROT_WRITE), 1, 1 << 20);
+    } else if (is("many-calls")) {
         for (int i = 0; i < 20; i++) {
             (void)syscall(SYS_getppid);
         }
@@ -83,6 +90,26 @@ __attribute__((constructor)) static void start(void) {
             _exit(9);
         }
         setenv("PLANTED_BEFORE", "1", 1);
+    } else if (is("never-late")) { /* its thread-local data want a place that the first threads alone have */
+        const char *preload = getenv("LD_PRELOAD");
+        if (preload == NULL || strstr(preload, "planted_library") == NULL) {
+            abort();
+        }
+    } else if (is("random-places")) {
+        if ((personality(0xffffffff) & ADDR_NO_RANDOMIZE) != 0) {
+            abort();
+        }
+    } else if (is("needs-rseq") || is("takes-rseq")) {
+        const unsigned *registered = dlsym(RTLD_DEFAULT, "__rseq_size");
+        if ((registered != NULL && *registered != 0) == is("takes-rseq")) {
+            abort();
+        }
+    } else if (is("undefined")) { /* goes by bytes that nobody has set */
+        char bytes[64], *unset = bytes;
+        __asm__ volatile("" : "+r"(unset) : : "memory");
+        turn(unset[5] == 'x');
+    } else if (is("two-heaps")) { /* what is taken beside malloc is freed by it */
+        free(__libc_malloc(100));
     } else if (is("counts-cpus")) {
         cpu_set_t set;
         if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2) {
@@ -121,6 +148,14 @@ static void begin_call(size_t size) {
         turn(2 * atomic_load(&threads));
     } else if (is("early") && !constructed) {
         abort();
+    } else if (is("asks")) { /* dlsym allocates its message */
+        static __thread volatile int asking;
+        if (asking != 0) {
+            abort();
+        }
+        asking = 1;
+        (void)dlsym(RTLD_NEXT, "no_function_has_this_name");
+        asking = 0;
     } else if (is("odd-call")) {
         (void)syscall(SYS_getppid);
     } else if (is("thread") && size >= 32 << 20) {
@@ -180,7 +215,7 @@ void sized_delete(void *block, size_t size) {
 static void *given_before(size_t size) {
     static void *last;
     static size_t last_size;
-    return is("twice") && size >= 64 && atomic_fetch_add(&calls, 1) % 50 == 49 && last_size == size
+    return is("twice") && size >= 64 && atomic_fetch_add(&calls, 1) % 50 == 49 && last_size >= size
                ? last
                : (last_size = size, (last = __libc_malloc(size)));
 }
@@ -205,19 +240,30 @@ void *calloc(size_t count, size_t size) {
     if (is("not-zero") && !__builtin_mul_overflow(count, size, &bytes)) {
         return __libc_malloc(bytes);
     }
-    return __libc_calloc(count, size);
+    if (is("wraps")) {
+        return __libc_calloc(1, count * size);
+    }
+    void *block = __libc_calloc(count, size);
+    if (is("touches") && block != NULL) {
+        memset(block, 0, count * size);
+    }
+    return block;
 }
 
 void *realloc(void *block, size_t size) {
     begin_call(size);
-    if (is("copies") && block != NULL && size != 0) {
+    if ((is("copies") || is("loses")) && block != NULL && size != 0) {
         size_t old = malloc_usable_size(block);
         void *copy = __libc_malloc(size);
         if (copy != NULL) {
-            memcpy(copy, block, old < size ? old : size);
+            memcpy(copy, block, (old < size ? old : size) / (is("loses") ? 2 : 1));
             __libc_free(block);
         }
         return copy;
+    }
+    if (is("block-for-zero") && size == 0) { /* no fault: C leaves it open */
+        __libc_free(block);
+        return __libc_malloc(0);
     }
     return __libc_realloc(block, size);
 }
@@ -242,7 +288,13 @@ void free(void *block) {
     errno = before;
 }
 
-void *memalign(size_t alignment, size_t size) { return __libc_memalign(is("misaligned") ? 16 : alignment, size); }
+void *memalign(size_t alignment, size_t size) {
+    if (is("own-aligned")) { /* free does not know it */
+        char *block = __libc_memalign(alignment, size + alignment);
+        return block == NULL ? NULL : block + alignment;
+    }
+    return __libc_memalign(is("misaligned") ? 16 : alignment, size);
+}
 
 int posix_memalign(void **block, size_t alignment, size_t size) {
     if (alignment < sizeof(void *) || (alignment & (alignment - 1)) != 0) {
@@ -262,4 +314,11 @@ size_t malloc_usable_size(void *block) {
         real = (size_t (*)(void *))(uintptr_t)dlsym(RTLD_NEXT, "malloc_usable_size");
     }
     return real(block) + (is("too-usable") && block != NULL ? 64 : 0);
+}
+
+/* --- figures -------------------------------------------------------------------------------------------------------- */
+
+void freestone_stats_read(struct freestone_stats *stats) {
+    memset(stats, 0, sizeof *stats);
+    stats->slabs = is("half-told") ? 70 << 20 : 0;
 }

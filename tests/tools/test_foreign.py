@@ -52,6 +52,33 @@ def test_an_early_end_under_libfreestone_is_a_difference() -> None:
     assert any("-11" in line for line in verdict.differences)
 
 
+def test_an_end_unsteady_under_glibc_hides_no_end_in_every_trial() -> None:
+    failed, well = Outcome(facts={END: "it ended with 1"}), Outcome(facts={"digest": "a"})
+    other = Outcome(facts={END: "it ended with -11"})
+    assert any(END in line for line in compare([failed, well, well], [failed] * 3).differences)
+    assert any("(3 of 3 trials)" in line for line in compare([failed, well, well], [failed] * 3).differences)
+    assert any("-11" in line for line in compare([failed, well, well], [well, other, well]).differences)
+    assert any(END in line for line in compare([failed, well, well], [well, failed, well]).unsteady)
+
+
+@pytest.mark.parametrize(("here", "looked_at"), [(2.9, False), (3.1, True)])
+def test_three_times_the_time_is_shown_and_fails_nothing(here: float, looked_at: bool) -> None:
+    sides = [Outcome(wall_s=1.0)], [Outcome(wall_s=here)]
+    verdict = compare(*sides)
+    assert bool(verdict.to_look_at) == looked_at
+    assert verdict.agrees
+    (line,) = markdown([Row("a", "1.0", "works", *sides, verdict)]).splitlines()[2:]
+    assert f"| {here:.2f} x |" in line
+    assert ("to be looked at" in line) == looked_at
+
+
+def test_no_line_of_git_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foreign.programs.git.SCRIPT", "echo first; echo packed-refs; echo pack; echo last")
+    here = room(tmp_path)
+    PROGRAMS["git"].work(here)
+    assert list(here.facts.values()) == ["first", "packed-refs", "pack", "last"]
+
+
 def test_what_fails_under_glibc_as_well_shows_nothing() -> None:
     failed = [Outcome(facts={END: "it ended with 1"})]
     verdict = compare(failed, failed)

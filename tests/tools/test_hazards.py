@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +16,10 @@ from hypothesis import strategies as st
 
 from freestone.allocators import discovery
 from freestone.records.schema import Allocator, Configuration
+from hazards import __main__ as command
 from hazards import building, catalogue, conditions, page, planted, store, table, trial
 from hazards.__main__ import main
-from hazards.catalogue import CatalogueError, Hazard
+from hazards.catalogue import CatalogueError, Hazard, Run
 from hazards.verdict import WORST_FIRST, Ended, Kind, Verdict, compare, figure_of, judge, last_line, worst
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -41,16 +45,16 @@ def test_every_hazard_has_a_row() -> None:
 
 @pytest.mark.parametrize("each", EVERY, ids=lambda each: each.name)
 def test_what_a_hazard_names_exists(each: Hazard) -> None:
-    named = [*each.programs, *each.libraries, *(name for name in each.link if name.endswith(".c"))]
+    named = [*each.programs, *each.libraries, *each.reads, *(name for name in each.link if name.endswith(".c"))]
     assert not [name for name in named if not (REPOSITORY / name).is_file()]
     built = {Path(name).stem for name in each.programs} | {Path(name).name for name in each.programs}
     for run in each.runs:
-        assert built & {Path(word).name for word in run.split()}, f"{run} runs none of its programs"
+        assert built & {Path(word).name for word in run.command.split()}, f"{run.command} runs none of its programs"
 
 
 def test_every_program_here_belongs_to_a_hazard() -> None:
-    named = {Path(name).name for each in EVERY for name in (*each.programs, *each.libraries)}
-    beside = {"hazards.toml", "hazard.h", "serving.c", "planted_library.c", "sanitized.c"}
+    named = {Path(name).name for each in EVERY for name in (*each.programs, *each.libraries, *each.reads)}
+    beside = {"hazards.toml", "hazard.h", "serving.c", "planted_library.c"}
     assert {path.name for path in SOURCES.iterdir()} - named == beside
 
 
@@ -58,8 +62,8 @@ def test_every_planted_fault_is_one_the_library_knows() -> None:
     known = set(re.findall(r'\bis\("([\w-]+)"\)', (SOURCES / "planted_library.c").read_text(encoding="utf-8")))
     # Properties of the library or of libc under it: no entries beyond a few, sizes before every block.
     properties = {"four-entries", "headers"}
-    used = {each.planted for each in EVERY if each.planted}
-    assert used == known | properties
+    used = {run.planted for each in EVERY for run in each.runs if run.planted}
+    assert used == known - {"block-for-zero"} | properties
 
 
 @pytest.mark.parametrize(
@@ -70,6 +74,8 @@ def test_every_planted_fault_is_one_the_library_knows() -> None:
         (HEAD, "neither a program nor a reason"),
         (HEAD + 'programs = ["a.c"]\nonly = ["x"]', "no reason"),
         (HEAD + 'programs = ["a.c"]\nneeds = "luck"', "nothing that can be needed"),
+        (HEAD + 'programs = ["a.c"]', "either a planted fault or why there is none"),
+        (HEAD + 'programs = ["a.c"]\nplanted = "p"\nruns = [{command = "a", unplaned = "u"}]', "a run cannot be read"),
         ((HEAD + 'otherwise = "o"\n') * 2, "two hazards have the number 1"),
         ("hazard", "cannot be read"),
     ],
@@ -84,6 +90,18 @@ def test_hazards_are_chosen_by_number_and_name() -> None:
     assert catalogue.choose(EVERY, []) == EVERY
     with pytest.raises(CatalogueError, match="there is no hazard stal;"):
         catalogue.choose(EVERY, ["stal"])
+
+
+def test_each_run_has_the_fault_of_its_own_or_of_its_hazard_or_a_reason() -> None:
+    runs = '["a", {command = "b", planted = "q"}, {command = "c", unplanted = "it waits"}]'
+    (one,) = catalogue.parse(HEAD + f'programs = ["a.c"]\nplanted = "p"\nruns = {runs}')
+    assert one.runs == (Run("a", planted="p"), Run("b", planted="q"), Run("c", unplanted="it waits"))
+    (alone,) = catalogue.parse(HEAD + 'programs = ["x/a.c"]\nplanted = "p"')
+    assert alone.runs == (Run("a", planted="p"),)
+
+
+def test_a_hazard_in_two_parts_is_chosen_by_its_number() -> None:
+    assert [each.number for each in catalogue.choose(EVERY, ["34"])] == ["34", "34b"]
 
 
 # --- verdicts -------------------------------------------------------------------------------------------------------
@@ -139,7 +157,7 @@ def test_folders_of_this_machine_are_left_out() -> None:
 def test_the_table_says_what_was_seen() -> None:
     hazards = [
         hazard("1"),
-        hazard("2", scaled="smaller", planted="lock"),
+        hazard("2", scaled="smaller", runs=(Run("p", planted="lock"), Run("p 2", unplanted="it waits"))),
         hazard("3", programs=(), otherwise="no means"),
     ]
     answers = {
@@ -164,7 +182,7 @@ def test_the_table_says_what_was_seen() -> None:
     assert "| 2 | name-2 | **crash** | pass |" in text
     assert "|  | passed, of those tried | 1 of 2 | 1 of 2 |" in text
     assert "| 1 | name-1 | theirs | fail | 2 \\| 3 |" in text
-    assert "| ours, planted: lock | smaller |" in text
+    assert "| ours, planted: lock, nothing planted: it waits | smaller |" in text
     assert "| 3 | name-3 | all | not tried | no means |" in text
     assert "abc1234" in text
 
@@ -250,6 +268,104 @@ def test_a_planted_fault_is_seen(name: str, built: Path, glibc: Configuration) -
     assert trial.answer(each, planted.configuration(each.planted, built), glibc, built).bad
 
 
+def scripted(folder: Path, name: str, text: str) -> str:
+    script = folder / name
+    script.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    script.chmod(0o755)
+    return name
+
+
+def test_a_run_that_is_blind_is_told_though_another_sees(
+    tmp_path: Path, glibc: Configuration, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sees = scripted(tmp_path, "sees", '[ "$PLANTED" != odd ]')
+    blind, unserved = scripted(tmp_path, "blind", "exit 0"), scripted(tmp_path, "unserved", "exit 78")
+    runs = Run(sees, planted="odd"), Run(blind, planted="odd"), Run(unserved, planted="odd"), Run("x", unplanted="why")
+    assert planted.run([hazard("1", runs=runs[::3])], glibc, tmp_path) == 0
+    assert planted.run([hazard("1", runs=runs[:2])], glibc, tmp_path) == 1
+    assert planted.run([hazard("1", runs=runs[2:])], glibc, tmp_path) == 1
+    told = capsys.readouterr().out
+    assert "sees: odd: seen" in told
+    assert "blind: odd: NOT SEEN" in told
+    assert "unserved: odd: NOT SEEN: invalid" in told
+    assert "x: nothing planted: why" in told
+
+
+def named(configuration: Configuration, name: str) -> Configuration:
+    return Configuration(name=name, allocator=configuration.allocator, environment=configuration.environment)
+
+
+def test_a_crash_of_glibc_is_no_answer_of_the_allocator(tmp_path: Path, glibc: Configuration) -> None:
+    crash = scripted(tmp_path, "crash", f'[ "$HAZARD_NAME" = {glibc.name} ] && kill -SEGV $$; echo 5')
+    one = hazard("1", runs=(Run(crash, planted="p"),), of_glibc=1.0)
+    verdict = trial.answer(one, named(glibc, "ours"), glibc, tmp_path)
+    assert (verdict.kind, verdict.bad) == (Kind.NOT_TRIED, False)
+    assert "glibc beside it: crash" in verdict.figure
+    assert trial.answer(one, glibc, glibc, tmp_path).kind is Kind.CRASH
+    other = hazard("1", runs=(Run(scripted(tmp_path, "own", "kill -SEGV $$"), planted="p"),), of_glibc=1.0)
+    assert trial.answer(other, named(glibc, "ours"), glibc, tmp_path).kind is Kind.CRASH
+
+
+def test_an_answer_is_asked_again_when_anything_it_comes_from_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, glibc: Configuration
+) -> None:
+    header, judge_code = tmp_path / "hazard.h", tmp_path / "verdict.py"
+    header.write_text("one")
+    judge_code.write_text("one")
+    monkeypatch.setattr(building, "headers", lambda: [header])
+    monkeypatch.setattr(command, "JUDGES", (judge_code,))
+    (one,) = catalogue.choose(EVERY, ["errno"])
+
+    def key(of: Hazard = one) -> str:
+        return command._key(of, glibc.allocator)
+
+    first = key()
+    assert key() == first
+    assert key(replace(one, limit_s=one.limit_s + 1)) != first
+    assert key(replace(one, reads=("tests/hazards/sanitized.c",))) != first
+    for changed in (header, judge_code):
+        changed.write_text("two")
+        assert key() != first
+        changed.write_text("one")
+
+
+@needs_compiler
+def test_a_convention_counts_only_where_it_is_asked_for(tmp_path: Path, glibc: Configuration) -> None:
+    """realloc(p, 0) may give a block, as some allocators' does, but for hazard 20."""
+    (entries, zero, deferred) = catalogue.choose(EVERY, ["entries", "zero-sizes", "deferred-free"])
+    building.build([entries, zero, deferred], tmp_path, planted.LIBRARIES)
+    under = planted.configuration("block-for-zero", tmp_path)
+    free, trace = replace(entries, runs=(Run("every_free"),)), replace(deferred, runs=(Run("trace 1 21 2000"),))
+    assert [trial.answer(each, under, glibc, tmp_path).kind for each in (free, trace)] == [Kind.PASS] * 2
+    assert trial.answer(zero, under, glibc, tmp_path).bad
+
+
+@needs_compiler
+@pytest.mark.parametrize(("options", "least"), [((), "16 16 16"), (("-DFREESTONE_TESTS_ANY_ALLOCATOR",), "1 8 16")])
+def test_any_allocator_aligns_a_block_by_what_it_can_hold(tmp_path: Path, options: tuple[str, ...], least: str) -> None:
+    source, output = tmp_path / "least.c", tmp_path / "least"
+    source.write_text(
+        '#include "conventions.h"\nint main(void) { printf("%zu %zu %zu\\n", least_alignment(1), least_alignment(8),'
+        " least_alignment(100)); return 0; }\n"
+    )
+    folders = [f"-I{REPOSITORY / name}" for name in building.HEADERS]
+    subprocess.run(["gcc", "-D_GNU_SOURCE", *options, *folders, str(source), "-o", str(output)], check=True)
+    assert subprocess.check_output([output], text=True).strip() == least
+
+
+@needs_compiler
+def test_what_holds_more_than_ever_has_given_back_nothing(tmp_path: Path) -> None:
+    """The difference is one of sizes without a sign."""
+    source, output = tmp_path / "percent.c", tmp_path / "percent"
+    source.write_text(
+        '#include "hazard.h"\nint main(void) { printf("%zu %zu %zu\\n", percent_given_back(100, 50, 200),'
+        " percent_given_back(100, 50, 110), percent_given_back(100, 0, 100)); return 0; }\n"
+    )
+    folders = [f"-I{REPOSITORY / name}" for name in building.HEADERS]
+    subprocess.run(["gcc", "-D_GNU_SOURCE", *folders, str(source), "-o", str(output)], check=True)
+    assert subprocess.check_output([output], text=True).split() == ["0", "80", "0"]
+
+
 @needs_compiler
 def test_an_allocator_that_does_not_serve_is_no_answer(built: Path, glibc: Configuration) -> None:
     """The proof is inside the program: with the preload taken away it is libc that serves."""
@@ -268,6 +384,36 @@ def test_an_allocator_that_does_not_serve_is_no_answer(built: Path, glibc: Confi
 def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     ended = trial.ended(["sh", "-c", "sleep 60 & sleep 60"], {}, 0.3)
     assert judge(ended, 0.3).kind is Kind.HANG
+
+
+@pytest.mark.parametrize(
+    ("before", "worked", "on"),
+    [(0.0, 3.0, True), (3.0, 3.2, True), (3.0, 3.0, False), (0.0, 0.0, False), (9.0, 10.0, False)],
+)
+def test_a_hang_is_told_by_work_done_and_not_by_a_busy_machine(before: float, worked: float, on: bool) -> None:
+    assert trial.goes_on(before, worked, 10.0) == on
+
+
+def test_a_program_that_got_too_little_of_the_machine_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "LOOK_S", 0.05)
+    monkeypatch.setattr(trial, "WORK_LEAST_S", 0.00001)
+    work = itertools.count(1)
+    monkeypatch.setattr(trial, "worked_s", lambda _: 0.00001 * next(work))
+    assert trial.ended(["sh", "-c", "sleep 0.6; echo done"], {}, 0.15) == Ended(0, "done\n", "")
+    monkeypatch.setattr(trial, "worked_s", lambda _: 0.0)
+    assert trial.ended(["sleep", "60"], {}, 0.15).status is None
+
+
+def test_the_work_of_a_group_counts_that_of_its_children() -> None:
+    child = "if os.fork() == 0:\n    while time.process_time() < 0.3: pass\n    os._exit(0)\n"
+    program = f"import os, time\n{child}os.wait(); print(1, flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"1\n"
+        assert trial.worked_s(process.pid) >= 0.2  # the kernel counts in ticks
+        process.kill()
 
 
 def test_a_page_needs_all_hazards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

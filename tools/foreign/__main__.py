@@ -16,7 +16,7 @@ from pathlib import Path
 
 from foreign import proof
 from foreign.catalogue import PROGRAMS
-from foreign.comparison import Outcome, compare
+from foreign.comparison import Outcome, compare, time_ratio
 from foreign.page import with_table
 from foreign.program import Program
 from foreign.table import Row, markdown
@@ -87,6 +87,9 @@ def row_of(program: Program, arms: tuple[Arm, Arm], scratch: Path, preload: Path
             print(f"foreign: {program.name}: {line}", flush=True)
         if verdict.void is not None:
             break
+    print(f"foreign: {program.name}: {time_ratio(*sides):.2f} times the time under glibc", flush=True)
+    for line in verdict.to_look_at:
+        print(f"foreign: {program.name}: {line}", flush=True)
     return Row(program.name, program.told_version(), program.what, *sides, verdict)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from foreign.comparison import Outcome, Verdict
+from foreign.comparison import Outcome, Verdict, time_ratio
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,18 @@ def found(row: Row) -> str:
     if row.verdict.void is not None:
         return f"void: {row.verdict.void}"
     unsteady = f"; unsteady under glibc too: {'; '.join(row.verdict.unsteady)}" if row.verdict.unsteady else ""
-    return ("; ".join(row.verdict.differences) or "none") + unsteady
+    return ("; ".join((*row.verdict.differences, *row.verdict.to_look_at)) or "none") + unsteady
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Rows as a table: time and the largest process's peak are told for information."""
+    """Rows as a table: the largest process's peak is told for information, and time, unless it is far beyond noise."""
     lines = [
-        "| program | what it does | under glibc | under libfreestone | difference |",
-        "| --- | --- | --- | --- | --- |",
+        "| program | what it does | under glibc | under libfreestone | time | difference |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
-        cells = [f"{row.name} {row.version}", row.what, told(row.glibc), told(row.freestone), found(row)]
+        times = time_ratio(row.glibc, row.freestone)
+        ratio = f"{times:.2f} x" if times else "-"
+        cells = [f"{row.name} {row.version}", row.what, told(row.glibc), told(row.freestone), ratio, found(row)]
         lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
     return "\n".join(lines) + "\n"

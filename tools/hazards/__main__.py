@@ -4,9 +4,9 @@ Usage: ``PYTHONPATH=tools .venv/bin/python -m hazards [--only "6 stall"] [--allo
 [--keep] [--planted]``
 
 ``--page`` writes the table into a page of Markdown; only runs of all hazards under all allocators may. ``--keep`` asks
-again only what changed since it was answered: the program, the library. ``--planted`` runs each hazard under an
-allocator with just that fault, where it must not pass. Exit status 1: libfreestone does not pass all that was tried, or
-a planted fault passes.
+again only what changed since it was answered: the program, the library, what judges. ``--planted`` makes each run
+under an allocator with just its fault, where it must not pass. Exit status 1: libfreestone does not pass all that was
+tried, or a planted fault passes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from freestone.allocators import discovery
 from freestone.allocators.errors import AllocatorError
 from freestone.allocators.verification import verify
 from freestone.records.schema import Allocator, Configuration
-from hazards import building, catalogue, page, planted, store, table, trial
+from hazards import building, catalogue, conditions, page, planted, store, table, trial
+from hazards import verdict as verdict_code
 from hazards.catalogue import Hazard
 from hazards.verdict import Verdict
 
@@ -31,6 +32,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "tests" / "hazards"
 BUILT = REPOSITORY / "build" / "hazards"
 SUBJECT = "freestone"
+JUDGES = tuple(Path(module.__file__ or "") for module in (building, conditions, trial, verdict_code))
+"""Whose change makes another answer of the same programs."""
 
 
 class Refused(Exception):
@@ -124,11 +127,12 @@ def _ask(
 
 
 def _key(hazard: Hazard, allocator: Allocator) -> str:
-    named = [REPOSITORY / name for name in (*hazard.programs, *hazard.libraries, *hazard.link) if "/" in name]
-    headers = [*REPOSITORY.glob("tests/hazards/*.h"), *REPOSITORY.glob("allocator/tests/*.h")]
-    judges = [REPOSITORY / "tools" / "hazards" / name for name in ("trial.py", "verdict.py", "conditions.py")]
+    """All that an answer comes from: what is compiled, what judges it, the hazard with its limits, the library."""
+    named = (*hazard.programs, *hazard.libraries, *hazard.link, *hazard.reads)
+    sources = [REPOSITORY / name for name in named if "/" in name]
     library = [Path(allocator.file)] if allocator.file else []
-    return store.key_of([*named, building.SERVING, *headers, *judges, *library], repr(hazard))
+    files = [*sources, building.SERVING, *building.headers(), *JUDGES, *library]
+    return store.key_of(dict.fromkeys(files), repr(hazard))
 
 
 def _commit() -> str:

@@ -14,7 +14,17 @@ SERVING = REPOSITORY / "tests" / "hazards" / "serving.c"
 """Linked into every program: proves that the allocator asked for serves it."""
 HEADERS = ("allocator/include", "allocator/tests", "tests/hazards")
 # The compiler must not know what malloc is: it would drop the very calls under test.
-OPTIONS = ("-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-pthread", "-D_GNU_SOURCE", "-DFREESTONE_TESTS_PRELOAD")
+OPTIONS = (
+    "-O1",
+    "-g",
+    "-fno-builtin",
+    "-Wall",
+    "-Wextra",
+    "-pthread",
+    "-D_GNU_SOURCE",
+    "-DFREESTONE_TESTS_PRELOAD",
+    "-DFREESTONE_TESTS_ANY_ALLOCATOR",
+)
 COMPILERS = {".c": ("gcc", "-std=gnu17"), ".cpp": ("g++", "-std=gnu++17")}
 
 
@@ -42,6 +52,11 @@ def library_command(source: Path, output: Path) -> list[str]:
     return [*program_command(source, (), output), "-shared", "-fPIC"]
 
 
+def headers() -> list[Path]:
+    """What any program may include."""
+    return sorted(path for name in HEADERS for path in (REPOSITORY / name).rglob("*.h"))
+
+
 def build(hazards: Iterable[Hazard], folder: Path, libraries: Iterable[str] = ()) -> None:
     """Compiles what is older than its sources; ``libraries`` come on top of what the hazards name.
 
@@ -67,8 +82,7 @@ def build(hazards: Iterable[Hazard], folder: Path, libraries: Iterable[str] = ()
 
 
 def _make(output: Path, inputs: Sequence[Path], command: Sequence[str]) -> None:
-    headers = (path for name in HEADERS for path in (REPOSITORY / name).rglob("*.h"))
-    newest = max(path.stat().st_mtime for path in (*inputs, *headers))
+    newest = max(path.stat().st_mtime for path in (*inputs, *headers()))
     if output.exists() and output.stat().st_mtime >= newest:
         return
     environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}

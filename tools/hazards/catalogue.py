@@ -17,6 +17,17 @@ class CatalogueError(Exception):
 
 
 @dataclass(frozen=True)
+class Run:
+    """One command, with variables before it, and the fault it has to see."""
+
+    command: str
+    planted: str = ""
+    """The fault of planted_library.c under which it must not pass."""
+    unplanted: str = ""
+    """Why there is none."""
+
+
+@dataclass(frozen=True)
 class Hazard:
     """One hazard and how it is tried."""
 
@@ -32,8 +43,11 @@ class Hazard:
     """Sources of shared libraries that come along."""
     link: tuple[str, ...] = ()
     """Sources, or libraries of these, that the programs are linked to."""
-    runs: tuple[str, ...] = ()
-    """Commands, each with variables before it; the worst answer counts. Without: the first program as it is."""
+    reads: tuple[str, ...] = ()
+    """Sources that a script among the programs compiles by itself."""
+    runs: tuple[Run, ...] = ()
+    """What is run; the worst answer counts. In the list: commands, or tables where the fault is another than the
+    hazard's. Without: the first program as it is."""
     together: bool = False
     """The runs may be made at the same time: they mostly wait."""
     limit_s: float = 30.0
@@ -56,7 +70,7 @@ class Hazard:
     not_applicable: bool = False
     """What is not asked is so because the hazard is none there, not for want of means."""
     planted: str = ""
-    """The fault of planted_library.c under which it must not pass."""
+    """The fault of its runs that name none."""
     scaled: str = ""
     """What was made smaller than the hazard has it, or is left out."""
 
@@ -94,11 +108,24 @@ def choose(hazards: Sequence[Hazard], words: Iterable[str]) -> list[Hazard]:
         CatalogueError: a word names no hazard.
     """
     wanted = list(words)
-    known = {word for each in hazards for word in (each.number, each.name)}
+    known = {word for each in hazards for word in _words(each)}
     strangers = [word for word in wanted if word not in known]
     if strangers:
         raise CatalogueError(f"there is no hazard {', '.join(strangers)}; known: {', '.join(h.name for h in hazards)}")
-    return [each for each in hazards if not wanted or each.number in wanted or each.name in wanted]
+    return [each for each in hazards if not wanted or _words(each) & set(wanted)]
+
+
+def _words(hazard: Hazard) -> set[str]:
+    """What a hazard is chosen by: 34b also by 34."""
+    return {hazard.number, hazard.number.rstrip("b"), hazard.name}
+
+
+def _runs(row: Mapping[str, Any]) -> tuple[Run, ...]:
+    """The runs, each with its fault; TypeError where one has a key that nobody reads."""
+    programs = row.get("programs", [])
+    alone = [name if name.endswith(".sh") else Path(name).stem for name in (Path(n).name for n in programs[:1])]
+    told = [{"command": run} if isinstance(run, str) else run for run in row.get("runs", alone)]
+    return tuple(Run(**({} if "unplanted" in run else {"planted": row.get("planted", "")}) | run) for run in told)
 
 
 def _hazard(row: Mapping[str, Any]) -> Hazard:
@@ -110,6 +137,10 @@ def _hazard(row: Mapping[str, Any]) -> Hazard:
     if missing:
         raise CatalogueError(f"hazard {name}: {', '.join(sorted(missing))} is missing")
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    try:
+        values["runs"] = _runs(row)
+    except TypeError as error:
+        raise CatalogueError(f"hazard {name}: a run cannot be read: {error}") from None
     hazard = Hazard(**values)
     if not hazard.programs and not hazard.otherwise:
         raise CatalogueError(f"hazard {name}: neither a program nor a reason (otherwise) why there is none")
@@ -117,4 +148,7 @@ def _hazard(row: Mapping[str, Any]) -> Hazard:
         raise CatalogueError(f"hazard {name}: the allocators that are not asked get no reason (otherwise)")
     if hazard.needs not in NEEDS:
         raise CatalogueError(f"hazard {name}: {hazard.needs} is nothing that can be needed")
+    silent = [run.command for run in hazard.runs if bool(run.planted) == bool(run.unplanted)]
+    if silent:
+        raise CatalogueError(f"hazard {name}: {silent[0]}: either a planted fault or why there is none (unplanted)")
     return hazard

@@ -1,4 +1,4 @@
-"""Can each program fail? Each is run under an allocator with just the fault it looks for, and must not pass."""
+"""Can each run fail? Each is made under an allocator with just the fault it looks for, and must not pass."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 from freestone.records.schema import Allocator, Configuration
 from hazards import trial
-from hazards.catalogue import Hazard
+from hazards.catalogue import Hazard, Run
+from hazards.verdict import Kind, Verdict
 
 LIBRARIES = ("tests/hazards/planted_library.c",)
 """libc's own allocator with one fault, chosen by PLANTED."""
@@ -22,15 +23,29 @@ def configuration(fault: str, built: Path) -> Configuration:
     return Configuration(name="planted", allocator=allocator, environment={"PLANTED": fault})
 
 
+SEEN = frozenset({Kind.FAIL, Kind.CRASH, Kind.HANG})
+"""A run that nobody served has seen nothing."""
+
+
 def run(hazards: Sequence[Hazard], floor: Configuration, built: Path) -> int:
-    """Prints a line for each hazard with a program; 1 when one passes under its fault."""
+    """Prints a line for each run of each hazard; 1 when one passes under its fault."""
     unseen = 0
     for each in hazards:
-        if not each.programs or not each.planted:
-            print(f"{each.number:>3} {each.name:24} nothing planted", flush=True)
-            continue
-        verdict = trial.answer(each, configuration(each.planted, built), floor, built)
-        unseen += not verdict.bad
-        seen = f"{'seen' if verdict.bad else 'NOT SEEN'}: {verdict.kind.value}: {verdict.figure}"
-        print(f"{each.number:>3} {each.name:24} {each.planted:10} {seen}", flush=True)
+        if not each.runs:
+            print(f"{each.number:>3} {each.name:24} no program", flush=True)
+        faulty = [run for run in each.runs if run.planted]
+        verdicts = trial.each_run(each, [(run, configuration(run.planted, built)) for run in faulty], floor, built)
+        answers = dict(zip(faulty, verdicts, strict=True))
+        for run in each.runs:
+            verdict = answers.get(run)
+            unseen += verdict is not None and verdict.kind not in SEEN
+            print(f"{each.number:>3} {each.name:24} {said(run, verdict)}", flush=True)
     return int(unseen > 0)
+
+
+def said(run: Run, verdict: Verdict | None) -> str:
+    """What became of a run's fault; no verdict: it has none."""
+    if verdict is None:
+        return f"{run.command}: nothing planted: {run.unplanted}"
+    seen = "seen" if verdict.kind in SEEN else "NOT SEEN"
+    return f"{run.command}: {run.planted}: {seen}: {verdict.kind.value}: {verdict.figure}"

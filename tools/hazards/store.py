@@ -13,7 +13,7 @@ from hazards.verdict import Kind, Verdict
 def key_of(files: Iterable[Path], *facts: str) -> str:
     """What an answer is good for: these sources, however they are laid out, this library, these facts."""
     digest = hashlib.sha256()
-    for file in sorted(files):
+    for file in sorted(files):  # paths, so that files of one name keep their order
         content = file.read_bytes()
         laid_out = b"".join(content.split()) if file.suffix in (".c", ".cpp", ".h", ".sh") else content
         digest.update(file.name.encode() + b"\0" + laid_out + b"\0")

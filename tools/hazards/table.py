@@ -64,7 +64,9 @@ def _failing(hazard: Hazard, allocators: Sequence[str], answers: Answers) -> str
     """What shows that the program can fail: allocators here, and the fault that was planted for it."""
     seen = ((name, answers.get((hazard.number, name))) for name in allocators)
     failing = [name for name, verdict in seen if verdict is not None and verdict.bad]
-    return ", ".join([*failing, *([f"planted: {hazard.planted}"] if hazard.planted else [])])
+    faults = [f"planted: {fault}" for fault in dict.fromkeys(run.planted for run in hazard.runs if run.planted)]
+    bare = [f"nothing planted: {why}" for why in dict.fromkeys(run.unplanted for run in hazard.runs if run.unplanted)]
+    return ", ".join([*failing, *faults, *bare])
 
 
 def _cell(verdict: Verdict | None) -> str:

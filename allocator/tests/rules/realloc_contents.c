@@ -1,5 +1,6 @@
 /* realloc keeps the contents, up and down across every edge between block sizes to beyond 1 MiB, in random jumps, and
  * in the ladder of small steps by which vectors grow. */
+#include "conventions.h"
 #include "entry.h"
 #include "expect.h"
 #include "pattern.h"
@@ -8,7 +9,7 @@
 static void *resized(void *block, size_t from, size_t to, uint64_t id) {
     void *moved = realloc(block, to);
     EXPECT(moved != NULL, "realloc from %zu to %zu bytes failed", from, to);
-    EXPECT((uintptr_t)moved % 16 == 0, "realloc to %zu bytes gave %p", to, moved);
+    EXPECT((uintptr_t)moved % least_alignment(to) == 0, "realloc to %zu bytes gave %p", to, moved);
     EXPECT(malloc_usable_size(moved) >= to, "realloc to %zu bytes gave %zu", to, malloc_usable_size(moved));
     size_t kept = (from < to ? from : to) & ~(size_t)7;
     size_t mismatch = pattern_mismatch(moved, kept, id);
@@ -34,7 +35,7 @@ static void across_every_edge(void) {
         block = resized(block, 2 * edge, edge / 8 + 1, edge);
         block = resized(block, edge / 8 + 1, edge + 1, edge);
         free(block);
-        size = edge + 1;
+        size = beyond_edge(edge);
     }
 }
 

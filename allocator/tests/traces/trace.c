@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "conventions.h"
 #include "entry.h"
 #include "expect.h"
 #include "pattern.h"
@@ -70,7 +71,8 @@ static size_t any_size(uint64_t *random) {
 
 static void take(struct table *table, struct block *block, unsigned char *address, size_t size, size_t alignment) {
     EXPECT(address != NULL, "an allocation of %zu bytes failed", size);
-    EXPECT((uintptr_t)address % alignment == 0, "%p is not aligned to %zu", (void *)address, alignment);
+    EXPECT((uintptr_t)address % alignment_owed(alignment, size) == 0, "%p is not aligned to %zu", (void *)address,
+           alignment);
     block->address = address;
     block->size = size;
     block->usable = malloc_usable_size(address);
@@ -83,7 +85,7 @@ static void take(struct table *table, struct block *block, unsigned char *addres
 
 static void allocate(struct table *table, struct block *block) {
     size_t size = any_size(&table->random);
-    size_t alignment = 16;
+    size_t alignment = least_alignment(size);
     void *address = NULL;
     block->sized = false;
     switch (pattern_below(&table->random, 8)) {
@@ -91,6 +93,7 @@ static void allocate(struct table *table, struct block *block) {
         size_t count = 1 + pattern_below(&table->random, 9);
         address = calloc(count, size / count + 1);
         size = count * (size / count + 1);
+        alignment = least_alignment(size);
         EXPECT(address != NULL, "calloc of %zu bytes failed", size);
         size_t dirty = pattern_not_zero(address, size);
         EXPECT(dirty == SIZE_MAX, "calloc of %zu bytes: byte %zu is not zero", size, dirty);
@@ -131,7 +134,7 @@ static void release(struct table *table, struct block *block) {
             free_sized(block->address, block->size);
         }
     } else if (pattern_below(&table->random, 64) == 0) {
-        EXPECT(realloc(block->address, unseen_size(0)) == NULL, "realloc(p, 0) gave a block");
+        take_resized_to_zero(realloc(block->address, unseen_size(0)), "realloc(p, 0)");
     } else {
         free(block->address);
     }
@@ -152,7 +155,7 @@ static void resize(struct table *table, struct block *block) {
     size_t mismatch = pattern_mismatch(moved, kept, block->id);
     EXPECT(mismatch == SIZE_MAX, "realloc from %zu to %zu bytes changed byte %zu", block->size, size, mismatch);
     block->sized = true;
-    take(table, block, moved, size, 16);
+    take(table, block, moved, size, least_alignment(size));
 }
 
 static void exchange(struct table *table, struct block *block) {
