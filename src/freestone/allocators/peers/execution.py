@@ -7,9 +7,10 @@ import re
 import shlex
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,11 +64,32 @@ def run(commands: Iterable[Command], *, jobs: int, log: Path, environment: Mappi
             for command in commands:
                 while len(running) >= jobs:
                     _reap(running, log, begun)
-                running.append(_start(command, stream.fileno(), environment))
+                with _signals_wait():
+                    running.append(_start(command, stream.fileno(), environment))
             while running:
                 _reap(running, log, begun)
         finally:
             _end(running)
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """An interrupt comes after the block: in the middle of a start it would leave a process that nobody knows."""
+    caught: list[int] = []
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(number)
+            if callable(handler):
+                before[number] = handler
+                signal.signal(number, lambda heard, _: caught.append(heard))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for heard in caught:
+        os.kill(os.getpid(), heard)
 
 
 def _start(command: Command, log: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
