@@ -12,6 +12,9 @@
 /* Internal to the library: lets the compiler address it relative to the program counter, without a GOT load. */
 #define INTERNAL __attribute__((visibility("hidden")))
 
+/* For zeroed data of which a process touches little: linkers lay it behind all other, whose pages are thus few. */
+#define LAID_LAST __attribute__((common, visibility("hidden")))
+
 /* Kept out of line so that a hot caller needs no stack frame: the call to it becomes a jump. */
 #define OUT_OF_LINE __attribute__((noinline, cold))
 

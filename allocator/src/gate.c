@@ -7,16 +7,16 @@ struct gate gate;
 static gate_child *put_right;
 
 /* Whole pages of the library's zeroed data, which are memory without a file as the kernel wants it here. */
-static union {
+union {
     struct gate_page page;
     char room[OS_PAGE_MOST];
-} wiped __attribute__((aligned(OS_PAGE_MOST)));
+} gate_wiped LAID_LAST __attribute__((aligned(OS_PAGE_MOST)));
 
 void gate_open(void) {
     if (gate.page == NULL) {
-        os_wipe_on_fork(&wiped, sizeof wiped);
-        atomic_store_explicit(&wiped.page.mark, GATE_RIGHT, memory_order_relaxed);
-        gate.page = &wiped.page;
+        os_wipe_on_fork(&gate_wiped, sizeof gate_wiped);
+        atomic_store_explicit(&gate_wiped.page.mark, GATE_RIGHT, memory_order_relaxed);
+        gate.page = &gate_wiped.page;
     }
 }
 

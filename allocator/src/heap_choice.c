@@ -9,13 +9,12 @@ enum { HEAPS_MOST = 1024 };
 /* Heap 0 needs no memory of its own, so that a process with one thread starts without asking for any. */
 static struct heap first_heap;
 
-/* Protects `heaps`, `heaps_so_far` (read without it: a heap, once there, stays) and every heap's `threads`. There are none before
- * heap_start: without an initial value the 8 KiB are zero pages, of which only the first is ever touched. */
+/* Protects `heap_others`, `heaps_so_far` (read without it: a heap, once there, stays) and every heap's `threads`. */
 static struct lock choice;
-static struct heap *heaps[HEAPS_MOST];
+struct heap *heap_others[HEAPS_MOST] LAID_LAST; /* but heap 0, which touches none of these pages */
 static _Atomic unsigned heaps_so_far;
 
-struct heap *heap_numbered(unsigned number) { return heaps[number]; }
+struct heap *heap_numbered(unsigned number) { return number == 0 ? &first_heap : heap_others[number]; }
 
 unsigned heap_number(const struct heap *heap) { return heap->number; }
 
@@ -27,7 +26,6 @@ unsigned heap_count(void) {
 }
 
 bool heap_start(void) {
-    heaps[0] = &first_heap;
     first_heap.host = &first_heap;
     /* release: who reads the count sees the heap, as in heap_join */
     atomic_store_explicit(&heaps_so_far, 1, memory_order_release);
@@ -56,10 +54,10 @@ static void count_threads(struct heap *heap, int more) {
 
 static struct heap *least_loaded(void) {
     unsigned count = heap_count();
-    struct heap *chosen = heaps[0];
+    struct heap *chosen = &first_heap;
     for (unsigned i = 1; i < count; i++) {
-        if (threads_of(heaps[i]) < threads_of(chosen)) {
-            chosen = heaps[i];
+        if (threads_of(heap_others[i]) < threads_of(chosen)) {
+            chosen = heap_others[i];
         }
     }
     return chosen;
@@ -73,8 +71,8 @@ void heap_join(struct heap **place) {
         struct heap *fresh = street_bookkeeping(sizeof(struct heap));
         if (fresh != NULL) { /* otherwise share one */
             fresh->number = count;
-            fresh->host = count < most_hosts() ? fresh : heaps[count % hosts()];
-            heaps[count] = fresh;
+            fresh->host = count < most_hosts() ? fresh : heap_numbered(count % hosts());
+            heap_others[count] = fresh;
             /* release: who reads the new count sees the heap's contents */
             atomic_store_explicit(&heaps_so_far, count + 1, memory_order_release);
             chosen = fresh;
@@ -113,7 +111,7 @@ bool heap_move(struct heap **place) {
 /* Nobody is inside any heap: a fork's child has them as they are, but for threads that no longer exist, whose caches it adopts. */
 void heap_after_fork(void) {
     for (unsigned i = heap_count(); i-- > 0;) {
-        lock_reset(&heaps[i]->lock);
+        lock_reset(&heap_numbered(i)->lock);
     }
     lock_reset(&choice);
 }

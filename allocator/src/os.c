@@ -266,22 +266,38 @@ static struct {
     uint64_t mask[CPUS_MOST / 64];
 } at_start = {.filters = OS_FILTERS_UNKNOWN};
 
-/* The text behind `key` and what is blank; NULL without that key. */
-static const char *behind(const char *text, const char *key) {
-    for (; *text != '\0'; text++) {
-        size_t length = 0;
-        while (key[length] != '\0' && text[length] == key[length]) {
-            length++;
-        }
-        if (key[length] == '\0') {
-            text += length;
-            while (*text == ' ' || *text == '\t') {
-                text++;
-            }
-            return text;
+/* The lines of /proc/self/status that are asked for: each value is the text behind its key and what is blank, NULL without that line. */
+enum { MODE, FILTERS, CPUS, LINES };
+struct lines {
+    const char *value[LINES];
+};
+
+static const char *behind(const char *line, const char *key) {
+    while (*key != '\0') {
+        if (*line++ != *key++) {
+            return NULL;
         }
     }
-    return NULL;
+    while (*line == ' ' || *line == '\t') {
+        line++;
+    }
+    return line;
+}
+
+/* In one pass: every process that starts pays for it. */
+static struct lines lines_of(const char *status) {
+    static const char keys[LINES][20] = {[MODE] = "Seccomp:", [FILTERS] = "Seccomp_filters:", [CPUS] = "Cpus_allowed:"};
+    struct lines found = {{NULL}};
+    for (const char *at = status; *at != '\0'; at += *at == '\n') {
+        for (int line = 0; (*at == 'S' || *at == 'C') && line < LINES; line++) {
+            const char *value = behind(at, keys[line]);
+            found.value[line] = value != NULL ? value : found.value[line];
+        }
+        while (*at != '\n' && *at != '\0') {
+            at++;
+        }
+    }
+    return found;
 }
 
 /* The number there; OS_FILTERS_UNKNOWN without one. */
@@ -293,12 +309,12 @@ static uint32_t number_at(const char *text) {
     for (; *text >= '0' && *text <= '9'; text++) {
         number = number * 10 + (uint32_t)(*text - '0');
     }
-    return number;
+    return *text == '\n' ? number : OS_FILTERS_UNKNOWN; /* the text may end too early */
 }
 
-static uint32_t filters_in(const char *status) {
-    uint32_t mode = number_at(behind(status, "\nSeccomp:"));
-    return mode == 2 ? number_at(behind(status, "\nSeccomp_filters:")) : mode == 0 ? 0 : OS_FILTERS_UNKNOWN;
+static uint32_t filters_in(const struct lines *status) {
+    uint32_t mode = number_at(status->value[MODE]);
+    return mode == 2 ? number_at(status->value[FILTERS]) : mode == 0 ? 0 : OS_FILTERS_UNKNOWN;
 }
 
 static int digit(char c) {
@@ -308,9 +324,8 @@ static int digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The mask as the text has it: hexadecimal digits, the last CPUs first, a comma between every eight. False where it has none, or not all. */
-static bool mask_in(const char *status) {
-    const char *first = behind(status, "\nCpus_allowed:");
+/* The mask as the text there has it: hexadecimal digits, the last CPUs first, a comma between every eight. False where it has none, or not all. */
+static bool mask_in(const char *first) {
     if (first == NULL) {
         return false;
     }
@@ -352,9 +367,12 @@ static bool read_file(const char *name, char *text, size_t bytes) {
  * forbidden to open any. */
 __attribute__((constructor)) static void note_start(void) {
     char status[4096];
-    bool read = read_file("/proc/thread-self/status", status, sizeof status);
-    at_start.filters = read ? filters_in(status) : OS_FILTERS_UNKNOWN;
-    if (!read || !mask_in(status)) {
+    if (!read_file("/proc/thread-self/status", status, sizeof status)) {
+        status[0] = '\0';
+    }
+    struct lines lines = lines_of(status);
+    at_start.filters = filters_in(&lines);
+    if (!mask_in(lines.value[CPUS])) {
         /* The raw call reports how many bytes of the mask it filled, and fails when the mask is shorter than the kernel's. */
         at_start.mask_bytes = kernel(SYS_sched_getaffinity, 0, sizeof at_start.mask, (long)at_start.mask, 0, 0);
     }
@@ -377,13 +395,13 @@ static void drop_capabilities(void) {
 
 void os_be_plain(const char *name) {
     struct sched_param plain = {0};
-    (void)kernel(SYS_prctl, PR_SET_NAME, (long)name, 0, 0, 0);
     if (at_start.mask_bytes > 0) {
         (void)kernel(SYS_sched_setaffinity, 0, at_start.mask_bytes, (long)at_start.mask, 0, 0);
     }
     (void)kernel(SYS_sched_setscheduler, 0, SCHED_OTHER, (long)&plain, 0, 0);
     (void)kernel(SYS_setpriority, PRIO_PROCESS, 0, 0, 0, 0);
-    drop_capabilities(); /* last: it takes some to be given more time */
+    drop_capabilities(); /* behind all that takes some */
+    (void)kernel(SYS_prctl, PR_SET_NAME, (long)name, 0, 0, 0); /* last: who sees a thread of that name sees a plain one */
 }
 
 /* -- a thread of the kernel's alone -------------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ _Static_assert(sizeof(struct block_head) == UNIT, "blocks stay aligned behind th
 /* Where the shelter's blocks are: the address of a mebibyte that is a common chunk's, or a lonely block's own, which others may follow in its
  * mebibyte, with ALONE. 0 never used, GONE no longer. Each changes by one compare-and-swap; acquire and release, so that who finds
  * a place finds the chunk described. */
-static _Atomic uintptr_t places[CHUNKS_MOST];
+_Atomic uintptr_t shelter_places[CHUNKS_MOST] LAID_LAST;
 static _Atomic uint32_t enlisted; /* so many; relaxed: who has a block of the shelter's has seen its place counted */
 enum { GONE = 1, ALONE = 2 };
 
@@ -55,7 +55,7 @@ static _Atomic uintptr_t *find(uintptr_t place) {
         return NULL;
     }
     for (size_t i = 0; i < CHUNKS_MOST; i++) {
-        _Atomic uintptr_t *slot = &places[(slot_of_place(place) + i) % CHUNKS_MOST];
+        _Atomic uintptr_t *slot = &shelter_places[(slot_of_place(place) + i) % CHUNKS_MOST];
         uintptr_t seen = atomic_load_explicit(slot, memory_order_acquire);
         if (seen == place) {
             return slot;
@@ -69,7 +69,7 @@ static _Atomic uintptr_t *find(uintptr_t place) {
 
 static bool enlist(uintptr_t place) {
     for (size_t i = 0; i < CHUNKS_MOST; i++) {
-        _Atomic uintptr_t *slot = &places[(slot_of_place(place) + i) % CHUNKS_MOST];
+        _Atomic uintptr_t *slot = &shelter_places[(slot_of_place(place) + i) % CHUNKS_MOST];
         uintptr_t seen = atomic_load_explicit(slot, memory_order_relaxed);
         while (seen == 0 || seen == GONE) {
             if (atomic_compare_exchange_weak_explicit(slot, &seen, place, memory_order_release, memory_order_relaxed)) {

@@ -16,6 +16,8 @@ enum {
     WISH_EXCHANGES = 32, /* ... and between two wishes for the keeper, */
     ROOM_LITTLE = 16 * 1024 * 1024,
     WISH_BYTES = 4 * 1024 * 1024, /* while the magazines of all threads have room for so much */
+    CROWD_BYTES = 256 * 1024, /* a magazine with one block for every thread, from which on a thread earns it */
+    EARNING_VISITS = 8, /* by so many slow paths */
     SWEEP_SLOTS = 2, /* emptied in one visit while a sweep goes on */
     PARKED_BLOCKS = 16, /* freed in one visit of what was parked during a fork */
 };
@@ -72,6 +74,13 @@ static unsigned grown_capacity(struct thread_cache *cache, struct cache_class *m
 static unsigned capacity_here(struct thread_cache *cache, struct cache_class *magazines, unsigned class) {
     unsigned capacity = grown_capacity(cache, magazines, class);
     return magazines->taken ? capacity : (unsigned)bits_min(capacity, bits_max(GIVEN_BYTES / class_bytes[class], 1));
+}
+
+/* One block in each magazine is more than nothing: where threads are many, a thread that uses a class once keeps none of it. What it sleeps on later nobody else can take. */
+static bool is_unearned(const struct cache_class *magazines, unsigned class) {
+    size_t threads = atomic_load_explicit(&registry.count, memory_order_relaxed); /* any recent answer will do */
+    return magazines->top == VOID_TOP && magazines->visits <= EARNING_VISITS && threads > CAPACITY_THREADS &&
+           unlikely(threads * (class_bytes[class] + MAGAZINE_BYTES) > CROWD_BYTES);
 }
 
 /* -- now and then -------------------------------------------------------------------------------------------- */
@@ -193,6 +202,10 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
     struct cache_class *magazines = &cache->slots[slot];
     magazines->visits++;
     follow_season(cache);
+    if (unlikely(is_unearned(magazines, class))) {
+        bool zero;
+        return heap_take_one(heap_of(cache, class), class, &zero);
+    }
     begin_taking(cache, slot);
     void **top = slot_unload(magazines);
     if (magazine_is_empty(top)) {
@@ -337,12 +350,15 @@ static void **room_in_previous(struct thread_cache *cache, struct cache_class *m
 }
 
 /* Room behind `top`, the slot's loaded magazine, or its first. Returns the top of what is loaded then; NULL when a first one would take memory
- * that is out. */
+ * that is out, or is not earned. */
 static void **make_room(struct thread_cache *cache, unsigned slot, void **top) {
     struct cache_class *magazines = &cache->slots[slot];
     unsigned class = slot_class(slot);
     struct heap *heap = heap_of(cache, class);
     magazines->visits++;
+    if (top == VOID_TOP && is_unearned(magazines, class)) {
+        return NULL;
+    }
     if (top == VOID_TOP) {
         return heap_spare(heap, capacity_here(cache, magazines, class));
     }

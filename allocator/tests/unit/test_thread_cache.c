@@ -873,10 +873,44 @@ static void *be_there(void *unused) {
     return unused;
 }
 
+static void be_many(pthread_t crowd[CROWD]) {
+    for (int i = 0; i < CROWD; i++) {
+        EXPECT(pthread_create(&crowd[i], NULL, be_there, NULL) == 0, "no thread");
+    }
+    while (atomic_load(&running) < CROWD) {
+        sched_yield();
+    }
+}
+
+/* Who uses a class once keeps nothing of it while there are many, and who goes on using it has magazines as before. */
+static void a_crowd_earns_its_magazines(void) {
+    pthread_t crowd[CROWD];
+    give(take(1));
+    be_many(crowd);
+    struct cache_class *magazines = own_magazines(class_of(LARGE));
+    for (int i = 0; i < 3; i++) {
+        give(take(LARGE));
+        EXPECT(magazines->top == VOID_TOP, "turn %d was enough for a magazine", i);
+    }
+    for (int i = 0; i < 10; i++) {
+        give(take(LARGE));
+    }
+    EXPECT(magazines->top != VOID_TOP, "a class in use has no magazine");
+    give(take(16));
+    EXPECT(own_magazines(class_of(16))->top != VOID_TOP, "a small block's magazine has to be earned");
+    atomic_store(&stage, 4);
+    for (int i = 0; i < CROWD; i++) {
+        pthread_join(crowd[i], NULL);
+    }
+    expect_nothing_left();
+}
+
 /* With so many threads a magazine of these holds one block, and a single one fills it. */
 static void *give_one_then_another(void *unused) {
-    give(large[0]);
+    give(take(1));
     struct cache_class *magazines = own_magazines(class_of(LARGE));
+    magazines->visits = 100; /* it is earned */
+    give(large[0]);
     EXPECT(magazine_is_full(magazines->top) && magazine_count(magazines->top) == 1, "the magazine is not full");
     atomic_store(&stage, 1);
     await_stage(2);
@@ -896,12 +930,7 @@ static void full_ones_are_delivered_whole(void) {
     for (int i = 0; i < 3; i++) {
         large[i] = take(LARGE);
     }
-    for (int i = 0; i < CROWD; i++) {
-        EXPECT(pthread_create(&crowd[i], NULL, be_there, NULL) == 0, "no thread");
-    }
-    while (atomic_load(&running) < CROWD) {
-        sched_yield();
-    }
+    be_many(crowd);
     EXPECT(pthread_create(&thread, NULL, give_one_then_another, NULL) == 0, "no thread");
     await_stage(1);
     (void)keeping_look(&more);
@@ -1585,6 +1614,7 @@ static const struct scenario scenarios[] = {
     {"remote_blocks_without_memory", remote_blocks_without_memory},
     {"idle_classes_are_emptied", idle_classes_are_emptied},
     {"what_is_only_given_is_delivered", what_is_only_given_is_delivered},
+    {"a_crowd_earns_its_magazines", a_crowd_earns_its_magazines},
     {"full_ones_are_delivered_whole", full_ones_are_delivered_whole},
     {"given_while_the_keeper_looks", given_while_the_keeper_looks},
     {"borrowed_caches_are_waited_for", borrowed_caches_are_waited_for},
