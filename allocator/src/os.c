@@ -401,7 +401,8 @@ void os_be_plain(const char *name) {
     (void)kernel(SYS_sched_setscheduler, 0, SCHED_OTHER, (long)&plain, 0, 0);
     (void)kernel(SYS_setpriority, PRIO_PROCESS, 0, 0, 0, 0);
     drop_capabilities(); /* behind all that takes some */
-    (void)kernel(SYS_prctl, PR_SET_NAME, (long)name, 0, 0, 0); /* last: who sees a thread of that name sees a plain one */
+    (void)kernel(SYS_prctl, PR_SET_NAME, (long)name, 0, 0,
+                 0); /* last: who sees a thread of that name sees a plain one */
 }
 
 /* -- a thread of the kernel's alone -------------------------------------------------------------------------- */

@@ -84,7 +84,8 @@ static size_t resident_of_a_start(void) {
     ssize_t length = read(told[0], text, sizeof text - 1);
     close(told[0]);
     int status = 0;
-    EXPECT(waitpid(process, &status, 0) == process && status == 0 && length > 0, "it ended with status %#x", (unsigned)status);
+    EXPECT(waitpid(process, &status, 0) == process && status == 0 && length > 0, "it ended with status %#x",
+           (unsigned)status);
     return strtoul(text, NULL, 10);
 }
 
