@@ -129,7 +129,7 @@ build: $(BUILD)/build.ninja
 test-native: build
 	@grep -qs '^FREESTONE_TESTS:BOOL=ON$$' $(BUILD)/CMakeCache.txt || cmake -S . -B $(BUILD) -DFREESTONE_TESTS=ON >/dev/null
 	@cmake --build $(BUILD) -- --quiet
-	@ctest --test-dir $(BUILD) --output-on-failure --progress --timeout 300 -j 2
+	@ctest --test-dir $(BUILD) --output-on-failure --progress --timeout 300 -j 4
 
 test-python: build $(VENV)/.test
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup

@@ -1,7 +1,7 @@
 /* refusals LIBRARY CALL STEP PROGRAM [ARGUMENT ...]: runs the program over and over while the kernel refuses the
  * library's n-th call of one kind (CALL, or of each kind in turn: all), for n = 1, 1 + STEP, ... up to as many as it
  * makes; and again while it refuses all from the n-th on, until the program says that it is enough. STEP 0 takes a
- * sample instead: n = 1, 2, 4, ..., and between two of those, while that leaves any, one at random in one of the two
+ * sample instead: n = 1, 4, 16, ..., and between two of those, while that leaves any, one at random in one of the two
  * ways. FREESTONE_SEED plays the same n again. A call of the library's that is in no row fails the test.
  *
  * Several at the same time: what they mostly do is sleep. */
@@ -133,12 +133,12 @@ static void run(const struct trace *trace, size_t kind, size_t from, size_t to, 
     next_place = (next_place + 1) % AT_ONCE;
 }
 
-/* 1, 2, 4, ... and one at random between each two. */
+/* 1, 4, 16, ... and one at random between each two. */
 static void sample(const struct trace *trace, size_t kind, size_t calls, uint64_t *random, char **command) {
-    for (size_t n = 1; n <= calls; n *= 2) {
+    for (size_t n = 1; n <= calls; n *= 4) {
         run(trace, kind, n, n, command);
         run(trace, kind, n, SIZE_MAX, command);
-        size_t between = (2 * n <= calls ? 2 * n : calls + 1) - n - 1;
+        size_t between = (4 * n <= calls ? 4 * n : calls + 1) - n - 1;
         if (between > 0) {
             size_t chosen = n + 1 + pattern_below(random, between);
             run(trace, kind, chosen, pattern_below(random, 2) == 0 ? chosen : SIZE_MAX, command);
