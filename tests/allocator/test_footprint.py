@@ -38,7 +38,7 @@ def footprint(freestone_library: Path, tmp_path_factory: pytest.TempPathFactory)
 
 
 def test_an_empty_program_is_within_256_kib_of_glibc(footprint: Run) -> None:
-    """Which pages of libc the kernel maps around a fault hangs on its random address, and differs by 100 KiB a run: so many runs as tell."""
+    """By means: which pages of libc the kernel maps around a fault hangs on its random address, 100 KiB a run."""
     more: list[int] = []
     while True:
         more += (footprint("nothing") - footprint("nothing", alone=True) for _ in range(150))
