@@ -8,6 +8,8 @@ set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 find_program(aarch64_cxx NAMES aarch64-linux-gnu-g++)
 if(aarch64_cxx)
   set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+else() # not this machine's own
+  set(CMAKE_CXX_COMPILER CMAKE_CXX_COMPILER-NOTFOUND)
 endif()
 
 set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)
