@@ -25,9 +25,9 @@ static bool option_confines(unsigned long option) { return option == PR_SET_SECC
 
 static bool mode_confines(long mode) { return mode == SECCOMP_SET_MODE_STRICT || mode == SECCOMP_SET_MODE_FILTER; }
 
-/* In between nobody starts a keeper, so the next to start one sees it. */
-static long confined(long result) {
-    if (result >= 0) {
+/* In between nobody starts a keeper, so the next to start one sees it. Whose process it is was asked before: the filter might punish it. */
+static long confined(bool own, long result) {
+    if (result >= 0 && own) {
         keeper_confine();
     }
     return result;
@@ -58,7 +58,8 @@ int offered_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
         return process_missing();
     }
     if (unlikely(option_confines((unsigned long)option))) {
-        return (int)WITHOUT_KEEPER(confined(libc(option, a, b, c, d)));
+        bool own = gate_is_own_process(false);
+        return (int)WITHOUT_KEEPER(confined(own, libc(option, a, b, c, d)));
     }
     return libc(option, a, b, c, d);
 }
@@ -86,7 +87,8 @@ long confine_syscall(long number, long a, long b, long c, long d, long e, long f
     bool confines =
         (number == SYS_prctl && option_confines((unsigned long)a)) || (number == SYS_seccomp && mode_confines(a));
     if (confines) {
-        return WITHOUT_KEEPER(confined(no_jump(libc(number, a, b, c, d, e, 0))));
+        bool own = gate_is_own_process(false);
+        return WITHOUT_KEEPER(confined(own, no_jump(libc(number, a, b, c, d, e, 0))));
     }
     if (number == SYS_prctl || number == SYS_seccomp) {
         return no_jump(libc(number, a, b, c, d, e, 0));

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "gate.h"
 #include "keeper.h"
 #include "libc.h"
 

@@ -20,6 +20,15 @@ void gate_open(void) {
     }
 }
 
+bool gate_is_own_process(bool settles) {
+    uint32_t own = gate.page != NULL ? atomic_load_explicit(&gate.page->process, memory_order_relaxed) : 0;
+    if (own == GATE_ANY && settles) { /* relaxed: threads of one process store the same */
+        atomic_store_explicit(&gate.page->process, os_process(), memory_order_relaxed);
+    }
+    own = own != 0 ? own : os_process_at_start();
+    return own == GATE_ANY || own == 0 || own == os_process();
+}
+
 void gate_watch(gate_child *child) { put_right = child; }
 
 void gate_tell(void) {
@@ -40,6 +49,7 @@ static bool settle_child(void) {
     if (answer == GATE_PUT_RIGHT) {
         /* Those counted are threads of the parent's that were refused just then: in a child nobody counts before the mark is set. */
         atomic_store_explicit(&gate.outsiders, 0, memory_order_relaxed);
+        atomic_store_explicit(&gate.page->process, GATE_ANY, memory_order_relaxed);
     }
     if (answer != GATE_LATER) {
         uint32_t mark = answer == GATE_PUT_RIGHT ? GATE_RIGHT : GATE_TORN;
@@ -112,6 +122,7 @@ void gate_mark_child(enum gate_fork fork, void *forker, void *cache, uint32_t fo
     atomic_store_explicit(&page->settling, 0, memory_order_relaxed);
     atomic_store_explicit(&page->leaving, forks, memory_order_relaxed);
     atomic_store_explicit(&page->keeper, 0, memory_order_relaxed);
+    atomic_store_explicit(&page->process, GATE_ANY, memory_order_relaxed);
     atomic_store_explicit(&page->fork, fork, memory_order_relaxed);
     atomic_store_explicit(&page->forker, forker, memory_order_relaxed);
     atomic_store_explicit(&page->cache, cache, memory_order_relaxed);

@@ -19,6 +19,8 @@
 
 #include "bits.h"
 
+enum { GATE_ANY = 0xFFFFFFFF };
+
 enum gate_mark { GATE_CHILD, GATE_RIGHT, GATE_TORN };
 
 /* What the child's handler leaves for who puts it right. */
@@ -35,6 +37,7 @@ struct gate_page {
     _Atomic uint32_t settling; /* 1 while somebody puts the child right */
     _Atomic uint32_t leaving;  /* the keeper's, and the next: see keeper.c */
     _Atomic uint32_t keeper;
+    _Atomic uint32_t process;  /* whose memory this is: 0 the one that the library was loaded in, GATE_ANY the first that asks */
     _Atomic uint32_t fork;     /* enum gate_fork */
     _Atomic(void *) forker;    /* the thread that forked, as gate_self has it, and its cache */
     _Atomic(void *) cache;
@@ -49,6 +52,10 @@ extern struct gate gate INTERNAL;
 
 /* Before anybody enters. */
 void gate_open(void);
+
+/* Whether the caller runs in the process whose memory this is, and not in one that shares it for a while: a child of vfork. One system call; in
+ * a child of fork the first that asks with `settles` is taken for it. */
+bool gate_is_own_process(bool settles);
 
 /* What puts a child right; called by one thread at a time, which is not inside. LATER: only who forked can tell. */
 enum gate_answer { GATE_PUT_RIGHT, GATE_PUT_TORN, GATE_LATER };

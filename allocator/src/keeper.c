@@ -142,18 +142,23 @@ static bool is_confined(void) {
     return atomic_load_explicit(&keeper.confined, memory_order_relaxed) && option_value(OPTION_KEEPER) != KEEPER_ALWAYS;
 }
 
-static bool may_start(void) {
-    return option_value(OPTION_KEEPER) != 0 && !is_confined() &&
-           atomic_load_explicit(&gate.page->leaving, memory_order_relaxed) == 0 &&
-           (os_milliseconds() >= atomic_load_explicit(&keeper.not_before, memory_order_relaxed) || is_wanted_back());
+static bool is_unwatched(void) {
+    return os_filters() == 0 && !atomic_load_explicit(&keeper.confined, memory_order_relaxed);
 }
 
 /* Asked without a system call: under filters any might be punished. */
 static bool is_allowed(void) {
-    uint32_t filters = os_filters();
-    keeper.plain = filters == 0 && !atomic_load_explicit(&keeper.confined, memory_order_relaxed);
-    bool known = filters != OS_FILTERS_UNKNOWN && atomic_load_explicit(&keeper.threaded, memory_order_relaxed);
-    return keeper.plain || option_value(OPTION_KEEPER) == KEEPER_ALWAYS || (known && !is_confined());
+    bool known = os_filters() != OS_FILTERS_UNKNOWN && atomic_load_explicit(&keeper.threaded, memory_order_relaxed);
+    return is_unwatched() || option_value(OPTION_KEEPER) == KEEPER_ALWAYS || (known && !is_confined());
+}
+
+/* A child of vfork would take it along when it ends, in the middle of its work: its parent will start it. That question is a system call, and
+ * the last. */
+static bool may_start(void) {
+    return option_value(OPTION_KEEPER) != 0 && !is_confined() &&
+           atomic_load_explicit(&gate.page->leaving, memory_order_relaxed) == 0 &&
+           (os_milliseconds() >= atomic_load_explicit(&keeper.not_before, memory_order_relaxed) || is_wanted_back()) &&
+           is_allowed() && gate_is_own_process(true);
 }
 
 /* The caller has claimed `alive`, and asks once more whether one may be started: who makes it leave has said so before it looked. */
@@ -161,6 +166,7 @@ static bool start(void) {
     if (atomic_load_explicit(&gate.page->leaving, memory_order_seq_cst) != 0 || !is_allowed()) {
         return false;
     }
+    keeper.plain = is_unwatched();
     if (keeper.memory == NULL) {
         keeper.memory = os_thread_memory();
     }

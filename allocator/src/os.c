@@ -261,13 +261,14 @@ enum { CPUS_MOST = 8192 }; /* that kernels are built for */
 
 static struct {
     uint32_t filters;
+    uint32_t process;
     unsigned cpus; /* that it may run on */
     long mask_bytes; /* of the mask that the kernel uses */
     uint64_t mask[CPUS_MOST / 64];
 } at_start = {.filters = OS_FILTERS_UNKNOWN};
 
 /* The lines of /proc/self/status that are asked for: each value is the text behind its key and what is blank, NULL without that line. */
-enum { MODE, FILTERS, CPUS, LINES };
+enum { PROCESS, MODE, FILTERS, CPUS, LINES };
 struct lines {
     const char *value[LINES];
 };
@@ -286,10 +287,11 @@ static const char *behind(const char *line, const char *key) {
 
 /* In one pass: every process that starts pays for it. */
 static struct lines lines_of(const char *status) {
-    static const char keys[LINES][20] = {[MODE] = "Seccomp:", [FILTERS] = "Seccomp_filters:", [CPUS] = "Cpus_allowed:"};
+    static const char keys[LINES][20] = {
+        [PROCESS] = "NStgid:", [MODE] = "Seccomp:", [FILTERS] = "Seccomp_filters:", [CPUS] = "Cpus_allowed:"};
     struct lines found = {{NULL}};
     for (const char *at = status; *at != '\0'; at += *at == '\n') {
-        for (int line = 0; (*at == 'S' || *at == 'C') && line < LINES; line++) {
+        for (int line = 0; (*at == 'N' || *at == 'S' || *at == 'C') && line < LINES; line++) {
             const char *value = behind(at, keys[line]);
             found.value[line] = value != NULL ? value : found.value[line];
         }
@@ -300,7 +302,7 @@ static struct lines lines_of(const char *status) {
     return found;
 }
 
-/* The number there; OS_FILTERS_UNKNOWN without one. */
+/* The number there, at the line's end; OS_FILTERS_UNKNOWN without one. */
 static uint32_t number_at(const char *text) {
     if (text == NULL || *text < '0' || *text > '9') {
         return OS_FILTERS_UNKNOWN;
@@ -310,6 +312,16 @@ static uint32_t number_at(const char *text) {
         number = number * 10 + (uint32_t)(*text - '0');
     }
     return *text == '\n' ? number : OS_FILTERS_UNKNOWN; /* the text may end too early */
+}
+
+/* In each namespace that it is in a number of its own; the last is what it knows itself by. */
+static uint32_t process_in(const struct lines *status) {
+    const char *number = status->value[PROCESS];
+    for (const char *at = number; at != NULL && *at != '\n' && *at != '\0'; at++) {
+        number = *at == '\t' ? at + 1 : number;
+    }
+    uint32_t process = number_at(number);
+    return process == OS_FILTERS_UNKNOWN ? 0 : process;
 }
 
 static uint32_t filters_in(const struct lines *status) {
@@ -372,6 +384,7 @@ __attribute__((constructor)) static void note_start(void) {
     }
     struct lines lines = lines_of(status);
     at_start.filters = filters_in(&lines);
+    at_start.process = process_in(&lines);
     if (!mask_in(lines.value[CPUS])) {
         /* The raw call reports how many bytes of the mask it filled, and fails when the mask is shorter than the kernel's. */
         at_start.mask_bytes = kernel(SYS_sched_getaffinity, 0, sizeof at_start.mask, (long)at_start.mask, 0, 0);
@@ -382,6 +395,10 @@ __attribute__((constructor)) static void note_start(void) {
 }
 
 uint32_t os_filters(void) { return at_start.filters; }
+
+uint32_t os_process(void) { return (uint32_t)kernel(SYS_getpid, 0, 0, 0, 0, 0); }
+
+uint32_t os_process_at_start(void) { return at_start.process; }
 
 unsigned os_cpus(void) { return at_start.cpus > 0 ? at_start.cpus : 1; }
 

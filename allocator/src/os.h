@@ -92,6 +92,10 @@ void os_wipe_on_fork(void *at, size_t bytes);
 enum { OS_FILTERS_UNKNOWN = 0xFFFFFFFF };
 uint32_t os_filters(void);
 
+/* The calling process, by a system call; and the one in which the library was loaded, 0 where that could not be found out, and before. */
+uint32_t os_process(void);
+uint32_t os_process_at_start(void);
+
 /* Starts a thread that runs `run` and ends. It is the kernel's alone: libc does not know it, so that a program with one
  * thread stays one to libc, and starting it takes no lock of libc's. It has a thread block of its own, all zero, and
  * no signal ever reaches it; it may call nothing of libc's that looks at the thread block or could fail (errno).

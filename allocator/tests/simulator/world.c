@@ -224,6 +224,10 @@ unsigned os_cpus(void) { return world_cpus; }
 
 uint32_t os_filters(void) { return 0; }
 
+uint32_t os_process(void) { return 1; }
+
+uint32_t os_process_at_start(void) { return 1; }
+
 void os_be_plain(const char *name) { (void)name; }
 
 static void sleep_on(const _Atomic uint32_t *word, uint32_t expected, uint64_t until) {
