@@ -266,12 +266,14 @@ static void join_free(void) {
 }
 
 /* The last resort: what is free is joined, also what others are purging, until it is long enough. */
-static uint32_t take_joined(uint32_t slices, uint32_t alignment) {
+static uint32_t take_joined(uint32_t slices, uint32_t alignment, bool *zero) {
     uint32_t slice, end;
     do {
         join_free();
         arena_lock();
         slice = take_clean(slices, alignment, &end);
+        *zero = slice != 0;
+        slice = slice != 0 ? slice : spans_take(SPAN_KEPT, slices, alignment);
         arena_unlock();
     } while (slice == 0 && purge_wait());
     return slice;
@@ -281,6 +283,7 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero)
     uint32_t end;
     arena_lock();
     uint32_t slice = spans_take(SPAN_DIRTY, slices, alignment);
+    slice = slice != 0 ? slice : spans_take(SPAN_KEPT, slices, alignment);
     *zero = slice == 0;
     bool huge = slice == 0 && dense && huge_is_wanted(slices);
     if (slice == 0 && !huge) {
@@ -300,7 +303,7 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero)
         slice = take_free_huge(slices, alignment);
     }
     if (slice == 0) { /* out of street or memory: dirty and clean neighbours may be long enough together */
-        slice = take_joined(slices, alignment);
+        slice = take_joined(slices, alignment, zero);
     }
     if (slice != 0 && dense && !huge && *zero) {
         populate(slice);
@@ -376,11 +379,12 @@ bool arena_purge_pages(void *at, size_t bytes) {
 
 /* A share: as much as is given back by most calls, so that what is due does not pile up. */
 static void purge_share(void) {
-    size_t bytes = 1;
+    uint32_t tried = 1;
+    size_t bytes = 0;
     size_t given = atomic_exchange_explicit(&arena.given, 0, memory_order_relaxed);
     for (size_t left = bits_max(bits_min(given + given / 4, SHARE_MOST), SHARE_LEAST);
-         left > 0 && bytes > 0 && (purge_is_due() || purge_is_under_way()); left -= bytes >> SLICE_BITS) {
-        bytes = purge_piece((uint32_t)left);
+         left > 0 && tried > 0 && (purge_is_due() || purge_is_under_way()); left -= tried) {
+        tried = purge_piece((uint32_t)left, &bytes);
     }
 }
 
@@ -390,9 +394,11 @@ void arena_age(void) {
     }
 }
 
-size_t arena_keep(void) { return purge_is_due() || purge_is_under_way() ? purge_piece(CHUNK_SLICES) : 0; }
+bool arena_keep(size_t *bytes) { return (purge_is_due() || purge_is_under_way()) && purge_piece(CHUNK_SLICES, bytes) > 0; }
 
-bool arena_has_more(void) { return ages_slices() != 0 && !purge_was_refused(); }
+bool arena_has_more(void) { return ages_slices() != 0; }
+
+void arena_revive(bool all) { purge_revive(all); }
 
 void arena_retreat(uint32_t least) {
     lock_take(&arena.growing);
@@ -418,14 +424,14 @@ void arena_make_room(void) {
     arena_retreat(1);
 }
 
-size_t arena_purge_some(void) { return purge_piece(CHUNK_SLICES); }
+bool arena_purge_some(size_t *bytes) { return purge_piece(CHUNK_SLICES, bytes) > 0; }
 
 size_t arena_purge_all(void) {
-    size_t total = 0, bytes;
-    while ((bytes = arena_purge_some()) != 0) {
-        total += bytes;
+    size_t bytes = 0;
+    purge_revive(true);
+    while (arena_purge_some(&bytes)) {
     }
-    return total;
+    return bytes;
 }
 
 /* -- resizing ------------------------------------------------------------------------------------------------ */
@@ -508,7 +514,7 @@ void arena_figures(struct arena_figures *figures) {
         .reserved = (size_t)street_limit() << SLICE_BITS,
         .extent = slices << SLICE_BITS,
         .used = (size_t)spans_used() << SLICE_BITS,
-        .dirty = (size_t)ages_slices() << SLICE_BITS,
+        .dirty = (size_t)(ages_slices() + bins_slices(SPAN_KEPT)) << SLICE_BITS,
         /* of what was ever handed out: rows beyond are usable, and untouched */
         .bookkeeping = slices * (sizeof(uint32_t) + sizeof(struct span) + BITMAP_BYTES),
         .purged = purge_total(),

@@ -58,8 +58,11 @@ void arena_tag(uint32_t slice, uint32_t slices, uint32_t tag);
 /* To be called after spans were given back, once no other lock is held: tells the keeper of what is due, or does a share of it. */
 void arena_age(void);
 
-/* Purges the next piece of what is due, for the keeper: its bytes, 0 when there is none. */
-size_t arena_keep(void);
+/* Purges the next piece of what is due, for the keeper, and adds its bytes; false when there is none. */
+bool arena_keep(size_t *bytes);
+
+/* What the kernel would not take is asked for again: once something was given back since, or `all` the same. */
+void arena_revive(bool all);
 
 /* Whether spans are left that will be due. */
 bool arena_has_more(void);
@@ -74,9 +77,9 @@ void arena_make_room(void);
 /* Gives address space back: the street's end, as far as nothing there is in use and it is at least `least` slices. */
 void arena_retreat(uint32_t least);
 
-/* Purges every dirty span, or a piece of the oldest; returns the bytes given back. */
+/* Purges every dirty span; returns the bytes given back. Or a piece of the oldest: adds its bytes, false when there is none. */
 size_t arena_purge_all(void);
-size_t arena_purge_some(void);
+bool arena_purge_some(size_t *bytes);
 
 /* The slices that may have been handed out: [first, the end of window.extent). */
 uint32_t arena_first_slice(void);

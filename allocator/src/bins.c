@@ -5,19 +5,21 @@ enum {
     BIN_COUNT = BIN_EXACT + (24 - 6) * 8 + 8,
     BIN_WORDS = (BIN_COUNT + 63) / 64,
     FIT_SEARCH = 32, /* spans of an inexact bin looked at for the best fit */
-    KINDS = 3,
+    KINDS = 4,
 };
 
 /* Free spans of one kind by length. */
 struct bins {
     uint32_t head[BIN_COUNT];
     uint64_t occupied[BIN_WORDS];
+    uint32_t slices; /* in all of them */
 };
 
-static struct bins kinds[KINDS]; /* dirty, clean, huge */
+static struct bins kinds[KINDS]; /* dirty, clean, huge, kept */
 
 static struct bins *bins_of(enum span_state state) { return &kinds[state - SPAN_DIRTY]; }
-_Static_assert(SPAN_CLEAN == SPAN_DIRTY + 1 && SPAN_HUGE == SPAN_DIRTY + 2, "the bins are numbered so");
+_Static_assert(SPAN_CLEAN == SPAN_DIRTY + 1 && SPAN_HUGE == SPAN_DIRTY + 2 && SPAN_KEPT == SPAN_DIRTY + 3,
+               "the bins are numbered so");
 
 static unsigned bin_of(uint32_t slices) {
     if (slices <= BIN_EXACT) {
@@ -37,6 +39,7 @@ void bins_insert(uint32_t slice) {
         arena_span(span->next)->prev = slice;
     }
     bins->head[bin] = slice;
+    bins->slices += span->slices;
     bins->occupied[bin / 64] |= UINT64_C(1) << (bin % 64);
 }
 
@@ -44,6 +47,7 @@ void bins_remove(uint32_t slice) {
     struct span *span = arena_span(slice);
     struct bins *bins = bins_of(span->state);
     unsigned bin = bin_of(span->slices);
+    bins->slices -= span->slices;
     if (span->next != 0) {
         arena_span(span->next)->prev = span->prev;
     }
@@ -90,6 +94,8 @@ uint32_t bins_find(enum span_state state, uint32_t slices) {
     }
     return 0;
 }
+
+uint32_t bins_slices(enum span_state state) { return bins_of(state)->slices; }
 
 uint32_t bins_any(enum span_state state) {
     const struct bins *bins = bins_of(state);

@@ -11,6 +11,9 @@ void bins_remove(uint32_t slice);
 /* A free span of the kind with at least so many slices, or 0: the shortest of a few that are near. */
 uint32_t bins_find(enum span_state state, uint32_t slices);
 
+/* Slices in free spans of the kind. */
+uint32_t bins_slices(enum span_state state);
+
 /* Any free span of the kind, or 0. */
 uint32_t bins_any(enum span_state state);
 

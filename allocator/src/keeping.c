@@ -19,13 +19,13 @@ static bool begin_piece(void) { return !keeper_is_to_leave() && gate_enter(); }
 static bool goes_on(void) { return !keeper_is_to_leave() && gate_is_open(); }
 
 size_t keeping_hurry(void) {
-    size_t total = 0, bytes = 1;
-    while (bytes > 0 && begin_piece()) {
-        bytes = arena_keep();
-        total += bytes;
+    size_t bytes = 0;
+    bool more = true;
+    while (more && begin_piece()) {
+        more = arena_keep(&bytes);
         gate_leave();
     }
-    return total;
+    return bytes;
 }
 
 static size_t clean(bool *more) {
@@ -48,6 +48,7 @@ size_t keeping_look(bool *more) {
     }
     borrow_caches(NULL, false, goes_on);
     thread_adopt_some();
+    arena_revive(false);
     *more |= heap_drain_unneeded();
     gate_leave();
     size_t bytes = clean(more);
@@ -68,7 +69,6 @@ struct purge {
 
 static bool purge_some(struct purge *purge, enum pass pass) {
     bool more;
-    size_t bytes = 0;
     switch (purge->stage) {
     case OWN:
         if (pass == PASS_CACHE) {
@@ -81,15 +81,17 @@ static bool purge_some(struct purge *purge, enum pass pass) {
         return true;
     case SLABS:
         purge->bytes += heap_clean(&purge->slice, PIECE_SLICES, true, &more);
-        purge->stage = purge->slice != 0 ? SLABS : SPANS;
+        if (purge->slice == 0) {
+            arena_revive(true);
+            purge->stage = SPANS;
+        }
         return true;
     default:
-        bytes = arena_purge_some();
-        purge->bytes += bytes;
-        if (bytes == 0) {
+        more = arena_purge_some(&purge->bytes);
+        if (!more) {
             arena_retreat(RETREAT_SLICES);
         }
-        return bytes > 0;
+        return more;
     }
 }
 

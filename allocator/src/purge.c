@@ -15,7 +15,7 @@ static struct {
     _Atomic uint32_t rest;    /* what is left of the span of which a piece was purged last; 0 when nothing */
     _Atomic uint32_t pieces;  /* being purged at the moment; changed under the lock */
     _Atomic uint64_t total;
-    _Atomic bool refused;
+    _Atomic bool expects; /* something was given back since what was kept was asked for */
 } purge;
 
 static uint64_t budget_slices(void) {
@@ -37,9 +37,18 @@ bool purge_is_under_way(void) {
     return rest != 0 && rest == ages_oldest();
 }
 
-bool purge_was_refused(void) { return atomic_load_explicit(&purge.refused, memory_order_relaxed); }
+void purge_expect(void) { atomic_store_explicit(&purge.expects, true, memory_order_relaxed); }
 
-void purge_expect(void) { atomic_store_explicit(&purge.refused, false, memory_order_relaxed); }
+void purge_revive(bool all) {
+    if (atomic_exchange_explicit(&purge.expects, false, memory_order_relaxed) || all) {
+        bool more = true;
+        while (more) { /* neighbours are joined, so these are few */
+            arena_lock();
+            more = spans_revive();
+            arena_unlock();
+        }
+    }
+}
 
 uint64_t purge_total(void) { return atomic_load_explicit(&purge.total, memory_order_relaxed); }
 
@@ -56,7 +65,7 @@ static bool is_whole_huge(uint32_t slice, uint32_t slices) {
     return slices == CHUNK_SLICES && huge_chunk(slice) == slice && huge_is_huge(slice);
 }
 
-size_t purge_piece(uint32_t most) {
+uint32_t purge_piece(uint32_t most, size_t *bytes) {
     arena_lock();
     uint32_t slice = ages_oldest();
     if (slice == 0) {
@@ -72,24 +81,23 @@ size_t purge_piece(uint32_t most) {
     atomic_fetch_add_explicit(&purge.pieces, 1, memory_order_relaxed);
     arena_unlock();
 
-    size_t bytes = (size_t)slices << SLICE_BITS;
+    size_t piece = (size_t)slices << SLICE_BITS;
     huge_tell(plain);
-    bool purged = os_purge(arena_address(slice), bytes);
+    bool purged = os_purge(arena_address(slice), piece);
 
     arena_lock();
     atomic_fetch_sub_explicit(&purge.pieces, 1, memory_order_relaxed);
-    spans_let_go(slice, slices, !purged ? SPAN_DIRTY : huge ? SPAN_HUGE : SPAN_CLEAN);
+    spans_let_go(slice, slices, !purged ? SPAN_KEPT : huge ? SPAN_HUGE : SPAN_CLEAN);
     uint32_t asleep = purge.awaiting;
     arena_unlock();
     for (; unlikely(asleep > 0); asleep--) { /* all: this may be the last piece */
         os_wake(&purge.pieces);
     }
-    atomic_store_explicit(&purge.refused, !purged, memory_order_relaxed);
-    if (!purged) {
-        return 0;
+    if (purged) {
+        purge_count(piece);
+        *bytes += piece;
     }
-    purge_count(bytes);
-    return bytes;
+    return slices;
 }
 
 bool purge_wait(void) {

@@ -14,11 +14,12 @@ bool purge_is_due(void);
 /* Whether the oldest span is what is left of one that was begun: it goes as a whole, since it was kept as one. Asked without the lock. */
 bool purge_is_under_way(void);
 
-/* A piece of the oldest dirty span, CHUNK_SLICES at most. Returns its bytes, 0 when there is none or the kernel refused. */
-size_t purge_piece(uint32_t most);
+/* A piece of the oldest dirty span, CHUNK_SLICES at most. Returns its slices, 0 when there is none, and adds to *bytes what the kernel took. What it
+ * did not take (locked memory) is kept: it is free, and in nobody's way to the rest. */
+uint32_t purge_piece(uint32_t most, size_t *bytes);
 
-/* The kernel took no purge since a span was last given back: asking again is in vain. */
-bool purge_was_refused(void);
+/* What was kept is asked for again, once something was given back since, or `all` the same. */
+void purge_revive(bool all);
 void purge_expect(void);
 
 /* Bytes purged since the start. */

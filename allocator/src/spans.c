@@ -121,6 +121,17 @@ static void split_off(uint32_t slice, uint32_t slices, enum span_state become) {
 
 void spans_hold(uint32_t slice, uint32_t slices) { split_off(slice, slices, SPAN_PURGING); }
 
+bool spans_revive(void) {
+    uint32_t slice = bins_any(SPAN_KEPT);
+    if (slice == 0) {
+        return false;
+    }
+    uint32_t slices = arena_span(slice)->slices;
+    spans_hold(slice, slices);
+    make_free(slice, slices, SPAN_DIRTY);
+    return true;
+}
+
 void spans_hold_used(uint32_t slice) {
     count_used(-arena_span(slice)->slices);
     arena_span(slice)->state = SPAN_PURGING;
@@ -199,7 +210,7 @@ bool spans_retreat(uint32_t least) {
 
 static bool is_free(uint32_t slice) {
     enum span_state state = arena_span(slice)->state;
-    return state == SPAN_DIRTY || state == SPAN_CLEAN || state == SPAN_HUGE;
+    return state == SPAN_DIRTY || state == SPAN_CLEAN || state == SPAN_HUGE || state == SPAN_KEPT;
 }
 
 bool spans_extend(uint32_t slice, uint32_t more, uint32_t usable) {

@@ -36,6 +36,9 @@ void spans_hold(uint32_t slice, uint32_t slices);
 /* What was held, in whole or in part, becomes free. The parts are let go in the order of their addresses. */
 void spans_let_go(uint32_t slice, uint32_t slices, enum span_state state);
 
+/* What the kernel would not take is dirty again, and so may be asked for once more. One span of it; false when there is none. */
+bool spans_revive(void);
+
 /* A used span becomes nobody's. */
 void spans_hold_used(uint32_t slice);
 

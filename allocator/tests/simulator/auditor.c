@@ -364,14 +364,14 @@ static void audit_spans(struct larges *larges) {
                 CHECK(tag_at(slice + i) == TAG_NONE, "spans: slice %u is free and tagged", slice + i);
             }
         }
-        if (state == SPAN_DIRTY || state == SPAN_CLEAN || state == SPAN_HUGE) {
+        if (state >= SPAN_DIRTY && state <= SPAN_KEPT) {
             CHECK(state != before, "spans: neighbours at slice %u are not joined", slice);
             CHECK(seam_bins_have(slice), "spans: slice %u is free and in no bin", slice);
         }
         before = state;
     }
     CHECK(used == spans_used(), "spans: %u slices used, %u counted", used, spans_used());
-    for (unsigned state = SPAN_DIRTY; state <= SPAN_HUGE; state++) {
+    for (unsigned state = SPAN_DIRTY; state <= SPAN_KEPT; state++) {
         CHECK(seam_bins_count(state) == number[state], "spans: %u of kind %u, %zu in bins", number[state], state,
               seam_bins_count(state));
     }

@@ -17,7 +17,7 @@ static inline uint32_t street_start(void) {
 
 static inline bool street_is_free(uint32_t slice) {
     enum span_state state = (enum span_state)arena_span(slice)->state;
-    return state == SPAN_DIRTY || state == SPAN_CLEAN || state == SPAN_HUGE;
+    return state >= SPAN_DIRTY && state <= SPAN_KEPT;
 }
 
 static inline uint32_t street_tag(uint32_t slice) { return ((const uint32_t *)window.base)[slice]; }
@@ -79,6 +79,7 @@ static inline void street_check(bool inside) {
         if (street_is_free(slice)) {
             street_check_links(slice);
         }
+        dirty += state == SPAN_KEPT ? (size_t)span->slices << SLICE_BITS : 0;
         if (state == SPAN_DIRTY) {
             dirty += (size_t)span->slices << SLICE_BITS;
             dirty_spans++;
