@@ -87,6 +87,7 @@ static void release_later(void *block, uint32_t tag) {
         large_misuse(block);
     }
     shelter_park(block);
+    keeper_wish();
 }
 
 /* No slab's. */

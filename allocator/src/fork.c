@@ -41,7 +41,8 @@ static void after_fork_in_parent(void) {
     }
     closings--;
     gate_reopen();
-    bool alone = thread_view.cache->next == NULL && registry.alive == thread_view.cache; /* any recent answer will do */
+    /* Any recent answer will do. Somebody without a cache may have freed meanwhile, and call no more. */
+    bool alone = thread_view.cache->next == NULL && registry.alive == thread_view.cache && !shelter_has_parked();
     keeper_return(!alone);
     if (!alone && !is_inside()) {
         thread_serve_wishes();

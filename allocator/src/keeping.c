@@ -2,6 +2,7 @@
 
 #include "arena.h"
 #include "gate.h"
+#include "shelter.h"
 #include "thread_inside.h"
 
 enum {
@@ -41,8 +42,17 @@ static size_t clean(bool *more) {
     return bytes;
 }
 
+static void free_parked(void) {
+    bool freed = true;
+    while (freed && shelter_has_parked() && begin_piece()) {
+        freed = thread_free_parked();
+        gate_leave();
+    }
+}
+
 size_t keeping_look(bool *more) {
     *more = false;
+    free_parked();
     if (!begin_piece()) {
         return 0;
     }
@@ -61,7 +71,7 @@ size_t keeping_look(bool *more) {
 
 /* What is given back, piece by piece; false after the last. The thread comes out between two, so that a fork does not wait for all of it. */
 struct purge {
-    enum { OWN, HEAPS, SLABS, SPANS } stage;
+    enum { PARKED, OWN, HEAPS, SLABS, SPANS } stage;
     unsigned step;
     uint32_t slice;
     size_t bytes;
@@ -70,6 +80,11 @@ struct purge {
 static bool purge_some(struct purge *purge, enum pass pass) {
     bool more;
     switch (purge->stage) {
+    case PARKED:
+        if (!shelter_has_parked() || !thread_free_parked()) {
+            purge->stage = OWN;
+        }
+        return true;
     case OWN:
         if (pass == PASS_CACHE) {
             cache_flush(thread_view.cache);

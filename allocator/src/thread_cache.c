@@ -152,9 +152,6 @@ static OUT_OF_LINE void wish(struct thread_cache *cache) {
     }
 }
 
-/* Frees some of what others, or this thread, could not free while a fork was under way. */
-static OUT_OF_LINE void free_parked(void);
-
 static inline void look_round_sometimes(struct thread_cache *cache) {
     if (unlikely(cache->exchanges - cache->wished >= WISH_EXCHANGES)) {
         wish(cache);
@@ -169,7 +166,7 @@ static inline void look_round_sometimes(struct thread_cache *cache) {
         thread_adopt_some();
     }
     if (shelter_has_parked()) {
-        free_parked();
+        (void)thread_free_parked();
     }
 }
 
@@ -228,6 +225,8 @@ static bool always(void) { return true; }
 OUT_OF_LINE void thread_cache_reclaim(void) {
     if (thread_view.state == THREAD_ALIVE) {
         cache_flush(thread_view.cache);
+    }
+    while (shelter_has_parked() && thread_free_parked()) {
     }
     borrow_caches(thread_view.cache, true, always);
     heap_reclaim();
@@ -399,15 +398,16 @@ __attribute__((noinline)) void thread_cache_give(void *block, unsigned slot) {
         heap_give(&block, 1);
     } else {
         shelter_park(block);
+        keeper_wish(); /* perhaps nobody comes any more who would free it */
         return;
     }
     thread_come_out(pass);
     thread_serve_wishes();
 }
 
-static OUT_OF_LINE void free_parked(void) {
+OUT_OF_LINE bool thread_free_parked(void) {
     if (!shelter_begin_taking()) {
-        return; /* another thread does */
+        return false; /* another thread does */
     }
     void *block;
     for (unsigned freed = 0; freed < PARKED_BLOCKS && (block = shelter_take_parked()) != NULL; freed++) {
@@ -419,6 +419,7 @@ static OUT_OF_LINE void free_parked(void) {
         }
     }
     shelter_end_taking();
+    return true;
 }
 
 void thread_cache_flush(void) {

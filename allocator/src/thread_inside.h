@@ -119,6 +119,9 @@ void thread_look_at_clock(void);
 /* Takes over what threads have left that ended during a fork, or that are not in this child of one: some of it. The caller is inside. */
 void thread_adopt_some(void);
 
+/* Frees some of what could not be freed while a fork was under way; false while another thread does. The caller is inside. */
+bool thread_free_parked(void);
+
 /* Empties what others than `own` have cached and do not use: caches that were not used since the last look, or, `all`, all whose threads
  * are not inside. Goes on as long as `goes_on` says; the caller is inside, or asks the gate there. */
 void borrow_caches(const struct thread_cache *own, bool all, bool (*goes_on)(void));

@@ -2,6 +2,8 @@
  * heap in both, and keeps a block from the one to the other. */
 #include "first_library.h"
 
+#include <pthread.h>
+
 #include "entry.h"
 #include "expect.h"
 #include "pattern.h"
@@ -12,7 +14,16 @@ static void *early;
 static void *early_large;
 static void *emptied;
 
+void (*first_library_while_forking)(void);
+
+static void before_fork(void) {
+    if (first_library_while_forking != NULL) {
+        first_library_while_forking();
+    }
+}
+
 __attribute__((constructor(101))) static void begin(void) {
+    (void)pthread_atfork(before_fork, NULL, NULL); /* first: an allocator may register its own when it is asked */
     early = malloc(SIZE);
     early_large = calloc(1, LARGE);
     emptied = malloc(24);
