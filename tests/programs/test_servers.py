@@ -204,9 +204,14 @@ def mariadb(bench: Any, rows: int, folder: Path, served: bool) -> Any:
     as_user = plain_user(folder)
     data = folder / "data"
     options = ["--no-defaults", f"--datadir={data}"]
-    bench.one([*as_user, install, *options, "--auth-root-authentication-method=normal"], folder, served=False)
+    # Every MariaDB that begins removes what looks like a temporary table of an earlier one, also that of another.
+    own = {"TMPDIR": str(folder)}
+    bench.one(
+        [*as_user, install, *options, "--auth-root-authentication-method=normal"], folder, served=False, extra=own
+    )
     socket = folder / "s"
     command = [*as_user, daemon, *options, f"--socket={socket}", "--skip-networking", f"--pid-file={folder / 'pid'}"]
+    command.append(f"--tmpdir={folder}")
     client = [client_path, "--no-defaults", f"--socket={socket}", "-uroot", "-N", "-B"]
     environment = bench.environment(folder, served=served, extra={})
     with server(bench, command, folder, served=served) as process:
