@@ -19,6 +19,21 @@ settings.load_profile("busy")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
+LONGEST = (
+    "programs/test_cpython.py",
+    "experiments/test_difference.py",
+    "programs/test_databases.py",
+    "commands/test_diff.py",
+    "commands/test_bench.py",
+    "tools/test_check_models.py",
+)
+"""Files whose tests take long one by one. They begin before the others, so that at the end no process waits for one."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rank = {REPOSITORY / "tests" / name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
+
 
 @pytest.fixture(scope="session")
 def repository() -> Path:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,29 @@ def test_a_dynamic_program_is_recognised(hello: Path) -> None:
     assert facts.libc in ("glibc", "musl")
     assert facts.own_malloc is None
     assert facts.damage is None
+
+
+def test_a_file_is_read_again_only_once_it_has_changed(
+    hello: Path, bump_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[elf.ElfFacts] = []
+    read_really = elf._read
+
+    def counted(facts: elf.ElfFacts, content: mmap.mmap) -> elf.ElfFacts:
+        read.append(facts)
+        return read_really(facts, content)
+
+    monkeypatch.setattr(elf, "_read", counted)
+    file = Path(shutil.copy(hello, tmp_path / "file"))
+    first = elf.inspect(file)
+    assert elf.inspect(file) == first
+    assert len(read) == 2, "it changed just now, and may again within one tick of the clock of files"
+    monkeypatch.setattr(elf, "SETTLED_S", 0.0)
+    assert elf.inspect(file) == elf.inspect(file) == first
+    assert len(read) == 3
+    time.sleep(0.05)  # the clock of files has ticks
+    shutil.copy(bump_library, file)
+    assert elf.inspect(file).exports == elf.HEAP_ENTRIES
 
 
 def test_a_program_that_only_calls_malloc_has_none_of_its_own(build_c) -> None:

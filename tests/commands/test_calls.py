@@ -20,6 +20,7 @@ from freestone.trials import permissions
 from freestone.trials.calls import read_table
 
 Interrupt = Callable[[list[str], Path], None]
+Tool = Callable[..., subprocess.CompletedProcess[str]]
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace"),
@@ -27,24 +28,18 @@ pytestmark = [
 ]  # what they share is made once
 
 
-def freestone(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "freestone", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = tmp_path_factory.mktemp("calls")
-    done = freestone(
-        *("bench", "faults", "--quick", "-n", "1", "-a", "glibc,freestone", "--settings", "no-mmap-no-trim"),
-        *("--only", "loop-16M-all", "--only", "loop-1K-none", "--results", results),
-    )
+    words = [*("bench", "faults", "--quick", "-n", "1", "-a", "glibc,freestone", "--settings", "no-mmap-no-trim")]
+    words += ["--only", "loop-16M-all", "--only", "loop-1K-none", "--results", str(results)]
+    done = subprocess.run([sys.executable, "-m", "freestone", *words], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     (made,) = results.iterdir()
     return made
 
 
-def test_calls_are_counted_by_kind_and_kept_in_the_folder(folder: Path) -> None:
+def test_calls_are_counted_by_kind_and_kept_in_the_folder(freestone: Tool, folder: Path) -> None:
     if not permissions().perf:
         pytest.skip("the kernel refuses a census by perf")
     trials = (folder / "trials.jsonl").read_bytes()
@@ -62,7 +57,7 @@ def test_calls_are_counted_by_kind_and_kept_in_the_folder(folder: Path) -> None:
     assert "munmap" in page
 
 
-def test_other_workloads_counts_stay(folder: Path) -> None:
+def test_other_workloads_counts_stay(freestone: Tool, folder: Path) -> None:
     if not permissions().perf:
         pytest.skip("the kernel refuses a census by perf")
     fake = CallCounts(
@@ -93,7 +88,7 @@ def test_what_was_counted_before_an_interruption_is_kept(folder: Path, tmp_path:
     assert 0 < len(read.counts) < 6
 
 
-def test_a_count_that_fails_leaves_the_earlier_one(folder: Path, tmp_path: Path) -> None:
+def test_a_count_that_fails_leaves_the_earlier_one(freestone: Tool, folder: Path, tmp_path: Path) -> None:
     if not permissions().perf:
         pytest.skip("the kernel refuses a census by perf")
     copy = tmp_path / "copy"
@@ -107,7 +102,7 @@ def test_a_count_that_fails_leaves_the_earlier_one(folder: Path, tmp_path: Path)
     assert (copy / "calls.json").read_bytes() == before
 
 
-def test_wrong_use_is_one_line(folder: Path, tmp_path: Path) -> None:
+def test_wrong_use_is_one_line(freestone: Tool, folder: Path, tmp_path: Path) -> None:
     for arguments, status, said in (
         ((folder, "--timeout", "0"), 2, "--timeout takes seconds, more than 0, not 0"),
         ((folder, "--timeout", "nan"), 2, "--timeout takes seconds, more than 0, not nan"),
@@ -122,7 +117,7 @@ def test_wrong_use_is_one_line(folder: Path, tmp_path: Path) -> None:
         assert done.stderr.count("\n") == 1
 
 
-def test_damaged_counts_are_named(folder: Path, tmp_path: Path) -> None:
+def test_damaged_counts_are_named(freestone: Tool, folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     (copy / "calls.json").write_text("{")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from freestone.reports import html
 from freestone.trials import permissions
 
 Interrupt = Callable[[list[str], Path], None]
+Tool = Callable[..., subprocess.CompletedProcess[str]]
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind (package valgrind)"),
@@ -46,16 +46,13 @@ cannot = "it is somewhere else"
 """
 
 
-def freestone(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "freestone", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **more})
-
-
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("instructions")
     (place / "small.toml").write_text(SUITE)
-    done = freestone("bench", place / "small.toml", "-n", "1", "-a", "glibc,freestone", "--results", place / "results")
+    words = ["bench", "small.toml", "-n", "1", "-a", "glibc,freestone"]
+    command = [sys.executable, "-m", "freestone", *words]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "freestone: elsewhere is left out: it is somewhere else" in done.stderr
     (made,) = (place / "results").iterdir()
@@ -74,7 +71,7 @@ def census() -> None:
         pytest.skip("this machine lets nobody see which programs run")
 
 
-def test_counts_are_kept_in_the_folder_and_shown(folder: Path) -> None:
+def test_counts_are_kept_in_the_folder_and_shown(freestone: Tool, folder: Path) -> None:
     trials = (folder / "trials.jsonl").read_bytes()
     done = freestone("instructions", folder, "--json")
     assert done.returncode == 0, done.stderr
@@ -99,7 +96,7 @@ def test_counts_are_kept_in_the_folder_and_shown(folder: Path) -> None:
     assert "Counted: <code>" in page
 
 
-def test_other_counts_stay(folder: Path) -> None:
+def test_other_counts_stay(freestone: Tool, folder: Path) -> None:
     head = store.read_experiment(folder)
     fake = InstructionCounts(
         experiment=head.id,
@@ -130,7 +127,7 @@ def test_what_was_counted_before_an_interruption_is_kept(folder: Path, interrupt
     assert len(read.counts) < 4
 
 
-def test_a_time_limit_is_a_cell_and_the_others_are_counted(folder: Path) -> None:
+def test_a_time_limit_is_a_cell_and_the_others_are_counted(freestone: Tool, folder: Path) -> None:
     done = freestone("instructions", folder, "--timeout", "0.2")
     assert done.returncode in (3, 4)
     assert "timed out" in done.stdout
@@ -139,7 +136,7 @@ def test_a_time_limit_is_a_cell_and_the_others_are_counted(folder: Path) -> None
     assert len(read.counts) == 4
 
 
-def test_a_count_that_fails_leaves_the_earlier_one(folder: Path) -> None:
+def test_a_count_that_fails_leaves_the_earlier_one(freestone: Tool, folder: Path) -> None:
     assert freestone("instructions", folder, "--only", "nothing").returncode == 0
     before = (folder / "instructions.json").read_bytes()
     done = freestone("instructions", folder, "--only", "nothing", "--timeout", "0.01")
@@ -148,7 +145,7 @@ def test_a_count_that_fails_leaves_the_earlier_one(folder: Path) -> None:
     assert (folder / "instructions.json").read_bytes() == before
 
 
-def test_wrong_use_is_one_line(folder: Path, tmp_path: Path) -> None:
+def test_wrong_use_is_one_line(freestone: Tool, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for arguments, status, said in (
         ((folder, "--only", "xyz"), 2, "no workload matches 'xyz'; there are lists, nothing"),
@@ -162,7 +159,7 @@ def test_wrong_use_is_one_line(folder: Path, tmp_path: Path) -> None:
         assert done.stderr.count("\n") == 1
 
 
-def test_damaged_counts_are_named_and_left(folder: Path) -> None:
+def test_damaged_counts_are_named_and_left(freestone: Tool, folder: Path) -> None:
     (folder / "instructions.json").write_text("{")
     for verb in ("instructions", "report"):
         done = freestone(verb, folder)
@@ -171,9 +168,11 @@ def test_damaged_counts_are_named_and_left(folder: Path) -> None:
     assert (folder / "instructions.json").read_text() == "{"
 
 
-def test_without_valgrind_the_package_is_named_and_nothing_is_written(folder: Path, tmp_path: Path) -> None:
+def test_without_valgrind_the_package_is_named_and_nothing_is_written(
+    freestone: Tool, folder: Path, tmp_path: Path
+) -> None:
     (tmp_path / "bin").mkdir()
-    done = freestone("instructions", folder, PATH=str(tmp_path / "bin"))
+    done = freestone("instructions", folder, env={"PATH": str(tmp_path / "bin")})
     assert done.returncode == 3
     assert "install the package valgrind" in done.stderr
     assert done.stderr.count("\n") == 1

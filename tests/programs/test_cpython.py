@@ -18,16 +18,27 @@ def verdicts(stderr: bytes) -> dict[str, str]:
     return {f"{owner}.{name}": verdict for name, owner, verdict in VERDICT.findall(text)}
 
 
-SUITES = ["test_json", "test_dict", "test_threading", "test_subprocess", "test_posix", "test_weakref"]
+FORKS = ("test_subprocess.POSIXProcessTestCase", "test_subprocess.ContextManagerTests", "test_subprocess.MiscTests")
+"""Of test_subprocess, what forks, runs others and closes what they inherit. The rest waits for limits of time, or does
+the same by another call: `make foreign` runs it whole."""
+
+SUITES = {
+    "test_json": ("test_json",),
+    "test_dict": ("test_dict",),
+    "test_threading": ("test_threading",),
+    "test_subprocess": FORKS,
+    "test_posix": ("test_posix",),
+    "test_weakref": ("test_weakref",),
+}
 """Those that go by no clock; `make foreign` has more, `make soak` all."""
 
 
-@pytest.mark.parametrize("suite", SUITES)
-def test_its_own_tests_come_out_the_same(suite: str, bench: Any, python_with_tests: str) -> None:
+@pytest.mark.parametrize("parts", SUITES.values(), ids=SUITES)
+def test_its_own_tests_come_out_the_same(parts: tuple[str, ...], bench: Any, python_with_tests: str) -> None:
     def work(folder: Path, served: bool) -> Any:
         # Without pymalloc, so that every object is a block of the allocator's.
         extra = {"PYTHONMALLOC": "malloc", "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
-        command = [python_with_tests, "-m", "unittest", "-v", f"test.{suite}"]
+        command = [python_with_tests, "-m", "unittest", "-v", *(f"test.{part}" for part in parts)]
         # 1: some test failed. Where one does on this machine whatever the allocator, it has to fail here as well.
         return bench.one(command, folder, served=served, extra=extra, statuses=(0, 1))
 

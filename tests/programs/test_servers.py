@@ -21,6 +21,8 @@ import pytest
 
 STARTING_S = 60.0
 CLIENTS = 4
+READY = "database system is ready to accept connections"
+"""What PostgreSQL writes when it has begun, and again when it has recovered."""
 
 # They hold each two servers and their data.
 pytestmark = pytest.mark.xdist_group("servers")
@@ -180,7 +182,8 @@ def postgres(bench: Any, rows: int, folder: Path, served: bool) -> Any:
             backend = bench.one([*client, "-c", ask], folder, served=served).stdout
         os.kill(int(backend), signal.SIGKILL)
         dying.wait(STARTING_S)
-        await_answer([*client, "-c", "SELECT 1"], process, folder)
+        # Until the postmaster has noticed, it still answers.
+        await_answer(["sh", "-c", f"test $(grep -c '{READY}' server.log) = 2"], process, folder)
         bench.one(client, folder, served=served, stdin=b"UPDATE t0 SET kind = kind + 1 WHERE id % 3 = 0;")
         kill_all(process)
     with server(bench, command, folder, served=served) as process:
@@ -201,9 +204,14 @@ def mariadb(bench: Any, rows: int, folder: Path, served: bool) -> Any:
     as_user = plain_user(folder)
     data = folder / "data"
     options = ["--no-defaults", f"--datadir={data}"]
-    bench.one([*as_user, install, *options, "--auth-root-authentication-method=normal"], folder, served=False)
+    # Every MariaDB that begins removes what looks like a temporary table of an earlier one, also that of another.
+    own = {"TMPDIR": str(folder)}
+    bench.one(
+        [*as_user, install, *options, "--auth-root-authentication-method=normal"], folder, served=False, extra=own
+    )
     socket = folder / "s"
     command = [*as_user, daemon, *options, f"--socket={socket}", "--skip-networking", f"--pid-file={folder / 'pid'}"]
+    command.append(f"--tmpdir={folder}")
     client = [client_path, "--no-defaults", f"--socket={socket}", "-uroot", "-N", "-B"]
     environment = bench.environment(folder, served=served, extra={})
     with server(bench, command, folder, served=served) as process:

@@ -228,6 +228,7 @@ def test_a_missing_program_is_named() -> None:
 # --- end to end -----------------------------------------------------------------------------------------------------
 
 needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+of_built = pytest.mark.xdist_group("hazards")  # what they share is made once
 FAST = ("entries", "zero-sizes", "errno", "usable-size", "foreign-free")
 
 
@@ -250,6 +251,7 @@ def freestone(freestone_library: Path) -> Configuration:
 
 
 @needs_compiler
+@of_built
 @pytest.mark.parametrize("name", FAST)
 def test_libfreestone_passes(name: str, built: Path, freestone: Configuration, glibc: Configuration) -> None:
     (each,) = catalogue.choose(EVERY, [name])
@@ -261,6 +263,7 @@ PLANTED_LIMIT_S = 15
 
 
 @needs_compiler
+@of_built
 @pytest.mark.parametrize("name", FAST)
 def test_a_planted_fault_is_seen(name: str, built: Path, glibc: Configuration) -> None:
     (each,) = catalogue.choose(EVERY, [name])
@@ -367,6 +370,7 @@ def test_what_holds_more_than_ever_has_given_back_nothing(tmp_path: Path) -> Non
 
 
 @needs_compiler
+@of_built
 def test_an_allocator_that_does_not_serve_is_no_answer(built: Path, glibc: Configuration) -> None:
     """The proof is inside the program: with the preload taken away it is libc that serves."""
     (each,) = catalogue.choose(EVERY, ["errno"])

@@ -26,8 +26,9 @@ NOBODY = 65534
 
 SERVER = """
 import signal, socket, sys, time
-s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1] + "/socket"); s.listen()
+s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1] + "/socket")
 open("folder", "w").write(sys.argv[1]); open("started", "w").write("")
+s.listen()  # from here on it is ready
 while True: s.accept()
 """
 

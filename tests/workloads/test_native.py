@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -194,11 +195,26 @@ def test_the_floor_can_be_left_out(programs: Path, name: str) -> None:
     assert told(programs, name, ["--no-floor"])["floor_seconds"] is None
 
 
+Rest = tuple[subprocess.CompletedProcess[str], float]
+"""A run that slept, and the seconds it took."""
+
+
+@pytest.fixture(scope="module")
+def rests(programs: Path) -> dict[str, Rest]:
+    """Every program, told to sleep a second after its work; all at once, as they mostly sleep."""
+
+    def rest(name: str) -> Rest:
+        begun = time.monotonic()
+        return run(programs, name, ["--idle", "1"]), time.monotonic() - begun
+
+    with ThreadPoolExecutor(len(SMALL)) as pool:
+        return dict(zip(SMALL, pool.map(rest, SMALL), strict=True))
+
+
+@pytest.mark.xdist_group("rests")  # what they share is made once
 @pytest.mark.parametrize("name", SMALL)
-def test_every_program_can_sleep_after_its_work(programs: Path, name: str) -> None:
-    begun = time.monotonic()
-    finished = run(programs, name, ["--idle", "1"])
-    took = time.monotonic() - begun
+def test_every_program_can_sleep_after_its_work(programs: Path, rests: dict[str, Rest], name: str) -> None:
+    finished, took = rests[name]
     assert (finished.returncode, finished.stderr) == (0, "")
     assert finished.stdout.count('"rss_kib_idle"') == 1
     line = json.loads(finished.stdout)

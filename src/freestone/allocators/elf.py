@@ -7,11 +7,13 @@ milliseconds.
 
 from __future__ import annotations
 
+import functools
 import mmap
 import os
 import stat
 import struct
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -105,25 +107,44 @@ class ElfFacts:
     """What stopped the reading of an ELF file, one line."""
 
 
+SETTLED_S = 2.0
+"""How long ago a file changed last whose facts are kept: a later change has another time, however coarse the clock."""
+
+
 def inspect(path: str | os.PathLike[str]) -> ElfFacts:
-    """Read the facts of a file. Never raises: what cannot be read has ``is_elf`` False or says its ``damage``."""
-    facts = ElfFacts(path=Path(path))
+    """Read the facts of a file, once for as long as it does not change: every trial asks for those of the same few.
+
+    Never raises: what cannot be read has ``is_elf`` False or says its ``damage``.
+    """
     try:
-        with open(path, "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                return replace(facts, damage="not a regular file")
-            facts = replace(
-                facts,
-                setuid=bool(status.st_mode & (stat.S_ISUID | stat.S_ISGID)),
-                file_capabilities=_has_capabilities(path),
-            )
-            if status.st_size == 0:
-                return facts
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                return _read(facts, content)
+        status = os.stat(path)
+        if time.time() - status.st_ctime < SETTLED_S:
+            return _read_file(Path(path))
+        return _read_settled(Path(path), (status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns))
     except OSError as error:
-        return replace(facts, damage=error.strerror or str(error))
+        return ElfFacts(path=Path(path), damage=error.strerror or str(error))
+
+
+@functools.lru_cache(maxsize=256)
+def _read_settled(path: Path, state: tuple[int, ...]) -> ElfFacts:
+    return _read_file(path)
+
+
+def _read_file(path: Path) -> ElfFacts:
+    facts = ElfFacts(path=path)
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            return replace(facts, damage="not a regular file")
+        facts = replace(
+            facts,
+            setuid=bool(status.st_mode & (stat.S_ISUID | stat.S_ISGID)),
+            file_capabilities=_has_capabilities(path),
+        )
+        if status.st_size == 0:
+            return facts
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return _read(facts, content)
 
 
 def _has_capabilities(path: str | os.PathLike[str]) -> bool:

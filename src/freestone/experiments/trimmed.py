@@ -83,7 +83,7 @@ def interval(of: Estimate, confidence: float) -> Interval:
         return Interval(value, 0.0, math.inf, of.count)
     if of.error == 0:
         return Interval(value, value, value, of.count)
-    from scipy.stats import t  # late: it takes longer to load than everything else here
+    from scipy.special import stdtrit  # Student's t, inverted; late: it takes longer to load than everything else here
 
-    half = float(t.ppf((1 + confidence) / 2, of.freedom)) * of.error
+    half = float(stdtrit(of.freedom, (1 + confidence) / 2)) * of.error
     return Interval(value, exponential(of.middle - half), exponential(of.middle + half), of.count)
