@@ -526,7 +526,7 @@ void audit_after(const struct step *step) {
     }
     CHECK(step->verb != VERB_KEEPER || !before.keeper || !seam_purge_is_overdue(LATE_MS),
           "kept: the keeper has looked, and what is due is not purged");
-    CHECK(step->verb != VERB_FREE || !before.overdue || purge_total() != before.purged,
+    CHECK(step->verb != VERB_FREE || !before.overdue || purge_total() != before.purged || !seam_purge_is_overdue(0),
           "kept: a span was given back, there is no keeper, and nothing that is due was purged");
 }
 
