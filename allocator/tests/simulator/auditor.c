@@ -38,7 +38,6 @@ static bool at_rest;
 static bool in_child;
 static size_t lost_most; /* blocks that threads may have had in hand when a fork cut them off */
 
-
 #define CHECK(condition, ...) ((condition) ? (void)0 : fail(__VA_ARGS__))
 
 static uint32_t tag_at(uint32_t slice) { return ((const uint32_t *)window.base)[slice]; }

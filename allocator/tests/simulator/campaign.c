@@ -10,7 +10,8 @@
 
 enum { SEEDS_MOST = 64, APART = 100000 /* seeds of two places, at least */ };
 
-/* Steps until something was found; 0 when nothing was. Its kind goes to `kind`, and to `shows` whether it is one of the fault's. */
+/* Steps until something was found; 0 when nothing was. Its kind goes to `kind`, and to `shows` whether it is one of the
+ * fault's. */
 static uint64_t look(uint64_t seed, unsigned runs, size_t steps, char *kind, size_t room, bool *shows) {
     uint64_t played = 0;
     for (unsigned i = 0; i < runs; i++) {

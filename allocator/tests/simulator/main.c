@@ -4,9 +4,9 @@
  *     simulator [--fault NAME] FILE...             what was kept
  *     simulator --campaigns N [--seed N] [--runs N] [--steps N]             every planted fault
  *
- * --finds NAME is --fault NAME, and it is well when it is found as what variants.toml says, or as the kind of --as, and the library as it is
- * does not show that; it ends with 3 when something else is found. --today 1 begins at a seed of
- * the day, which is told. Ends with 0 when all was well; else it says what was not, and leaves the shortest script that shows it. */
+ * --finds NAME is --fault NAME, and it is well when it is found as what variants.toml says, or as the kind of --as,
+ * and the library as it is does not show that; it ends with 3 when something else is found. --today 1 begins at a seed
+ * of the day, which is told. Ends with 0 when all was well; else it says what was not, and leaves the shortest script that shows it. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -65,8 +65,8 @@ static struct outcome play_choices(struct script *script, size_t from) {
     return verdict;
 }
 
-/* What a script that showed something is worth as a finding: that it is of the right kind, and that without the fault it shows nothing, or it
- * were a defect of the library. 0 when it is well. */
+/* What a script that showed something is worth as a finding: it has to be of the right kind, and without the fault to
+ * show nothing, or it were a defect of the library's. 0 when it is well. */
 static int judge(const struct script *script, const struct outcome *found) {
     if (wanted.as != NULL ? !run_is_of_kind(found, wanted.as) : !run_shows_fault(found, simulator_fault)) {
         printf("found, and not as what it has to be\n");

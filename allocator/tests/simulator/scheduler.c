@@ -42,13 +42,15 @@ static void wake_who_is_due(void) {
     }
 }
 
-/* It sleeps on what has changed since. A keeper's claim that is given up wakes nobody: a fork waits for it to the limit. */
+/* It sleeps on what has changed since. A keeper's claim that is given up wakes nobody: a fork waits for it to the
+ * limit. */
 static bool is_forgotten(const struct fiber *fiber) {
     return fiber->state == FIBER_WAITING && fiber->word != &gate.page->keeper &&
            atomic_load_explicit(fiber->word, memory_order_relaxed) != fiber->expected;
 }
 
-/* Everybody sleeps: time goes by until somebody is due. Nobody is about to wake another, so only the limit of its wait would help who is forgotten. */
+/* Everybody sleeps: time goes by until somebody is due. Nobody is about to wake another, so only the limit of its wait
+ * would help who is forgotten. */
 static void skip_to_who_is_due(const char *whose) {
     uint64_t next = UINT64_MAX;
     for (int i = 0; i < FIBERS_MOST; i++) {
