@@ -10,8 +10,10 @@
 #include "gate.h"
 #include "heap_inside.h"
 #include "large.h"
+#include "options.h"
 #include "os.h"
 #include "program.h"
+#include "purge.h"
 #include "scheduler.h"
 #include "seams.h"
 #include "shelter.h"
@@ -33,9 +35,8 @@ static uint64_t *magazines;
 static size_t magazines_found;
 
 static bool at_rest;
+static bool in_child;
 static size_t lost_most; /* blocks that threads may have had in hand when a fork cut them off */
-
-void auditor_fork(bool announced) { (void)announced; }
 
 #define CHECK(condition, ...) ((condition) ? (void)0 : fail(__VA_ARGS__))
 
@@ -193,6 +194,11 @@ static void audit_depot(const struct heap *heap, unsigned class, size_t *bytes) 
     *bytes += blocks * class_bytes[class];
 }
 
+void seam_depots_grew(size_t bytes, size_t slab_bytes) {
+    size_t most = seam_depot_heap_bytes(slab_bytes);
+    CHECK(bytes <= most, "depot: %zu bytes of all classes, and %zu at most", bytes, most);
+}
+
 static void audit_shelf(const struct heap *heap, unsigned class, const struct sums *sums) {
     const struct shelf *shelf = &heap->shelf[class];
     uint32_t listed = 0, before = 0;
@@ -255,8 +261,10 @@ static void audit_caches(size_t *caches) {
     const struct thread_cache *before = NULL;
     uint32_t count = 0, orphans = 0, of_heap[64] = {0};
     size_t room = 0;
+    bool cursor = registry.cursor == NULL;
     for (struct thread_cache *cache = registry.alive; cache != NULL; before = cache, cache = cache->next) {
         CHECK(cache->prev == before && count++ < 4096, "registry: its list is torn");
+        cursor |= cache == registry.cursor;
         bool busy = atomic_load_explicit(&cache->busy, memory_order_relaxed) != 0;
         bool borrowed = atomic_load_explicit(&cache->borrowed, memory_order_relaxed) != 0;
         for (unsigned slot = 1; slot < SLOT_COUNT && !busy && !borrowed; slot++) {
@@ -271,6 +279,9 @@ static void audit_caches(size_t *caches) {
             of_heap[heap_number(cache->heap) % 64]++;
         }
     }
+    CHECK(cursor || !is_free(&registry.lock), "registry: the next to be borrowed is a cache that is gone");
+    static uint32_t most;
+    most = (uint32_t)bits_max(most, count);
     if (!at_rest) {
         return;
     }
@@ -287,12 +298,14 @@ static void audit_caches(size_t *caches) {
     for (const struct thread_cache *cache = registry.unused; cache != NULL; cache = cache->next) {
         ++*caches;
     }
+    /* between two audits each thread may have been born and have ended */
+    CHECK(*caches <= most + FIBERS_MOST, "registry: %zu caches were made, and %u in use at most", *caches, most);
 }
 
 /* -- the program and the shelter ----------------------------------------------------------------------------- */
 
 struct larges {
-    size_t spans, mappings;
+    size_t spans, mappings, sheltered;
 };
 
 static void count_large(const void *at, struct larges *larges) {
@@ -304,6 +317,8 @@ static void count_large(const void *at, struct larges *larges) {
         larges->spans++;
     } else if (shelter_usable(at) == 0) {
         larges->mappings++;
+    } else {
+        larges->sheltered++;
     }
 }
 
@@ -357,6 +372,8 @@ static void audit_spans(struct larges *larges) {
         if (state == SPAN_USED) {
             used += span->slices;
             larges->spans -= at_rest && tag_at(slice) == TAG_LARGE;
+            CHECK(!at_rest || tag_at(slice) != TAG_LARGE || span->slices <= seam_large_slices_most(span->used_bytes),
+                  "spans: %u slices for %zu bytes", span->slices, (size_t)span->used_bytes);
             CHECK(!at_rest || tag_at(slice) == TAG_LARGE || is_slab_at(slice), "spans: slice %u is used by nobody",
                   slice);
         } else {
@@ -434,6 +451,84 @@ static void audit_mappings(const struct larges *larges) {
           known);
 }
 
+/* Each count is of the blocks there are and, in a common chunk, of its thread. */
+static void audit_shelter(const struct larges *larges) {
+    size_t owners = program_chunks_left;
+    for (int i = 0; i < FIBERS_MOST; i++) {
+        owners += *(const void *const *)fiber_local(&fibers[i], seam_shelter_own()) != NULL;
+    }
+    CHECK(seam_shelter_live() == larges->sheltered + owners, "shelter: %zu counted, %zu blocks and %zu threads' chunks",
+          seam_shelter_live(), larges->sheltered, owners);
+}
+
+/* -- steps --------------------------------------------------------------------------------------------------- */
+
+static struct {
+    bool whole; /* from rest to rest, with nothing refused */
+    bool keeper, overdue;
+    uint64_t refused, purged;
+    unsigned nulls;
+} before;
+
+enum { LATE_MS = 100 }; /* for what may have come due meanwhile */
+
+static bool is_open(void) { return gate.page != NULL && gate.page->mark == GATE_RIGHT && window.extent != 0; }
+
+void auditor_fork(bool announced) {
+    (void)announced;
+    in_child = true;
+}
+
+void audit_before(const struct step *step) {
+    before.whole = step->yields == 0 && !in_child && scheduler_is_at_rest() && is_open();
+    if (!before.whole) {
+        return;
+    }
+    const struct fiber *keeper = &fibers[FIBER_KEEPER];
+    before.keeper = keeper->state == FIBER_WAITING && keeper->until != UINT64_MAX;
+    before.refused = world_refused();
+    before.purged = purge_total();
+    before.overdue = seam_purge_is_overdue(0);
+    before.nulls = program_nulls;
+    if (step->verb == VERB_FREE) {
+        uint32_t tag = TAG_NONE;
+        const void *at = program_held[step->block].at;
+        before.overdue &= at != NULL && tag_of(at, &tag) && tag == TAG_LARGE && option_value(OPTION_KEEPER) == 0;
+    }
+}
+
+/* No block was to be had: nothing lies where only threads find it, and no slab has one. */
+static void audit_null(const struct step *step) {
+    for (unsigned i = 0; i < heap_count(); i++) {
+        CHECK(heap_numbered(i)->depot_bytes == 0, "refused: %u bytes, and the depots have %zu", step->size,
+              heap_numbered(i)->depot_bytes);
+    }
+    for (uint32_t slice = street_first(); slice < extent(); slice++) {
+        if (is_slab_at(slice)) {
+            const struct span *span = arena_span(slice);
+            CHECK(span->free_blocks == 0 || class_bytes[span->size_class] < step->size || step->verb == VERB_ALIGNED,
+                  "refused: %u bytes, and a slab has %u free blocks of %zu", step->size, span->free_blocks,
+                  (size_t)class_bytes[span->size_class]);
+        }
+    }
+}
+
+void audit_after(const struct step *step) {
+    if (!before.whole || in_child || !scheduler_is_at_rest() || !is_open()) {
+        return;
+    }
+    if (before.nulls != program_nulls) {
+        audit_null(step);
+    }
+    if (before.refused != world_refused()) {
+        return;
+    }
+    CHECK(step->verb != VERB_KEEPER || !before.keeper || !seam_purge_is_overdue(LATE_MS),
+          "kept: the keeper has looked, and what is due is not purged");
+    CHECK(step->verb != VERB_FREE || !before.overdue || purge_total() != before.purged || !seam_purge_is_overdue(0),
+          "kept: a span was given back, there is no keeper, and nothing that is due was purged");
+}
+
 /* -- all of it ----------------------------------------------------------------------------------------------- */
 
 static void *room_for(size_t bytes) {
@@ -490,5 +585,9 @@ void audit(void) {
         audit_blocks();
         audit_bookkeeping(caches);
         audit_mappings(&larges);
+        if (!in_child) { /* one has what others had in hand */
+            audit_shelter(&larges);
+            CHECK(!world_is_mapped(arena_address(seam_arena_usable())), "street: mapped behind what is usable");
+        }
     }
 }

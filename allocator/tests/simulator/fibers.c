@@ -1,5 +1,6 @@
 #include "fibers.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,9 +121,15 @@ void fiber_resume(struct fiber *fiber, uint64_t yields, enum grain grain) {
     counted = grain;
     memcpy(__start_simulator_locals, fiber->locals, locals_bytes());
     fiber_running = fiber;
+    errno = fiber->error;
     to_fiber(fiber);
+    fiber->error = errno;
     fiber_running = NULL;
     memcpy(fiber->locals, __start_simulator_locals, locals_bytes());
+}
+
+const void *fiber_local(const struct fiber *fiber, const void *address) {
+    return fiber->locals + ((const char *)address - __start_simulator_locals);
 }
 
 void fiber_go_on(void) { budget = UINT64_MAX; }

@@ -20,7 +20,9 @@ struct fiber {
     char *stack;
     char *locals; /* its thread-local variables while another runs */
     enum fiber_state state;
-    const void *word; /* what it sleeps on */
+    const _Atomic uint32_t *word; /* what it sleeps on, */
+    uint32_t expected; /* until that is not its value any more */
+    int error; /* its errno while another runs */
     uint64_t until; /* nanoseconds; UINT64_MAX without a limit */
     void (*deed)(void);
 };
@@ -42,6 +44,9 @@ enum grain { GRAIN_ALL, GRAIN_ORDERED, GRAIN_TOTAL };
 
 /* Lets it go on for so many yields at most, or until it sleeps or is done. */
 void fiber_resume(struct fiber *fiber, uint64_t yields, enum grain grain);
+
+/* Where the fiber has a thread-local variable that stands at `address` while it runs. */
+const void *fiber_local(const struct fiber *fiber, const void *address);
 
 /* By the running fiber: it is interrupted no more before it sleeps or is done. */
 void fiber_go_on(void);

@@ -4,8 +4,9 @@
  *     simulator [--fault NAME] FILE...             what was kept
  *     simulator --campaigns N [--seed N] [--runs N] [--steps N]             every planted fault
  *
- * --finds NAME is --fault NAME, and it is well when something is found that the library as it is does not show. --today 1 begins at a seed of
- * the day, which is told. Ends with 0 when all was well; else it says what was not, and leaves the shortest script that shows it. */
+ * --finds NAME is --fault NAME, and it is well when it is found as what variants.toml says, or as the kind of --as,
+ * and the library as it is does not show that; it ends with 3 when something else is found. --today 1 begins at a seed
+ * of the day, which is told. Ends with 0 when all was well; else it says what was not, and leaves the shortest script that shows it. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,8 +29,11 @@ static struct {
     uint64_t seed;
     unsigned long runs, steps, every, seconds, campaigns;
     bool finds; /* something is to be found */
+    const char *as;   /* the kind of failure it is to be found as; NULL: one of the fault's */
     const char *keep; /* folder for what was shrunk */
 } wanted = {.seed = 1, .runs = 100, .steps = 2000, .every = 1, .keep = "."};
+
+enum { FOUND_OTHERWISE = 3 }; /* status: something was found, and not as what it has to be */
 
 static unsigned fault_named(const char *name) {
     for (unsigned i = 0; faults[i].name != NULL; i++) {
@@ -61,8 +65,13 @@ static struct outcome play_choices(struct script *script, size_t from) {
     return verdict;
 }
 
-/* Plays a script that showed something without the fault that is planted: then it shows the fault, and not a defect of the library. */
-static bool is_the_faults(const struct script *script) {
+/* What a script that showed something is worth as a finding: it has to be of the right kind, and without the fault to
+ * show nothing, or it were a defect of the library's. 0 when it is well. */
+static int judge(const struct script *script, const struct outcome *found) {
+    if (wanted.as != NULL ? !run_is_of_kind(found, wanted.as) : !run_shows_fault(found, simulator_fault)) {
+        printf("found, and not as what it has to be\n");
+        return FOUND_OTHERWISE;
+    }
     unsigned planted = simulator_fault;
     struct script same = *script;
     simulator_fault = 0;
@@ -71,7 +80,7 @@ static bool is_the_faults(const struct script *script) {
     if (verdict.text[0] != '\0') {
         printf("without the fault too: %s\n", verdict.text);
     }
-    return verdict.text[0] == '\0';
+    return verdict.text[0] != '\0';
 }
 
 static int replay(const char *name) {
@@ -86,9 +95,9 @@ static int replay(const char *name) {
     struct outcome verdict = play_choices(&script, 0);
     bool found = verdict.text[0] != '\0';
     printf("%s: %s\n", name, found ? verdict.text : "as it should be");
-    bool well = wanted.finds ? found && is_the_faults(&script) : !found;
+    int status = wanted.finds && found ? judge(&script, &verdict) : wanted.finds != found;
     free(script.step);
-    return !well;
+    return status;
 }
 
 /* Leaves the shortest script that fails alike. */
@@ -124,7 +133,7 @@ static int by_chance(void) {
             if (!wanted.finds) {
                 keep(&script, &verdict, seed);
             }
-            return !(wanted.finds && is_the_faults(&script));
+            return wanted.finds ? judge(&script, &verdict) : 1;
         }
         free(script.step);
     }
@@ -170,6 +179,8 @@ int main(int count, char **argument) {
             simulator_fault = fault_named(value);
             wanted.seed = faults[simulator_fault - 1].seed;
             wanted.finds = true;
+        } else if (strcmp(name, "as") == 0) {
+            wanted.as = value;
         } else if (strcmp(name, "fault") == 0) {
             simulator_fault = fault_named(value);
         } else {

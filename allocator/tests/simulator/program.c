@@ -10,6 +10,7 @@
 #include "failure.h"
 #include "fibers.h"
 #include "scheduler.h"
+#include "seams.h"
 #include "world.h"
 
 /* The library's own entry points, under names that leave the simulator its malloc. */
@@ -24,6 +25,7 @@ struct mallinfo2 played_mallinfo2(void);
 
 struct held program_held[BLOCKS_MOST];
 unsigned program_in_hand;
+unsigned program_nulls, program_chunks_left;
 
 /* -- patterns ------------------------------------------------------------------------------------------------ */
 
@@ -92,9 +94,20 @@ void program_lost(const void *at, size_t bytes, const char *how) {
 
 /* -- operations ---------------------------------------------------------------------------------------------- */
 
+enum { ERRNO_BEFORE = 4711 }; /* no error's */
+
+/* Of the call that has just ended; what succeeds leaves it alone. */
+static void check_errno(bool failed, const char *call) {
+    int error = errno;
+    if (error != (failed ? ENOMEM : ERRNO_BEFORE)) {
+        fail("errno: %d after %s that has %s", error, call, failed ? "failed" : "succeeded");
+    }
+}
+
 /* A block has come; the number is free. */
 static void hold(struct held *held, void *at, size_t size, size_t alignment, uint64_t refused) {
     if (at == NULL) {
+        program_nulls++;
         if (refused == world_refused()) {
             fail("refused: no block of %zu bytes, and the kernel has refused nothing", size);
         }
@@ -121,16 +134,20 @@ static void allocate_block(const struct step *step, struct held *held) {
     uint64_t refused = world_refused();
     size_t alignment = 16;
     void *at;
+    errno = ERRNO_BEFORE;
     if (step->verb == VERB_MALLOC) {
         at = played_malloc(step->size);
+        check_errno(at == NULL, "malloc");
     } else if (step->verb == VERB_CALLOC) {
         at = played_calloc(1, step->size);
+        check_errno(at == NULL, "calloc");
         if (at != NULL) {
             check_zero(at, step->size);
         }
     } else {
         alignment = step->more == 0 || (step->more & (step->more - 1)) != 0 ? 16 : step->more;
         at = played_aligned_alloc(alignment, step->size);
+        check_errno(at == NULL, "aligned_alloc");
     }
     hold(held, at, step->size, alignment, refused);
 }
@@ -143,7 +160,9 @@ static void resize_block(const struct step *step, struct held *held) {
     check_all(held);
     size_t had = held->usable;
     uint64_t refused = world_refused();
+    errno = ERRNO_BEFORE;
     char *at = played_realloc(held->at, step->size);
+    check_errno(at == NULL, "realloc");
     if (at == NULL) {
         check_all(held);
         hold(held, NULL, step->size, 16, refused);
@@ -162,14 +181,21 @@ static void free_block(struct held *held) {
     check_all(held);
     char *at = held->at;
     held->at = NULL; /* from here on it may be another's */
+    errno = ERRNO_BEFORE;
     played_free(at);
+    check_errno(false, "free");
     held->in_hand = false;
 }
 
 /* What libc does last for a thread comes after the destructors. */
 static void end_thread(size_t last) {
     world_destroy_specific();
+    const void *const *chunk = seam_shelter_own();
+    if (*chunk != NULL) {
+        fail("shelter: a thread ends and keeps its chunk");
+    }
     played_free(played_malloc(last));
+    program_chunks_left += *chunk != NULL; /* its first, and nobody sees this end */
     world_end_thread();
 }
 

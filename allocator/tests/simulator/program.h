@@ -18,6 +18,12 @@ void program_do(const struct step *step);
 /* Blocks that may have been in the hands of those whom a fork has cut off. */
 extern unsigned program_in_hand;
 
+/* Requests so far for which there was no block. */
+extern unsigned program_nulls;
+
+/* Chunks of the shelter that threads took when libc had called their destructors already. */
+extern unsigned program_chunks_left;
+
 /* Stops the run if the program has a block there: it would lose it. */
 void program_lost(const void *at, size_t bytes, const char *how);
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "faults.h"
 #include "fibers.h"
 #include "scheduler.h"
 
@@ -50,6 +51,20 @@ struct outcome run_script(const struct script *script, unsigned every) {
 bool run_is_alike(const struct outcome *one, const struct outcome *other) {
     size_t kind = strcspn(one->text, ":");
     return kind > 0 && strncmp(one->text, other->text, kind + 1) == 0;
+}
+
+bool run_is_of_kind(const struct outcome *run, const char *kind) {
+    size_t length = strlen(kind);
+    return strncmp(run->text, kind, length) == 0 && run->text[length] == ':';
+}
+
+bool run_shows_fault(const struct outcome *run, unsigned fault) {
+    const char *const *kind = faults[fault - 1].found_as;
+    bool shows = false;
+    for (int i = 0; i < KINDS_MOST && kind[i] != NULL; i++) {
+        shows |= run_is_of_kind(run, kind[i]);
+    }
+    return shows;
 }
 
 void run_add(struct totals *totals, const struct outcome *run) {

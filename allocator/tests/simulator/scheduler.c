@@ -1,10 +1,12 @@
 #include "scheduler.h"
 
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "auditor.h"
 #include "failure.h"
 #include "fibers.h"
+#include "gate.h"
 #include "options.h"
 #include "program.h"
 #include "world.h"
@@ -40,10 +42,21 @@ static void wake_who_is_due(void) {
     }
 }
 
-/* Everybody sleeps: time goes by until somebody is due. */
+/* It sleeps on what has changed since. A keeper's claim that is given up wakes nobody: a fork waits for it to the
+ * limit. */
+static bool is_forgotten(const struct fiber *fiber) {
+    return fiber->state == FIBER_WAITING && fiber->word != &gate.page->keeper &&
+           atomic_load_explicit(fiber->word, memory_order_relaxed) != fiber->expected;
+}
+
+/* Everybody sleeps: time goes by until somebody is due. Nobody is about to wake another, so only the limit of its wait
+ * would help who is forgotten. */
 static void skip_to_who_is_due(const char *whose) {
     uint64_t next = UINT64_MAX;
     for (int i = 0; i < FIBERS_MOST; i++) {
+        if (is_forgotten(&fibers[i])) {
+            fail("overslept: nobody wakes thread %d", i);
+        }
         if (fibers[i].state == FIBER_WAITING && fibers[i].until < next) {
             next = fibers[i].until;
         }
@@ -201,12 +214,14 @@ void scheduler_play(const struct script *script, unsigned every) {
     for (size_t i = 0; i < script->count; i++) {
         outcome->step = (uint32_t)i;
         unsigned before = generation;
+        audit_before(&script->step[i]);
         play_step(&script->step[i]);
         outcome->steps++;
         outcome->yields = generation == 0 ? fiber_yields : outcome->yields;
         if (generation != before || child_steps == 0 || (i + 1) % every == 0) {
             audit();
         }
+        audit_after(&script->step[i]);
         if (generation > 0 && child_steps-- == 0) {
             end_child();
         }

@@ -33,6 +33,23 @@ size_t seam_shelter_chunks(void);
 bool seam_shelter_is_taking(void);
 
 size_t seam_depot_class_bytes(void);
+size_t seam_depot_heap_bytes(size_t slab_bytes);
+
+/* A heap's depots have so much from now on: as they grow, and not later, since slabs may go before they do. */
+void seam_depots_grew(size_t bytes, size_t slab_bytes);
+
+/* Slices that a span may have for a block of so many bytes. */
+uint32_t seam_large_slices_most(size_t bytes);
+
+/* What the counts of the shelter's chunks come to; and the variable of each thread that says whether it has one. */
+size_t seam_shelter_live(void);
+const void *seam_shelter_own(void);
+
+/* First slice that is not mapped. */
+uint32_t seam_arena_usable(void);
+
+/* More is dirty than may be, or for so many milliseconds longer. */
+bool seam_purge_is_overdue(uint32_t milliseconds);
 
 /* Bookkeeping handed out so far. */
 char *seam_bookkeeping(size_t *bytes);

@@ -35,12 +35,17 @@ def planted(entry: dict[str, Any], number: int) -> str:
     return f"if (PLANTED({number})) {{ {entry['new']} }} else {{ {entry['old']} }}"
 
 
+def fault_row(fault: dict[str, Any]) -> str:
+    """Its row of the C table. What it has to be found as is not optional: else any failure would do."""
+    kinds = ", ".join(f'"{kind}"' for kind in fault["found_as"])
+    return f'    {{"{fault["name"]}", "{fault["breaks"]}", {{{kinds}}}, {fault.get("seed", 1)}}},\n'
+
+
 def fault_table(faults: list[dict[str, Any]]) -> str:
     """The C source that names the faults."""
-    rows = "".join(f'    {{"{fault["name"]}", "{fault["breaks"]}", {fault.get("seed", 1)}}},\n' for fault in faults)
     return (
         '#include "faults.h"\n\n#include <stddef.h>\n\n'
-        f"const struct fault faults[] = {{\n{rows}    {{NULL, NULL, 0}},\n}};\n"
+        f"const struct fault faults[] = {{\n{''.join(map(fault_row, faults))}    {{NULL, NULL, {{NULL}}, 0}},\n}};\n"
     )
 
 

@@ -66,6 +66,11 @@ static size_t mappings;
 
 size_t world_mappings(void) { return mappings; }
 
+bool world_is_mapped(const void *page) {
+    unsigned char resident;
+    return mincore((void *)(uintptr_t)page, 1, &resident) == 0;
+}
+
 /* The lowest place, so that what was given back is soon somebody else's. */
 static uintptr_t place_for(size_t bytes, size_t alignment, size_t *at) {
     uintptr_t place = (MAPPINGS + alignment - 1) & ~(alignment - 1);
@@ -236,6 +241,7 @@ static void sleep_on(const _Atomic uint32_t *word, uint32_t expected, uint64_t u
     }
     if (atomic_load_explicit(word, memory_order_relaxed) == expected) {
         fiber_running->word = word;
+        fiber_running->expected = expected;
         fiber_running->until = until;
         fiber_pause(FIBER_WAITING);
         fiber_running->word = NULL;

@@ -23,6 +23,9 @@ void world_limit(uint32_t kib);
 /* Requests refused so far. */
 uint64_t world_refused(void);
 
+/* There is memory there. */
+bool world_is_mapped(const void *page);
+
 /* Mappings of os_map that exist. */
 size_t world_mappings(void);
 
