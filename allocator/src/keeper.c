@@ -203,6 +203,10 @@ OUT_OF_LINE void keeper_serve(void) {
         refuse();
     }
     atomic_store_explicit(&gate.page->keeper, 0, memory_order_seq_cst);
+    /* seq_cst: who makes it leave has said so before it looked at the claim and slept on it */
+    if (atomic_load_explicit(&gate.page->leaving, memory_order_seq_cst) != 0) {
+        os_wake_for_thread(&gate.page->keeper);
+    }
 }
 
 void keeper_note_thread(void) {

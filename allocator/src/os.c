@@ -212,6 +212,10 @@ void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_
                  0); /* the kernel's wake is no private one */
 }
 
+void os_wake_for_thread(const _Atomic uint32_t *word) {
+    (void)kernel(SYS_futex, (long)word, FUTEX_WAKE, INT32_MAX, 0, 0);
+}
+
 void os_wake(const _Atomic uint32_t *word) { (void)kernel(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1, 0, 0); }
 
 void os_wake_all(const _Atomic uint32_t *word) {

@@ -84,6 +84,9 @@ void os_wake(const _Atomic uint32_t *word);
 /* The same as os_wait_for, for a word that the kernel itself changes when a thread ends. */
 void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
 
+/* Wakes who sleeps there, as the kernel does when the thread is gone. */
+void os_wake_for_thread(const _Atomic uint32_t *word);
+
 /* From now on these pages read as zero in the child of a fork, where the kernel knows how to (4.14), and as they were written elsewhere. */
 void os_wipe_on_fork(void *at, size_t bytes);
 

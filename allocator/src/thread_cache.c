@@ -11,6 +11,7 @@ enum {
     CAPACITY_FIRST = 16,
     CAPACITY_BYTES = 64 * 1024,
     GIVEN_BYTES = 16 * 1024, /* what of a slot is only ever given: one magazine, of so many bytes at most */
+    WORKING_BYTES = 8 * 1024, /* ... but for a thread at work, however many sleep */
     CAPACITY_THREADS = 8, /* with more threads at work than this, each has a share of what so many would have */
     LOOK_EXCHANGES = 256, /* exchanges of magazines between two looks at what others wait for, and at the other heaps */
     WISH_EXCHANGES = 32, /* ... and between two wishes for the keeper, */
@@ -45,14 +46,18 @@ static inline void begin_taking(struct thread_cache *cache, unsigned slot) {
 
 /* -- capacities ---------------------------------------------------------------------------------------------- */
 
+static size_t share_of(unsigned threads) {
+    return threads <= CAPACITY_THREADS ? CAPACITY_BYTES : CAPACITY_BYTES * CAPACITY_THREADS / threads;
+}
+
 /* Blocks in a magazine at most. What all threads together may cache is bounded however many there are: but for one block in each
  * magazine, at about 32 MiB. While the magazines of all have little room, only those threads share it that work: others sleep, and took
- * little. */
+ * little. Later who works is left some all the same: else each of its calls would go to a heap, for as long as others sleep. */
 static unsigned capacity_most(struct thread_cache *cache, unsigned class) {
-    unsigned workers = thread_workers(cache);
+    size_t of_workers = share_of(thread_workers(cache));
     bool little = atomic_load_explicit(&registry.room, memory_order_relaxed) < ROOM_LITTLE;
-    unsigned threads = little ? workers : atomic_load_explicit(&registry.count, memory_order_relaxed);
-    size_t bytes = threads <= CAPACITY_THREADS ? CAPACITY_BYTES : CAPACITY_BYTES * CAPACITY_THREADS / threads;
+    size_t of_all = share_of(atomic_load_explicit(&registry.count, memory_order_relaxed));
+    size_t bytes = little ? of_workers : bits_max(of_all, bits_min(of_workers, WORKING_BYTES));
     return (unsigned)bits_min(bits_max(bytes / class_bytes[class], 1), MAGAZINE_MOST);
 }
 

@@ -42,11 +42,9 @@ static void wake_who_is_due(void) {
     }
 }
 
-/* It sleeps on what has changed since. A keeper's claim that is given up wakes nobody: a fork waits for it to the
- * limit. */
+/* It sleeps on what has changed since. */
 static bool is_forgotten(const struct fiber *fiber) {
-    return fiber->state == FIBER_WAITING && fiber->word != &gate.page->keeper &&
-           atomic_load_explicit(fiber->word, memory_order_relaxed) != fiber->expected;
+    return fiber->state == FIBER_WAITING && atomic_load_explicit(fiber->word, memory_order_relaxed) != fiber->expected;
 }
 
 /* Everybody sleeps: time goes by until somebody is due. Nobody is about to wake another, so only the limit of its wait

@@ -77,7 +77,7 @@ static void run_thread(void *(*run)(void *), void *argument) {
 
 /* -- what heaps are given -------------------------------------------------------------------------------------- */
 
-static size_t looked_into;
+static _Atomic size_t looked_into; /* threads of a scenario count together */
 
 /* A magazine that a heap has in its hands is in no slot of the thread that gave it: a signal handler may push and pop meanwhile, and
  * fork. */
