@@ -394,7 +394,9 @@ void arena_age(void) {
     }
 }
 
-bool arena_keep(size_t *bytes) { return (purge_is_due() || purge_is_under_way()) && purge_piece(CHUNK_SLICES, bytes) > 0; }
+bool arena_keep(size_t *bytes) {
+    return (purge_is_due() || purge_is_under_way()) && purge_piece(CHUNK_SLICES, bytes) > 0;
+}
 
 bool arena_has_more(void) { return ages_slices() != 0; }
 

@@ -250,13 +250,18 @@ bool keeper_leave(void) {
     }
     atomic_fetch_add_explicit(&gate.page->leaving, 1, memory_order_seq_cst);
     uint64_t begun = os_milliseconds();
-    uint32_t alive;
+    uint32_t alive, last = 0;
     while ((alive = atomic_load_explicit(&gate.page->keeper, memory_order_seq_cst)) != 0) {
         command(LEAVE);
+        last = alive;
         if (os_milliseconds() - begun > LEAVE_MS) {
             break;
         }
         os_wait_for_thread(&gate.page->keeper, alive, 10);
+    }
+    if (last > 1 && alive == 0 &&
+        is_unwatched()) { /* the kernel counts the threads of who asks for a namespace, and so do programs that fork */
+        os_await_thread_gone(last, LEAVE_MS);
     }
     return true;
 }

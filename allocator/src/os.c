@@ -212,6 +212,19 @@ void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_
                  0); /* the kernel's wake is no private one */
 }
 
+void os_await_thread_gone(uint32_t thread, uint32_t milliseconds) {
+    enum { LOOKS = 200 }; /* before the first nap: it is a matter of microseconds */
+    static const _Atomic uint32_t nap;
+    for (uint32_t looks = 0; looks < LOOKS + milliseconds; looks++) {
+        if (kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0, 0, 0), (long)thread, 0, 0, 0) != 0) {
+            return;
+        }
+        if (looks >= LOOKS) {
+            os_wait_for(&nap, 0, 1);
+        }
+    }
+}
+
 void os_wake_for_thread(const _Atomic uint32_t *word) {
     (void)kernel(SYS_futex, (long)word, FUTEX_WAKE, INT32_MAX, 0, 0);
 }

@@ -84,6 +84,9 @@ void os_wake(const _Atomic uint32_t *word);
 /* The same as os_wait_for, for a word that the kernel itself changes when a thread ends. */
 void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
 
+/* Waits until the thread of that number is no more one of the process: its word is zeroed a moment before. */
+void os_await_thread_gone(uint32_t thread, uint32_t milliseconds);
+
 /* Wakes who sleeps there, as the kernel does when the thread is gone. */
 void os_wake_for_thread(const _Atomic uint32_t *word);
 

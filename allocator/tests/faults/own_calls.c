@@ -25,7 +25,9 @@ static struct {
     {"openat", SYS_openat, 1, 0},
     {"read", SYS_read, 1, 0},
     {"close", SYS_close, 1, 0},
-    /* Around the start of the keeper. */
+    /* Around the start of the keeper, and its end. */
+    {"getpid", SYS_getpid, 0, 0},
+    {"tgkill", SYS_tgkill, 0, 0},
     {"rt_sigprocmask", SYS_rt_sigprocmask, 0, 0},
     {"clone", SYS_clone, 0, 0},
 };
@@ -56,6 +58,9 @@ static void look_closer(const struct traced_call *call) {
     }
     if (call->number == SYS_prctl) {
         EXPECT(call->arguments[0] == PR_SET_NAME, "prctl(%llu)", (unsigned long long)call->arguments[0]);
+    }
+    if (call->number == SYS_tgkill) {
+        EXPECT(call->arguments[2] == 0, "signal %llu is sent", (unsigned long long)call->arguments[2]);
     }
 }
 

@@ -27,7 +27,8 @@ static void work(void) {
 
 static void await(pid_t child) {
     int status = 0;
-    EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "a child ended with wait status %#x", status);
+    EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "a child ended with wait status %#x",
+           status);
 }
 
 /* Whatever of the library's it started would end with it, in the middle of its work. */

@@ -267,6 +267,11 @@ void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_
     os_wait_for(word, expected, milliseconds);
 }
 
+void os_await_thread_gone(uint32_t thread, uint32_t milliseconds) {
+    (void)thread;
+    (void)milliseconds;
+}
+
 void os_wake_for_thread(const _Atomic uint32_t *word) { wake(word, FIBERS_MOST); }
 
 void os_wake(const _Atomic uint32_t *word) { wake(word, 1); }
