@@ -37,7 +37,8 @@ struct gate_page {
     _Atomic uint32_t settling; /* 1 while somebody puts the child right */
     _Atomic uint32_t leaving;  /* the keeper's, and the next: see keeper.c */
     _Atomic uint32_t keeper;
-    _Atomic uint32_t process;  /* whose memory this is: 0 the one that the library was loaded in, GATE_ANY the first that asks */
+    _Atomic uint32_t
+        process;  /* whose memory this is: 0 the one that the library was loaded in, GATE_ANY the first that asks */
     _Atomic uint32_t fork;     /* enum gate_fork */
     _Atomic(void *) forker;    /* the thread that forked, as gate_self has it, and its cache */
     _Atomic(void *) cache;
