@@ -1,6 +1,7 @@
 #include "gate.h"
 
 #include "os.h"
+#include "patience.h"
 
 struct gate gate;
 
@@ -92,16 +93,17 @@ bool gate_close(bool (*is_quiet)(void), uint32_t milliseconds) {
     if (atomic_load_explicit(&gate.page->mark, memory_order_relaxed) != GATE_RIGHT) {
         return false;
     }
-    uint64_t begun = os_milliseconds();
+    enum { NAP_MS = 1 }; /* who left before the gate was seen closed does not wake */
+    struct patience patience = patience_begin();
     for (;;) {
         uint32_t left = atomic_load_explicit(&gate.left, memory_order_acquire);
         if (is_quiet()) {
             return true;
         }
-        if (os_milliseconds() - begun > milliseconds) {
+        if (patience_ended(&patience, NAP_MS, milliseconds)) {
             return false;
         }
-        os_wait_for(&gate.left, left, 1); /* who left before the gate was seen closed does not wake */
+        os_wait_for(&gate.left, left, NAP_MS);
     }
 }
 

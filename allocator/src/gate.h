@@ -84,7 +84,7 @@ static inline void gate_left(void) {
 bool gate_enter(void);
 void gate_leave(void);
 
-/* A fork closes the gate; true when, within so many milliseconds, nobody else is inside any more, which `is_quiet` tells. */
+/* A fork closes the gate; true when, within so many milliseconds of waiting, nobody else is inside any more, which `is_quiet` tells. */
 bool gate_close(bool (*is_quiet)(void), uint32_t milliseconds);
 void gate_reopen(void);
 

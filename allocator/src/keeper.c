@@ -3,6 +3,7 @@
 #include "gate.h"
 #include "options.h"
 #include "os.h"
+#include "patience.h"
 
 enum {
     NAP_MS = 333,       /* between two looks round; longer after one that gave nothing back, for looking */
@@ -10,6 +11,7 @@ enum {
     NAP_MOST_MS = 4000, /* this */
     QUIET_ROUNDS = 3,   /* looks without a wish and without a return before it ends */
     LEAVE_MS = 200,     /* waited for it to end; a piece of its work takes less than one */
+    LEAVE_NAP_MS = 10,
     RETURN_MS =
         100, /* after that, before it is started again: forks often come one after the other, and who forks may count threads */
     RETURN_WISHES = 64, /* ... or so many slow paths: a program that works on */
@@ -249,15 +251,15 @@ bool keeper_leave(void) {
         return false;
     }
     atomic_fetch_add_explicit(&gate.page->leaving, 1, memory_order_seq_cst);
-    uint64_t begun = os_milliseconds();
+    struct patience patience = patience_begin();
     uint32_t alive, last = 0;
     while ((alive = atomic_load_explicit(&gate.page->keeper, memory_order_seq_cst)) != 0) {
         command(LEAVE);
         last = alive;
-        if (os_milliseconds() - begun > LEAVE_MS) {
+        if (patience_ended(&patience, LEAVE_NAP_MS, LEAVE_MS)) {
             break;
         }
-        os_wait_for_thread(&gate.page->keeper, alive, 10);
+        os_wait_for_thread(&gate.page->keeper, alive, LEAVE_NAP_MS);
     }
     if (last > 1 && alive == 0 &&
         is_unwatched()) { /* the kernel counts the threads of who asks for a namespace, and so do programs that fork */

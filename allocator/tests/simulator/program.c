@@ -9,6 +9,7 @@
 
 #include "failure.h"
 #include "fibers.h"
+#include "gate.h"
 #include "scheduler.h"
 #include "seams.h"
 #include "world.h"
@@ -216,16 +217,21 @@ void program_fork(void) {
 }
 
 /* A fork of the whole simulation: the child is this thread alone. */
-enum { KEEPER_GOES_NS = 200000000 }; /* waited for it at least, where it does not go */
+enum { /* waited at least, in ms, however the clock has run meanwhile, */
+    KEEPER_GOES_MS = 190, /* for the keeper that does not go, */
+    OTHERS_LEAVE_MS = 1000, /* and for others that do not come out */
+};
 
 static void fork_here(bool announced, uint32_t steps) {
+    uint64_t waited = world_waited();
     if (announced) {
-        uint64_t begun = world_now();
         world_before_fork();
-        if (world_has_keeper() && world_now() - begun < KEEPER_GOES_NS) {
+        waited = world_waited() - waited;
+        if (world_has_keeper() && waited < KEEPER_GOES_MS) {
             fail("keeper: there at a fork that did not wait for it");
         }
     }
+    bool right = gate.page != NULL && gate.page->mark == GATE_RIGHT; /* a torn child's child is torn */
     pid_t child = fork();
     EXPECT_HERE(child >= 0);
     if (child == 0) {
@@ -234,6 +240,9 @@ static void fork_here(bool announced, uint32_t steps) {
         fiber_go_on(); /* nobody else is there before the handlers are done */
         if (announced) {
             world_after_fork_in_child();
+            if (right && gate.page->fork == GATE_UNQUIET && waited < OTHERS_LEAVE_MS) {
+                fail("torn: a fork gave up after %u ms", (unsigned)waited);
+            }
         }
         scheduler_become_child(steps, announced);
         return;

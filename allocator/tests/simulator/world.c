@@ -259,7 +259,12 @@ static void wake(const _Atomic uint32_t *word, int threads) {
 
 void os_wait(const _Atomic uint32_t *word, uint32_t expected) { sleep_on(word, expected, UINT64_MAX); }
 
+static uint64_t offered[FIBERS_MOST];
+
+uint64_t world_waited(void) { return offered[fiber_running - fibers]; }
+
 void os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
+    offered[fiber_running - fibers] += milliseconds;
     sleep_on(word, expected, world_now() + (uint64_t)milliseconds * 1000000);
 }
 

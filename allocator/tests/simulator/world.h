@@ -32,6 +32,9 @@ size_t world_mappings(void);
 /* What the fork of a process does to it. */
 void world_fork(void);
 
+/* Milliseconds that the running thread has asked to sleep at most, in all. */
+uint64_t world_waited(void);
+
 /* The keeper exists. */
 bool world_has_keeper(void);
 
