@@ -9,37 +9,40 @@
 #include "cxx_runtime.h"
 
 #define PUBLIC __attribute__((visibility("default")))
+#define CALLER __builtin_return_address(0)
 
 /* A static link takes only the objects it needs, and a program that names nothing but operator new would get malloc
  * and free from libc: two heaps, and free() of the one called for blocks of the other. */
 __attribute__((used)) static void *(*const with_malloc)(size_t) = malloc;
 
 /* Slow half of operator new: the first try failed or was never made. */
-static void *new_or_throw(size_t size, size_t alignment) {
+static void *new_or_throw(size_t size, size_t alignment, const void *caller) {
     for (;;) {
         void *block = cxx_try_new(size, alignment);
         if (block != NULL) {
             return block;
         }
-        new_handler handler = cxx_new_handler();
+        new_handler handler = cxx_new_handler(caller);
         if (handler == NULL || !bits_is_power_of_two(alignment)) { /* no handler makes room for such an alignment */
-            cxx_throw_bad_alloc();
+            cxx_throw_bad_alloc(caller);
         }
         handler(); /* frees something, throws, or does not return */
     }
 }
 
-__attribute__((noinline)) static void *new_slow(size_t size) { return new_or_throw(size, 1); }
+__attribute__((noinline)) static void *new_slow(size_t size, const void *caller) {
+    return new_or_throw(size, 1, caller);
+}
 
 /* operator new(size_t), new[](size_t) */
 PUBLIC void *_Znwm(size_t size) {
     void *block = allocate_fast(size);
-    return likely(block != NULL) ? block : new_slow(size);
+    return likely(block != NULL) ? block : new_slow(size, CALLER);
 }
 PUBLIC void *_Znam(size_t) __attribute__((alias("_Znwm")));
 
 /* ... (size_t, std::align_val_t) */
-PUBLIC void *_ZnwmSt11align_val_t(size_t size, size_t alignment) { return new_or_throw(size, alignment); }
+PUBLIC void *_ZnwmSt11align_val_t(size_t size, size_t alignment) { return new_or_throw(size, alignment, CALLER); }
 PUBLIC void *_ZnamSt11align_val_t(size_t, size_t) __attribute__((alias("_ZnwmSt11align_val_t")));
 
 /* operator delete(void*), delete[](void*) */

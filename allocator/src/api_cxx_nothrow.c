@@ -8,6 +8,7 @@
 #include "cxx_runtime.h"
 
 #define PUBLIC __attribute__((visibility("default")))
+#define CALLER __builtin_return_address(0)
 
 /* ... (size_t, std::nothrow_t const&) */
 typedef void *(*operator_new)(size_t, const void *);
@@ -16,38 +17,40 @@ typedef void *(*aligned_operator_new)(size_t, size_t, const void *);
 
 /* The C++ runtime's operator of that name, NULL when there is no handler to call. It is looked up in the runtime itself:
  * the next library in line may be another allocator, whose blocks would be foreign here. */
-static void *next(const char *name) { return cxx_new_handler() == NULL ? NULL : cxx_runtime_function(name); }
+static void *next(const char *name, const void *caller) {
+    return cxx_new_handler(caller) == NULL ? NULL : cxx_runtime_function(name, caller);
+}
 
-static void *take(size_t size, const void *nothrow, const char *name) {
+static void *take(size_t size, const void *nothrow, const char *name, const void *caller) {
     void *block = cxx_try_new(size, 1);
     if (likely(block != NULL)) {
         return block;
     }
-    operator_new other = (operator_new)next(name);
+    operator_new other = (operator_new)next(name, caller);
     return other == NULL ? NULL : other(size, nothrow);
 }
 
-static void *take_aligned(size_t size, size_t alignment, const void *nothrow, const char *name) {
+static void *take_aligned(size_t size, size_t alignment, const void *nothrow, const char *name, const void *caller) {
     void *block = cxx_try_new(size, alignment);
     if (likely(block != NULL)) {
         return block;
     }
-    aligned_operator_new other = (aligned_operator_new)next(name);
+    aligned_operator_new other = (aligned_operator_new)next(name, caller);
     return other == NULL ? NULL : other(size, alignment, nothrow);
 }
 
 PUBLIC void *_ZnwmRKSt9nothrow_t(size_t size, const void *nothrow) {
-    return take(size, nothrow, "_ZnwmRKSt9nothrow_t");
+    return take(size, nothrow, "_ZnwmRKSt9nothrow_t", CALLER);
 }
 
 PUBLIC void *_ZnamRKSt9nothrow_t(size_t size, const void *nothrow) {
-    return take(size, nothrow, "_ZnamRKSt9nothrow_t");
+    return take(size, nothrow, "_ZnamRKSt9nothrow_t", CALLER);
 }
 
 PUBLIC void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t alignment, const void *nothrow) {
-    return take_aligned(size, alignment, nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t");
+    return take_aligned(size, alignment, nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t", CALLER);
 }
 
 PUBLIC void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t alignment, const void *nothrow) {
-    return take_aligned(size, alignment, nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t");
+    return take_aligned(size, alignment, nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t", CALLER);
 }

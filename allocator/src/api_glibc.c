@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "bits.h"
@@ -18,10 +19,31 @@ PUBLIC int malloc_trim(size_t pad) {
     return freestone_purge() > 0;
 }
 
+/* How much freed memory may be kept; below 0 nothing is given back: such a program counts on memory that it has touched once. */
+static void set_trim_threshold(int value) {
+    static _Atomic uint32_t keeper,
+        milliseconds; /* as they were, plus one; relaxed: who calls this from two threads has either */
+    if (value < 0) {
+        option_set(OPTION_RETAIN_MIB, RETAIN_ALL_MIB);
+        if (option_value(OPTION_RETAIN_MS) != RETAIN_FOR_EVER) {
+            atomic_store_explicit(&milliseconds, option_value(OPTION_RETAIN_MS) + 1, memory_order_relaxed);
+            atomic_store_explicit(&keeper, option_value(OPTION_KEEPER) + 1, memory_order_relaxed);
+        }
+        option_set(OPTION_RETAIN_MS, RETAIN_FOR_EVER);
+        option_set(OPTION_KEEPER, 0);
+        return;
+    }
+    option_set(OPTION_RETAIN_MIB, (uint32_t)value >> 20);
+    if (option_value(OPTION_RETAIN_MS) == RETAIN_FOR_EVER) {
+        option_set(OPTION_RETAIN_MS, atomic_load_explicit(&milliseconds, memory_order_relaxed) - 1);
+        option_set(OPTION_KEEPER, atomic_load_explicit(&keeper, memory_order_relaxed) - 1);
+    }
+}
+
 PUBLIC int mallopt(int parameter, int value) {
     switch (parameter) {
-    case M_TRIM_THRESHOLD: /* how much freed memory may be kept; -1 turns trimming off */
-        option_set(OPTION_RETAIN_MIB, value < 0 ? UINT32_C(1) << 24 : (uint32_t)value >> 20);
+    case M_TRIM_THRESHOLD:
+        set_trim_threshold(value);
         return 1;
     case M_ARENA_MAX:
         option_set(OPTION_HEAPS, value < 0 ? 0 : (uint32_t)value);

@@ -8,14 +8,17 @@
 
 typedef void (*new_handler)(void);
 
+/* `caller` is an address in the code that called the operator: there can be several runtimes, as in a plugin that brings its own
+ * (-static-libstdc++), and an exception of another's is one that nobody catches. */
+
 /* std::get_new_handler(); NULL where there is none. */
-new_handler cxx_new_handler(void);
+new_handler cxx_new_handler(const void *caller);
 
 /* Throws std::bad_alloc. */
-_Noreturn void cxx_throw_bad_alloc(void);
+_Noreturn void cxx_throw_bad_alloc(const void *caller);
 
-/* The function of that name in the runtime that is loaded, nowhere else; NULL where there is none. Only in the shared library. */
-void *cxx_runtime_function(const char *name);
+/* The function of that name in the runtime, nowhere else; NULL where there is none. Only in the shared library. */
+void *cxx_runtime_function(const char *name, const void *caller);
 
 /* One try, without a handler. `alignment` 1 asks for the default. */
 static inline void *cxx_try_new(size_t size, size_t alignment) {

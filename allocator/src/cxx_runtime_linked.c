@@ -5,6 +5,12 @@
 extern new_handler _ZSt15get_new_handlerv(void);        /* std::get_new_handler() */
 extern _Noreturn void _ZSt17__throw_bad_allocv(void); /* std::__throw_bad_alloc() */
 
-new_handler cxx_new_handler(void) { return _ZSt15get_new_handlerv(); }
+new_handler cxx_new_handler(const void *caller) {
+    (void)caller;
+    return _ZSt15get_new_handlerv();
+}
 
-_Noreturn void cxx_throw_bad_alloc(void) { _ZSt17__throw_bad_allocv(); }
+_Noreturn void cxx_throw_bad_alloc(const void *caller) {
+    (void)caller;
+    _ZSt17__throw_bad_allocv();
+}

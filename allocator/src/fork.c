@@ -9,9 +9,10 @@
 #include "thread_inside.h"
 
 enum {
-    WAIT_MS = 1000,       /* for others to come out; they do nothing there that waits for this thread, */
+    WAIT_MS =
+        60000, /* for others to come out; they do nothing there that waits for this thread, but perhaps for the kernel, */
     WAIT_INSIDE_MS =
-        20,  /* unless it is inside itself, interrupted by a signal: with a lock, perhaps, that they wait for */
+        20, /* unless it is inside itself, interrupted by a signal: with a lock, perhaps, that they wait for */
 };
 
 static bool is_inside(void) {

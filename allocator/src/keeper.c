@@ -36,6 +36,8 @@ static struct {
      * Stamps of os_milliseconds, relaxed: who sees one late tries once more. */
     _Atomic uint64_t hurried, not_before;
     _Atomic uint32_t refused; /* REFUSED_MS and so on; 0 before the first refusal */
+    _Atomic bool
+        deaf; /* told to leave, it did not come; relaxed: how long the next waits for it depends on it, no more */
     _Atomic uint32_t away; /* not 0 since it left; counts wishes */
     keeper_look *look; /* written before the first start, read by the thread */
     keeper_share *share;
@@ -252,15 +254,18 @@ bool keeper_leave(void) {
     }
     atomic_fetch_add_explicit(&gate.page->leaving, 1, memory_order_seq_cst);
     struct patience patience = patience_begin();
+    /* A thread of the program's that the scheduler prefers may keep the CPU from it: it is not waited for as long each time. */
+    uint32_t wait = atomic_load_explicit(&keeper.deaf, memory_order_relaxed) ? LEAVE_NAP_MS : LEAVE_MS;
     uint32_t alive, last = 0;
     while ((alive = atomic_load_explicit(&gate.page->keeper, memory_order_seq_cst)) != 0) {
         command(LEAVE);
         last = alive;
-        if (patience_ended(&patience, LEAVE_NAP_MS, LEAVE_MS)) {
+        if (patience_ended(&patience, LEAVE_NAP_MS, wait)) {
             break;
         }
         os_wait_for_thread(&gate.page->keeper, alive, LEAVE_NAP_MS);
     }
+    atomic_store_explicit(&keeper.deaf, alive != 0, memory_order_relaxed);
     if (last > 1 && alive == 0 &&
         is_unwatched()) { /* the kernel counts the threads of who asks for a namespace, and so do programs that fork */
         os_await_thread_gone(last, LEAVE_MS);
@@ -273,6 +278,16 @@ void keeper_return(bool at_once) {
         atomic_store_explicit(&keeper.away, at_once ? RETURN_WISHES + 1 : 1, memory_order_relaxed);
         atomic_store_explicit(&keeper.not_before, os_milliseconds() + RETURN_MS, memory_order_relaxed);
     }
+    gate_count_down(&gate.page->leaving);
+}
+
+bool keeper_give_way(void) {
+    return gate.page != NULL && atomic_load_explicit(&gate.page->keeper, memory_order_relaxed) != 0 && keeper_leave();
+}
+
+void keeper_stay_away(void) {
+    atomic_store_explicit(&keeper.away, 0, memory_order_relaxed); /* no wish brings it back sooner */
+    refuse();
     gate_count_down(&gate.page->leaving);
 }
 

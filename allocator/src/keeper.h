@@ -59,6 +59,11 @@ void keeper_confine(void);
 bool keeper_leave(void);
 void keeper_return(bool at_once);
 
+/* The program was refused a thread: the keeper ends, where there is one, and it is worth another try. Then keeper_stay_away: it is tried
+ * again as after a refusal of its own. */
+bool keeper_give_way(void);
+void keeper_stay_away(void);
+
 /* Asked by the keeper between two pieces of work. */
 bool keeper_is_to_leave(void);
 

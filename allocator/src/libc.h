@@ -10,11 +10,17 @@
     name(setuid) name(setgid) name(seteuid) name(setegid) name(setreuid) name(setregid) name(setresuid) \
         name(setresgid) name(setgroups) name(initgroups)
 
+/* Only in the shared library, too. */
+#define LIBC_THREADS(name) name(pthread_create)
+
 /* What its threads may do: each is a system call and no more. */
 #define LIBC_CONFINEMENT(name) name(capset) name(prctl) name(unshare) name(setns)
 
 #define LIBC_MEMBER(name) LIBC_##name,
-enum libc_function { LIBC_IDENTITY(LIBC_MEMBER) LIBC_CONFINEMENT(LIBC_MEMBER) LIBC_syscall, LIBC_FUNCTIONS };
+enum libc_function {
+    LIBC_IDENTITY(LIBC_MEMBER) LIBC_THREADS(LIBC_MEMBER) LIBC_CONFINEMENT(LIBC_MEMBER) LIBC_syscall,
+    LIBC_FUNCTIONS
+};
 
 /* Relaxed: every thread would store the same value. The last has a name of its own, for assembly. */
 extern void *libc_functions[LIBC_syscall] INTERNAL;

@@ -15,7 +15,7 @@ static const struct {
     const char *name;
     uint32_t most;
 } known[OPTION_COUNT] = {
-    [OPTION_RETAIN_MIB] = {"retain_mib", 1u << 24},
+    [OPTION_RETAIN_MIB] = {"retain_mib", RETAIN_ALL_MIB},
     [OPTION_RETAIN_PERCENT] = {"retain_percent", 1000},
     [OPTION_RETAIN_MS] = {"retain_ms", 1000u * 86400},
     [OPTION_HEAPS] = {"heaps", 1024},

@@ -20,7 +20,10 @@ enum option {
     OPTION_COUNT,
 };
 
-enum { HUGE_NEVER = 1 << 24 };
+enum { HUGE_NEVER = 1 << 24, RETAIN_ALL_MIB = 1 << 24 };
+
+/* Of OPTION_RETAIN_MS, by mallopt alone. */
+static const uint32_t RETAIN_FOR_EVER = UINT32_MAX;
 
 /* Also where filters watch the process's system calls, of which nothing is known. */
 enum { KEEPER_ALWAYS = 2 };

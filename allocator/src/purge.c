@@ -24,7 +24,8 @@ static uint64_t budget_slices(void) {
 }
 
 static bool oldest_has_aged(void) {
-    return (uint32_t)os_milliseconds() - ages_oldest_stamp() > option_value(OPTION_RETAIN_MS);
+    uint32_t most = option_value(OPTION_RETAIN_MS);
+    return most != RETAIN_FOR_EVER && (uint32_t)os_milliseconds() - ages_oldest_stamp() > most;
 }
 
 bool purge_is_due(void) {

@@ -134,14 +134,19 @@ static void forget(char *at, size_t bytes) {
     }
 }
 
-/* Where the kernel would put so many bytes now. Where it fills its room from below (no limit on the stack, as was usual once), the
- * next mappings would be put there too, and the street lies further up. */
-static char *free_range(size_t bytes) {
+/* Far from where the kernel would put so many bytes now: it puts what the program maps there too, one after the other, and programs map
+ * more than a tebibyte where they only reserve addresses. The same place where there is no other. */
+static char *far_from(char *at, size_t bytes) {
+#if defined __SANITIZE_THREAD__ /* whose shadow has no more than the kernel's own choice */
+    enum { APART = 0 };
+#else
     enum { APART = 16 };
-    char *at = os_find(bytes, SLICE_BYTES);
-    /* From above it begins below the stack; from below at a third of all addresses, or a quarter. */
-    bool from_below = at != NULL && (uintptr_t)at < (uintptr_t)__builtin_frame_address(0) / 2;
-    return from_below ? at + APART * bytes : at;
+#endif
+    /* From above the kernel begins below the stack; from below at a third of all addresses, or a quarter. */
+    if ((uintptr_t)at < (uintptr_t)__builtin_frame_address(0) / 2) {
+        return at + APART * bytes;
+    }
+    return (uintptr_t)at / 4 < APART * bytes ? at : at - APART * bytes;
 }
 
 /* Where a limit lets nobody ask for as much: below the page that the kernel would give next. */
@@ -178,7 +183,9 @@ bool street_open(void) {
     bool opened = asked != 0 && open_reserved((size_t)1 << (30 + bits_highest(asked)));
     for (unsigned bits = WISH; !opened && bits >= LEAST; bits--) {
         street.reserved = false;
-        opened = open_at(free_range((size_t)1 << bits), (size_t)1 << bits);
+        size_t bytes = (size_t)1 << bits;
+        char *near = os_find(bytes, SLICE_BYTES);
+        opened = near != NULL && (open_at(far_from(near, bytes), bytes) || open_at(near, bytes));
     }
     if (!opened) {
         opened = open_at(range_below((size_t)1 << WISH), (size_t)1 << WISH) || open_reserved((size_t)1 << WISH);

@@ -43,6 +43,7 @@ static const char *const exported[] = {
     "setresgid",
     "setgroups",
     "initgroups",
+    "pthread_create",
     /* Before and after which it is not there, or never again. */
     "capset",
     "prctl",

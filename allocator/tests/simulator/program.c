@@ -218,8 +218,8 @@ void program_fork(void) {
 
 /* A fork of the whole simulation: the child is this thread alone. */
 enum { /* waited at least, in ms, however the clock has run meanwhile, */
-    KEEPER_GOES_MS = 190, /* for the keeper that does not go, */
-    OTHERS_LEAVE_MS = 1000, /* and for others that do not come out */
+       KEEPER_GOES_MS = 190, /* for the keeper that does not go, */
+       OTHERS_LEAVE_MS = 60000, /* and for others that do not come out */
 };
 
 static void fork_here(bool announced, uint32_t steps) {

@@ -154,8 +154,18 @@ static void mallopt_sets_options(void) {
            option_value(OPTION_RETAIN_MIB));
     EXPECT(mallopt(M_TRIM_THRESHOLD, 100) == 1 && option_value(OPTION_RETAIN_MIB) == 0, "100 bytes: %u",
            option_value(OPTION_RETAIN_MIB));
-    EXPECT(mallopt(M_TRIM_THRESHOLD, -1) == 1 && option_value(OPTION_RETAIN_MIB) == 1 << 24, "-1: %u",
-           option_value(OPTION_RETAIN_MIB));
+    option_set(OPTION_RETAIN_MS, 77);
+    option_set(OPTION_KEEPER, KEEPER_ALWAYS);
+    for (int i = 0; i < 2; i++) {
+        EXPECT(mallopt(M_TRIM_THRESHOLD, -1) == 1 && option_value(OPTION_RETAIN_MIB) == RETAIN_ALL_MIB &&
+                   option_value(OPTION_RETAIN_MS) == RETAIN_FOR_EVER && option_value(OPTION_KEEPER) == 0,
+               "-1: %u MiB, %u ms, keeper %u", option_value(OPTION_RETAIN_MIB), option_value(OPTION_RETAIN_MS),
+               option_value(OPTION_KEEPER));
+    }
+    EXPECT(mallopt(M_TRIM_THRESHOLD, 1 << 20) == 1 && option_value(OPTION_RETAIN_MIB) == 1 &&
+               option_value(OPTION_RETAIN_MS) == 77 && option_value(OPTION_KEEPER) == KEEPER_ALWAYS,
+           "1 MiB after -1: %u MiB, %u ms, keeper %u", option_value(OPTION_RETAIN_MIB), option_value(OPTION_RETAIN_MS),
+           option_value(OPTION_KEEPER));
     EXPECT(mallopt(M_ARENA_MAX, 3) == 1 && option_value(OPTION_HEAPS) == 3, "3 arenas: %u", option_value(OPTION_HEAPS));
     EXPECT(mallopt(M_ARENA_MAX, 0) == 1 && option_value(OPTION_HEAPS) == 0, "0 arenas: %u", option_value(OPTION_HEAPS));
     EXPECT(mallopt(M_MMAP_THRESHOLD, 1) == 1 && mallopt(M_TOP_PAD, 1) == 1 && mallopt(M_MMAP_MAX, 1) == 1,

@@ -1,0 +1,82 @@
+/* The kernel lets one thread wait for seconds in a call of the library's, as it does while another brings in or locks much memory. A fork
+ * meanwhile waits as well; its child is as whole as any other: memory that it frees is used again. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "../faults/gate.h"
+#include "../idle/tasks.h"
+#include "entry.h"
+#include "expect.h"
+#include "resident.h"
+#include "serving.h"
+
+enum { WAIT_MS = 2500, LARGE = 150 << 20, BLOCKS = 200000, SIZE = 1040, KEPT_EACH = 1000, MORE_KIB_MOST = 32 << 10 };
+
+static _Thread_local bool is_slow;
+static atomic_bool waits, done;
+
+static int decide(long number, const long arguments[6]) {
+    (void)number, (void)arguments;
+    if (is_slow) {
+        is_slow = false;
+        atomic_store(&waits, true);
+        tasks_sleep(WAIT_MS);
+    }
+    return 0;
+}
+
+static void *allocate_slowly(void *barrier) {
+    free(unseen(malloc(LARGE)));
+    pthread_barrier_wait(barrier);
+    pthread_barrier_wait(barrier); /* the gate is closed now */
+    is_slow = true;
+    free(unseen(malloc(LARGE)));
+    while (!atomic_load(&done)) { /* a thread may not end behind this gate */
+        tasks_sleep(10);
+    }
+    return NULL;
+}
+
+static void work_as_child(void) {
+    size_t before = resident_kib();
+    for (size_t i = 0; i < BLOCKS; i++) {
+        if (i % KEPT_EACH == 0) {
+            EXPECT(unseen(malloc(40)) != NULL, "no memory in the child");
+        }
+        char *block = unseen(malloc(SIZE));
+        EXPECT(block != NULL, "no memory in the child");
+        memset(block, 1, SIZE);
+        free(block);
+    }
+    size_t after = resident_kib();
+    EXPECT(after < before + MORE_KIB_MOST, "blocks that are freed at once cost the child %zu MiB",
+           (after - before) >> 10);
+    _exit(0);
+}
+
+int main(void) {
+    require_serving();
+    static const long calls[] = {SYS_mmap, SYS_munmap, SYS_madvise};
+    pthread_barrier_t barrier;
+    EXPECT(pthread_barrier_init(&barrier, NULL, 2) == 0, "no barrier");
+    pthread_t thread;
+    EXPECT(pthread_create(&thread, NULL, allocate_slowly, &barrier) == 0, "no thread");
+    pthread_barrier_wait(&barrier);
+    gate_close(calls, sizeof calls / sizeof *calls, false, decide);
+    pthread_barrier_wait(&barrier);
+    while (!atomic_load(&waits)) {
+        tasks_sleep(1);
+    }
+    pid_t child = fork();
+    EXPECT(child >= 0, "fork failed");
+    if (child == 0) {
+        work_as_child();
+    }
+    int status = 0;
+    EXPECT(waitpid(child, &status, 0) == child && status == 0, "the child ended with status 0x%x", (unsigned)status);
+    atomic_store(&done, true);
+    _exit(0);
+}
