@@ -22,6 +22,8 @@ static bool is_inside(void) {
 /* Forks of the thread that are under way: more than one where another library's handler forks, none where the library could not open. */
 static _Thread_local uint32_t closings __attribute__((tls_model("initial-exec")));
 
+bool fork_is_own(void) { return closings != 0; }
+
 /* What the forking thread knows of it, for the child. */
 static _Thread_local enum gate_fork fork_seen __attribute__((tls_model("initial-exec")));
 
@@ -30,6 +32,9 @@ static void before_fork(void) {
         return;
     }
     bool inside = is_inside();
+    if (!inside && closings == 0) {
+        gate_await_turn();
+    }
     (void)keeper_leave();
     closings++;
     bool quiet = gate_close(thread_is_alone_inside, inside ? WAIT_INSIDE_MS : WAIT_MS);

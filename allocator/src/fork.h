@@ -2,10 +2,15 @@
 #ifndef FREESTONE_FORK_H
 #define FREESTONE_FORK_H
 
+#include "bits.h"
+
 /* Once, before the gate is opened to anybody. */
 void fork_open(void);
 
 /* Registers the handlers, once; to be called at the first allocation: it may allocate. */
 void fork_watch(void);
+
+/* The calling thread forks: its handlers, and what libc does in between. */
+bool fork_is_own(void);
 
 #endif

@@ -48,6 +48,12 @@ struct gate {
     struct gate_page *page;     /* wiped by forks */
     _Atomic uint32_t outsiders; /* inside without a cache of their own */
     _Atomic uint32_t left;      /* goes up when somebody leaves a closed gate; what a fork sleeps on */
+    _Atomic uint32_t turns;     /* goes up when the gate is opened; what those sleep on who wait for that */
+    _Atomic uint32_t waiting;   /* so many; seq_cst: who opens sees it, or who waits sees the gate open */
+    /* Relaxed, all: how long somebody waits depends on them, no more. */
+    _Atomic uint32_t in_vain;   /* the turn in which somebody has waited long enough */
+    _Atomic bool refused;       /* somebody was, since the gate was closed */
+    _Atomic uint64_t closed_at, open_until; /* ns */
 };
 extern struct gate gate INTERNAL;
 
@@ -69,6 +75,10 @@ static inline bool gate_is_open(void) {
            likely(atomic_load_explicit(&gate.page->mark, memory_order_acquire) == GATE_RIGHT);
 }
 
+/* For who was refused, is not inside and does not fork: waits some milliseconds for the gate to be opened, as most forks take no longer; once in
+ * vain, nobody waits any more in this turn, since the fork may be waiting for one of those. True when it is worth another try. */
+bool gate_await_opening(void);
+
 /* For who has found it closed and is not inside: puts a child right. True when it is worth another try. */
 bool gate_found_closed(void);
 
@@ -83,6 +93,11 @@ static inline void gate_left(void) {
 /* Inside without a cache. False when refused. */
 bool gate_enter(void);
 void gate_leave(void);
+
+/* Before a fork closes the gate: where it is closed by another's and somebody was refused, those work for as long first as they were kept out,
+ * some milliseconds at most. Else forks that overlap would keep the gate closed for ever. Not by who is inside, nor within a fork. The wait has an
+ * end: whoever keeps the gate closed may be waiting for this thread. */
+void gate_await_turn(void);
 
 /* A fork closes the gate; true when, within so many milliseconds of waiting, nobody else is inside any more, which `is_quiet` tells. */
 bool gate_close(bool (*is_quiet)(void), uint32_t milliseconds);

@@ -200,14 +200,15 @@ OUT_OF_LINE void keeper_serve(void) {
     if (start()) {
         atomic_store_explicit(&keeper.refused, 0, memory_order_relaxed);
         atomic_store_explicit(&keeper.away, 0, memory_order_relaxed);
-        return;
+    } else {
+        atomic_store_explicit(&keeper.inside, 0, memory_order_relaxed);
+        if (atomic_load_explicit(&gate.page->leaving, memory_order_relaxed) == 0) {
+            refuse();
+        }
+        atomic_store_explicit(&gate.page->keeper, 0, memory_order_seq_cst);
     }
-    atomic_store_explicit(&keeper.inside, 0, memory_order_relaxed);
-    if (atomic_load_explicit(&gate.page->leaving, memory_order_relaxed) == 0) {
-        refuse();
-    }
-    atomic_store_explicit(&gate.page->keeper, 0, memory_order_seq_cst);
-    /* seq_cst: who makes it leave has said so before it looked at the claim and slept on it */
+    /* The claim has become the keeper's number, or nothing. seq_cst: who makes it leave has said so before it looked at the claim and slept
+     * on it. */
     if (atomic_load_explicit(&gate.page->leaving, memory_order_seq_cst) != 0) {
         os_wake_for_thread(&gate.page->keeper);
     }

@@ -155,9 +155,12 @@ static void keep_unused(struct thread_cache *cache) {
 
 /* -- inside -------------------------------------------------------------------------------------------------- */
 
+/* True when it is open, or worth another try. A handler of the thread's own fork may not wait for it. */
+static bool await_gate(void) { return gate_found_closed() || (!fork_is_own() && gate_await_opening()); }
+
 OUT_OF_LINE bool cache_step_aside(struct thread_cache *cache) {
     if (!gate_is_open()) {
-        return gate_found_closed();
+        return await_gate();
     }
     uint32_t borrowed = 1;
     /* relaxed: the borrower only hurries by that */
@@ -168,7 +171,7 @@ OUT_OF_LINE bool cache_step_aside(struct thread_cache *cache) {
 }
 
 static bool enter_outside(void) {
-    if (thread_view.outside != 0) {
+    if (thread_view.outside != 0 || (!gate_is_open() && !await_gate())) {
         return false;
     }
     thread_view.outside = 1;

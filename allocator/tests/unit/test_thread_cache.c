@@ -110,6 +110,14 @@ void **__wrap_heap_exchange_full(struct heap *heap, unsigned class, void **full,
     return __real_heap_exchange_full(heap, class, full, capacity, trade);
 }
 
+/* A fork waits for a minute for who does not come out; here for a second. */
+bool __real_gate_close(bool (*is_quiet)(void), uint32_t milliseconds);
+bool __wrap_gate_close(bool (*is_quiet)(void), uint32_t milliseconds);
+
+bool __wrap_gate_close(bool (*is_quiet)(void), uint32_t milliseconds) {
+    return __real_gate_close(is_quiet, (uint32_t)bits_min(milliseconds, 1000));
+}
+
 void __real_heap_flush(struct heap *heap, unsigned class, void **top);
 void __wrap_heap_flush(struct heap *heap, unsigned class, void **top);
 void __wrap_heap_flush(struct heap *heap, unsigned class, void **top) {
