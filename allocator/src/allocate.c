@@ -7,6 +7,7 @@
 #include "keeping.h"
 #include "large.h"
 #include "message.h"
+#include "os.h"
 #include "shelter.h"
 #include "thread_life.h"
 
@@ -27,6 +28,17 @@ static void *take_inside(size_t size, size_t alignment, bool dense, bool growing
     return growing ? large_take_growing(size, zero) : large_take(size, alignment, dense, zero);
 }
 
+/* A request for more than all that the library could give back beside what the kernel has, as programs make by mistake and live with. The others
+ * are worth the search. */
+static bool is_hopeless(size_t size) {
+    struct arena_figures arena;
+    arena_figures(&arena);
+    size_t mappings, mapped; /* also those: a block of that size may be about to grow where it is */
+    large_figures(&mappings, &mapped);
+    size_t held = arena.extent + arena.bookkeeping + mapped;
+    return size > held && !os_has_room(size - held);
+}
+
 void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bool *zero) {
     if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) {
         return NULL;
@@ -37,7 +49,7 @@ void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bo
         return thread_take_shelter(size, alignment);
     }
     void *block = take_inside(size, alignment, dense, growing, zero);
-    if (unlikely(block == NULL)) {
+    if (unlikely(block == NULL) && !is_hopeless(size)) {
         thread_cache_reclaim();
         arena_make_room();
         block = take_inside(size, alignment, dense, growing, zero);

@@ -5,6 +5,7 @@
  * privileges, which most do by prctl. Weak, and by types of their own: libc's are variadic, and a program that is linked with the static
  * library may bring functions of these names. */
 #include <linux/prctl.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 
@@ -64,9 +65,20 @@ int offered_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
     return libc(option, a, b, c, d);
 }
 
+/* One that gives the new process memory and a stack of its own comes back from an ordinary call. Without the keeper what it copies is as whole as
+ * under a libc without one. */
+static bool is_plain_fork(long number, unsigned long flags, long stack) {
+#ifdef SYS_fork
+    if (number == SYS_fork) {
+        return true;
+    }
+#endif
+    return number == SYS_clone && (flags & CLONE_VM) == 0 && stack == 0;
+}
+
 static bool is_watched(long number) {
     return number == SYS_prctl || number == SYS_seccomp || number == SYS_unshare || number == SYS_setns ||
-           number == SYS_capset;
+           number == SYS_capset || number == SYS_exit;
 }
 
 static long no_jump(long result) {
@@ -81,7 +93,14 @@ long confine_syscall(long number, long a, long b, long c, long d, long e, long f
     if (libc == NULL) {
         return process_missing();
     }
-    if (!is_watched(number)) {
+    if (number == SYS_exit) { /* of one thread: the keeper is not to be the last, whose status would be the process's */
+        if (keeper_leave()) {
+            keeper_return(false);
+        }
+    } else if (is_plain_fork(number, (unsigned long)a, b)) {
+        return WITHOUT_KEEPER(no_jump(libc(number, a, b, c, d, e, 0)));
+    }
+    if (number == SYS_exit || !is_watched(number)) {
         return no_jump(libc(number, a, b, c, d, e, f));
     }
     bool confines =
@@ -113,14 +132,22 @@ __asm__(".text\n\t"
         "test %rax, %rax\n\t"
         "jz confine_syscall\n\t" /* */
         JUMP_IF(SYS_prctl) JUMP_IF(SYS_seccomp) JUMP_IF(SYS_unshare) JUMP_IF(SYS_setns) JUMP_IF(SYS_capset) /* */
-        "jmp *%rax\n\t"
-        ".cfi_endproc\n\t"
-        ".size syscall, .-syscall\n");
+        JUMP_IF(SYS_exit) JUMP_IF(SYS_fork) /* */
+        "cmp $" TEXT_OF(SYS_clone) ", %rdi\n\t"
+                                   "jne 1f\n\t"
+                                   "test $" TEXT_OF(CLONE_VM) ", %esi\n\t"
+                                                              "jnz 1f\n\t"
+                                                              "test %rdx, %rdx\n\t"
+                                                              "jz confine_syscall\n"
+                                                              "1:\n\t"
+                                                              "jmp *%rax\n\t"
+                                                              ".cfi_endproc\n\t"
+                                                              ".size syscall, .-syscall\n");
 #else
 OFFERED libc_syscall offered_syscall __asm__("syscall");
 long offered_syscall(long number, long a, long b, long c, long d, long e, long f) {
     libc_syscall *libc = (libc_syscall *)__atomic_load_n(&libc_syscall_function, __ATOMIC_RELAXED);
-    if (unlikely(libc == NULL || is_watched(number))) {
+    if (unlikely(libc == NULL || is_watched(number) || is_plain_fork(number, (unsigned long)a, b))) {
         return confine_syscall(number, a, b, c, d, e, f);
     }
     return libc(number, a, b, c, d, e, f);

@@ -1,6 +1,8 @@
-/* The keeper is a thread that the program knows nothing of, and takes a place where they are few (RLIMIT_NPROC, a container's pids.max): where
- * the program is refused one, it is the keeper that goes. Only in the shared library. */
+/* The keeper is a thread that the program knows nothing of. It takes a place where they are few (RLIMIT_NPROC, a container's pids.max): where
+ * the program is refused one, it is the keeper that goes. And it goes before a fork that runs no handlers: the child of a program with one
+ * thread is whole then. Only in the shared library. */
 #include <pthread.h>
+#include <unistd.h>
 
 #include "api_process.h"
 
@@ -17,4 +19,9 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
         keeper_stay_away();
     }
     return error;
+}
+
+PUBLIC pid_t _Fork(void) {
+    pid_t (*libc)(void) = BEHIND(_Fork, pid_t (*)(void));
+    return libc == NULL ? process_missing() : (pid_t)WITHOUT_KEEPER(libc());
 }

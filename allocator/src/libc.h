@@ -11,7 +11,7 @@
         name(setresgid) name(setgroups) name(initgroups)
 
 /* Only in the shared library, too. */
-#define LIBC_THREADS(name) name(pthread_create)
+#define LIBC_THREADS(name) name(pthread_create) name(_Fork)
 
 /* What its threads may do: each is a system call and no more. */
 #define LIBC_CONFINEMENT(name) name(capset) name(prctl) name(unshare) name(setns)

@@ -154,6 +154,15 @@ void *os_map(size_t bytes, size_t alignment) {
     return at;
 }
 
+bool os_has_room(size_t bytes) {
+    void *at = os_map(bits_round_up(bytes, os_page_bytes()), os_page_bytes());
+    if (at == NULL) {
+        return false;
+    }
+    os_unmap(at, bits_round_up(bytes, os_page_bytes()));
+    return true;
+}
+
 void os_unmap(void *at, size_t bytes) {
     order_for_sanitizer();
     if (kernel(SYS_munmap, (long)at, (long)bytes, 0, 0, 0) != 0) {

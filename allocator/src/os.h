@@ -62,6 +62,9 @@ void os_avoid_huge(void *at, size_t bytes);
 /* Brings the pages in, to be written, where the kernel knows how to (5.14); a wish, no more. */
 void os_populate(void *at, size_t bytes);
 
+/* Whether the kernel would give so many bytes just now, of which none are touched. */
+bool os_has_room(size_t bytes);
+
 /* CPUs that this process might run on when the library was loaded, at least 1. */
 unsigned os_cpus(void);
 

@@ -44,6 +44,7 @@ static const char *const exported[] = {
     "setgroups",
     "initgroups",
     "pthread_create",
+    "_Fork",
     /* Before and after which it is not there, or never again. */
     "capset",
     "prctl",

@@ -136,6 +136,8 @@ enum os_answer os_map_at(void *at, size_t bytes) {
     return OS_DONE;
 }
 
+bool os_has_room(size_t bytes) { return !is_refused(bytes); }
+
 void *os_map(size_t bytes, size_t alignment) {
     if (is_refused(bytes)) {
         return NULL;
