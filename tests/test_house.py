@@ -124,6 +124,7 @@ LEAVES = {
     "object",
     "gate",
     "shelter",
+    "patience",
 }
 """Known to every layer; they know each other and ``os``, nothing else."""
 SYSTEM_CALLS = {"mmap", "munmap", "mremap", "madvise", "mprotect", "prctl", "syscall", "brk", "sbrk", "write", "open"}

@@ -110,7 +110,8 @@ int main(int count, char **arguments) {
     for (uintptr_t t = 0; t < FORKERS + BEARERS; t++) {
         EXPECT(pthread_create(&thread[t], NULL, t < FORKERS ? fork_on : bear, (void *)(t * 100)) == 0, "no thread");
     }
-    for (long end = tasks_clock() + milliseconds, registered = 0; tasks_clock() < end || atomic_load(&forks) < FORKS_LEAST; tasks_sleep(5)) {
+    for (long end = tasks_clock() + milliseconds, registered = 0;
+         tasks_clock() < end || atomic_load(&forks) < FORKS_LEAST; tasks_sleep(5)) {
         for (int i = 0; i < 2 && registered < handlers; i++, registered++) {
             EXPECT(pthread_atfork(before, after, after) == 0, "handler %ld was refused", registered);
         }
