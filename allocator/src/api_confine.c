@@ -76,9 +76,9 @@ static bool is_plain_fork(long number, unsigned long flags, long stack) {
     return number == SYS_clone && (flags & CLONE_VM) == 0 && stack == 0;
 }
 
-static bool is_watched(long number) {
+static bool is_watched(long number, long a, long b) {
     return number == SYS_prctl || number == SYS_seccomp || number == SYS_unshare || number == SYS_setns ||
-           number == SYS_capset || number == SYS_exit;
+           number == SYS_capset || number == SYS_exit || is_plain_fork(number, (unsigned long)a, b);
 }
 
 static long no_jump(long result) {
@@ -93,14 +93,11 @@ long confine_syscall(long number, long a, long b, long c, long d, long e, long f
     if (libc == NULL) {
         return process_missing();
     }
-    if (number == SYS_exit) { /* of one thread: the keeper is not to be the last, whose status would be the process's */
-        if (keeper_leave()) {
-            keeper_return(false);
-        }
-    } else if (is_plain_fork(number, (unsigned long)a, b)) {
-        return WITHOUT_KEEPER(no_jump(libc(number, a, b, c, d, e, 0)));
+    bool ends = number == SYS_exit;
+    if (ends && keeper_give_way()) { /* or it is the last thread, whose status is the process's */
+        keeper_return(false);
     }
-    if (number == SYS_exit || !is_watched(number)) {
+    if (ends || !is_watched(number, a, b)) {
         return no_jump(libc(number, a, b, c, d, e, f));
     }
     bool confines =
@@ -121,7 +118,12 @@ long confine_syscall(long number, long a, long b, long c, long d, long e, long f
  * write it, when they jump; and a call of confine_syscall that ended in a jump would. */
 #define AS_TEXT(number) #number
 #define TEXT_OF(number) AS_TEXT(number)
-#define JUMP_IF(number) "cmp $" TEXT_OF(number) ", %rdi\n\tje confine_syscall\n\t"
+#define COMPARE(number) "cmp $" TEXT_OF(number) ", %rdi\n\t"
+#define JUMP_IF(number) COMPARE(number) "je confine_syscall\n\t"
+#define TEST_FLAG(flag) "test $" TEXT_OF(flag) ", %esi\n\t"
+/* As is_plain_fork has it. */
+#define JUMP_IF_PLAIN_CLONE \
+    COMPARE(SYS_clone) "jne 1f\n\t" TEST_FLAG(CLONE_VM) "jnz 1f\n\ttest %rdx, %rdx\n\tjz confine_syscall\n1:\n\t"
 __asm__(".text\n\t"
         ".weak syscall\n\t"
         ".type syscall, @function\n"
@@ -132,22 +134,15 @@ __asm__(".text\n\t"
         "test %rax, %rax\n\t"
         "jz confine_syscall\n\t" /* */
         JUMP_IF(SYS_prctl) JUMP_IF(SYS_seccomp) JUMP_IF(SYS_unshare) JUMP_IF(SYS_setns) JUMP_IF(SYS_capset) /* */
-        JUMP_IF(SYS_exit) JUMP_IF(SYS_fork) /* */
-        "cmp $" TEXT_OF(SYS_clone) ", %rdi\n\t"
-                                   "jne 1f\n\t"
-                                   "test $" TEXT_OF(CLONE_VM) ", %esi\n\t"
-                                                              "jnz 1f\n\t"
-                                                              "test %rdx, %rdx\n\t"
-                                                              "jz confine_syscall\n"
-                                                              "1:\n\t"
-                                                              "jmp *%rax\n\t"
-                                                              ".cfi_endproc\n\t"
-                                                              ".size syscall, .-syscall\n");
+        JUMP_IF(SYS_exit) JUMP_IF(SYS_fork) JUMP_IF_PLAIN_CLONE /* */
+        "jmp *%rax\n\t"
+        ".cfi_endproc\n\t"
+        ".size syscall, .-syscall\n");
 #else
 OFFERED libc_syscall offered_syscall __asm__("syscall");
 long offered_syscall(long number, long a, long b, long c, long d, long e, long f) {
     libc_syscall *libc = (libc_syscall *)__atomic_load_n(&libc_syscall_function, __ATOMIC_RELAXED);
-    if (unlikely(libc == NULL || is_watched(number) || is_plain_fork(number, (unsigned long)a, b))) {
+    if (unlikely(libc == NULL || is_watched(number, a, b))) {
         return confine_syscall(number, a, b, c, d, e, f);
     }
     return libc(number, a, b, c, d, e, f);

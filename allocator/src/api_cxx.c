@@ -9,7 +9,6 @@
 #include "cxx_runtime.h"
 
 #define PUBLIC __attribute__((visibility("default")))
-#define CALLER __builtin_return_address(0)
 
 /* A static link takes only the objects it needs, and a program that names nothing but operator new would get malloc
  * and free from libc: two heaps, and free() of the one called for blocks of the other. */

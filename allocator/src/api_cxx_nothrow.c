@@ -8,7 +8,6 @@
 #include "cxx_runtime.h"
 
 #define PUBLIC __attribute__((visibility("default")))
-#define CALLER __builtin_return_address(0)
 
 /* ... (size_t, std::nothrow_t const&) */
 typedef void *(*operator_new)(size_t, const void *);

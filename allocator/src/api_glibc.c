@@ -22,12 +22,12 @@ PUBLIC int malloc_trim(size_t pad) {
 /* How much freed memory may be kept; below 0 nothing is given back: such a program counts on memory that it has touched once. */
 static void set_trim_threshold(int value) {
     static _Atomic uint32_t keeper,
-        milliseconds; /* as they were, plus one; relaxed: who calls this from two threads has either */
+        milliseconds; /* as they were; relaxed: who calls this from two threads has either */
     if (value < 0) {
         option_set(OPTION_RETAIN_MIB, RETAIN_ALL_MIB);
         if (option_value(OPTION_RETAIN_MS) != RETAIN_FOR_EVER) {
-            atomic_store_explicit(&milliseconds, option_value(OPTION_RETAIN_MS) + 1, memory_order_relaxed);
-            atomic_store_explicit(&keeper, option_value(OPTION_KEEPER) + 1, memory_order_relaxed);
+            atomic_store_explicit(&milliseconds, option_value(OPTION_RETAIN_MS), memory_order_relaxed);
+            atomic_store_explicit(&keeper, option_value(OPTION_KEEPER), memory_order_relaxed);
         }
         option_set(OPTION_RETAIN_MS, RETAIN_FOR_EVER);
         option_set(OPTION_KEEPER, 0);
@@ -35,8 +35,8 @@ static void set_trim_threshold(int value) {
     }
     option_set(OPTION_RETAIN_MIB, (uint32_t)value >> 20);
     if (option_value(OPTION_RETAIN_MS) == RETAIN_FOR_EVER) {
-        option_set(OPTION_RETAIN_MS, atomic_load_explicit(&milliseconds, memory_order_relaxed) - 1);
-        option_set(OPTION_KEEPER, atomic_load_explicit(&keeper, memory_order_relaxed) - 1);
+        option_set(OPTION_RETAIN_MS, atomic_load_explicit(&milliseconds, memory_order_relaxed));
+        option_set(OPTION_KEEPER, atomic_load_explicit(&keeper, memory_order_relaxed));
     }
 }
 

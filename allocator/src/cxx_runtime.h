@@ -8,6 +8,8 @@
 
 typedef void (*new_handler)(void);
 
+#define CALLER __builtin_return_address(0)
+
 /* `caller` is an address in the code that called the operator: there can be several runtimes, as in a plugin that brings its own
  * (-static-libstdc++), and an exception of another's is one that nobody catches. */
 

@@ -50,11 +50,14 @@ static void *function_in(void *library, const char *name) {
     return found;
 }
 
+/* The same for the library of that address. */
+static void *function_beside(const void *address, const char *name) { return function_in(library_of(address), name); }
+
 /* A function of the runtime of the library that the caller lies in; the one that every operator new calls. */
-static void *caller_runtime(const void *caller) { return function_in(library_of(caller), GET_HANDLER); }
+static void *caller_runtime(const void *caller) { return function_beside(caller, GET_HANDLER); }
 
 void *cxx_runtime_function(const char *name, const void *caller) {
-    void *found = function_in(library_of(caller_runtime(caller)), name);
+    void *found = function_beside(caller_runtime(caller), name);
     found = found != NULL ? found : function_in(opened("libstdc++.so.6"), name);
     return found != NULL ? found : function_in(opened("libc++.so.1"), name);
 }
@@ -74,11 +77,11 @@ new_handler cxx_new_handler(const void *caller) {
 /* By the runtime's function for it. One that is linked into a plugin may have no more than its own operator new, which then throws when it is
  * asked for what nobody has. */
 static void throw_by(const void *runtime) {
-    void (*throw_it)(void) = (void (*)(void))function_in(library_of(runtime), THROW);
+    void (*throw_it)(void) = (void (*)(void))function_beside(runtime, THROW);
     if (throw_it != NULL) {
         throw_it();
     }
-    operator_new *ask = (operator_new *)function_in(library_of(runtime), NEW);
+    operator_new *ask = (operator_new *)function_beside(runtime, NEW);
     if (ask != NULL &&
         place_of((void *)ask).dli_fbase == place_of(runtime).dli_fbase) { /* and not another allocator's */
         (void)ask(SIZE_MAX);

@@ -129,8 +129,6 @@ enum {
 
 static bool is_forking(void) { return atomic_load_explicit(&gate.page->forks, memory_order_seq_cst) != 0; }
 
-static void wait_in_turn(uint32_t turn, uint32_t milliseconds) { os_wait_for(&gate.turns, turn, milliseconds); }
-
 static bool is_others_turn(void) {
     return is_forking() ? atomic_load_explicit(&gate.refused, memory_order_relaxed)
                         : os_nanoseconds() < atomic_load_explicit(&gate.open_until, memory_order_relaxed);
@@ -144,7 +142,7 @@ void gate_await_turn(void) {
     atomic_fetch_add_explicit(&gate.waiting, 1, memory_order_seq_cst);
     uint32_t turn = atomic_load_explicit(&gate.turns, memory_order_acquire);
     while (is_others_turn() && !patience_ended(&patience, TURN_NAP_MS, TURN_WAIT_MS)) {
-        wait_in_turn(turn, TURN_NAP_MS);
+        os_wait_for(&gate.turns, turn, TURN_NAP_MS);
         turn = atomic_load_explicit(&gate.turns, memory_order_acquire);
     }
     gate_count_down(&gate.waiting);
@@ -165,7 +163,7 @@ bool gate_await_opening(void) {
             atomic_store_explicit(&gate.in_vain, turn + 1, memory_order_relaxed);
             break;
         }
-        wait_in_turn(turn, OPENING_WAIT_MS);
+        os_wait_for(&gate.turns, turn, OPENING_WAIT_MS);
     }
     gate_count_down(&gate.waiting);
     return gate_is_open();

@@ -3,7 +3,8 @@
  * Whoever changes heaps, arena or caches beyond its own loaded magazines is *inside*: a thread with a cache says so in the cache (`busy`),
  * anybody else is counted (outsiders). A fork closes the gate, waits until nobody else is inside, and then copies structures that are
  * whole and stay so, without holding a lock. Who comes while it is closed is refused and lives on the shelter meanwhile; so does a
- * signal handler that interrupts its own thread inside. Nobody waits for a fork, and a fork waits only for what goes on without it.
+ * signal handler that interrupts its own thread inside. Who is refused waits some milliseconds at most (gate_await_opening), and a fork waits
+ * only for what goes on without it.
  *
  * Why nobody is overlooked: who enters says so and then looks at the gate; who forks closes the gate and then looks who is
  * inside; all four in one order for all threads (seq_cst), so one of the two sees the other. Who is refused has perhaps said for a moment

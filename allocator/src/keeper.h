@@ -59,9 +59,10 @@ void keeper_confine(void);
 bool keeper_leave(void);
 void keeper_return(bool at_once);
 
-/* The program was refused a thread: the keeper ends, where there is one, and it is worth another try. Then keeper_stay_away: it is tried
- * again as after a refusal of its own. */
+/* keeper_leave, where there is a keeper; else false, and nothing is asked for, not even the time. */
 bool keeper_give_way(void);
+
+/* In the place of keeper_return: the program was refused a thread, and the keeper is tried again as after a refusal of its own. */
 void keeper_stay_away(void);
 
 /* Asked by the keeper between two pieces of work. */

@@ -326,7 +326,7 @@ static void *move_out(uint32_t slice, size_t bytes) {
     const struct span *span = arena_span(slice);
     size_t had = span->offset + span->used_bytes;
     struct mapping mapping = {0};
-    if (os_has_room(span->offset + bytes - had)) { /* or the pages would go out and come back, copied */
+    if (os_has_room(bytes - span->used_bytes)) { /* or the pages would go out and come back, copied */
         mapping = move_pages(slice, bytes);
     }
     fill_row(&mapping);

@@ -10,15 +10,15 @@
     name(setuid) name(setgid) name(seteuid) name(setegid) name(setreuid) name(setregid) name(setresuid) \
         name(setresgid) name(setgroups) name(initgroups)
 
-/* Only in the shared library, too. */
-#define LIBC_THREADS(name) name(pthread_create) name(_Fork)
+/* What makes threads and processes: only in the shared library, too. */
+#define LIBC_TASKS(name) name(pthread_create) name(_Fork)
 
 /* What its threads may do: each is a system call and no more. */
 #define LIBC_CONFINEMENT(name) name(capset) name(prctl) name(unshare) name(setns)
 
 #define LIBC_MEMBER(name) LIBC_##name,
 enum libc_function {
-    LIBC_IDENTITY(LIBC_MEMBER) LIBC_THREADS(LIBC_MEMBER) LIBC_CONFINEMENT(LIBC_MEMBER) LIBC_syscall,
+    LIBC_IDENTITY(LIBC_MEMBER) LIBC_TASKS(LIBC_MEMBER) LIBC_CONFINEMENT(LIBC_MEMBER) LIBC_syscall,
     LIBC_FUNCTIONS
 };
 

@@ -5,7 +5,7 @@
 #include "libc.h"
 
 #define NAME(name) [LIBC_##name] = #name,
-static const char *const names[LIBC_FUNCTIONS] = {LIBC_IDENTITY(NAME) LIBC_THREADS(NAME) LIBC_CONFINEMENT(NAME)
+static const char *const names[LIBC_FUNCTIONS] = {LIBC_IDENTITY(NAME) LIBC_TASKS(NAME) LIBC_CONFINEMENT(NAME)
                                                       NAME(syscall)};
 
 void *libc_functions[LIBC_syscall]; /* filled below; another library's constructor may come before */

@@ -155,12 +155,12 @@ void *os_map(size_t bytes, size_t alignment) {
 }
 
 bool os_has_room(size_t bytes) {
-    void *at = os_map(bits_round_up(bytes, os_page_bytes()), os_page_bytes());
-    if (at == NULL) {
-        return false;
+    bytes = bits_round_up(bytes, os_page_bytes());
+    void *at = os_map(bytes, os_page_bytes());
+    if (at != NULL) {
+        os_unmap(at, bytes);
     }
-    os_unmap(at, bits_round_up(bytes, os_page_bytes()));
-    return true;
+    return at != NULL;
 }
 
 void os_unmap(void *at, size_t bytes) {

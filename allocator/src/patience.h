@@ -1,12 +1,12 @@
-#ifndef PATIENCE_H
-#define PATIENCE_H
+/* Time waited, nap by nap. A nap that took longer than it was meant to counts as long as it was meant to: the process was stopped perhaps, or
+ * the machine is crowded, and others could not run either. Leaf above os. */
+#ifndef FREESTONE_PATIENCE_H
+#define FREESTONE_PATIENCE_H
 
 #include "os.h"
 
-/* Time waited, nap by nap. A nap that took longer than it was meant to counts as long as it was meant to: the process was stopped perhaps, or
- * the machine is crowded, and others could not run either. */
 struct patience {
-    uint64_t seen;   /* by the clock, in ns */
+    uint64_t seen; /* by the clock, in ns */
     uint64_t waited; /* ns */
 };
 

@@ -1,7 +1,7 @@
 /* Size classes: 16-byte steps to 128 bytes, then four per doubling to 256 KiB, and one between 4 and 5 KiB for what many
  * programs ask for: a page of 4 KiB with a header of their own (SQLite: 4,368 bytes). Leaf.
  *
- * Worst rounding is 25 % just above 128 bytes' first step (129 -> 160) and 20 % further up; the mean over
+ * Worst rounding is 15 bytes up to 128 (17 -> 32) and 25 % above (one byte more than a power of two); the mean over
  * uniformly spread sizes is 7.9 % of the block. Eight per doubling above 4 KiB were tried: docs/design/allocator.md has
  * the measurement. allocator/tests/unit/test_size_class.c derives every table below again. */
 #ifndef FREESTONE_SIZE_CLASS_H

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "expect.h"
@@ -21,6 +22,13 @@ static inline size_t resident_kib(void) {
     char *second = strchr(text, ' ');
     EXPECT(second != NULL, "/proc/self/statm reads '%s'", text);
     return (size_t)strtoul(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+/* Page faults so far that read nothing. */
+static inline long minor_faults(void) {
+    struct rusage usage;
+    EXPECT(getrusage(RUSAGE_SELF, &usage) == 0, "no usage");
+    return usage.ru_minflt;
 }
 
 #endif

@@ -43,6 +43,7 @@ static const char *const exported[] = {
     "setresgid",
     "setgroups",
     "initgroups",
+    /* These it is not to be in the way of. */
     "pthread_create",
     "_Fork",
     /* Before and after which it is not there, or never again. */

@@ -8,6 +8,7 @@
 #include "entry.h"
 #include "expect.h"
 #include "serving.h"
+#include "swing.h"
 
 enum { USERS = 100000, THREADS = 4, ROUNDS = 20, BLOCKS = 2000, SIZE = 9000 };
 
@@ -20,19 +21,6 @@ static void *work(void *unused) {
     return unused;
 }
 
-/* So that there is something to give back. */
-static void swing(void) {
-    static char *block[BLOCKS];
-    for (size_t i = 0; i < BLOCKS; i++) {
-        block[i] = malloc(SIZE);
-        EXPECT(block[i] != NULL, "no memory");
-        memset(block[i], 1, SIZE);
-    }
-    for (size_t i = 0; i < BLOCKS; i++) {
-        free(block[i]);
-    }
-}
-
 int main(void) {
     require_serving();
     if (geteuid() != 0) {
@@ -43,9 +31,8 @@ int main(void) {
     EXPECT(setgid(user) == 0 && setuid(user) == 0 && setrlimit(RLIMIT_NPROC, &limit) == 0, "errno %d", errno);
     size_t kept = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        swing();
-        long number[TASKS_MOST];
-        kept += tasks_list(number) > 1;
+        swing(BLOCKS, SIZE);
+        kept += tasks_count() > 1;
         pthread_t thread[THREADS], refused;
         atomic_store(&go_on, false);
         for (int i = 0; i < THREADS; i++) {

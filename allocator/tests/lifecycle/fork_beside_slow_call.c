@@ -10,10 +10,10 @@
 #include "../idle/tasks.h"
 #include "entry.h"
 #include "expect.h"
-#include "resident.h"
 #include "serving.h"
+#include "whole_child.h"
 
-enum { WAIT_MS = 2500, LARGE = 150 << 20, BLOCKS = 200000, SIZE = 1040, KEPT_EACH = 1000, MORE_KIB_MOST = 32 << 10 };
+enum { WAIT_MS = 2500, LARGE = 150 << 20 };
 
 static _Thread_local bool is_slow;
 static atomic_bool waits, done;
@@ -40,23 +40,6 @@ static void *allocate_slowly(void *barrier) {
     return NULL;
 }
 
-static void work_as_child(void) {
-    size_t before = resident_kib();
-    for (size_t i = 0; i < BLOCKS; i++) {
-        if (i % KEPT_EACH == 0) {
-            EXPECT(unseen(malloc(40)) != NULL, "no memory in the child");
-        }
-        char *block = unseen(malloc(SIZE));
-        EXPECT(block != NULL, "no memory in the child");
-        memset(block, 1, SIZE);
-        free(block);
-    }
-    size_t after = resident_kib();
-    EXPECT(after < before + MORE_KIB_MOST, "blocks that are freed at once cost the child %zu MiB",
-           (after - before) >> 10);
-    _exit(0);
-}
-
 int main(void) {
     require_serving();
     static const long calls[] = {SYS_mmap, SYS_munmap, SYS_madvise};
@@ -73,7 +56,7 @@ int main(void) {
     pid_t child = fork();
     EXPECT(child >= 0, "fork failed");
     if (child == 0) {
-        work_as_child();
+        whole_child();
     }
     int status = 0;
     EXPECT(waitpid(child, &status, 0) == child && status == 0, "the child ended with status 0x%x", (unsigned)status);

@@ -6,57 +6,13 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "../idle/tasks.h"
+#include "../idle/field.h"
 #include "entry.h"
 #include "expect.h"
-#include "resident.h"
 #include "serving.h"
+#include "whole_child.h"
 
-enum {
-    LARGE = 9000,
-    LARGE_BLOCKS = 4000,
-    BLOCKS = 200000,
-    SIZE = 1040,
-    KEPT_EACH = 1000,
-    MORE_KIB_MOST = 32 << 10,
-    STATUS = 3
-};
-
-/* So that there is a keeper. */
-static void swing(void) {
-    static char *block[LARGE_BLOCKS];
-    for (size_t i = 0; i < LARGE_BLOCKS; i++) {
-        block[i] = malloc(LARGE);
-        EXPECT(block[i] != NULL, "no memory");
-        memset(block[i], 1, LARGE);
-    }
-    for (size_t i = 0; i < LARGE_BLOCKS; i++) {
-        free(block[i]);
-    }
-    free(unseen(malloc(300000)));
-    long number[TASKS_MOST];
-    for (int waited = 0; tasks_list(number) < 2; waited++) {
-        EXPECT(waited < 1000, "there is no keeper");
-        tasks_sleep(1);
-    }
-}
-
-static void work_as_child(void) {
-    size_t before = resident_kib();
-    for (size_t i = 0; i < BLOCKS; i++) {
-        if (i % KEPT_EACH == 0) {
-            EXPECT(unseen(malloc(40)) != NULL, "no memory in the child");
-        }
-        char *block = unseen(malloc(SIZE));
-        EXPECT(block != NULL, "no memory in the child");
-        memset(block, 1, SIZE);
-        free(block);
-    }
-    size_t after = resident_kib();
-    EXPECT(after < before + MORE_KIB_MOST, "blocks that are freed at once cost the child %zu MiB",
-           (after - before) >> 10);
-    _exit(0);
-}
+enum { STATUS = 3 };
 
 static pid_t make_process(const char *how) {
     if (strcmp(how, "clone") == 0) {
@@ -82,7 +38,7 @@ int main(int count, char **arguments) {
     if (strcmp(arguments[1], "exit") == 0) {
         pid_t child = fork();
         if (child == 0) {
-            swing();
+            field_wake_keeper();
             syscall(SYS_exit, STATUS);
         }
         EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == STATUS,
@@ -90,14 +46,15 @@ int main(int count, char **arguments) {
         return 0;
     }
     for (int round = 0; round < 3; round++) {
-        swing();
+        field_wake_keeper();
         pid_t child = make_process(arguments[1]);
         EXPECT(child >= 0, "no process");
         if (child == 0) {
-            work_as_child();
+            whole_child();
         }
         EXPECT(waitpid(child, &status, 0) == child && status == 0, "the child ended with status 0x%x",
                (unsigned)status);
+        field_clear();
     }
     return 0;
 }

@@ -9,21 +9,9 @@
 #include "../idle/field.h"
 #include "expect.h"
 #include "serving.h"
+#include "swing.h"
 
 enum { ROUNDS = 4, BLOCKS = 1500, BYTES = 300000 };
-
-static void *block[BLOCKS];
-
-static void work(void) {
-    for (int i = 0; i < BLOCKS; i++) {
-        block[i] = malloc(BYTES);
-        EXPECT(block[i] != NULL, "no memory");
-        memset(block[i], 1, BYTES);
-    }
-    for (int i = 0; i < BLOCKS; i++) {
-        free(block[i]);
-    }
-}
 
 static void await(pid_t child) {
     int status = 0;
@@ -42,7 +30,7 @@ static void child_works(void) {
         usleep(150000);
         child = vfork(); /* NOLINT: that is what it is about */
         if (child == 0) {
-            work();
+            swing(BLOCKS, BYTES);
             execl("/proc/self/exe", "vfork_child", "nothing", (char *)NULL);
             _exit(1);
         }
@@ -69,7 +57,7 @@ int main(int count, char **arguments) {
     require_serving();
     child_works();
     child_gives_up_privileges();
-    work();
+    swing(BLOCKS, BYTES);
     EXPECT(tasks_await_keeper(true, 5000), "nobody gives the parent's memory back");
     /* Somebody who vanished inside would be waited for. */
     struct rlimit most = {(rlim_t)3 << 30, (rlim_t)3 << 30};

@@ -1,6 +1,6 @@
-/* The keeper is a thread that the program knows nothing of. It takes a place where they are few (RLIMIT_NPROC, a container's pids.max): where
- * the program is refused one, it is the keeper that goes. And it goes before a fork that runs no handlers: the child of a program with one
- * thread is whole then. Only in the shared library. */
+/* What makes threads and processes: the keeper, of which the program knows nothing, is not in the way. It takes a place where threads are few
+ * (RLIMIT_NPROC, a container's pids.max), and in a fork that runs no handlers it is a second thread that may be in the middle of something.
+ * Only in the shared library. */
 #include <pthread.h>
 #include <unistd.h>
 
