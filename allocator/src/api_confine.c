@@ -7,6 +7,7 @@
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <stddef.h>
 #include <sys/syscall.h>
 
 #include "api_process.h"
@@ -67,18 +68,22 @@ int offered_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
 
 /* One that gives the new process memory and a stack of its own comes back from an ordinary call. Without the keeper what it copies is as whole as
  * under a libc without one. */
-static bool is_plain_fork(long number, unsigned long flags, long stack) {
+static bool is_plain_fork(long number, long a, long b) {
 #ifdef SYS_fork
     if (number == SYS_fork) {
         return true;
     }
 #endif
-    return number == SYS_clone && (flags & CLONE_VM) == 0 && stack == 0;
+    if (number == SYS_clone3 && a != 0 && (unsigned long)b >= CLONE_ARGS_SIZE_VER0) {
+        const struct clone_args *asked = (const struct clone_args *)a; /* NULL and 0 is a question */
+        return (asked->flags & CLONE_VM) == 0 && asked->stack == 0;
+    }
+    return number == SYS_clone && ((unsigned long)a & CLONE_VM) == 0 && b == 0;
 }
 
 static bool is_watched(long number, long a, long b) {
     return number == SYS_prctl || number == SYS_seccomp || number == SYS_unshare || number == SYS_setns ||
-           number == SYS_capset || number == SYS_exit || is_plain_fork(number, (unsigned long)a, b);
+           number == SYS_capset || number == SYS_exit || is_plain_fork(number, a, b);
 }
 
 static long no_jump(long result) {
@@ -119,11 +124,18 @@ long confine_syscall(long number, long a, long b, long c, long d, long e, long f
 #define AS_TEXT(number) #number
 #define TEXT_OF(number) AS_TEXT(number)
 #define COMPARE(number) "cmp $" TEXT_OF(number) ", %rdi\n\t"
+#define CLONE3_STACK 40 /* where struct clone_args has it */
+_Static_assert(offsetof(struct clone_args, stack) == CLONE3_STACK, "see struct clone_args");
 #define JUMP_IF(number) COMPARE(number) "je confine_syscall\n\t"
 #define TEST_FLAG(flag) "test $" TEXT_OF(flag) ", %esi\n\t"
 /* As is_plain_fork has it. */
 #define JUMP_IF_PLAIN_CLONE \
     COMPARE(SYS_clone) "jne 1f\n\t" TEST_FLAG(CLONE_VM) "jnz 1f\n\ttest %rdx, %rdx\n\tjz confine_syscall\n1:\n\t"
+#define JUMP_IF_PLAIN_CLONE3                                                                         \
+    COMPARE(SYS_clone3)                                                                              \
+    "jne 2f\n\ttest %rsi, %rsi\n\tjz 2f\n\tcmp $" TEXT_OF(CLONE_ARGS_SIZE_VER0) ", %rdx\n\tjb 2f\n\t" \
+    "testl $" TEXT_OF(CLONE_VM) ", (%rsi)\n\tjnz 2f\n\tcmpq $0, " TEXT_OF(CLONE3_STACK) "(%rsi)\n\t"     \
+    "je confine_syscall\n2:\n\t"
 __asm__(".text\n\t"
         ".weak syscall\n\t"
         ".type syscall, @function\n"
@@ -134,7 +146,7 @@ __asm__(".text\n\t"
         "test %rax, %rax\n\t"
         "jz confine_syscall\n\t" /* */
         JUMP_IF(SYS_prctl) JUMP_IF(SYS_seccomp) JUMP_IF(SYS_unshare) JUMP_IF(SYS_setns) JUMP_IF(SYS_capset) /* */
-        JUMP_IF(SYS_exit) JUMP_IF(SYS_fork) JUMP_IF_PLAIN_CLONE /* */
+        JUMP_IF(SYS_exit) JUMP_IF(SYS_fork) JUMP_IF_PLAIN_CLONE JUMP_IF_PLAIN_CLONE3 /* */
         "jmp *%rax\n\t"
         ".cfi_endproc\n\t"
         ".size syscall, .-syscall\n");

@@ -1,6 +1,7 @@
 /* What makes threads and processes: the keeper, of which the program knows nothing, is not in the way. It takes a place where threads are few
  * (RLIMIT_NPROC, a container's pids.max), and in a fork that runs no handlers it is a second thread that may be in the middle of something.
  * Only in the shared library. */
+#include <linux/sched.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -24,4 +25,22 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 PUBLIC pid_t _Fork(void) {
     pid_t (*libc)(void) = BEHIND(_Fork, pid_t (*)(void));
     return libc == NULL ? process_missing() : (pid_t)WITHOUT_KEEPER(libc());
+}
+
+/* By a type of its own: libc's is variadic, and takes the last three only where the flags ask for them. The new task goes on in `run`, on its
+ * own stack, so whatever this function does afterwards only the caller sees. */
+typedef int libc_clone(int (*run)(void *), void *stack, int flags, void *argument, void *parent_number,
+                       void *thread_area, void *child_number);
+
+PUBLIC libc_clone offered_clone __asm__("clone");
+int offered_clone(int (*run)(void *), void *stack, int flags, void *argument, void *parent_number, void *thread_area,
+                  void *child_number) {
+    libc_clone *libc = BEHIND(clone, libc_clone *);
+    if (unlikely(libc == NULL)) {
+        return process_missing();
+    }
+    if ((flags & CLONE_VM) != 0) { /* what is shared is not copied */
+        return libc(run, stack, flags, argument, parent_number, thread_area, child_number);
+    }
+    return (int)WITHOUT_KEEPER(libc(run, stack, flags, argument, parent_number, thread_area, child_number));
 }

@@ -11,7 +11,7 @@
         name(setresgid) name(setgroups) name(initgroups)
 
 /* What makes threads and processes: only in the shared library, too. */
-#define LIBC_TASKS(name) name(pthread_create) name(_Fork)
+#define LIBC_TASKS(name) name(pthread_create) name(_Fork) name(clone)
 
 /* What its threads may do: each is a system call and no more. */
 #define LIBC_CONFINEMENT(name) name(capset) name(prctl) name(unshare) name(setns)

@@ -46,6 +46,7 @@ static const char *const exported[] = {
     /* These it is not to be in the way of. */
     "pthread_create",
     "_Fork",
+    "clone",
     /* Before and after which it is not there, or never again. */
     "capset",
     "prctl",
