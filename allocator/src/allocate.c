@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "gate.h"
 #include "keeping.h"
 #include "large.h"
 #include "message.h"
@@ -93,9 +94,9 @@ void *allocate_aligned(size_t alignment, size_t size) {
 
 /* -- freeing ------------------------------------------------------------------------------------------------- */
 
-/* A fork is under way: nobody knows whose a pointer is but by looking, and what is a block waits. */
+/* A fork is under way: nobody knows whose a pointer is but by looking, and what is a block waits. In a torn child looking tells nothing. */
 static void release_later(void *block, uint32_t tag) {
-    if (tag != TAG_LARGE && large_usable(block, tag, false) == 0) {
+    if (tag != TAG_LARGE && gate_is_right() && large_usable(block, tag, false) == 0) {
         large_misuse(block);
     }
     shelter_park(block);

@@ -112,7 +112,8 @@ static inline void *resize_small(void *block, unsigned slot, size_t size) {
 static void *resize(void *block, size_t size) {
     size_t had = usable_bytes(block);
     if (unlikely(had == 0)) {
-        release(block); /* no block: says so and stops */
+        release(block); /* no block: says so and stops, but in a torn child, where it may be one after all */
+        errno = ENOMEM;
         return NULL;
     }
     if (stays(had, size)) {

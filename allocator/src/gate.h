@@ -76,6 +76,11 @@ static inline bool gate_is_open(void) {
            likely(atomic_load_explicit(&gate.page->mark, memory_order_acquire) == GATE_RIGHT);
 }
 
+/* False in a child that is torn, or not put right yet: what one thread of the parent's was changing is as that thread left it. */
+static inline bool gate_is_right(void) {
+    return gate.page == NULL || atomic_load_explicit(&gate.page->mark, memory_order_acquire) == GATE_RIGHT;
+}
+
 /* For who was refused, is not inside and does not fork: waits some milliseconds for the gate to be opened, as most forks take no longer; once in
  * vain, nobody waits any more in this turn, since the fork may be waiting for one of those. True when it is worth another try. */
 bool gate_await_opening(void);

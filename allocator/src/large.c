@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "gate.h"
 #include "lock.h"
 #include "message.h"
 #include "options.h"
@@ -85,6 +86,7 @@ static bool make_room(size_t room) {
             memmove(grown, table.row, table.count * sizeof(struct mapping));
         }
         table.row = grown;
+        atomic_signal_fence(memory_order_seq_cst); /* see usable_unlocked */
         table.room = new_bytes / sizeof(struct mapping);
     }
     lock_free(&table.lock);
@@ -240,11 +242,11 @@ void large_give(void *block, uint32_t tag) {
 
 /* -- asking and resizing ------------------------------------------------------------------------------------- */
 
-/* Who reads while a fork is under way finds nobody who changes the table, or soon; in a torn child its lock may never be free. */
+/* Who reads while a fork is under way finds nobody who changes the table, or soon. In a torn child the lock may never be free. */
 static bool lock_patiently(void) {
     enum { TRIES = 1000 };
     static const _Atomic uint32_t nap;
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < TRIES && gate_is_right(); i++) {
         if (lock_try(&table.lock)) {
             return true;
         }
@@ -253,9 +255,29 @@ static bool lock_patiently(void) {
     return false;
 }
 
-static size_t usable_mapping(const void *block) {
-    const struct mapping *row = row_of(block);
-    return row == NULL ? 0 : row->used - row->offset;
+static size_t usable_of_row(const struct mapping *row) { return row == NULL ? 0 : row->used - row->offset; }
+
+/* The table may be in the middle of a change, by a thread that is not here or a frame that a signal interrupted: rows are not in order, one may
+ * stand twice, or behind the last. */
+static size_t usable_unlocked(const void *block) {
+    for (size_t i = 0; i <= table.count && i < table.room; i++) {
+        const struct mapping *row = &table.row[i];
+        if (row->start != 0 && row->start + row->offset == (uintptr_t)block) {
+            return usable_of_row(row);
+        }
+    }
+    return 0;
+}
+
+static size_t usable_mapping(const void *block, bool inside) {
+    if (inside) {
+        lock_take(&table.lock);
+    } else if (!lock_patiently()) {
+        return usable_unlocked(block);
+    }
+    size_t bytes = usable_of_row(row_of(block));
+    lock_free(&table.lock);
+    return bytes;
 }
 
 size_t large_usable(const void *block, uint32_t tag, bool inside) {
@@ -263,17 +285,7 @@ size_t large_usable(const void *block, uint32_t tag, bool inside) {
         uint32_t slice = arena_slice(block);
         return block == block_of(slice) ? arena_span(slice)->used_bytes : 0;
     }
-    bool locked = true;
-    if (inside) {
-        lock_take(&table.lock);
-    } else {
-        locked = lock_patiently();
-    }
-    size_t bytes = usable_mapping(block);
-    if (locked) {
-        lock_free(&table.lock);
-    }
-    return bytes;
+    return usable_mapping(block, inside);
 }
 
 /* What has grown is written. Without the table's lock, under which the arena's is not taken; the block is the caller's. */
@@ -430,7 +442,9 @@ OUT_OF_LINE _Noreturn void large_misuse(const void *pointer) {
         }
         message_foreign_pointer(pointer);
     }
-    lock_take(&table.lock);
+    if (!lock_patiently()) {
+        message_foreign_pointer(pointer);
+    }
     size_t rows = rows_up_to((uintptr_t)pointer);
     bool inside = rows > 0 && (uintptr_t)pointer - table.row[rows - 1].start < table.row[rows - 1].bytes;
     bytes = inside ? table.row[rows - 1].bytes : 0;
