@@ -31,7 +31,7 @@ static struct {
     uint32_t forks, ends, keepers, idles, refusals, trims, rests, limits; /* one in so many steps; 0 never */
     uint32_t growing, phases;                         /* of 100 operations that take or give; one in so many steps */
     bool roles; /* what even threads take, odd ones give */
-    uint32_t duels, births, visits; /* one in so many steps */
+    uint32_t duels, births, visits, sleeps; /* one in so many steps */
 } character;
 
 static bool held[BLOCKS_MOST];
@@ -61,6 +61,7 @@ static void choose_character(void) {
     character.phases = one_in(2) ? 200 : 30;
     character.roles = one_in(3);
     character.duels = one_in(2) ? 0 : 3 + below(30);
+    character.sleeps = character.keepers == 0 || one_in(2) ? 0 : 50 + below(150);
 }
 
 /* Forks and births all the time. */
@@ -178,6 +179,9 @@ static struct step any_step(uint32_t thread) {
 
 static void open_script(struct script *script) {
     script_add(script, (struct step){.verb = VERB_CPUS, .size = 1 + below(3)});
+    if (one_in(8)) {
+        script_add(script, (struct step){.verb = VERB_OLD});
+    }
     if (one_in(2)) {
         script_add(script, (struct step){.verb = VERB_OPTION, .size = OPTION_RETAIN_MIB, .more = below(3)});
         script_add(script, (struct step){.verb = VERB_OPTION, .size = OPTION_RETAIN_MS, .more = 1 + below(500)});
@@ -290,6 +294,14 @@ static void visit(struct script *script) {
     go_on(script, &last, true);
 }
 
+/* Everybody sleeps, and the keeper looks again and again. */
+static void sleep_all(struct script *script) {
+    script_add(script, (struct step){.verb = VERB_REST});
+    for (uint32_t looks = 2 + below(6); looks > 0; looks--) {
+        script_add(script, (struct step){.verb = VERB_KEEPER});
+    }
+}
+
 void chance_script(struct script *script, uint64_t seed, size_t steps) {
     state = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
     memset(held, 0, sizeof held);
@@ -312,6 +324,10 @@ void chance_script(struct script *script, uint64_t seed, size_t steps) {
         }
         if (one_in(character.births) && character.threads > 1) {
             birth(script);
+            continue;
+        }
+        if (one_in(character.sleeps)) {
+            sleep_all(script);
             continue;
         }
         if (one_in(character.visits)) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "auditor.h"
+#include "duties.h"
 #include "failure.h"
 #include "fibers.h"
 #include "gate.h"
@@ -21,6 +22,12 @@ static struct step doing[FIBERS_MOST]; /* what each thread is in the middle of *
 static uint64_t child_steps = UINT64_MAX; /* left to a child */
 static unsigned generation;
 
+/* Whether the copy was whole, as far as this thread, which forked, comes first to put it right. */
+static struct {
+    bool whole;
+    ptrdiff_t forker;
+} copy;
+
 static void do_step(void) { program_do(&doing[fiber_running - fibers]); }
 
 bool scheduler_is_at_rest(void) {
@@ -30,6 +37,16 @@ bool scheduler_is_at_rest(void) {
         }
     }
     return fibers[FIBER_KEEPER].state != FIBER_READY;
+}
+
+bool scheduler_is_alone(void) {
+    for (int i = 0; i < FIBERS_MOST; i++) {
+        bool idle = fibers[i].state == FIBER_IDLE || (i == FIBER_KEEPER && fibers[i].state == FIBER_WAITING);
+        if (&fibers[i] != fiber_running && !idle) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* -- turns --------------------------------------------------------------------------------------------------- */
@@ -149,6 +166,11 @@ static void open_library(void) {
     opened = true;
 }
 
+/* Who comes first to a child of a fork without handlers, and has not forked, cannot tell that its parent was alone. */
+static void note_comer(uint8_t thread) {
+    copy.whole &= copy.forker < 0 || copy.forker == thread || gate.page->mark != GATE_CHILD;
+}
+
 static void play_step(const struct step *step) {
     struct fiber *fiber = &fibers[step->thread];
     switch (step->verb) {
@@ -176,8 +198,12 @@ static void play_step(const struct step *step) {
             option_set((enum option)step->size, step->more);
         }
         break;
+    case VERB_OLD:
+        world_be_old();
+        break;
     default:
         open_library();
+        note_comer(step->thread);
         if (step->verb != VERB_GO) {
             finish(fiber);
             doing[step->thread] = *step;
@@ -189,10 +215,12 @@ static void play_step(const struct step *step) {
     }
 }
 
-void scheduler_become_child(uint32_t steps, bool announced) {
+void scheduler_become_child(uint32_t steps, bool announced, bool whole) {
     enum { GENERATIONS = 2 };
     alarm(CHILD_SECONDS);
     generation++;
+    copy.whole = whole;
+    copy.forker = announced ? -1 : fiber_running - fibers;
     child_steps = generation > GENERATIONS ? 0 : steps;
     auditor_fork(announced);
 }
@@ -201,9 +229,13 @@ void scheduler_become_child(uint32_t steps, bool announced) {
 static void end_child(void) {
     static const struct step last = {.verb = VERB_TRIM};
     rest();
+    note_comer(0);
     doing[0] = last;
     fiber_begin(&fibers[0], do_step);
     rest();
+    if (copy.whole && gate.page != NULL && gate.page->mark != GATE_RIGHT) {
+        fail("torn: a child that was whole");
+    }
     audit();
     _exit(0);
 }
@@ -212,14 +244,14 @@ void scheduler_play(const struct script *script, unsigned every) {
     for (size_t i = 0; i < script->count; i++) {
         outcome->step = (uint32_t)i;
         unsigned before = generation;
-        audit_before(&script->step[i]);
+        duties_before(&script->step[i]);
         play_step(&script->step[i]);
         outcome->steps++;
         outcome->yields = generation == 0 ? fiber_yields : outcome->yields;
         if (generation != before || child_steps == 0 || (i + 1) % every == 0) {
             audit();
         }
-        audit_after(&script->step[i]);
+        duties_after(&script->step[i]);
         if (generation > 0 && child_steps-- == 0) {
             end_child();
         }
