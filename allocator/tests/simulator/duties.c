@@ -273,7 +273,8 @@ static void check_choice(const struct sight *now) {
     uint32_t fewest = fewest_threads();
     uint32_t there = now->heap->number < before.heaps ? before.of[now->heap->number].threads : 0;
     if (before.heap == NULL) {
-        CHECK(there <= fewest, "choice: born among %u threads, and some heap had %u", there, fewest);
+        CHECK(there <= fewest && (there == 0 || before.heaps >= seam_heaps_most()),
+              "choice: born among %u threads, some heap had %u, and there are %u", there, fewest, before.heaps);
         return;
     }
     uint32_t had = before.of[before.heap->number].threads;

@@ -207,6 +207,9 @@ static void end_thread(size_t last) {
     if (seen) { /* and not a second time */
         audit_forgotten();
     }
+    if (seen && *chunk != NULL) {
+        fail("shelter: a thread that has ended takes a chunk");
+    }
     program_chunks_left += *chunk != NULL; /* its first, and nobody sees this end */
     world_end_thread();
 }
@@ -266,10 +269,10 @@ static void before_fork(void) {
     }
 }
 
-/* The keeper that went is back where the program has other threads. */
-static void check_keeper_back(uint64_t refused) {
+/* The keeper that went is back where the program has other threads; asked of who was not interrupted. */
+static void check_keeper_back(uint64_t refused, uint64_t turns) {
     bool alone = registry.alive == NULL || registry.alive->next == NULL;
-    if (!alone && scheduler_is_alone() && refused == world_refused() && auditor_sees() && seam_keeper_is_due(UINT64_MAX)) {
+    if (!alone && turns == fiber_turns && refused == world_refused() && auditor_sees() && seam_keeper_is_due(UINT64_MAX)) {
         fail("kept: the keeper does not come back after a fork");
     }
 }
@@ -309,9 +312,9 @@ static void fork_here(bool announced, uint32_t steps) {
     }
     outcome->forks++;
     if (announced) {
-        uint64_t refused = world_refused();
+        uint64_t refused = world_refused(), turns = fiber_turns;
         world_after_fork_in_parent();
-        check_keeper_back(refused);
+        check_keeper_back(refused, turns);
     }
 }
 

@@ -81,6 +81,7 @@ uint32_t seam_keeper_slices(void);
 uint32_t seam_retreat_slices(void);
 uint32_t seam_sweep_slots(void);
 uint32_t seam_drain_magazines(void);
+unsigned seam_heaps_most(void);
 
 /* So many events ago, when it had last settled then and it was `now`, the heap had to settle. */
 bool seam_settles(const struct heap *heap, uint32_t events, uint64_t settled, uint64_t now);
