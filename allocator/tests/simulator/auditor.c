@@ -27,6 +27,7 @@ enum {
     SLICES_MOST = 1 << 16, /* of the street, that marks are kept for */
     WORDS = SLICE_BYTES / 16 / 64,
     MAGAZINES_MOST = 1 << 18,
+    CACHES_MOST = 256,
     CHECK_EVERY = 16, /* audits between two looks at all that the program holds, but at rest */
 };
 
@@ -289,6 +290,39 @@ void audit_forgotten(void) {
     CHECK(view->cache == seam_no_cache(), "cache: a thread whose end was seen has one");
 }
 
+/* All that were ever used, where they are now or not: their memory stays theirs. */
+static const struct thread_cache *known[CACHES_MOST];
+static unsigned known_count;
+
+static void know(const struct thread_cache *cache) {
+    for (unsigned i = 0; i < known_count; i++) {
+        if (known[i] == cache) {
+            return;
+        }
+    }
+    EXPECT_HERE(known_count < CACHES_MOST);
+    known[known_count++] = cache;
+}
+
+/* Who gives its cache up, and who takes over what another has left, takes it out of the list while nobody has borrowed it; and nobody comes
+ * out of it before. */
+static void audit_hands(void) {
+    unsigned lent = 0;
+    for (const struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
+        know(cache);
+        lent += cache->borrowed != 0;
+        for (int i = 0; i < FIBER_KEEPER; i++) {
+            const struct thread_view *view = fiber_local(&fibers[i], seam_view());
+            bool ended = cache->owner == &fibers[i] && view->state == THREAD_ENDED;
+            CHECK(!ended || cache->busy != 0 || cache->orphan != 0, "cache: given up, and still to be had");
+        }
+    }
+    for (unsigned i = 0; i < known_count; i++) {
+        lent -= known[i]->borrowed != 0;
+    }
+    CHECK(lent == 0, "cache: borrowed, and taken out of the list");
+}
+
 /* Whose it is: a thread's, which has no other, or nobody's any more. */
 static void audit_owner(const struct thread_cache *cache, bool orphan, bool *owns) {
     for (int i = 0; i < FIBERS_MOST && !orphan; i++) {
@@ -335,6 +369,9 @@ static void audit_caches(size_t *caches) {
             of_heap[heap_number(cache->heap) % 64]++;
         }
     }
+    if (is_free(&registry.lock)) {
+        audit_hands();
+    }
     CHECK(cursor || !is_free(&registry.lock), "registry: the next to be borrowed is a cache that is gone");
     static uint32_t most;
     most = (uint32_t)bits_max(most, count);
@@ -356,7 +393,9 @@ static void audit_caches(size_t *caches) {
             audit_steps(view);
         }
     }
-    CHECK(seam_workers() <= count + FIBERS_MOST, "registry: %u threads work, and there are %u", seam_workers(), count);
+    /* A count that raced with the change of epochs may be one too low, or too high. */
+    CHECK((int32_t)seam_workers() <= (int32_t)count + FIBERS_MOST, "registry: %u threads work, and there are %u",
+          seam_workers(), count);
     *caches = count;
     for (const struct thread_cache *cache = registry.unused; cache != NULL; cache = cache->next) {
         ++*caches;
@@ -534,7 +573,7 @@ static void audit_shelter(const struct larges *larges) {
 /* A place is used again before one is that never was, where the search begins. */
 static void audit_places(void) {
     static size_t most;
-    enum { BETWEEN_AUDITS = 2 * FIBERS_MOST };
+    enum { BETWEEN_AUDITS = FIBERS_MOST };
     most = bits_max(most, seam_shelter_chunks());
     CHECK(seam_shelter_places() <= most + BETWEEN_AUDITS, "shelter: %zu places were used, %zu at once at most",
           seam_shelter_places(), most);

@@ -31,7 +31,7 @@ static struct {
     uint32_t forks, ends, keepers, idles, refusals, trims, rests, limits; /* one in so many steps; 0 never */
     uint32_t growing, phases;                         /* of 100 operations that take or give; one in so many steps */
     bool roles; /* what even threads take, odd ones give */
-    uint32_t duels, births, visits, sleeps, stays, heirs, crowds; /* one in so many steps */
+    uint32_t duels, births, visits, sleeps, stays, heirs, crowds, stalls; /* one in so many steps */
 } character;
 
 static bool held[BLOCKS_MOST];
@@ -65,6 +65,7 @@ static void choose_character(void) {
     character.sleeps = character.keepers == 0 || one_in(2) ? 0 : 50 + below(150);
     character.stays = character.keepers == 0 || one_in(2) ? 0 : 20 + below(60);
     character.heirs = one_in(2) ? 0 : 30 + below(60);
+    character.stalls = one_in(4) ? 40 + below(200) : 0;
     character.crowds = one_in(2) ? 0 : 40 + below(100);
 }
 
@@ -305,6 +306,15 @@ static void visit(struct script *script) {
     go_on(script, &last, true);
 }
 
+/* Somebody is interrupted and does not go on, though others wait. */
+static void stall(struct script *script) {
+    bool keeper = character.keepers != 0 && one_in(2);
+    struct step one = duellist(keeper ? character.threads : any_thread());
+    interrupt_early(&one);
+    script_add(script, one);
+    script_add(script, (struct step){.verb = VERB_STALL, .size = keeper ? FIBER_KEEPER : one.thread, .more = 1 + below(6)});
+}
+
 /* A thread stays inside while the keeper looks at it, and again. */
 static void stay(struct script *script) {
     uint8_t thread = (uint8_t)any_thread();
@@ -403,6 +413,10 @@ void chance_script(struct script *script, uint64_t seed, size_t steps) {
         }
         if (one_in(character.crowds) && character.threads > 2) {
             crowd(script);
+            continue;
+        }
+        if (one_in(character.stalls)) {
+            stall(script);
             continue;
         }
         if (one_in(character.stays)) {

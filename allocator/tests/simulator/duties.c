@@ -38,11 +38,10 @@ struct sight {
     size_t room, parked, slab_bytes, purged, orphans; /* orphans: their loaded slots, and themselves */
     unsigned nulls, heaps, empty; /* empty: slabs of several slices without a block in use */
     uint64_t refused, now;
-    bool overdue;
     struct {
         uint32_t threads, events, due, low;
         uint64_t settled;
-        size_t traffic;
+        size_t traffic, free_bytes, depot_bytes;
     } of[HEAPS_MOST];
 };
 
@@ -94,6 +93,8 @@ static void see_heaps(struct sight *sight) {
         sight->of[i].events = heap->events;
         sight->of[i].settled = heap->settled;
         sight->of[i].traffic = heap->traffic;
+        sight->of[i].free_bytes = heap->free_bytes;
+        sight->of[i].depot_bytes = heap->depot_bytes;
         for (unsigned class = 0; class < CLASS_COUNT; class++) {
             sight->of[i].due += heap->shelf[class].depot_due;
             sight->of[i].low += heap->shelf[class].depot_low;
@@ -138,7 +139,6 @@ static void see(struct sight *sight, const struct step *step) {
     sight->refused = world_refused();
     sight->now = os_milliseconds();
     sight->nulls = program_nulls;
-    sight->overdue = seam_purge_is_overdue(0);
 }
 
 /* -- when memory is to come back ----------------------------------------------------------------------------- */
@@ -229,6 +229,7 @@ static void check_look(const struct sight *now) {
     if (quiet.looks >= LOOKS) {
         check_relieved(NULL, "kept", "however often the keeper looks");
         check_depots("however often the keeper looks");
+        CHECK(empty_slabs(2) == 0, "kept: a slab of several slices without a block in use, however often the keeper looks");
     }
     if (quiet.looks >= LOOKS && now->refused == 0) { /* what was refused once is asked for when more is free */
         check_slabs(false);
@@ -284,6 +285,17 @@ static void check_choice(const struct sight *now) {
           had, fewest);
 }
 
+/* Of all heaps' blocks only this one's have gone anywhere. */
+static bool is_only_one(const struct sight *now, unsigned number) {
+    for (unsigned i = 0; i < before.heaps; i++) {
+        bool same = now->of[i].free_bytes == before.of[i].free_bytes && now->of[i].depot_bytes == before.of[i].depot_bytes;
+        if (i != number && !same) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* A thread has exchanged a magazine with a heap. */
 static void check_exchange(const struct step *step, const struct sight *now, unsigned number) {
     const struct heap *heap = heap_numbered(number);
@@ -291,12 +303,15 @@ static void check_exchange(const struct step *step, const struct sight *now, uns
     CHECK(settled || !seam_settles(heap, before.of[number].events, before.of[number].settled, before.now),
           "kept: a heap does not settle");
     bool marked = now->of[number].traffic < before.of[number].traffic;
-    /* with several heaps what was given may have gone on to another, and that drains */
-    uint32_t due = heap_count() == 1 || step->verb == VERB_MALLOC ? before.of[number].due : 0;
+    /* what was given may have gone on to another heap, and that drains */
+    uint32_t due = step->verb == VERB_MALLOC || is_only_one(now, number) ? before.of[number].due : 0;
     CHECK(settled || marked || due == 0 || now->of[number].due < due, "kept: %u magazines are due, and none is drained",
           due);
     CHECK(!marked || before.of[number].low <= 2 * seam_drain_magazines() || now->of[number].due > 0,
           "kept: %u magazines were not needed, and none is due", before.of[number].low);
+    CHECK(heap_returnable(heap) < heap->looked_at + seam_keeper_bytes() || option_value(OPTION_KEEPER) == 0 ||
+              keeper_wished != 0 || world_has_keeper(),
+          "kept: %zu bytes are free in slabs, and nobody wishes for a keeper", heap_returnable(heap));
     CHECK(heap->looked_at <= heap_returnable(heap), "kept: %zu bytes count as looked at, and %zu are free",
           heap->looked_at, heap_returnable(heap));
     CHECK(now->heap == NULL || now->exchanges != before.exchanges, "kept: a thread does not count its exchanges");
@@ -320,9 +335,9 @@ static void check_slow_path(const struct step *step, const struct sight *now) {
     }
     CHECK(now->empty <= before.empty, "kept: a slab of several slices without a block in use");
     bool gave = now->slab_bytes < before.slab_bytes || span;
-    bool seen_to = now->purged != before.purged || !seam_purge_is_overdue(0) ||
+    bool seen_to = now->purged != before.purged || !seam_purge_is_overdue(LATE_MS) ||
                    (option_value(OPTION_KEEPER) != 0 && (world_has_keeper() || keeper_wished != 0));
-    CHECK(!gave || !before.overdue || seen_to, "kept: what is due, when a span was given back");
+    CHECK(!gave || seen_to, "kept: what is due, when a span was given back");
 }
 
 /* -- out of memory ------------------------------------------------------------------------------------------- */

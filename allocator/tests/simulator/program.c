@@ -294,6 +294,9 @@ static void fork_here(bool announced, uint32_t steps) {
         fiber_go_on(); /* nobody else is there before the handlers are done */
         if (announced) {
             world_after_fork_in_child();
+            if (gate.page != NULL && gate.page->mark == GATE_RIGHT) {
+                fail("child: it takes itself for its parent");
+            }
             if (right && gate.page->fork == GATE_UNQUIET && waited < OTHERS_LEAVE_MS) {
                 fail("torn: a fork gave up after %u ms", (unsigned)waited);
             }

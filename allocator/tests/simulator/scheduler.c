@@ -21,6 +21,7 @@ enum {
 static struct step doing[FIBERS_MOST]; /* what each thread is in the middle of */
 static uint64_t child_steps = UINT64_MAX; /* left to a child */
 static unsigned generation;
+static uint32_t stalled[FIBERS_MOST]; /* steps in which it goes on only by itself: its processor is another's */
 
 /* Whether the copy was whole, as far as this thread, which forked, comes first to put it right. */
 static struct {
@@ -64,17 +65,39 @@ static bool is_forgotten(const struct fiber *fiber) {
     return fiber->state == FIBER_WAITING && atomic_load_explicit(fiber->word, memory_order_relaxed) != fiber->expected;
 }
 
+/* Who waits without a limit waits for them too. */
+static bool end_stalls(void) {
+    bool any = false;
+    for (int i = 0; i < FIBERS_MOST; i++) {
+        any |= stalled[i] != 0 && fibers[i].state == FIBER_READY;
+        stalled[i] = 0;
+    }
+    return any;
+}
+
+static bool somebody_stalls(void) {
+    for (int i = 0; i < FIBERS_MOST; i++) {
+        if (stalled[i] != 0 && fibers[i].state == FIBER_READY) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Everybody sleeps: time goes by until somebody is due. Nobody is about to wake another, so only the limit of its wait
  * would help who is forgotten. */
 static void skip_to_who_is_due(const char *whose) {
     uint64_t next = UINT64_MAX;
     for (int i = 0; i < FIBERS_MOST; i++) {
-        if (is_forgotten(&fibers[i])) {
+        if (!somebody_stalls() && is_forgotten(&fibers[i])) {
             fail("overslept: nobody wakes thread %d", i);
         }
         if (fibers[i].state == FIBER_WAITING && fibers[i].until < next) {
             next = fibers[i].until;
         }
+    }
+    if (next == UINT64_MAX && end_stalls()) {
+        return;
     }
     if (next == UINT64_MAX) {
         fail("waits for ever: %s", whose);
@@ -89,7 +112,7 @@ static void skip_to_who_is_due(const char *whose) {
 static struct fiber *another(const struct fiber *first, int *turn) {
     for (int i = 0; i < FIBERS_MOST; i++) {
         *turn = (*turn + 1) % FIBERS_MOST;
-        if (&fibers[*turn] != first && fibers[*turn].state == FIBER_READY) {
+        if (&fibers[*turn] != first && fibers[*turn].state == FIBER_READY && stalled[*turn] == 0) {
             return &fibers[*turn];
         }
     }
@@ -141,6 +164,7 @@ static void wake_keeper(void) {
 }
 
 static void rest(void) {
+    (void)end_stalls();
     for (int i = 0; i < FIBERS_MOST; i++) {
         finish(&fibers[i]);
     }
@@ -198,6 +222,9 @@ static void play_step(const struct step *step) {
             option_set((enum option)step->size, step->more);
         }
         break;
+    case VERB_STALL:
+        stalled[step->size % FIBERS_MOST] = step->more;
+        break;
     case VERB_OLD:
         world_be_old();
         break;
@@ -243,6 +270,9 @@ static void end_child(void) {
 void scheduler_play(const struct script *script, unsigned every) {
     for (size_t i = 0; i < script->count; i++) {
         outcome->step = (uint32_t)i;
+        for (int f = 0; f < FIBERS_MOST; f++) {
+            stalled[f] -= stalled[f] != 0;
+        }
         unsigned before = generation;
         duties_before(&script->step[i]);
         play_step(&script->step[i]);
