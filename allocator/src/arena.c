@@ -402,7 +402,8 @@ bool arena_has_more(void) { return ages_slices() != 0; }
 
 void arena_revive(bool all) { purge_revive(all); }
 
-void arena_retreat(uint32_t least) {
+/* The last span of the street, if it is free, clean, and so long. */
+static bool retreat(uint32_t least) {
     lock_take(&arena.growing);
     arena_lock();
     uint32_t usable = arena.usable;
@@ -417,6 +418,13 @@ void arena_retreat(uint32_t least) {
         street_shrink(arena.usable, usable);
     }
     lock_free(&arena.growing);
+    return shorter;
+}
+
+/* Before a span with huge pages may lie one without, and the other way round. */
+void arena_retreat(uint32_t least) {
+    while (retreat(least)) {
+    }
 }
 
 void arena_make_room(void) {

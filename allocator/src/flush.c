@@ -16,7 +16,7 @@ static __attribute__((noinline)) unsigned give_run(struct heap *heap, unsigned c
         shelf_list(&heap->shelf[class], slab);
     }
     if (unlikely(span->free_blocks == span->blocks)) {
-        shelf_emptied(heap, class, slab);
+        (void)shelf_emptied(heap, class, slab);
     }
     return given;
 }
@@ -29,7 +29,7 @@ static INLINE_ALWAYS void give_one(struct heap *heap, unsigned class, const stru
         shelf_list(&heap->shelf[class], slab);
     }
     if (unlikely(span->free_blocks == shape->blocks)) {
-        shelf_emptied(heap, class, slab);
+        (void)shelf_emptied(heap, class, slab);
     }
 }
 

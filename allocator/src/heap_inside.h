@@ -64,8 +64,8 @@ void shelf_add(struct heap *heap, unsigned class, uint32_t slab);
 /* All of the slab's blocks are free: it goes back to the arena. */
 void shelf_release(struct heap *heap, uint32_t slab);
 
-/* The same, but a class's only slab of one slice is kept, so that a program around its edge does not make it anew. */
-void shelf_emptied(struct heap *heap, unsigned class, uint32_t slab);
+/* The same, but a class's only slab of one slice is kept, so that a program around its edge does not make it anew. True when it is gone. */
+bool shelf_emptied(struct heap *heap, unsigned class, uint32_t slab);
 
 /* Takes up to `want` blocks of the slab and stores them downwards from `end`. */
 unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want);

@@ -90,9 +90,9 @@ static uint32_t clean_slab_at(uint32_t slice, bool at_once, size_t *bytes, bool 
             while (cleaned > 0 && slab_lift(slab, &piece)) {
                 cleaned = clean_piece(heap, slab, &piece);
                 *bytes += cleaned;
-                if (arena_span(slab)->free_blocks == arena_span(slab)->blocks) {
-                    shelf_emptied(heap, arena_span(slab)->size_class, slab);
-                    break; /* it may be gone */
+                bool empty = arena_span(slab)->free_blocks == arena_span(slab)->blocks;
+                if (empty && shelf_emptied(heap, arena_span(slab)->size_class, slab)) {
+                    break;
                 }
             }
         }

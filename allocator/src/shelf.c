@@ -75,11 +75,13 @@ void shelf_release(struct heap *heap, uint32_t slab) {
     slab_unmake(slab);
 }
 
-void shelf_emptied(struct heap *heap, unsigned class, uint32_t slab) {
+bool shelf_emptied(struct heap *heap, unsigned class, uint32_t slab) {
     bool only = heap->shelf[class].slabs == slab && arena_span(slab)->next == 0;
-    if (!only || class_slices[class] > 1) {
+    bool gone = !only || class_slices[class] > 1;
+    if (gone) {
         shelf_release(heap, slab);
     } else {
         heap->empty_classes |= UINT64_C(1) << class;
     }
+    return gone;
 }

@@ -291,7 +291,7 @@ static bool has_used(struct thread_cache *cache, unsigned class) {
     if (magazines->top == VOID_TOP) {
         return false;
     }
-    unsigned capacity = grown_capacity(cache, magazines, class);
+    unsigned capacity = capacity_here(cache, magazines, class); /* there may be none, and the slot only given to */
     void **top = heap_exchange_used(heap_of(cache, class), class, slot_unload(magazines), capacity);
     slot_load(magazines, top);
     if (magazine_is_empty(top)) {
@@ -328,9 +328,10 @@ void *thread_cache_take_zero(unsigned class, bool *zero) {
 
 /* A magazine of which the keeper has taken all up to the very end has no room any more: it gets all of it again. Left as it is, a
  * depot might pass it on for a full one. */
-static inline void **reopened(void **top, unsigned capacity) {
+static inline void **reopened(struct thread_cache *cache, struct cache_class *magazines, unsigned class, void **top) {
     union magazine *magazine = magazine_of(top);
-    return unlikely(magazine_capacity(magazine) == 0) ? magazine_clear(magazine, capacity) : top;
+    return unlikely(magazine_capacity(magazine) == 0) ? magazine_clear(magazine, capacity_here(cache, magazines, class))
+                                                      : top;
 }
 
 /* Room where the thread takes blocks of the class too: its two magazines change places, and a full one goes to the heap. Returns the top of
@@ -366,7 +367,7 @@ static void **make_room(struct thread_cache *cache, unsigned slot, void **top) {
     if (top == VOID_TOP) {
         return heap_spare(heap, capacity_here(cache, magazines, class));
     }
-    top = reopened(top, magazines->capacity);
+    top = reopened(cache, magazines, class, top);
     if (!magazine_is_full(top)) {
         return top;
     }

@@ -280,12 +280,17 @@ void thread_point_steps(unsigned class, struct cache_class *magazines) {
     }
 }
 
+/* The fast paths of this thread take blocks of the class from there. */
+static bool is_pointed_at(unsigned class, const struct cache_class *magazines) {
+    return class_bytes[class] <= STEP_LARGEST &&
+           thread_view.by_step[(class_bytes[class] >> CLASS_STEP_BITS) - 1] == magazines;
+}
+
+/* Where the slot is an orphan's, or of the heap before, the thread takes from another by now. */
 static void end_taking(struct thread_cache *cache, unsigned slot) {
-    if (cache->slots[slot].taken) {
-        cache->slots[slot].taken = false;
-        if (atomic_load_explicit(&cache->orphan, memory_order_relaxed) == 0) { /* else its thread is gone */
-            thread_point_steps(slot_class(slot), &cache->slots[0]);
-        }
+    cache->slots[slot].taken = false;
+    if (is_pointed_at(slot_class(slot), &cache->slots[slot])) {
+        thread_point_steps(slot_class(slot), &cache->slots[0]);
     }
 }
 

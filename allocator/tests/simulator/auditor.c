@@ -9,6 +9,7 @@
 #include "fibers.h"
 #include "gate.h"
 #include "heap_inside.h"
+#include "keeper.h"
 #include "large.h"
 #include "options.h"
 #include "os.h"
@@ -26,6 +27,7 @@ enum {
     SLICES_MOST = 1 << 16, /* of the street, that marks are kept for */
     WORDS = SLICE_BYTES / 16 / 64,
     MAGAZINES_MOST = 1 << 18,
+    CACHES_MOST = 256,
     CHECK_EVERY = 16, /* audits between two looks at all that the program holds, but at rest */
 };
 
@@ -38,13 +40,15 @@ static bool at_rest;
 static bool in_child;
 static size_t lost_most; /* blocks that threads may have had in hand when a fork cut them off */
 
-#define CHECK(condition, ...) ((condition) ? (void)0 : fail(__VA_ARGS__))
-
 static uint32_t tag_at(uint32_t slice) { return ((const uint32_t *)window.base)[slice]; }
 
-static uint32_t extent(void) { return (uint32_t)(window.extent >> SLICE_BITS); }
+uint32_t auditor_extent(void) { return (uint32_t)(window.extent >> SLICE_BITS); }
 
-static bool is_slab_at(uint32_t slice) { return tag_is_slab(tag_at(slice)) && arena_span(slice)->first == slice; }
+bool auditor_has_slab(uint32_t slice) { return tag_is_slab(tag_at(slice)) && arena_span(slice)->first == slice; }
+
+bool auditor_sees(void) { return gate.page != NULL && gate.page->mark == GATE_RIGHT && window.extent != 0; }
+
+bool auditor_is_in_child(void) { return in_child; }
 
 static bool is_free(const struct lock *lock) { return atomic_load_explicit(&lock->state, memory_order_relaxed) == 0; }
 
@@ -52,7 +56,7 @@ static bool is_free(const struct lock *lock) { return atomic_load_explicit(&lock
 
 static void find_block(const void *block, const char *where) {
     uint32_t slice = arena_slice(block);
-    CHECK((uintptr_t)block >= window.base && slice < extent() && tag_is_slab(tag_at(slice)), "no block: %p in %s",
+    CHECK((uintptr_t)block >= window.base && slice < auditor_extent() && tag_is_slab(tag_at(slice)), "no block: %p in %s",
           block, where);
     uint32_t slab = arena_span(slice)->first;
     size_t size = class_bytes[arena_span(slab)->size_class];
@@ -163,6 +167,8 @@ static void audit_slab(uint32_t slab, struct sums *sums, unsigned heaps) {
     CHECK(clean_pages(slab) == span->clean_pages, "slab: %u clean pages, %u counted", clean_pages(slab),
           span->clean_pages);
     audit_clean(slab);
+    CHECK(span->free_blocks < span->blocks || (heap_numbered(number)->empty_classes >> span->size_class & 1) != 0,
+          "slab: it is empty, and nobody knows");
     struct sums *sum = &sums[number];
     sum->free_bytes += (size_t)span->free_blocks * class_bytes[span->size_class];
     sum->clean_bytes += span->clean_pages * os_page_bytes();
@@ -204,7 +210,7 @@ static void audit_shelf(const struct heap *heap, unsigned class, const struct su
     uint32_t listed = 0, before = 0;
     for (uint32_t slab = shelf->slabs; slab != 0; before = slab, slab = arena_span(slab)->next) {
         const struct span *span = arena_span(slab);
-        CHECK(is_slab_at(slab) && span->heap == heap->number && span->size_class == class && span->prev == before,
+        CHECK(auditor_has_slab(slab) && span->heap == heap->number && span->size_class == class && span->prev == before,
               "shelf: what is listed in class %u of heap %u is no such slab", class, heap->number);
         CHECK(span->free_blocks > 0 && listed++ < sums->listed[class], "shelf: a full slab in class %u", class);
     }
@@ -245,6 +251,9 @@ static void audit_heap(const struct heap *heap, const struct sums *sums) {
 
 static void audit_slot(const struct cache_class *magazines, unsigned slot) {
     unsigned class = slot_class(slot);
+    size_t bytes = (size_t)class_bytes[class] * magazine_capacity(magazine_of(magazines->top));
+    CHECK(magazines->top == VOID_TOP || magazines->taken || bytes <= bits_max(seam_given_bytes(), class_bytes[class]),
+          "cache: %zu bytes in slot %u, of which nothing is ever taken", bytes, slot);
     if (magazines->top == VOID_TOP) {
         CHECK(magazines->previous == NULL, "cache: another magazine in slot %u, and none loaded", slot);
         return;
@@ -257,10 +266,88 @@ static void audit_slot(const struct cache_class *magazines, unsigned slot) {
     }
 }
 
+/* From where fast paths take blocks of a class: slot 0, which never has any, or a slot of it that others know is taken from. As soon as the
+ * thread's own slot is one, from there. */
+static void audit_steps(const struct thread_view *view) {
+    const struct thread_cache *cache = view->cache;
+    for (unsigned step = 0; step < STEP_COUNT; step++) {
+        unsigned class = class_of((size_t)(step + 1) << CLASS_STEP_BITS);
+        const struct cache_class *own = &cache->slots[slot_of(heap_number(cache->heap), class)];
+        size_t slot = (size_t)(view->by_step[step] - cache->slots);
+        bool none = slot >= SLOT_COUNT || slot == 0;
+        CHECK(none || (slot_class((unsigned)slot) == class && cache->slots[slot].taken),
+              "steps: %u bytes are taken from slot %zu", (step + 1) << CLASS_STEP_BITS, slot);
+        CHECK(!none || !own->taken, "steps: a thread takes %u bytes, and never where its fast path looks",
+              (step + 1) << CLASS_STEP_BITS);
+    }
+}
+
+void audit_forgotten(void) {
+    const struct thread_view *view = seam_view();
+    for (unsigned step = 0; step < STEP_COUNT; step++) {
+        CHECK(view->by_step[step] == &seam_no_cache()->slots[0], "steps: a thread without a cache takes from one");
+    }
+    CHECK(view->cache == seam_no_cache(), "cache: a thread whose end was seen has one");
+}
+
+/* All that were ever used, where they are now or not: their memory stays theirs. */
+static const struct thread_cache *known[CACHES_MOST];
+static unsigned known_count;
+
+static void know(const struct thread_cache *cache) {
+    for (unsigned i = 0; i < known_count; i++) {
+        if (known[i] == cache) {
+            return;
+        }
+    }
+    EXPECT_HERE(known_count < CACHES_MOST);
+    known[known_count++] = cache;
+}
+
+/* Who gives its cache up, and who takes over what another has left, takes it out of the list while nobody has borrowed it; and nobody comes
+ * out of it before. */
+static void audit_hands(void) {
+    unsigned lent = 0;
+    for (const struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
+        know(cache);
+        lent += cache->borrowed != 0;
+        for (int i = 0; i < FIBER_KEEPER; i++) {
+            const struct thread_view *view = fiber_local(&fibers[i], seam_view());
+            bool ended = cache->owner == &fibers[i] && view->state == THREAD_ENDED;
+            CHECK(!ended || cache->busy != 0 || cache->orphan != 0, "cache: given up, and still to be had");
+        }
+    }
+    for (unsigned i = 0; i < known_count; i++) {
+        lent -= known[i]->borrowed != 0;
+    }
+    CHECK(lent == 0, "cache: borrowed, and taken out of the list");
+}
+
+/* Whose it is: a thread's, which has no other, or nobody's any more. */
+static void audit_owner(const struct thread_cache *cache, bool orphan, bool *owns) {
+    for (int i = 0; i < FIBERS_MOST && !orphan; i++) {
+        if (cache->owner == &fibers[i] && !owns[i]) {
+            owns[i] = true;
+            return;
+        }
+    }
+    CHECK(orphan, "cache: nobody's, and no orphan");
+}
+
+static void audit_room(const struct thread_cache *cache) {
+    size_t room = 0;
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        room += 2 * (size_t)cache->slots[slot].capacity * class_bytes[slot_class(slot)];
+    }
+    CHECK(room == cache->room, "cache: room for %zu bytes, %zu counted", room, cache->room);
+    CHECK(cache->sweep == 0 || (cache->swept > 0 && cache->swept < SLOT_COUNT), "cache: a sweep that is over goes on");
+}
+
 static void audit_caches(size_t *caches) {
     const struct thread_cache *before = NULL;
     uint32_t count = 0, orphans = 0, of_heap[64] = {0};
     size_t room = 0;
+    bool owns[FIBERS_MOST] = {false};
     bool cursor = registry.cursor == NULL;
     for (struct thread_cache *cache = registry.alive; cache != NULL; before = cache, cache = cache->next) {
         CHECK(cache->prev == before && count++ < 4096, "registry: its list is torn");
@@ -272,12 +359,18 @@ static void audit_caches(size_t *caches) {
         }
         CHECK(!at_rest || (!busy && !borrowed), "cache: %s at rest", busy ? "busy" : "borrowed");
         CHECK(cache->slots[0].top == VOID_TOP, "cache: slot 0 has a magazine");
-        orphans += atomic_load_explicit(&cache->orphan, memory_order_relaxed) != 0;
+        bool orphan = atomic_load_explicit(&cache->orphan, memory_order_relaxed) != 0;
+        orphans += orphan;
         room += cache->room;
         if (at_rest) {
+            audit_owner(cache, orphan, owns);
+            audit_room(cache);
             CHECK(cache->heap != NULL, "cache: of no heap");
             of_heap[heap_number(cache->heap) % 64]++;
         }
+    }
+    if (is_free(&registry.lock)) {
+        audit_hands();
     }
     CHECK(cursor || !is_free(&registry.lock), "registry: the next to be borrowed is a cache that is gone");
     static uint32_t most;
@@ -294,6 +387,15 @@ static void audit_caches(size_t *caches) {
         uint32_t threads = heap_numbered(i)->threads;
         CHECK(threads == of_heap[i], "heap: %u threads, %u counted", of_heap[i], threads);
     }
+    for (int i = 0; i < FIBER_KEEPER; i++) {
+        const struct thread_view *view = fiber_local(&fibers[i], seam_view());
+        if (view->cache != seam_no_cache()) {
+            audit_steps(view);
+        }
+    }
+    /* A count that raced with the change of epochs may be one too low, or too high. */
+    CHECK((int32_t)seam_workers() <= (int32_t)count + FIBERS_MOST, "registry: %u threads work, and there are %u",
+          seam_workers(), count);
     *caches = count;
     for (const struct thread_cache *cache = registry.unused; cache != NULL; cache = cache->next) {
         ++*caches;
@@ -348,9 +450,11 @@ static void audit_program(struct larges *larges) {
 
 static void audit_ages(uint32_t dirty) {
     uint32_t count = 0, slices = 0, before = 0;
+    CHECK(ages_oldest() == 0 || ages_oldest_stamp() == arena_span(ages_oldest())->stamp, "ages: of another span");
     for (uint32_t slice = ages_oldest(); slice != 0; before = slice, slice = arena_span(slice)->age_next) {
         const struct span *span = arena_span(slice);
         CHECK(count++ < dirty && span->state == SPAN_DIRTY && span->age_prev == before, "ages: the list is torn");
+        CHECK(before == 0 || (int32_t)(span->stamp - arena_span(before)->stamp) >= 0, "ages: an older one comes later");
         slices += span->slices;
     }
     CHECK(count == dirty && slices == ages_slices() && before == seam_ages_youngest(),
@@ -360,7 +464,7 @@ static void audit_ages(uint32_t dirty) {
 static void audit_spans(struct larges *larges) {
     uint32_t used = 0, number[SPAN_USED + 1] = {0};
     enum span_state before = SPAN_USED;
-    CHECK(spans_front() == extent(), "spans: the front is not where the window ends");
+    CHECK(spans_front() == auditor_extent(), "spans: the front is not where the window ends");
     for (uint32_t slice = street_first(); slice < spans_front(); slice += arena_span(slice)->slices) {
         const struct span *span = arena_span(slice);
         enum span_state state = span->state;
@@ -374,7 +478,7 @@ static void audit_spans(struct larges *larges) {
             larges->spans -= at_rest && tag_at(slice) == TAG_LARGE;
             CHECK(!at_rest || tag_at(slice) != TAG_LARGE || span->slices <= seam_large_slices_most(span->used_bytes),
                   "spans: %u slices for %zu bytes", span->slices, (size_t)span->used_bytes);
-            CHECK(!at_rest || tag_at(slice) == TAG_LARGE || is_slab_at(slice), "spans: slice %u is used by nobody",
+            CHECK(!at_rest || tag_at(slice) == TAG_LARGE || auditor_has_slab(slice), "spans: slice %u is used by nobody",
                   slice);
         } else {
             for (uint32_t i = 0; i < span->slices; i++) {
@@ -389,6 +493,7 @@ static void audit_spans(struct larges *larges) {
     }
     CHECK(used == spans_used(), "spans: %u slices used, %u counted", used, spans_used());
     for (unsigned state = SPAN_DIRTY; state <= SPAN_KEPT; state++) {
+        CHECK(seam_bins_are_whole(state), "bins: of kind %u, torn, or marked wrongly", state);
         CHECK(seam_bins_count(state) == number[state], "spans: %u of kind %u, %zu in bins", number[state], state,
               seam_bins_count(state));
     }
@@ -412,14 +517,16 @@ static void audit_locks(void) {
     CHECK((gate.page->keeper != 0) == world_has_keeper(), "keeper: its number is not that of one");
     CHECK(gate.outsiders == 0, "gate: %u outsiders at rest", gate.outsiders);
     CHECK(!seam_shelter_is_taking(), "parked: somebody takes at rest");
+    CHECK(gate.in_vain != gate.turns + 1, "gate: the turn in which somebody waited in vain goes on");
+    CHECK(seam_purge_awaiting() == 0, "purge: %u wait at rest", seam_purge_awaiting());
     CHECK(seam_purge_pieces() == 0 && !heap_is_cleaning(), "purge: under way at rest");
 }
 
 /* Every block was found somewhere. */
 static void audit_blocks(void) {
     size_t lost = 0;
-    for (uint32_t slice = street_first(); slice < extent(); slice++) {
-        if (!is_slab_at(slice)) {
+    for (uint32_t slice = street_first(); slice < auditor_extent(); slice++) {
+        if (!auditor_has_slab(slice)) {
             continue;
         }
         const struct span *span = arena_span(slice);
@@ -459,74 +566,32 @@ static void audit_shelter(const struct larges *larges) {
     }
     CHECK(seam_shelter_live() == larges->sheltered + owners, "shelter: %zu counted, %zu blocks and %zu threads' chunks",
           seam_shelter_live(), larges->sheltered, owners);
+    CHECK(seam_shelter_enlisted() == seam_shelter_chunks(), "shelter: %zu places, %zu counted", seam_shelter_chunks(),
+          seam_shelter_enlisted());
 }
 
-/* -- steps --------------------------------------------------------------------------------------------------- */
+/* A place is used again before one is that never was, where the search begins. */
+static void audit_places(void) {
+    static size_t most;
+    enum { BETWEEN_AUDITS = FIBERS_MOST };
+    most = bits_max(most, seam_shelter_chunks());
+    CHECK(seam_shelter_places() <= most + BETWEEN_AUDITS, "shelter: %zu places were used, %zu at once at most",
+          seam_shelter_places(), most);
+}
 
-static struct {
-    bool whole; /* from rest to rest, with nothing refused */
-    bool keeper, overdue;
-    uint64_t refused, purged;
-    unsigned nulls;
-} before;
-
-enum { LATE_MS = 100 }; /* for what may have come due meanwhile */
-
-static bool is_open(void) { return gate.page != NULL && gate.page->mark == GATE_RIGHT && window.extent != 0; }
+/* What lies about, and nobody comes for: there is a keeper, or a wish for one. */
+static void audit_wishes(void) {
+    if (option_value(OPTION_KEEPER) == 0 || world_has_keeper() || keeper_wished != 0) {
+        return;
+    }
+    CHECK(ages_slices() < seam_keeper_slices(), "kept: %u slices are dirty, and nobody wishes for a keeper",
+          ages_slices());
+    CHECK(in_child || !shelter_has_parked(), "kept: blocks are parked, and nobody wishes for a keeper");
+}
 
 void auditor_fork(bool announced) {
     (void)announced;
     in_child = true;
-}
-
-void audit_before(const struct step *step) {
-    before.whole = step->yields == 0 && !in_child && scheduler_is_at_rest() && is_open();
-    if (!before.whole) {
-        return;
-    }
-    const struct fiber *keeper = &fibers[FIBER_KEEPER];
-    before.keeper = keeper->state == FIBER_WAITING && keeper->until != UINT64_MAX;
-    before.refused = world_refused();
-    before.purged = purge_total();
-    before.overdue = seam_purge_is_overdue(0);
-    before.nulls = program_nulls;
-    if (step->verb == VERB_FREE) {
-        uint32_t tag = TAG_NONE;
-        const void *at = program_held[step->block].at;
-        before.overdue &= at != NULL && tag_of(at, &tag) && tag == TAG_LARGE && option_value(OPTION_KEEPER) == 0;
-    }
-}
-
-/* No block was to be had: nothing lies where only threads find it, and no slab has one. */
-static void audit_null(const struct step *step) {
-    for (unsigned i = 0; i < heap_count(); i++) {
-        CHECK(heap_numbered(i)->depot_bytes == 0, "refused: %u bytes, and the depots have %zu", step->size,
-              heap_numbered(i)->depot_bytes);
-    }
-    for (uint32_t slice = street_first(); slice < extent(); slice++) {
-        if (is_slab_at(slice)) {
-            const struct span *span = arena_span(slice);
-            CHECK(span->free_blocks == 0 || class_bytes[span->size_class] < step->size || step->verb == VERB_ALIGNED,
-                  "refused: %u bytes, and a slab has %u free blocks of %zu", step->size, span->free_blocks,
-                  (size_t)class_bytes[span->size_class]);
-        }
-    }
-}
-
-void audit_after(const struct step *step) {
-    if (!before.whole || in_child || !scheduler_is_at_rest() || !is_open()) {
-        return;
-    }
-    if (before.nulls != program_nulls) {
-        audit_null(step);
-    }
-    if (before.refused != world_refused()) {
-        return;
-    }
-    CHECK(step->verb != VERB_KEEPER || !before.keeper || !seam_purge_is_overdue(LATE_MS),
-          "kept: the keeper has looked, and what is due is not purged");
-    CHECK(step->verb != VERB_FREE || !before.overdue || purge_total() != before.purged || !seam_purge_is_overdue(0),
-          "kept: a span was given back, there is no keeper, and nothing that is due was purged");
 }
 
 /* -- all of it ----------------------------------------------------------------------------------------------- */
@@ -542,7 +607,7 @@ static void clear(void) {
         found = room_for(SLICES_MOST * sizeof *found);
         magazines = room_for(MAGAZINES_MOST / 8);
     }
-    EXPECT_HERE(extent() <= SLICES_MOST);
+    EXPECT_HERE(auditor_extent() <= SLICES_MOST);
     size_t bytes;
     (void)seam_bookkeeping(&bytes);
     memset(magazines, 0, bytes / MAGAZINE_BYTES / 8 + 8);
@@ -555,8 +620,8 @@ void audit(void) {
     if (at_rest || outcome->audits % CHECK_EVERY == 0) {
         program_check();
     }
-    if (gate.page == NULL || gate.page->mark != GATE_RIGHT || window.extent == 0) {
-        return; /* not open; or a child that nobody has put right, or nobody can */
+    if (!auditor_sees()) {
+        return;
     }
     lost_most = program_in_hand;
     clear();
@@ -564,8 +629,8 @@ void audit(void) {
     unsigned heaps = heap_count();
     EXPECT_HERE(heaps <= 16);
     memset(sums, 0, heaps * sizeof *sums);
-    for (uint32_t slice = street_first(); slice < extent(); slice++) {
-        if (is_slab_at(slice)) {
+    for (uint32_t slice = street_first(); slice < auditor_extent(); slice++) {
+        if (auditor_has_slab(slice)) {
             audit_slab(slice, sums, heaps);
         }
     }
@@ -579,12 +644,14 @@ void audit(void) {
     if (!seam_arena_is_locked()) {
         audit_spans(&larges);
     }
+    audit_places();
     if (at_rest) {
         CHECK(0 - larges.spans <= lost_most, "lost: %zu large spans are nobody's", 0 - larges.spans);
         audit_locks();
         audit_blocks();
         audit_bookkeeping(caches);
         audit_mappings(&larges);
+        audit_wishes();
         if (!in_child) { /* one has what others had in hand */
             audit_shelter(&larges);
             CHECK(!world_is_mapped(arena_address(seam_arena_usable())), "street: mapped behind what is usable");

@@ -31,10 +31,11 @@ static struct {
     uint32_t forks, ends, keepers, idles, refusals, trims, rests, limits; /* one in so many steps; 0 never */
     uint32_t growing, phases;                         /* of 100 operations that take or give; one in so many steps */
     bool roles; /* what even threads take, odd ones give */
-    uint32_t duels, births, visits; /* one in so many steps */
+    uint32_t duels, births, visits, sleeps, stays, heirs, crowds, stalls; /* one in so many steps */
 } character;
 
 static bool held[BLOCKS_MOST];
+static uint32_t away; /* a bit for each thread that has ended and does nothing for now */
 static uint32_t holding;
 
 static uint32_t sometimes(uint32_t often, uint32_t rare) { return one_in(3) ? 0 : often + below(rare - often); }
@@ -61,6 +62,11 @@ static void choose_character(void) {
     character.phases = one_in(2) ? 200 : 30;
     character.roles = one_in(3);
     character.duels = one_in(2) ? 0 : 3 + below(30);
+    character.sleeps = character.keepers == 0 || one_in(2) ? 0 : 50 + below(150);
+    character.stays = character.keepers == 0 || one_in(2) ? 0 : 20 + below(60);
+    character.heirs = one_in(2) ? 0 : 30 + below(60);
+    character.stalls = one_in(4) ? 40 + below(200) : 0;
+    character.crowds = one_in(2) ? 0 : 40 + below(100);
 }
 
 /* Forks and births all the time. */
@@ -78,6 +84,7 @@ static void be_kept(void) {
     character.keepers = 2 + below(4);
     character.sizes = 1;
     character.blocks = 12 + below(40);
+    character.stays = 10 + below(20);
     character.forks = character.trims = character.limits = character.refusals = 0;
     character.ends = one_in(2) ? 0 : 100;
     character.interrupts = below(30);
@@ -102,6 +109,12 @@ static uint32_t any_block(bool wanted) {
 static uint32_t any_size(void) {
     uint32_t size = character.size[below(character.sizes)];
     return one_in(4) ? 1 + below(size) : size;
+}
+
+/* One that is at work: the first always is. */
+static uint32_t any_thread(void) {
+    uint32_t thread = below(character.threads);
+    return (away >> thread & 1) != 0 ? 0 : thread;
 }
 
 /* Takes a block, or gives one. */
@@ -178,6 +191,9 @@ static struct step any_step(uint32_t thread) {
 
 static void open_script(struct script *script) {
     script_add(script, (struct step){.verb = VERB_CPUS, .size = 1 + below(3)});
+    if (one_in(8)) {
+        script_add(script, (struct step){.verb = VERB_OLD});
+    }
     if (one_in(2)) {
         script_add(script, (struct step){.verb = VERB_OPTION, .size = OPTION_RETAIN_MIB, .more = below(3)});
         script_add(script, (struct step){.verb = VERB_OPTION, .size = OPTION_RETAIN_MS, .more = 1 + below(500)});
@@ -290,9 +306,90 @@ static void visit(struct script *script) {
     go_on(script, &last, true);
 }
 
+/* Somebody is interrupted and does not go on, though others wait. */
+static void stall(struct script *script) {
+    bool keeper = character.keepers != 0 && one_in(2);
+    struct step one = duellist(keeper ? character.threads : any_thread());
+    interrupt_early(&one);
+    script_add(script, one);
+    script_add(script, (struct step){.verb = VERB_STALL, .size = keeper ? FIBER_KEEPER : one.thread, .more = 1 + below(6)});
+}
+
+/* A thread stays inside while the keeper looks at it, and again. */
+static void stay(struct script *script) {
+    uint8_t thread = (uint8_t)any_thread();
+    struct step long_one = trade();
+    struct step look = {.verb = VERB_KEEPER};
+    long_one.thread = thread;
+    interrupt_early(&long_one);
+    script_add(script, long_one);
+    script_add(script, look);
+    if (one_in(2)) {
+        interrupt_early(&look);
+    }
+    script_add(script, look);
+    go_on(script, &long_one, one_in(2));
+    go_on(script, &look, true);
+    go_on(script, &long_one, true);
+}
+
+/* A thread goes without a word, and another comes in its place: what the first has left is for who comes by, and he may be interrupted. */
+static void leave_heir(struct script *script) {
+    struct step end = {.verb = VERB_END, .thread = (uint8_t)any_thread(), .size = any_size()};
+    struct step born = {.verb = VERB_CALLOC, .thread = end.thread, .block = (uint16_t)any_block(false), .size = any_size()};
+    struct step look = {.verb = VERB_KEEPER};
+    script_add(script, end);
+    script_add(script, end);
+    script_add(script, born);
+    held[born.block] = true;
+    if (character.keepers != 0) {
+        script_add(script, look);
+        interrupt_early(&look);
+        script_add(script, look);
+    }
+    for (uint32_t others = 1 + below(3); others > 0; others--) {
+        struct step step = trade();
+        step.thread = (uint8_t)any_thread();
+        if (one_in(2)) {
+            interrupt_early(&step);
+        }
+        script_add(script, step);
+    }
+    if (character.keepers != 0) {
+        go_on(script, &look, true);
+    }
+}
+
+/* Some threads end, and come again only when others do: heaps are left to few. */
+static void crowd(struct script *script) {
+    away = 0;
+    for (uint32_t thread = 0; thread < character.threads; thread++) {
+        struct step begin = trade();
+        begin.thread = (uint8_t)thread;
+        script_add(script, begin);
+    }
+    uint32_t stays = one_in(2) ? 0 : 1; /* of every other, or of every third: of one heap, perhaps */
+    uint32_t apart = 2 + below(2);
+    for (uint32_t thread = 1; thread < character.threads; thread++) {
+        if (thread % apart != stays) {
+            script_add(script, (struct step){.verb = VERB_END, .thread = (uint8_t)thread, .size = any_size()});
+            away |= 1u << thread;
+        }
+    }
+}
+
+/* Everybody sleeps, and the keeper looks again and again. */
+static void sleep_all(struct script *script) {
+    script_add(script, (struct step){.verb = VERB_REST});
+    for (uint32_t looks = 2 + below(6); looks > 0; looks--) {
+        script_add(script, (struct step){.verb = VERB_KEEPER});
+    }
+}
+
 void chance_script(struct script *script, uint64_t seed, size_t steps) {
     state = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
     memset(held, 0, sizeof held);
+    away = 0;
     holding = 0;
     (void)below(1), (void)below(1);
     choose_character();
@@ -308,10 +405,30 @@ void chance_script(struct script *script, uint64_t seed, size_t steps) {
             character.growing = 10 + 20 * below(5);
         }
         if (one_in(4)) {
-            thread = below(character.threads);
+            thread = any_thread();
         }
         if (one_in(character.births) && character.threads > 1) {
             birth(script);
+            continue;
+        }
+        if (one_in(character.crowds) && character.threads > 2) {
+            crowd(script);
+            continue;
+        }
+        if (one_in(character.stalls)) {
+            stall(script);
+            continue;
+        }
+        if (one_in(character.stays)) {
+            stay(script);
+            continue;
+        }
+        if (one_in(character.heirs)) {
+            leave_heir(script);
+            continue;
+        }
+        if (one_in(character.sleeps)) {
+            sleep_all(script);
             continue;
         }
         if (one_in(character.visits)) {
@@ -326,7 +443,7 @@ void chance_script(struct script *script, uint64_t seed, size_t steps) {
         bool goes_on = step.verb < VERBS_OF_THREADS || step.verb == VERB_KEEPER;
         if (goes_on && below(100) < character.interrupts) {
             interrupt(&step);
-            thread = below(character.threads); /* somebody else, perhaps */
+            thread = any_thread(); /* somebody else, perhaps */
         }
         script_add(script, step);
         if (step.yields != 0 && one_in(3)) {

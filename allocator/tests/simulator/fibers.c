@@ -13,7 +13,7 @@ enum { STACK_BYTES = 256 * 1024, GUARD_BYTES = 64 * 1024 };
 
 struct fiber fibers[FIBERS_MOST];
 struct fiber *fiber_running;
-uint64_t fiber_yields;
+uint64_t fiber_yields, fiber_turns;
 
 /* The section that yields.h puts thread-local variables into; the linker names its ends. */
 extern char __start_simulator_locals[], __stop_simulator_locals[];
@@ -119,6 +119,7 @@ void fiber_begin(struct fiber *fiber, void (*deed)(void)) {
 void fiber_resume(struct fiber *fiber, uint64_t yields, enum grain grain) {
     budget = yields;
     counted = grain;
+    fiber_turns++;
     memcpy(__start_simulator_locals, fiber->locals, locals_bytes());
     fiber_running = fiber;
     errno = fiber->error;

@@ -57,7 +57,7 @@ void fiber_pause(enum fiber_state state);
 /* A new thread in its place: its thread-local variables are as at the start. */
 void fiber_reset(struct fiber *fiber);
 
-/* Yields of all fibers. */
-extern uint64_t fiber_yields;
+/* Yields of all fibers, and times that one was resumed. */
+extern uint64_t fiber_yields, fiber_turns;
 
 #endif

@@ -7,11 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "auditor.h"
 #include "failure.h"
 #include "fibers.h"
 #include "gate.h"
 #include "scheduler.h"
 #include "seams.h"
+#include "shelter.h"
+#include "thread_inside.h"
 #include "world.h"
 
 /* The library's own entry points, under names that leave the simulator its malloc. */
@@ -105,6 +108,9 @@ static void check_errno(bool failed, const char *call) {
     }
 }
 
+/* Somebody was served by the shelter since the gate was closed: he has to have his turn. */
+static bool kept_out;
+
 /* A block has come; the number is free. */
 static void hold(struct held *held, void *at, size_t size, size_t alignment, uint64_t refused) {
     if (at == NULL) {
@@ -120,6 +126,7 @@ static void hold(struct held *held, void *at, size_t size, size_t alignment, uin
         fail("block: %zu bytes at %p, aligned to %zu, for %zu bytes", usable, at, alignment, size);
     }
     program_lost(at, usable, "handed out twice");
+    kept_out |= gate.page->forks != 0 && shelter_usable(at) != 0;
     held->size = size;
     held->usable = usable;
     held->at = at;
@@ -190,12 +197,19 @@ static void free_block(struct held *held) {
 
 /* What libc does last for a thread comes after the destructors. */
 static void end_thread(size_t last) {
+    bool seen = seam_view()->state == THREAD_ALIVE || seam_view()->state == THREAD_SHELTERED;
     world_destroy_specific();
     const void *const *chunk = seam_shelter_own();
     if (*chunk != NULL) {
         fail("shelter: a thread ends and keeps its chunk");
     }
     played_free(played_malloc(last));
+    if (seen) { /* and not a second time */
+        audit_forgotten();
+    }
+    if (seen && *chunk != NULL) {
+        fail("shelter: a thread that has ended takes a chunk");
+    }
     program_chunks_left += *chunk != NULL; /* its first, and nobody sees this end */
     world_end_thread();
 }
@@ -222,16 +236,56 @@ enum { /* waited at least, in ms, however the clock has run meanwhile, */
        OTHERS_LEAVE_MS = 60000, /* and for others that do not come out */
 };
 
+/* A fork that comes while another's keeps somebody out lets him work first. */
+static void check_turn(bool crowded, uint32_t turn, uint64_t waited) {
+    if (crowded && waited == 0 && gate.turns == turn) {
+        fail("turn: a fork keeps the gate closed, and somebody was refused");
+    }
+}
+
+/* What is known of the copy before it is made: nobody else was inside, or was waited for. */
+static bool is_whole(bool announced) {
+    if (gate.page == NULL || gate.page->mark != GATE_RIGHT) {
+        return false;
+    }
+    const struct thread_cache *own = seam_view()->cache;
+    bool alone = registry.alive == NULL || (registry.alive == own && own->next == NULL);
+    return announced || (alone && gate.outsiders == 0 && scheduler_is_alone() && !world_has_keeper());
+}
+
+static void before_fork(void) {
+    uint64_t waited = world_waited();
+    uint32_t turn = gate.turns;
+    bool closed = gate.page != NULL && gate.page->forks != 0;
+    bool crowded = closed && kept_out && seam_view()->state == THREAD_ALIVE;
+    kept_out &= closed;
+    world_before_fork();
+    check_turn(crowded, turn, world_waited() - waited);
+    if (gate.page != NULL && gate.page->mark == GATE_CHILD && gate.page->settling == 0) {
+        fail("child: it forks, and nobody has put it right");
+    }
+    if (world_has_keeper() && world_waited() - waited < KEEPER_GOES_MS) {
+        fail("keeper: there at a fork that did not wait for it");
+    }
+}
+
+/* The keeper that went is back where the program has other threads; asked of who was not interrupted. */
+static void check_keeper_back(uint64_t refused, uint64_t turns) {
+    bool alone = registry.alive == NULL || registry.alive->next == NULL;
+    if (!alone && turns == fiber_turns && refused == world_refused() && auditor_sees() && seam_keeper_is_due(UINT64_MAX)) {
+        fail("kept: the keeper does not come back after a fork");
+    }
+}
+
 static void fork_here(bool announced, uint32_t steps) {
     uint64_t waited = world_waited();
+    announced |= world_is_old();
     if (announced) {
-        world_before_fork();
+        before_fork();
         waited = world_waited() - waited;
-        if (world_has_keeper() && waited < KEEPER_GOES_MS) {
-            fail("keeper: there at a fork that did not wait for it");
-        }
     }
     bool right = gate.page != NULL && gate.page->mark == GATE_RIGHT; /* a torn child's child is torn */
+    bool whole = is_whole(announced);
     pid_t child = fork();
     EXPECT_HERE(child >= 0);
     if (child == 0) {
@@ -240,11 +294,15 @@ static void fork_here(bool announced, uint32_t steps) {
         fiber_go_on(); /* nobody else is there before the handlers are done */
         if (announced) {
             world_after_fork_in_child();
+            if (gate.page != NULL && gate.page->mark == GATE_RIGHT) {
+                fail("child: it takes itself for its parent");
+            }
             if (right && gate.page->fork == GATE_UNQUIET && waited < OTHERS_LEAVE_MS) {
                 fail("torn: a fork gave up after %u ms", (unsigned)waited);
             }
+            whole &= gate.page->fork == GATE_WHOLE;
         }
-        scheduler_become_child(steps, announced);
+        scheduler_become_child(steps, announced, whole);
         return;
     }
     int status = 0;
@@ -257,7 +315,9 @@ static void fork_here(bool announced, uint32_t steps) {
     }
     outcome->forks++;
     if (announced) {
+        uint64_t refused = world_refused(), turns = fiber_turns;
         world_after_fork_in_parent();
+        check_keeper_back(refused, turns);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@ void run_open(void) {
         outcome = NULL;
     }
     EXPECT_HERE(outcome != NULL);
+    (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* else pages may come with their neighbours, and be there */
     fibers_open();
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "auditor.h"
+#include "duties.h"
 #include "failure.h"
 #include "fibers.h"
 #include "gate.h"
@@ -20,6 +21,13 @@ enum {
 static struct step doing[FIBERS_MOST]; /* what each thread is in the middle of */
 static uint64_t child_steps = UINT64_MAX; /* left to a child */
 static unsigned generation;
+static uint32_t stalled[FIBERS_MOST]; /* steps in which it goes on only by itself: its processor is another's */
+
+/* Whether the copy was whole, as far as this thread, which forked, comes first to put it right. */
+static struct {
+    bool whole;
+    ptrdiff_t forker;
+} copy;
 
 static void do_step(void) { program_do(&doing[fiber_running - fibers]); }
 
@@ -30,6 +38,16 @@ bool scheduler_is_at_rest(void) {
         }
     }
     return fibers[FIBER_KEEPER].state != FIBER_READY;
+}
+
+bool scheduler_is_alone(void) {
+    for (int i = 0; i < FIBERS_MOST; i++) {
+        bool idle = fibers[i].state == FIBER_IDLE || (i == FIBER_KEEPER && fibers[i].state == FIBER_WAITING);
+        if (&fibers[i] != fiber_running && !idle) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* -- turns --------------------------------------------------------------------------------------------------- */
@@ -47,17 +65,39 @@ static bool is_forgotten(const struct fiber *fiber) {
     return fiber->state == FIBER_WAITING && atomic_load_explicit(fiber->word, memory_order_relaxed) != fiber->expected;
 }
 
+/* Who waits without a limit waits for them too. */
+static bool end_stalls(void) {
+    bool any = false;
+    for (int i = 0; i < FIBERS_MOST; i++) {
+        any |= stalled[i] != 0 && fibers[i].state == FIBER_READY;
+        stalled[i] = 0;
+    }
+    return any;
+}
+
+static bool somebody_stalls(void) {
+    for (int i = 0; i < FIBERS_MOST; i++) {
+        if (stalled[i] != 0 && fibers[i].state == FIBER_READY) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Everybody sleeps: time goes by until somebody is due. Nobody is about to wake another, so only the limit of its wait
  * would help who is forgotten. */
 static void skip_to_who_is_due(const char *whose) {
     uint64_t next = UINT64_MAX;
     for (int i = 0; i < FIBERS_MOST; i++) {
-        if (is_forgotten(&fibers[i])) {
+        if (!somebody_stalls() && is_forgotten(&fibers[i])) {
             fail("overslept: nobody wakes thread %d", i);
         }
         if (fibers[i].state == FIBER_WAITING && fibers[i].until < next) {
             next = fibers[i].until;
         }
+    }
+    if (next == UINT64_MAX && end_stalls()) {
+        return;
     }
     if (next == UINT64_MAX) {
         fail("waits for ever: %s", whose);
@@ -72,7 +112,7 @@ static void skip_to_who_is_due(const char *whose) {
 static struct fiber *another(const struct fiber *first, int *turn) {
     for (int i = 0; i < FIBERS_MOST; i++) {
         *turn = (*turn + 1) % FIBERS_MOST;
-        if (&fibers[*turn] != first && fibers[*turn].state == FIBER_READY) {
+        if (&fibers[*turn] != first && fibers[*turn].state == FIBER_READY && stalled[*turn] == 0) {
             return &fibers[*turn];
         }
     }
@@ -124,6 +164,7 @@ static void wake_keeper(void) {
 }
 
 static void rest(void) {
+    (void)end_stalls();
     for (int i = 0; i < FIBERS_MOST; i++) {
         finish(&fibers[i]);
     }
@@ -147,6 +188,11 @@ static void open_library(void) {
         finish(&fibers[0]);
     }
     opened = true;
+}
+
+/* Who comes first to a child of a fork without handlers, and has not forked, cannot tell that its parent was alone. */
+static void note_comer(uint8_t thread) {
+    copy.whole &= copy.forker < 0 || copy.forker == thread || gate.page->mark != GATE_CHILD;
 }
 
 static void play_step(const struct step *step) {
@@ -176,8 +222,15 @@ static void play_step(const struct step *step) {
             option_set((enum option)step->size, step->more);
         }
         break;
+    case VERB_STALL:
+        stalled[step->size % FIBERS_MOST] = step->more;
+        break;
+    case VERB_OLD:
+        world_be_old();
+        break;
     default:
         open_library();
+        note_comer(step->thread);
         if (step->verb != VERB_GO) {
             finish(fiber);
             doing[step->thread] = *step;
@@ -189,10 +242,12 @@ static void play_step(const struct step *step) {
     }
 }
 
-void scheduler_become_child(uint32_t steps, bool announced) {
+void scheduler_become_child(uint32_t steps, bool announced, bool whole) {
     enum { GENERATIONS = 2 };
     alarm(CHILD_SECONDS);
     generation++;
+    copy.whole = whole;
+    copy.forker = announced ? -1 : fiber_running - fibers;
     child_steps = generation > GENERATIONS ? 0 : steps;
     auditor_fork(announced);
 }
@@ -201,9 +256,13 @@ void scheduler_become_child(uint32_t steps, bool announced) {
 static void end_child(void) {
     static const struct step last = {.verb = VERB_TRIM};
     rest();
+    note_comer(0);
     doing[0] = last;
     fiber_begin(&fibers[0], do_step);
     rest();
+    if (copy.whole && gate.page != NULL && gate.page->mark != GATE_RIGHT) {
+        fail("torn: a child that was whole");
+    }
     audit();
     _exit(0);
 }
@@ -211,15 +270,18 @@ static void end_child(void) {
 void scheduler_play(const struct script *script, unsigned every) {
     for (size_t i = 0; i < script->count; i++) {
         outcome->step = (uint32_t)i;
+        for (int f = 0; f < FIBERS_MOST; f++) {
+            stalled[f] -= stalled[f] != 0;
+        }
         unsigned before = generation;
-        audit_before(&script->step[i]);
+        duties_before(&script->step[i]);
         play_step(&script->step[i]);
         outcome->steps++;
         outcome->yields = generation == 0 ? fiber_yields : outcome->yields;
         if (generation != before || child_steps == 0 || (i + 1) % every == 0) {
             audit();
         }
-        audit_after(&script->step[i]);
+        duties_after(&script->step[i]);
         if (generation > 0 && child_steps-- == 0) {
             end_child();
         }

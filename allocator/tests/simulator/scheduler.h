@@ -7,10 +7,14 @@
 /* In this process, once. Audits after every `every` steps, and at the end. */
 void scheduler_play(const struct script *script, unsigned every);
 
-/* The process is a child that the running thread has forked: it plays so many more steps and ends. */
-void scheduler_become_child(uint32_t steps, bool announced);
+/* The process is a child that the running thread has forked: it plays so many more steps and ends. A copy that was `whole` may not be taken
+ * for torn. */
+void scheduler_become_child(uint32_t steps, bool announced, bool whole);
 
 /* Nobody is in the middle of anything. */
 bool scheduler_is_at_rest(void);
+
+/* Nobody but the running thread is, nor may the keeper go on. */
+bool scheduler_is_alone(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "lock.h"
+#include "thread_cache.h"
 
 /* True while somebody holds it. */
 bool seam_arena_is_locked(void);
@@ -22,6 +23,9 @@ const char *seam_lock_of_borrow(void);
 bool seam_bins_have(uint32_t slice);
 size_t seam_bins_count(unsigned state);
 
+/* Each span lies in the bin of its length, knows its neighbours, and is counted; and exactly those bins are marked that have some. */
+bool seam_bins_are_whole(unsigned state);
+
 uint32_t seam_ages_youngest(void);
 
 /* Places kept in the table of mappings for some to come, and whether it has memory. */
@@ -31,6 +35,10 @@ bool seam_large_has_table(void);
 /* Chunks that the shelter knows, and whether somebody takes what is parked. */
 size_t seam_shelter_chunks(void);
 bool seam_shelter_is_taking(void);
+
+/* Chunks as the shelter counts them, and places that were ever used. */
+size_t seam_shelter_enlisted(void);
+size_t seam_shelter_places(void);
 
 size_t seam_depot_class_bytes(void);
 size_t seam_depot_heap_bytes(size_t slab_bytes);
@@ -56,5 +64,29 @@ char *seam_bookkeeping(size_t *bytes);
 
 /* Pieces being purged, and threads asleep for that. */
 uint32_t seam_purge_pieces(void);
+uint32_t seam_purge_awaiting(void);
+
+/* What the fast paths of a thread see: that of the running one, where others' are told by fiber_local; and the cache of who has none. */
+const struct thread_view *seam_view(void);
+const struct thread_cache *seam_no_cache(void);
+
+/* Threads counted as at work in this epoch. */
+uint32_t seam_workers(void);
+
+/* Bounds and steps as variants.toml has made them. */
+size_t seam_given_bytes(void);
+size_t seam_wish_bytes(void);
+size_t seam_keeper_bytes(void);
+uint32_t seam_keeper_slices(void);
+uint32_t seam_retreat_slices(void);
+uint32_t seam_sweep_slots(void);
+uint32_t seam_drain_magazines(void);
+unsigned seam_heaps_most(void);
+
+/* So many events ago, when it had last settled then and it was `now`, the heap had to settle. */
+bool seam_settles(const struct heap *heap, uint32_t events, uint64_t settled, uint64_t now);
+
+/* A keeper was wished for, and at that time nothing was in the way. */
+bool seam_keeper_is_due(uint64_t milliseconds);
 
 #endif

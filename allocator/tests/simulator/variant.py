@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Makes the simulator's copy of the library's sources: ``variant.py SOURCES VARIANTS FOLDER``.
+"""Makes the simulator's copy of the library's sources: ``variant.py SOURCES FOLDER TABLE...``.
 
-Limits and seams of the table are worked into the copy, and so are all faults, each beside the right text:
-``if (PLANTED(n)) { the fault } else { the library }``, with n counted from 1 in the order of the table. The faults'
+Limits and seams of the tables are worked into the copy, and so are all faults, each beside the right text:
+``if (PLANTED(n)) { the fault } else { the library }``, with n counted from 1 in the order of the tables. The faults'
 names and what they break go to ``faults.c``. A file that would not change is left alone, so that only what changed
 is built again.
+
+``variant.py --names TABLE...`` prints the faults that the simulator has to find, one a line.
 """
 
 from __future__ import annotations
@@ -35,9 +37,14 @@ def planted(entry: dict[str, Any], number: int) -> str:
     return f"if (PLANTED({number})) {{ {entry['new']} }} else {{ {entry['old']} }}"
 
 
+def is_found(fault: dict[str, Any]) -> bool:
+    """Whether the simulator has to find it. What as is not optional then: else any failure would do."""
+    return "survives" not in fault
+
+
 def fault_row(fault: dict[str, Any]) -> str:
-    """Its row of the C table. What it has to be found as is not optional: else any failure would do."""
-    kinds = ", ".join(f'"{kind}"' for kind in fault["found_as"])
+    """Its row of the C table."""
+    kinds = ", ".join(f'"{kind}"' for kind in (fault["found_as"] if is_found(fault) else []))
     return f'    {{"{fault["name"]}", "{fault["breaks"]}", {{{kinds}}}, {fault.get("seed", 1)}}},\n'
 
 
@@ -55,25 +62,34 @@ def write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def read(paths: list[Path]) -> dict[str, list[dict[str, Any]]]:
+    """Limits, seams and faults of all tables, in their order."""
+    tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return {kind: [entry for table in tables for entry in table.get(kind, [])] for kind in ("limit", "seam", "fault")}
+
+
 def main(arguments: list[str]) -> int:
-    """Makes the copy."""
-    sources, variants, folder = (Path(argument) for argument in arguments)
-    table = tomllib.loads(variants.read_text(encoding="utf-8"))
+    """Makes the copy, or prints names."""
+    if arguments[0] == "--names":
+        print("\n".join(fault["name"] for fault in read([Path(name) for name in arguments[1:]])["fault"] if is_found(fault)))
+        return 0
+    sources, folder, *names = (Path(argument) for argument in arguments)
+    table = read(names)
     texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(sources.glob("*.[ch]"))}
     try:
         for entry in table["limit"]:
             texts[entry["file"]] = replaced(texts[entry["file"]], entry, entry["new"])
-        for number, entry in enumerate(table.get("fault", []), start=1):
+        for number, entry in enumerate(table["fault"], start=1):
             texts[entry["file"]] = replaced(texts[entry["file"]], entry, planted(entry, number))
     except VariantError as error:
-        print(f"variants.toml: {error}", file=sys.stderr)
+        print(f"{' '.join(name.name for name in names)}: {error}", file=sys.stderr)
         return 1
     for entry in table["seam"]:
         texts[entry["file"]] += entry["text"]
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         write(folder / name, text)
-    write(folder / "faults.c", fault_table(table.get("fault", [])))
+    write(folder / "faults.c", fault_table(table["fault"]))
     return 0
 
 

@@ -223,7 +223,13 @@ void os_avoid_huge(void *at, size_t bytes) { (void)at, (void)bytes; }
 
 void os_populate(void *at, size_t bytes) { (void)at, (void)bytes; }
 
-void os_wipe_on_fork(void *at, size_t bytes) { EXPECT_HERE(madvise(at, bytes, MADV_WIPEONFORK) == 0); }
+static bool old;
+
+void world_be_old(void) { old = true; }
+
+bool world_is_old(void) { return old; }
+
+void os_wipe_on_fork(void *at, size_t bytes) { EXPECT_HERE(old || madvise(at, bytes, MADV_WIPEONFORK) == 0); }
 
 /* -- threads ------------------------------------------------------------------------------------------------- */
 
@@ -231,7 +237,9 @@ unsigned os_cpus(void) { return world_cpus; }
 
 uint32_t os_filters(void) { return 0; }
 
-uint32_t os_process(void) { return 1; }
+static uint32_t process = 1; /* and a number more for each fork on the way here */
+
+uint32_t os_process(void) { return process; }
 
 uint32_t os_process_at_start(void) { return 1; }
 
@@ -388,6 +396,7 @@ void world_after_fork_in_parent(void) { atfork.parent(); }
 void world_after_fork_in_child(void) { atfork.child(); }
 
 void world_fork(void) {
+    process++;
     keeper.alive = false;
     for (int i = 0; i < FIBERS_MOST; i++) {
         if (&fibers[i] != fiber_running) {

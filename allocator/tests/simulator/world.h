@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* From now on the kernel wipes no pages at forks; before the library's first call. Only handlers tell a child then that it is one. */
+void world_be_old(void);
+bool world_is_old(void);
+
 /* Processors that the library is told of; before its first call. */
 extern unsigned world_cpus;
 
