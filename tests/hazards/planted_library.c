@@ -136,6 +136,46 @@ static void *sleep_on(void *unused) {
     return unused;
 }
 
+/* Gives memory back, and holds meanwhile, and a while longer, what every call, every birth of a thread and every fork waits for. It
+ * sleeps, as who waits for the kernel does: its victims use no processor time. */
+static void *hold_the_lock(void *unused) {
+    enum { BYTES = 8 << 20 };
+    char *memory = map(BYTES, PROT_READ | PROT_WRITE);
+    const struct timespec held = {.tv_nsec = 20000000}, between = {.tv_nsec = 40000000};
+    for (;;) {
+        memset(memory, 1, BYTES);
+        pthread_mutex_lock(&lock);
+        (void)madvise(memory, BYTES, MADV_DONTNEED);
+        nanosleep(&held, NULL);
+        pthread_mutex_unlock(&lock);
+        nanosleep(&between, NULL);
+    }
+    return unused;
+}
+
+static void wait_for_the_lock(void) {
+    if (is("holds-lock")) {
+        pthread_mutex_lock(&lock);
+    }
+}
+
+static void let_go_of_the_lock(void) {
+    if (is("holds-lock")) {
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*work)(void *), void *argument) {
+    typedef int creation(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    static creation *real;
+    if (real == NULL) {
+        real = (creation *)(uintptr_t)dlsym(RTLD_NEXT, "pthread_create");
+    }
+    wait_for_the_lock();
+    let_go_of_the_lock();
+    return real(thread, attributes, work, argument);
+}
+
 static void begin_call(size_t size) {
     if (!known) {
         begin_thread();
@@ -144,6 +184,15 @@ static void begin_call(size_t size) {
         pthread_mutex_lock(&lock);
         turn(TURNS_LOCKED);
         pthread_mutex_unlock(&lock);
+    } else if (is("holds-lock")) {
+        static atomic_bool started;
+        pthread_t thread;
+        if (size >= PAGE && !atomic_exchange(&started, true)) {
+            pthread_atfork(wait_for_the_lock, let_go_of_the_lock, let_go_of_the_lock);
+            pthread_create(&thread, NULL, hold_the_lock, NULL);
+        }
+        wait_for_the_lock();
+        let_go_of_the_lock();
     } else if (is("walks-threads")) {
         turn(2 * atomic_load(&threads));
     } else if (is("early") && !constructed) {

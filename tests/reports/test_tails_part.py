@@ -1,4 +1,4 @@
-"""The latency of single calls on the page: two figures, their words and their numbers."""
+"""The latency of single calls on the page: three figures, their words and their numbers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from freestone.reports import export, html
 from freestone.reports.page import ExperimentPart, experiment_part
 
 FIGURES = {
+    "malloc_and_write_calls/32": 1000.0,
+    "malloc_and_write_ns/median": 20.0,
     "malloc_calls/16": 998.0,
     "malloc_calls/2048": 2.0,
     "malloc_ns/median": 12.0,
@@ -30,20 +32,38 @@ def told(results) -> list[TrialRecord]:
 
 def test_malloc_and_free_are_figures_with_their_numbers(results) -> None:
     part = part_of(results, told(results))
-    malloc, free = part.workloads[0].figures[:2]
-    assert [malloc.title, free.title] == ["malloc, call by call", "free, call by call"]
+    written, malloc, free = part.workloads[0].figures[:3]
+    assert [each.title for each in (written, malloc, free)] == [
+        "malloc and the first write, call by call",
+        "malloc alone, call by call",
+        "free, call by call",
+    ]
+    assert {row[2] for row in written.numbers.rows} == {"20 ns"}
+    assert "with the first write of the block's first word" in written.caption
+    assert "without the first write" in malloc.caption
     assert malloc.numbers.columns == ["", "calls", "median", "99.9 %", "99.99 %", "longest", "longest of all rounds"]
     rows = {row[0]: row[1:] for row in malloc.numbers.rows}
     assert set(rows) == {"glibc", "freestone", "mimalloc", "tcmalloc"}
     assert rows["freestone"] == ["10,000", "12 ns", "1.5 µs", "2 µs", "2 µs", "2.01 µs"]
     assert {row[-1] for row in free.numbers.rows} == {"–"}, "what was not told is a gap"
     assert "longest of all: " in malloc.alternative
-    assert "malloc, call by call" in html.render([part])
+    assert "malloc alone, call by call" in html.render([part])
 
 
 def test_they_leave_the_report_as_pictures(results, tmp_path) -> None:
     written = export.pictures(part_of(results, told(results)), tmp_path, "svg")
-    assert {"json-sqlite.malloc-call-by-call.svg", "json-sqlite.free-call-by-call.svg"} <= {p.name for p in written}
+    names = {f"json-sqlite.{deed}-call-by-call.svg" for deed in ("malloc-and-the-first-write", "malloc-alone", "free")}
+    assert names <= {p.name for p in written}
+
+
+def test_a_record_without_the_write_has_the_bare_call_alone(results) -> None:
+    figures = {key: value for key, value in FIGURES.items() if not key.startswith("malloc_and_write")}
+    records = [record.model_copy(update={"figures": figures}) for record in results.records]
+    titles = [figure.title for figure in part_of(results, records).workloads[0].figures]
+    assert [title for title in titles if "call by call" in title] == [
+        "malloc alone, call by call",
+        "free, call by call",
+    ]
 
 
 def test_other_workloads_have_none(results) -> None:

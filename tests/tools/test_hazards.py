@@ -39,7 +39,8 @@ def hazard(number: str = "1", **more: object) -> Hazard:
 
 def test_every_hazard_has_a_row() -> None:
     expected = [str(number) for number in range(1, 46)] + [f"F{number}" for number in range(1, 11)]
-    expected.insert(expected.index("34") + 1, "34b")  # the other half of the sentence, a figure beside glibc's
+    for half in ("34", "F7"):  # the other half of the sentence, a figure beside another allocator's
+        expected.insert(expected.index(half) + 1, f"{half}b")
     assert [each.number for each in EVERY] == expected
 
 
@@ -300,12 +301,12 @@ def named(configuration: Configuration, name: str) -> Configuration:
 
 def test_a_crash_of_glibc_is_no_answer_of_the_allocator(tmp_path: Path, glibc: Configuration) -> None:
     crash = scripted(tmp_path, "crash", f'[ "$HAZARD_NAME" = {glibc.name} ] && kill -SEGV $$; echo 5')
-    one = hazard("1", runs=(Run(crash, planted="p"),), of_glibc=1.0)
+    one = hazard("1", runs=(Run(crash, planted="p"),), times=1.0)
     verdict = trial.answer(one, named(glibc, "ours"), glibc, tmp_path)
     assert (verdict.kind, verdict.bad) == (Kind.NOT_TRIED, False)
     assert "glibc beside it: crash" in verdict.figure
     assert trial.answer(one, glibc, glibc, tmp_path).kind is Kind.CRASH
-    other = hazard("1", runs=(Run(scripted(tmp_path, "own", "kill -SEGV $$"), planted="p"),), of_glibc=1.0)
+    other = hazard("1", runs=(Run(scripted(tmp_path, "own", "kill -SEGV $$"), planted="p"),), times=1.0)
     assert trial.answer(other, named(glibc, "ours"), glibc, tmp_path).kind is Kind.CRASH
 
 

@@ -245,8 +245,9 @@ def test_every_call_is_in_the_histogram_and_the_longest_in_its_last_bucket(
     programs: Path, kind: str, threads: str
 ) -> None:
     line = told(programs, "tails", ["--kind", kind, "--threads", threads])
-    calls = {deed: {int(end): count for end, count in line[f"{deed}_calls"].items()} for deed in ("malloc", "free")}
-    assert sum(calls["malloc"].values()) == sum(calls["free"].values()) == line["operations"] / 2
+    deeds = ("malloc", "malloc_and_write", "free")
+    calls = {deed: {int(end): count for end, count in line[f"{deed}_calls"].items()} for deed in deeds}
+    assert {sum(by_end.values()) for by_end in calls.values()} == {line["operations"] / 2}
     assert sum(line["nothing_calls"].values()) > 0
     for deed, by_end in calls.items():
         said = line[f"{deed}_ns"]
@@ -274,6 +275,32 @@ def test_a_call_that_waits_is_seen_as_long_as_it_waited(programs: Path, tmp_path
     line = told(programs, "tails", [], library)
     assert line["free_ns"]["longest"] >= 20_000_000
     assert sum(count for end, count in line["free_calls"].items() if int(end) > 20_000_000) >= 1
+
+
+@pytest.mark.parametrize(("touches", "inside"), [(0, False), (1, True)], ids=["left to the program", "in the call"])
+def test_the_first_touch_of_a_block_is_timed_whoever_does_it(
+    programs: Path, tmp_path: Path, touches: int, inside: bool
+) -> None:
+    """Blocks of fresh pages: malloc alone is as short as the allocator does not touch them, with the write never."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler here")
+    source = tmp_path / "fresh.c"
+    source.write_text(
+        "#include <stddef.h>\n#include <sys/mman.h>\nstatic char *at, *end;\n"
+        "void free(void *p) { (void)p; }\n"
+        "void *malloc(size_t n) { size_t b = (n + 4095) & ~(size_t)4095;\n"
+        "    if ((size_t)(end - at) < b) { at = mmap(0, b + (64 << 20), 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n"
+        "        madvise(at, b + (64 << 20), MADV_NOHUGEPAGE); end = at + b + (64 << 20); }\n"
+        f"    char *p = at; at += b; if ({touches}) *(volatile char *)p = 0; return p; }}\n"
+        "void *calloc(size_t n, size_t m) { return malloc(n * m); }\n"
+        "void *realloc(void *p, size_t n) { (void)p; return malloc(n); }\n"
+    )
+    library = tmp_path / "fresh.so"
+    subprocess.run([compiler, "-O1", "-fno-builtin", "-shared", "-fPIC", "-o", library, source], check=True)
+    line = told(programs, "tails", ["--most", "64"], library)
+    bare, written = line["malloc_ns"]["median"], line["malloc_and_write_ns"]["median"]
+    assert (2 * bare > written) == inside
 
 
 @pytest.mark.parametrize("variant", REFUSED, ids=spelled)

@@ -15,7 +15,7 @@ import argparse
 import datetime
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from freestone import machine
@@ -26,7 +26,7 @@ from freestone.records.schema import Allocator, Configuration
 from hazards import building, catalogue, conditions, page, planted, store, table, trial
 from hazards import verdict as verdict_code
 from hazards.catalogue import Hazard
-from hazards.verdict import Verdict
+from hazards.verdict import Kind, Verdict
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "tests" / "hazards"
@@ -54,11 +54,11 @@ def main(words: Sequence[str]) -> int:
         if told.page and (len(hazards) != len(every) or told.allocators):
             raise Refused("a page is written by a run of all hazards under all allocators only")
         building.build(hazards, BUILT, planted.LIBRARIES if told.planted else ())
-        (floor,) = _allocators(discovery.SYSTEM)
+        floors = _floors(hazards)
         if told.planted:
-            return planted.run(hazards, floor, BUILT)
+            return max(planted.run([each], floors.get(each.beside, floors["glibc"]), BUILT) for each in hazards)
         asked = _allocators(told.allocators)
-        answers = _ask(hazards, asked, floor, keep=told.keep)
+        answers = _ask(hazards, asked, floors, keep=told.keep)
     except (Refused, catalogue.CatalogueError, building.BuildFailed, AllocatorError) as error:
         print(f"hazards: {error}", file=sys.stderr)
         return 2
@@ -105,8 +105,16 @@ def _allocators(words: str) -> list[Configuration]:
     return configurations
 
 
+def _floors(hazards: Sequence[Hazard]) -> dict[str, Configuration]:
+    """glibc, and what else hazards are asked beside, as far as it is here."""
+    (glibc,) = _allocators(discovery.SYSTEM)
+    wanted = {each.beside for each in hazards if each.times} - {"glibc"}
+    found = [discovery.configuration_for(each) for each in discovery.discover() if each.available and each.name in wanted]
+    return {"glibc": glibc} | {each.name: each for each in found}
+
+
 def _ask(
-    hazards: Sequence[Hazard], asked: Sequence[Configuration], floor: Configuration, *, keep: bool
+    hazards: Sequence[Hazard], asked: Sequence[Configuration], floors: Mapping[str, Configuration], *, keep: bool
 ) -> dict[tuple[str, str], Verdict]:
     """Hazard by hazard, so that the allocators meet each one at about the same time."""
     answers: dict[tuple[str, str], Verdict] = {}
@@ -119,7 +127,10 @@ def _ask(
             if before is not None and before[0] == key:
                 answers[each.number, name] = before[1]
                 continue
-            verdict = trial.answer(each, configuration, floor, BUILT)
+            if each.beside in floors:
+                verdict = trial.answer(each, configuration, floors[each.beside], BUILT)
+            else:
+                verdict = Verdict(Kind.NOT_TRIED, f"there is no {each.beside} here to ask it beside")
             answers[each.number, name] = verdict
             store.append(BUILT / "answers.jsonl", each.number, name, key, verdict)
             print(f"{each.number:>3} {each.name:24} {name:12} {verdict.kind.value}: {verdict.figure}", flush=True)

@@ -51,8 +51,10 @@ class Hazard:
     together: bool = False
     """The runs may be made at the same time: they mostly wait."""
     limit_s: float = 30.0
-    of_glibc: float = 0.0
-    """When not 0: the program prints a number, which may be so many times that of glibc, medians of ``rounds``."""
+    times: float = 0.0
+    """When not 0: the program prints a number, which may be so many times that of ``beside``, medians of ``rounds``."""
+    beside: str = "glibc"
+    """The allocator that takes turns with the one that is asked."""
     slack: float = 0.0
     """What may come on top of that, in the number's unit."""
     rounds: int = 3

@@ -29,7 +29,7 @@ def answer(hazard: Hazard, configuration: Configuration, floor: Configuration, b
     Args:
         hazard: what is asked.
         configuration: the allocator.
-        floor: glibc, beside which figures are taken that are ratios to it.
+        floor: the allocator that the hazard names, beside which figures are taken that are ratios to it.
         built: the folder of the programs.
     """
     absent = Kind.NOT_APPLICABLE if hazard.not_applicable else Kind.NOT_TRIED
@@ -63,7 +63,7 @@ def _run(
         command, environment = spelled(run, hazard, configuration, built)
         return ended(command, {**variables, **environment}, hazard.limit_s)
 
-    if not hazard.of_glibc:
+    if not hazard.times:
         return judge(once(under), hazard.limit_s)
     own: list[float] = []
     theirs: list[float] = []
@@ -77,10 +77,12 @@ def _run(
                     verdict = Verdict(Kind.INVALID, "no number")
                 if configuration is floor and under is not floor:
                     # Nothing was seen of the allocator that would be its fault.
-                    return Verdict(Kind.NOT_TRIED, f"glibc beside it: {verdict.kind.value}: {verdict.figure}")
+                    return Verdict(Kind.NOT_TRIED, f"{hazard.beside} beside it: {verdict.kind.value}: {verdict.figure}")
                 return verdict
             figures.append(number)
-    return compare(statistics.median(own), statistics.median(theirs), times=hazard.of_glibc, slack=hazard.slack)
+    return compare(
+        statistics.median(own), statistics.median(theirs), times=hazard.times, slack=hazard.slack, beside=hazard.beside
+    )
 
 
 def spelled(run: str, hazard: Hazard, configuration: Configuration, built: Path) -> tuple[list[str], dict[str, str]]:

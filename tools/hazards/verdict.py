@@ -83,10 +83,10 @@ def figure_of(ended: Ended) -> float | None:
         return None
 
 
-def compare(own: float, floor: float, *, times: float, slack: float) -> Verdict:
-    """A number beside glibc's in the same run."""
+def compare(own: float, floor: float, *, times: float, slack: float, beside: str = "glibc") -> Verdict:
+    """A number beside that of another allocator in the same run."""
     most = floor * times + slack
-    return Verdict(Kind.PASS if own <= most else Kind.FAIL, f"{own:.4g}, glibc {floor:.4g}, at most {most:.4g}")
+    return Verdict(Kind.PASS if own <= most else Kind.FAIL, f"{own:.4g}, {beside} {floor:.4g}, at most {most:.4g}")
 
 
 def worst(answers: Sequence[tuple[str, Verdict]]) -> Verdict:

@@ -15,7 +15,7 @@ enum { COARSE_STEPS_LOG = 2 }; /* of the calls as they are told: four buckets fo
 struct latency_clock latency_clock;
 _Thread_local struct latency *latency_mine;
 
-static const char *const kinds[LATENCY_KINDS] = {"nothing", "malloc", "free"};
+static const char *const kinds[LATENCY_KINDS] = {"nothing", "malloc", "malloc_and_write", "free"};
 
 void latency_into(struct latency *latency) { latency_mine = latency; }
 
@@ -82,7 +82,7 @@ void latency_open(struct latency *of_nothing) {
     for (size_t i = 0; i < NOTHING_LOOKS; i++) {
         const int64_t from = latency_ticks();
         const int64_t to = latency_ticks();
-        latency_note(&of_nothing->of[LATENCY_NOTHING], from, to);
+        latency_note(&of_nothing->of[LATENCY_NOTHING], from, to, 1);
     }
 }
 

@@ -1,5 +1,6 @@
 /* Every single call of malloc and of free timed, in four kinds of program: one that replaces blocks of mixed sizes, one that
- * serves requests, one that fills and drops memory in phases with pauses, one whose threads live shortly. */
+ * serves requests, one that fills and drops memory in phases with pauses, one whose threads live shortly. malloc is told alone
+ * and with the first write of its block: latency.h says why. */
 #define _GNU_SOURCE
 #include "block.h"
 #include "crew.h"

@@ -18,7 +18,9 @@ from freestone.reports import figures, ticks
 from freestone.reports.pieces import Rows, coloured, dashed, inline, layered
 from freestone.reports.scaling import spread
 
-DEEDS = ("malloc", "free")
+DEEDS = ("malloc_and_write", "malloc", "free")
+"""malloc with the first write of its block; the bare call, in which some touch the block and some do not; free."""
+
 NOTHING = "nothing"
 """What stands in a histogram where a call would: two looks at the clock, and what the machine does between them."""
 
@@ -89,8 +91,8 @@ def draw(
     if not found:
         return None
     # Malloc and free of a workload are held against each other, and so have the same axes.
-    both = [found, *(courses(experiment, summary, records, workload, other) for other in DEEDS if other != deed)]
-    points = [point for each in both for line in each.values() for point in line]
+    every = [found, *(courses(experiment, summary, records, workload, other) for other in DEEDS if other != deed)]
+    points = [point for each in every for line in each.values() for point in line]
     low, high = min(point.ns for point in points), max(point.ns for point in points)
     least = min(point.share for point in points) / 1.5
     right = min(0.5, 0.03 + LEADER + LETTER * max(len(name) for name in found) / NARROWEST)

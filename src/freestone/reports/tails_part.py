@@ -12,8 +12,16 @@ from freestone.reports.drawn import NOTHING, Figure, Table, document
 COLUMNS = {"median": "median", "p99.9": "99.9 %", "p99.99": "99.99 %", "longest": "longest"}
 """What a program says of its calls, ``malloc_ns/p99.9``, and what that is called."""
 
+TITLES = {"malloc_and_write": "malloc and the first write", "malloc": "malloc alone", "free": "free"}
+"""What the deeds of :data:`tails.DEEDS` are called."""
+
+_SAID = {
+    "malloc_and_write": "malloc with the first write of the block's first word",
+    "malloc": "malloc, without the first write of the block, which some allocators do inside it,",
+    "free": "free",
+}
 _CAPTION = (
-    "The share of all calls of {deed}, of all rounds together, that took so long or longer; both axes are logarithmic. "
+    "The share of all calls of {deed} of all rounds together that took so long or longer; both axes are logarithmic. "
     "Lower left is better; a line ends at the longest call. The clock's own floor is taken off. Dotted: what the same "
     "clock says of no call at all, over a shorter time and in one thread: nearer to it than to the others is the "
     "machine's doing."
@@ -21,7 +29,7 @@ _CAPTION = (
 
 
 def part(experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str) -> list[Figure]:
-    """A figure of malloc and one of free; none for most workloads."""
+    """Two figures of malloc and one of free; none for most workloads."""
     found = []
     for deed in tails.DEEDS:
         chart = tails.draw(experiment, summary, records, workload, deed)
@@ -29,9 +37,15 @@ def part(experiment: Experiment, summary: Summary, records: Sequence[TrialRecord
             names = list(tails.courses(experiment, summary, records, workload, deed))
             numbers = _table(records, workload, deed, names)
             said = "; ".join(f"{row[0]} {row[-1]}" for row in numbers.rows)
-            alternative = f"Share of calls of {deed} by how long they took; the longest of all: {said}."
+            alternative = f"Share of calls of {TITLES[deed]} by how long they took; the longest of all: {said}."
             found.append(
-                Figure(f"{deed}, call by call", _CAPTION.format(deed=deed), alternative, document(chart), numbers)
+                Figure(
+                    f"{TITLES[deed]}, call by call",
+                    _CAPTION.format(deed=_SAID[deed]),
+                    alternative,
+                    document(chart),
+                    numbers,
+                )
             )
     return found
 
