@@ -202,9 +202,10 @@ test-aarch64: $(VENV)/.run
 	@cmake --build $(BUILD)/aarch64-$(PAGE_BYTES) -- --quiet
 	@ctest --test-dir $(BUILD)/aarch64-$(PAGE_BYTES) --output-on-failure --progress --timeout 600 -j 2 -R '$(EMULATED)'
 
+# PAGE=docs/design/protocol.md: the table goes there as well.
 model: $(VENV)/.made
 	@$(PACKAGES) model --tried $(VENV)/.tried-model
-	@$(BIN)/python tools/check_models.py
+	@$(BIN)/python tools/check_models.py $(if $(PAGE),--page $(PAGE))
 
 # The page is written by a run of everything. It sets the machine's policy of huge pages, and puts it back.
 hazards: build

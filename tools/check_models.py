@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the models of the protocol between threads (``allocator/model/*.pml``) with spin, and prints a table.
 
-Usage: ``python3 tools/check_models.py [MODEL...]``, for example ``... lock gate``; all without.
+Usage: ``python3 tools/check_models.py [MODEL...] [--page FILE]``, for example ``... lock gate``; all without.
+``--page`` puts the table of all models at the end of a page (docs/design/protocol.md).
 
 Each model is searched whole, twice: for wrong states and for ends at which somebody waits, and for cycles that some
 thread goes round for ever although each that can go on does so at some time (weak fairness; CYCLES is defined then).
@@ -31,6 +32,7 @@ SIGNS = (
     ("non-progress cycle", "goes round for ever"),
 )
 """What spin prints -> what the table says."""
+HEADER = "| model | planted fault | spin finds | states | depth |\n| --- | --- | --- | --- | --- |"
 STATES = ["-DSAFETY"]
 CYCLES = ["-DNP", "-DNFAIR=3"]
 
@@ -77,7 +79,7 @@ def _call(command: list[str], folder: Path) -> str:
 
 
 def read_outcome(said: str) -> str:
-    """The error in what a search printed, in a few words; empty when there is none. One that was cut off is no search."""
+    """The error in what a search printed, in a few words; empty when there is none. One that was cut off is none."""
     errors = re.search(r"errors: (\d+)", said)
     if errors is None or "max search depth too small" in said or "out of memory" in said:
         raise ModelError("the search was cut off: not everything was looked at")
@@ -114,12 +116,16 @@ def main(arguments: list[str] | None = None) -> int:
     known = {path.stem: path for path in sorted(MODELS.glob("*.pml"))}
     parser = argparse.ArgumentParser(description="Check the models of the protocol between threads with spin.")
     parser.add_argument("model", nargs="*", help=f"of {', '.join(known)}; all without")
-    wanted = parser.parse_args(arguments).model or list(known)
+    parser.add_argument("--page", type=Path, help="put the table at the end of this page; of all models only")
+    told = parser.parse_args(arguments)
+    wanted = told.model or list(known)
     strangers = [name for name in wanted if name not in known]
     if strangers:
         parser.error(f"no such model: {', '.join(strangers)}; there are {', '.join(known)}")
-    print("| model | planted fault | spin finds | states | depth |")
-    print("| --- | --- | --- | --- | --- |")
+    if told.page and told.model:
+        parser.error("a page has the table of all models")
+    print(HEADER)
+    rows = []
     wrong = 0
     for name in wanted:
         for fault in ("", *faults(known[name])):
@@ -137,8 +143,12 @@ def main(arguments: list[str] | None = None) -> int:
                 wrong += 1
                 continue
             for run in runs:
+                rows.append(run.row())
                 print(run.row() + ("" if run.is_right() else " <- wrong"), flush=True)
                 wrong += not run.is_right()
+    if told.page and not wrong:
+        text = told.page.read_text(encoding="utf-8").partition(HEADER)[0]
+        told.page.write_text("\n".join([text + HEADER, *rows, ""]), encoding="utf-8")
     return 1 if wrong else 0
 
 

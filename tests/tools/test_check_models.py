@@ -60,6 +60,17 @@ def test_every_planted_fault_changes_the_model(model: Path) -> None:
     assert not [fault for fault in faults if f"def {fault}\n" not in text]
 
 
+def test_the_page_has_a_row_for_every_search() -> None:
+    page = (check_models.MODELS.parents[1] / "docs" / "design" / "protocol.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\w+) \| (\w+) \| (.+?) \| \d+ \| \d+ \|$", page, re.MULTILINE)
+    assert [row[:2] for row in rows if row[1] != "none"] == [
+        (model.stem, fault) for model in MODELS for fault in check_models.faults(model)
+    ]
+    assert [row for row in rows if row[1] == "none"] == [
+        (model.stem, "none", found) for model in MODELS for found in ("no error", "no cycle")
+    ]
+
+
 def test_a_search_that_was_cut_off_is_no_search() -> None:
     with pytest.raises(check_models.ModelError):
         check_models.read_outcome("error: max search depth too small\nState-vector 48 byte, depth reached 9, errors: 0")
