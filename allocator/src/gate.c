@@ -22,6 +22,10 @@ void gate_open(void) {
 }
 
 bool gate_is_own_process(bool settles) {
+    /* A child that nobody has put right yet: of vfork it would see its parent's mark. */
+    if (gate.page != NULL && atomic_load_explicit(&gate.page->mark, memory_order_relaxed) == GATE_CHILD) {
+        return true;
+    }
     uint32_t own = gate.page != NULL ? atomic_load_explicit(&gate.page->process, memory_order_relaxed) : 0;
     if (own == GATE_ANY && settles) { /* relaxed: threads of one process store the same */
         atomic_store_explicit(&gate.page->process, os_process(), memory_order_relaxed);

@@ -171,6 +171,9 @@ static bool start(void) {
         return false;
     }
     keeper.plain = is_unwatched();
+    if (keeper.plain && option_value(OPTION_KEEPER) != KEEPER_ALWAYS && os_tasks_are_few()) {
+        return false;
+    }
     if (keeper.memory == NULL) {
         keeper.memory = os_thread_memory();
     }
