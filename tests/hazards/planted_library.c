@@ -369,7 +369,21 @@ size_t malloc_usable_size(void *block) {
 
 /* --- figures -------------------------------------------------------------------------------------------------------- */
 
+/* What the kernel says, which is the truth but for what was there at the start. */
+static size_t resident(void) {
+    char text[128] = {0};
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    const char *second = length > 0 ? strchr(text, ' ') : NULL;
+    return second == NULL ? 0 : strtoul(second, NULL, 10) * PAGE;
+}
+
 void freestone_stats_read(struct freestone_stats *stats) {
+    static size_t most;
     memset(stats, 0, sizeof *stats);
-    stats->slabs = is("half-told") ? 70 << 20 : 0;
+    size_t now = resident();
+    most = now > most ? now : most;
+    /* Half of it, or what was given back as if it were held. */
+    stats->slabs = is("half-told") ? now / 2 : is("never-less") ? most : now;
 }
