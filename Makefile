@@ -140,9 +140,10 @@ soak: build
 	@FREESTONE_SOAK_SECONDS=$(SOAK_SECONDS) ctest --test-dir $(BUILD) --output-on-failure -L soak --timeout 0
 	@$(MAKE) --no-print-directory foreign WHOLE=--whole
 
+# ONLY="redis git": these, and only their packages are installed.
 # SECONDS=10: how long a load that goes by time lasts. PAGE=docs/foreign-programs.md: where the table goes.
 foreign: build
-	@$(PACKAGES) foreign --tried $(VENV)/.tried-foreign
+	@$(PACKAGES) foreign --tried $(VENV)/.tried-foreign $(if $(ONLY),--only $(ONLY))
 	@PYTHONPATH=tools $(BIN)/python -m foreign $(ONLY) $(WHOLE) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(PAGE),--page $(PAGE))
 
 # Leaves what it finds, shrunk, in $(BUILD): allocator/tests/simulator/scripts is where such scripts are kept.

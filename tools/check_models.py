@@ -3,9 +3,11 @@
 
 Usage: ``python3 tools/check_models.py [MODEL...]``, for example ``... lock gate``; all without.
 
-Each model is searched whole: it must have no error. Then once more for each fault that its first comment names
-(``fault NAME: what is left out``), planted by defining NAME: there spin must find an error, or the model shows nothing.
-The exit status is 0 when all of that is so.
+Each model is searched whole, twice: for wrong states and for ends at which somebody waits, and for cycles that some
+thread goes round for ever although each that can go on does so at some time (weak fairness; CYCLES is defined then).
+It must have neither. Then once more for each fault that its first comment names (``fault NAME: what is left out``),
+planted by defining NAME: there spin must find an error, or the model shows nothing. The exit status is 0 when all of
+that is so.
 """
 
 from __future__ import annotations
@@ -23,16 +25,27 @@ DEPTH = 100_000
 TIME_LIMIT_SECONDS = 300
 
 
+SIGNS = (
+    ("assertion violated", "wrong state"),
+    ("invalid end state", "waits for ever"),
+    ("non-progress cycle", "goes round for ever"),
+)
+"""What spin prints -> what the table says."""
+STATES = ["-DSAFETY"]
+CYCLES = ["-DNP", "-DNFAIR=3"]
+
+
 class ModelError(Exception):
     """A model that cannot be searched: one line that says which, and what spin or the compiler says."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One search of a model: ``error`` is empty where spin found none."""
+    """One search of a model: ``error`` is empty where spin found none; ``cycles`` where it looked for those."""
 
     model: str
     fault: str
+    cycles: bool
     error: str
     states: int
     depth: int
@@ -43,7 +56,7 @@ class Run:
 
     def row(self) -> str:
         """A row of the table."""
-        outcome = self.error or "no error"
+        outcome = self.error or ("no cycle" if self.cycles else "no error")
         return f"| {self.model} | {self.fault or 'none'} | {outcome} | {self.states} | {self.depth} |"
 
 
@@ -64,29 +77,36 @@ def _call(command: list[str], folder: Path) -> str:
 
 
 def read_outcome(said: str) -> str:
-    """The error in what a search printed, in two words; empty when there is none. One that was cut off is no search."""
+    """The error in what a search printed, in a few words; empty when there is none. One that was cut off is no search."""
     errors = re.search(r"errors: (\d+)", said)
     if errors is None or "max search depth too small" in said or "out of memory" in said:
         raise ModelError("the search was cut off: not everything was looked at")
     if errors[1] == "0":
         return ""
-    for sign, name in (("assertion violated", "wrong state"), ("invalid end state", "waits for ever")):
+    for sign, name in SIGNS:
         if re.search(rf"^pan:1: {sign}", said, re.MULTILINE):
             return name
     raise ModelError("an error of a kind that no model can have")
 
 
-def search(model: Path, fault: str = "") -> Run:
-    """Goes through every state of the model, with the fault planted."""
+def search(model: Path, fault: str = "", *, cycles: bool = False) -> Run:
+    """Goes through every state of the model, with the fault planted; or through every cycle, which take more."""
+    defined = [*([fault] if fault else []), *(["CYCLES"] if cycles else [])]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        _call(["spin", *([f"-D{fault}"] if fault else []), "-a", str(model)], folder)
-        _call(["gcc", "-O1", "-w", "-DSAFETY", "-DCOLLAPSE", "-o", "pan", "pan.c"], folder)
-        said = _call(["./pan", f"-m{DEPTH}"], folder)
+        _call(["spin", *(f"-D{each}" for each in defined), "-a", str(model)], folder)
+        _call(["gcc", "-O1", "-w", *(CYCLES if cycles else STATES), "-DCOLLAPSE", "-o", "pan", "pan.c"], folder)
+        said = _call(["./pan", *(["-l", "-f"] if cycles else []), f"-m{DEPTH}"], folder)
     states = re.search(r"(\d+) states, stored", said)
     depth = re.search(r"depth reached (\d+)", said)
     error = read_outcome(said)
-    return Run(model.stem, fault, error, int(states[1]) if states else 0, int(depth[1]) if depth else 0)
+    return Run(model.stem, fault, cycles, error, int(states[1]) if states else 0, int(depth[1]) if depth else 0)
+
+
+def find(model: Path, fault: str) -> Run:
+    """What the search for states finds, or, where that is nothing, the one for cycles."""
+    run = search(model, fault)
+    return run if run.error else search(model, fault, cycles=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -104,7 +124,11 @@ def main(arguments: list[str] | None = None) -> int:
     for name in wanted:
         for fault in ("", *faults(known[name])):
             try:
-                run = search(known[name], fault)
+                runs = (
+                    [find(known[name], fault)]
+                    if fault
+                    else [search(known[name], cycles=each) for each in (False, True)]
+                )
             except FileNotFoundError as missing:
                 print(f"freestone: {missing.filename} is missing; install spin and gcc", file=sys.stderr)
                 return 2
@@ -112,8 +136,9 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"freestone: {name} {fault}: {error}", file=sys.stderr)
                 wrong += 1
                 continue
-            print(run.row() + ("" if run.is_right() else " <- wrong"), flush=True)
-            wrong += not run.is_right()
+            for run in runs:
+                print(run.row() + ("" if run.is_right() else " <- wrong"), flush=True)
+                wrong += not run.is_right()
     return 1 if wrong else 0
 
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Installs what a make target wants from the distribution, or says in one line what is left out.
 
-Usage: ``python3 tools/system_packages.py GROUP... [--tried FILE]``
+Usage: ``python3 tools/system_packages.py GROUP... [--only PROGRAM...] [--tried FILE]``
 
 As root on a machine with apt the missing packages are installed, one after the other so that one a release does not
 have never stands in the way of the others. Everywhere else, and for what stays missing, one line on stderr says which
 packages are missing and what is therefore left out. A missing package is never an error: the exit status is 0.
+
+``--only`` with programs of `make foreign` leaves out the packages that none of those wants.
 
 ``--tried FILE`` remembers what this machine could not provide, so that it is not looked for at every run.
 """
@@ -42,6 +44,7 @@ class Package:
     library: str | None = None
     module: str | None = None
     file: str | None = None
+    programs: frozenset[str] = frozenset()
 
     def pattern(self) -> re.Pattern[str]:
         """The package's whole name as a regular expression."""
@@ -65,6 +68,7 @@ def read_catalogue(path: Path = CATALOGUE) -> list[Package]:
             library=row.get("library"),
             module=row.get("module"),
             file=row.get("file"),
+            programs=frozenset(row.get("programs", "").split()),
         )
         for row in rows
     ]
@@ -192,10 +196,13 @@ def main(arguments: list[str] | None = None) -> int:
     groups = sorted({group for package in catalogue for group in package.groups})
     parser = argparse.ArgumentParser(description="Install what a make target wants from the distribution.")
     parser.add_argument("group", nargs="+", choices=groups)
+    parser.add_argument("--only", nargs="*", default=[], help="programs of `make foreign`; without, all")
     parser.add_argument("--tried", type=Path, help="file that remembers what this machine could not provide")
     options = parser.parse_args(arguments)
 
     wanted = [package for package in catalogue if package.groups & set(options.group)]
+    if options.only:
+        wanted = [package for package in wanted if package.programs & set(options.only)]
     absent = missing(wanted)
     if not absent:
         return 0

@@ -11,6 +11,7 @@
  * fault BORROWERS_TOGETHER: there is no lock between borrowers
  * fault OUT_BEFORE_UNLINKED: a thread that ends says that it is not inside while its cache is still listed
  * fault OUT_AFTER_KEPT: ... or only when somebody else may have been given the cache
+ * fault ASKS_UNTIL_OUT: the borrower asks again until the thread is not inside
  * fault TOP_BEFORE_BLOCK: a push writes the top before the block
  * fault TOP_READ_AGAIN: the bottom is raised to where the top is by then, not to where it was noted
  * fault TAKEN_IGNORED: also what the thread pops from is emptied
@@ -214,7 +215,15 @@ inline borrow_caches(but, c, mine, word, set, noted) {
         lock_take(registry);
         mine = false;
         if
-        :: caches[c].listed && c != but -> borrow(c, mine)
+        :: caches[c].listed && c != but ->
+            borrow(c, mine)
+#ifdef ASKS_UNTIL_OUT
+            ;
+            do
+            :: !mine && caches[c].listed -> borrow(c, mine)
+            :: else -> break
+            od
+#endif
         :: else
         fi;
         lock_free(registry);

@@ -16,6 +16,7 @@
  * fault ORPHANED_BY_SETTLER: every cache but the settler's is made an orphan
  * fault SETTLED_UNDER_FRAME: the child is put right while the forker is inside
  * fault TORN_UNASKED: whether the fork was quiet is not asked
+ * fault TORN_TRIES_AGAIN: who is refused in a torn child tries again
  * fault FLAGS_BELIEVED: the child looks who says `busy`, not whether the fork was quiet
  * fault ADOPTED_UNLOCKED: orphans are taken without the registry's lock
  */
@@ -98,7 +99,11 @@ inline enter(c, refused, again) {
        :: !refused -> break
        :: else -> busy[c] = false
        fi;
+#ifdef TORN_TRIES_AGAIN
+       again = (mark == TORN);
+#else
        again = false;
+#endif
        if
        :: mark == 0 -> settle_child(c, again)
        :: else

@@ -14,6 +14,7 @@
  * fault MOVES_OUTSIDE: a thread moves to another heap after it has left
  * fault FORKS_NOT_COUNTED: the handler in the parent opens the gate also when another thread forks
  * fault REFUSED_WAITS: who is refused waits until the gate is open
+ * fault REFUSED_TRIES_AGAIN: who is refused tries again until the gate is open
  * fault FORK_HOLDS_LOCK: the handler before a fork takes the heap's lock and keeps it
  * fault HANDLER_GOES_INSIDE: enter does not refuse a handler that has interrupted its thread inside
  * fault ADOPTED_UNLOCKED: orphans are taken without the registry's lock
@@ -69,6 +70,13 @@ inline enter(c, refused) {
     ;
     do
     :: refused -> forks == 0; caches[c].busy = true; refused = (forks != 0); caches[c].busy = !refused
+    :: else -> break
+    od
+#endif
+#ifdef REFUSED_TRIES_AGAIN
+    ;
+    do
+    :: refused -> caches[c].busy = true; refused = (forks != 0); caches[c].busy = !refused
     :: else -> break
     od
 #endif
@@ -138,6 +146,14 @@ inline outsider_enter(refused) {
 
 /* -- forks --------------------------------------------------------------------------------------------------- */
 
+#ifdef CYCLES /* one step: two who look in turn, for ever, would keep the others from the registry's lock */
+inline is_quiet(own, who, quiet) {
+    atomic {
+        quiet = registry == NONE && outsiders == 0 && (own == 0 || !caches[0].listed || !caches[0].busy) &&
+                (own == 1 || !caches[1].listed || !caches[1].busy)
+    }
+}
+#else
 inline is_quiet(own, who, quiet) {
     if
     :: atomic { registry == NONE -> registry = who }; /* lock_try */
@@ -148,6 +164,7 @@ inline is_quiet(own, who, quiet) {
     :: registry != NONE -> quiet = false
     fi
 }
+#endif
 
 inline fork(own, who, quiet) {
 #ifdef FORK_HOLDS_LOCK

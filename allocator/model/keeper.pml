@@ -12,6 +12,7 @@
  * fault CUT_SHORT_AND_ENDS: a keeper whose look was cut short may end as if it had found nothing
  * fault LEAVING_ASKED_ONCE: keeper_serve does not ask for forks again once it has claimed `alive`
  * fault REFUSED_STAYS_CLAIMED: a start that the kernel refused does not give `alive` back
+ * fault WISHED_UNTOLD: keeper_leave wishes the keeper awake, does not tell it to leave, and waits
  * fault TOLD_WITHOUT_WAITING: keeper_leave tells the keeper to leave and does not wait
  */
 bool work;      /* freed memory that lies about */
@@ -104,7 +105,9 @@ inline keeper_leave() {
     :: !alive -> break
     :: else ->
         keeper_wish();
+#ifndef WISHED_UNTOLD
         told = true;
+#endif
 #ifdef TOLD_WITHOUT_WAITING
         break
 #endif

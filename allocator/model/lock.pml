@@ -5,6 +5,7 @@
  * fault CLAIM_IN_TWO_STEPS: lock_take reads the state and then writes it, in two steps
  * fault FREE_WAKES_NOBODY: lock_free never wakes
  * fault WAITER_FORGETS_OTHERS: lock_wait takes a free lock with state 1, as if nobody slept
+ * fault HOLDER_GOES_ON: who holds the lock goes on for ever, so that it is never free again
  * fault SLEEP_UNCOMPARED: os_wait sleeps whatever the state is by then
  */
 #define THREADS 3
@@ -75,6 +76,11 @@ inline lock_take(me, seen) {
 }
 
 inline lock_free(seen) {
+#ifdef HOLDER_GOES_ON
+    do
+    :: seen = state
+    od;
+#endif
     exchange(state, 0, seen);
     if
 #ifndef FREE_WAKES_NOBODY

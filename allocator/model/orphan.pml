@@ -6,6 +6,7 @@
  * that is too high, of a thread that a child has counted twice, is put right.
  *
  * fault HAND_UNCOUNTED: who finds no orphan in the list sets the count to 0 although another has one in hand
+ * fault NEVER_ZEROED: who finds no orphan leaves the count as it is
  * fault COUNTED_FIRST: a thread that ends counts itself before it marks its cache
  * fault ZEROED_UNCOMPARED: the count is set to 0 although somebody has counted himself since it was read
  * fault COUNTED_DOWN_UNLOCKED: an adopter that is through counts down after it has given the lock back
@@ -40,10 +41,14 @@ inline take_orphan(cache, counted) {
     fi;
     if
     :: cache != NONE -> listed[cache] = false; adopting++
+#ifdef NEVER_ZEROED
+    :: false ->
+#else
 #ifdef HAND_UNCOUNTED
     :: cache == NONE && counted != 0 ->
 #else
     :: cache == NONE && counted != 0 && adopting == 0 ->
+#endif
 #endif
 #ifdef ZEROED_UNCOMPARED
         orphans = 0
@@ -66,12 +71,24 @@ proctype ending(byte c) { /* end_thread, refused */
     gone++
 }
 
+#ifdef CYCLES
+#define may_come (orphans != 0) /* as often as it likes */
+#else
+#define may_come (turn < 3 && orphans != 0)
+#endif
+
 proctype adopter() {
     byte cache, counted, turn;
     do
-    :: turn < 3 && orphans != 0 ->
+    :: may_come ->
+#ifndef CYCLES
         turn++;
+#endif
+#ifdef CYCLES /* one step: who looks in vain, for ever, would keep the others from the registry's lock */
+        atomic { take_orphan(cache, counted) };
+#else
         take_orphan(cache, counted);
+#endif
         if
         :: cache != NONE ->
             atomic { flushing[cache]++; assert(flushing[cache] == 1) };
@@ -93,7 +110,7 @@ proctype adopter() {
             fi
         :: else
         fi
-    :: turn == 3 || orphans == 0 -> break
+    :: else -> break
     od;
     gone++
 }

@@ -1,8 +1,10 @@
-/* What other sound allocators do not share with libfreestone: two conventions of glibc's, and that sizes of blocks are few.
+/* What other sound allocators do not share with libfreestone: four conventions of glibc's, and that sizes of blocks are few.
  * libfreestone is held to all in every test; where the same program is run under any allocator (tests/hazards), only the
  * hazards that are about them ask for them. */
 #ifndef FREESTONE_TESTS_CONVENTIONS_H
 #define FREESTONE_TESTS_CONVENTIONS_H
+
+#include <stdbool.h>
 
 #include "entry.h"
 #include "expect.h"
@@ -37,6 +39,27 @@ static inline size_t beyond_edge(size_t edge) {
     return edge + 1 + edge / 64;
 #else
     return edge + 1;
+#endif
+}
+
+/* Whether NULL is an answer to a request of `size` bytes that was met: to one of nothing, with others. */
+static inline bool may_be_null(size_t size) {
+#ifdef FREESTONE_TESTS_ANY_ALLOCATOR
+    return size == 0;
+#else
+    (void)size;
+    return false;
+#endif
+}
+
+/* How many bytes realloc carries over of a block of `size` bytes with `usable`: C asks for those that were asked for. */
+static inline size_t carried(size_t size, size_t usable) {
+#ifdef FREESTONE_TESTS_ANY_ALLOCATOR
+    (void)usable;
+    return size;
+#else
+    (void)size;
+    return usable;
 #endif
 }
 

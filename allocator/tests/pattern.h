@@ -23,25 +23,33 @@ static inline uint64_t pattern_word(uint64_t id, size_t index) {
     return (id * UINT64_C(0xd6e8feb86659fd93)) ^ ((uint64_t)index * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* Writes the stream of `id` from byte `from` (a multiple of 8) to byte `to`. */
+/* Writes the stream of `id` from byte `from` to byte `to`, which may be odd. */
 static inline void pattern_fill(void *block, size_t from, size_t to, uint64_t id) {
     unsigned char *bytes = (unsigned char *)block;
-    for (size_t at = from; at < to; at += 8) {
+    for (size_t at = from, end; at < to; at = end) {
         uint64_t word = pattern_word(id, at / 8);
-        memcpy(bytes + at, &word, to - at < 8 ? to - at : 8);
+        end = at / 8 * 8 + 8 < to ? at / 8 * 8 + 8 : to;
+        memcpy(bytes + at, (const unsigned char *)&word + at % 8, end - at);
     }
 }
 
-/* Offset of the word that differs from the stream of `id` within the first `size` bytes; SIZE_MAX when none does. */
-static inline size_t pattern_mismatch(const void *block, size_t size, uint64_t id) {
+/* Offset of the first piece of a word that differs from the stream of `id` from byte `from` to the last before `to`;
+ * SIZE_MAX when none does. */
+static inline size_t pattern_mismatch_from(const void *block, size_t from, size_t to, uint64_t id) {
     const unsigned char *bytes = (const unsigned char *)block;
-    for (size_t at = 0; at < size; at += 8) {
+    for (size_t at = from, end; at < to; at = end) {
         uint64_t word = pattern_word(id, at / 8);
-        if (memcmp(bytes + at, &word, size - at < 8 ? size - at : 8) != 0) {
+        end = at / 8 * 8 + 8 < to ? at / 8 * 8 + 8 : to;
+        if (memcmp(bytes + at, (const unsigned char *)&word + at % 8, end - at) != 0) {
             return at;
         }
     }
     return SIZE_MAX;
+}
+
+/* The same of the first `size` bytes. */
+static inline size_t pattern_mismatch(const void *block, size_t size, uint64_t id) {
+    return pattern_mismatch_from(block, 0, size, id);
 }
 
 /* Offset of the first byte that is not zero; SIZE_MAX when all are. */

@@ -7,6 +7,7 @@ import platform
 import re
 import shutil
 import subprocess
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,19 @@ pytestmark = [
     pytest.mark.xdist_group("measured"),
 ]  # what they measure or look for, others would disturb
 
-MALLOC = hot_path.Counts(instructions=16, loads=4, stores=1, branches=2, atomics=0)
-FREE = hot_path.Counts(instructions=20, loads=6, stores=2, branches=2, atomics=0)
+FUNCTIONS = {
+    "malloc": hot_path.Counts(instructions=14, loads=4, stores=1, branches=2, atomics=0),
+    "free": hot_path.Counts(instructions=19, loads=6, stores=2, branches=2, atomics=0),
+    "sized": hot_path.Counts(instructions=23, loads=7, stores=2, branches=3, atomics=0),
+}
+"""As docs/design/allocator.md has them, of gcc 12."""
+NAMES = {
+    "malloc": ("malloc", "_Znwm", "_Znam"),
+    "free": ("free", "_ZdlPv", "_ZdaPv"),
+    "sized": ("free_sized", "_ZdlPvm", "_ZdaPvm"),
+}
+OTHERWISE = 2
+"""Instructions more than that, at most, by another compiler."""
 LOOP = 47
 """Instructions for one turn of a loop of malloc and free, both PLT stubs and the loop included."""
 
@@ -38,14 +50,30 @@ int main(int count, char **words) {
 """
 
 
-@pytest.mark.parametrize(
-    ("function", "budget"), [("malloc", MALLOC), ("_Znwm", MALLOC), ("free", FREE), ("_ZdlPv", FREE)]
-)
-def test_hot_path_is_within_its_budget(freestone_library: Path, function: str, budget: hot_path.Counts) -> None:
-    """malloc and free, and the operators that do the same, execute no more than the design allows."""
+@pytest.mark.parametrize(("kind", "function"), [(kind, name) for kind, names in NAMES.items() for name in names])
+def test_hot_path_is_as_the_design_has_it(freestone_library: Path, kind: str, function: str) -> None:
+    """By gcc 12 the page's very counts; by others no more loads, stores, branches, and few instructions more."""
     seen = hot_path.count(hot_path.disassemble(str(freestone_library), function))
-    for what in ("instructions", "loads", "stores", "branches", "atomics"):
-        assert getattr(seen, what) <= getattr(budget, what), f"{function}: {seen} exceeds {budget} in {what}"
+    wanted = FUNCTIONS[kind]
+    if _is_by_gcc_12(freestone_library):
+        assert seen == wanted, f"{function} is not as docs/design/allocator.md says"
+        return
+    for what in ("loads", "stores", "branches", "atomics"):
+        assert getattr(seen, what) <= getattr(wanted, what), f"{function}: {seen} exceeds {wanted} in {what}"
+    assert seen.instructions <= wanted.instructions + OTHERWISE, f"{function}: {seen} exceeds {wanted}"
+
+
+def test_the_page_has_the_counts_that_are_held() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "design" / "allocator.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| [^|\n]*`[^|\n]* \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
+    assert [tuple(map(int, row)) for row in rows[: len(FUNCTIONS)]] == [astuple(each) for each in FUNCTIONS.values()]
+
+
+def _is_by_gcc_12(library: Path) -> bool:
+    said = subprocess.run(
+        ["readelf", "-p", ".comment", str(library)], capture_output=True, text=True, check=True
+    ).stdout
+    return re.findall(r"GCC: \(.*\) (\d+)\.", said) == ["12"] and "clang" not in said
 
 
 def test_what_a_flush_will_need_is_fetched_ahead(freestone_library: Path) -> None:

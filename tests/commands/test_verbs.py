@@ -131,6 +131,48 @@ def test_run_says_in_one_line_what_it_cannot_serve(
     assert "libfreestone will not serve it" in done.stderr
 
 
+def test_run_leaves_the_preload_from_a_program_of_another_c_library(freestone: Tool, tmp_path: Path) -> None:
+    compiler = shutil.which("musl-gcc")
+    if compiler is None:
+        pytest.skip("no musl-gcc here (Debian: musl-tools)")
+    source = tmp_path / "program.c"
+    source.write_text('#include <unistd.h>\nint main(void) { return execlp("sh", "sh", "-c", "exit 5", NULL); }')
+    subprocess.run([compiler, source, "-o", tmp_path / "program"], check=True)
+    done = freestone("run", "--", str(tmp_path / "program"))
+    assert done.returncode == 5, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "is built for musl; libfreestone will not serve it" in done.stderr
+    script = tmp_path / "script"
+    script.write_text(f"#!{tmp_path}/program\n")
+    script.chmod(0o755)
+    assert freestone("run", "--", str(script)).returncode == 5, "nor from what interprets a script"
+
+
+OWN = """
+#include <stdlib.h>
+static void *volatile block;
+int main(void) { free(block = malloc(40)); return 5; }
+"""
+
+
+@pytest.mark.parametrize("flags", [[], ["-s"], ["-static"], ["-static", "-s"]])
+def test_a_program_with_libfreestone_in_it_is_said_to_be_served_by_that(
+    freestone: Tool, compile_c: Callable[..., Path], tmp_path: Path, flags: list[str]
+) -> None:
+    archive = next((Path(native.__file__).parents[2] / "build").glob("libfreestone.a"), None)
+    if archive is None:
+        pytest.skip("libfreestone.a is not built here")
+    program = compile_c(OWN, "-x", "none", str(archive), "-pthread", *flags)
+    done = freestone("run", "--", str(program))
+    assert done.returncode == 5
+    assert done.stderr.count("\n") == 1
+    assert "brings libfreestone itself and is served by that" in done.stderr
+    assert "will not serve" not in done.stderr
+    results = str(tmp_path / "results")
+    compared = freestone("compare", "-a", "glibc", "-n", "1", "--results", results, "--", str(program))
+    assert "libfreestone linked into it" in compared.stdout + compared.stderr
+
+
 def test_run_warns_of_a_set_user_id_program_of_somebody_else(freestone: Tool, compile_c: Callable[..., Path]) -> None:
     if os.geteuid() != 0:
         pytest.skip("giving a program to somebody else needs root")

@@ -23,6 +23,30 @@ def test_no_order_of_steps_breaks_the_protocol(model: Path) -> None:
 
 
 @needs_spin
+@pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
+def test_nobody_goes_round_for_ever(model: Path) -> None:
+    assert check_models.search(model, cycles=True).error == ""
+
+
+@needs_spin
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("borrow", "ASKS_UNTIL_OUT"),
+        ("child", "TORN_TRIES_AGAIN"),
+        ("gate", "REFUSED_TRIES_AGAIN"),
+        ("keeper", "WISHED_UNTOLD"),
+        ("lock", "HOLDER_GOES_ON"),
+        ("orphan", "NEVER_ZEROED"),
+    ],
+)
+def test_who_goes_round_for_ever_is_found_by_the_search_for_cycles_alone(name: str, fault: str) -> None:
+    model = check_models.MODELS / f"{name}.pml"
+    assert check_models.search(model, fault).error == ""
+    assert check_models.find(model, fault).error == "goes round for ever"
+
+
+@needs_spin
 @pytest.mark.parametrize(("name", "fault"), [("lock", "FREE_WAKES_NOBODY"), ("borrow", "OUT_BEFORE_UNLINKED")])
 def test_a_planted_fault_is_found(name: str, fault: str) -> None:
     assert check_models.search(check_models.MODELS / f"{name}.pml", fault).error != ""
@@ -48,6 +72,7 @@ def test_an_error_is_told_by_its_kind() -> None:
     said = "pan:1: {} (at depth 4)\nState-vector 48 byte, depth reached 9, errors: 1"
     assert check_models.read_outcome(said.format("assertion violated (holders==1)")) == "wrong state"
     assert check_models.read_outcome(said.format("invalid end state")) == "waits for ever"
+    assert check_models.read_outcome(said.format("non-progress cycle")) == "goes round for ever"
 
 
 def test_an_unknown_model_is_refused() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from foreign.__main__ import main
 from foreign.catalogue import PROGRAMS
 from foreign.comparison import END, Outcome, compare
 from foreign.page import BEGIN, with_table
@@ -160,3 +161,11 @@ def test_what_a_program_needs_and_is_not_here_is_named() -> None:
 
 def test_every_program_has_its_name_and_images() -> None:
     assert all(name == program.name and program.images for name, program in PROGRAMS.items())
+
+
+def test_a_program_that_is_not_known_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["git", "nosuch"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert said.err.startswith("foreign: there is no nosuch among redis, git, ")

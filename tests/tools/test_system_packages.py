@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import system_packages
+from foreign.catalogue import PROGRAMS
 
 
 class Archive:
@@ -53,6 +54,27 @@ def test_the_catalogue_can_be_read_and_every_entry_can_be_seen() -> None:
     }
     assert all(each.command or each.library or each.module or each.file for each in packages)
     assert all(each.pattern() for each in packages)
+
+
+def test_what_foreign_programs_want_names_them() -> None:
+    named = {name for each in system_packages.read_catalogue() for name in each.programs}
+    assert named == set(PROGRAMS) - {"gcc"}, "gcc is a package of `make model`: foreign takes the one that is there"
+    assert all(("foreign" in each.groups) == bool(each.programs) for each in system_packages.read_catalogue())
+
+
+def test_only_the_packages_of_chosen_programs_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda name, **_: "/usr/bin/apt-get" if name == "apt-get" else None)
+    monkeypatch.setattr(system_packages, "missing", list)
+    monkeypatch.setattr(
+        system_packages, "install_missing", lambda absent, apt: asked.extend(each.apt for each in absent)
+    )
+    assert system_packages.main(["foreign", "--only", "nginx", "git"]) == 0
+    assert sorted(asked) == ["git", "nginx", "wrk"]
+    asked.clear()
+    assert system_packages.main(["foreign", "--only", "nosuch"]) == 0
+    assert asked == []
 
 
 @pytest.mark.parametrize(

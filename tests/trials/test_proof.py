@@ -34,6 +34,7 @@ class Facts:
     static: bool = False
     libc: str | None = "glibc"
     own_malloc: str | None = None
+    own_freestone: bool = False
     machine: str | None = "x86_64 64-bit"
     setuid: bool = False
     file_capabilities: bool = False

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from foreign import proof
@@ -27,19 +28,20 @@ AGAIN = 3
 """Trials of each arm where the first two differ: what a program does differently by itself shows by then."""
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="foreign", description=__doc__)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"of {', '.join(PROGRAMS)}; all of them without")
     parser.add_argument("--whole", action="store_true", help="CPython's tests whole, not a choice; an hour or more")
     parser.add_argument("--seconds", type=float, default=3.0, help="how long a load that goes by time lasts")
     parser.add_argument("--library", type=Path, default=REPOSITORY / "build" / "libfreestone.so")
     parser.add_argument("--page", type=Path, help="put the table into this page")
-    told = parser.parse_args()
+    told = parser.parse_args(words)
     left_out = "cpython" if told.whole else "cpython-whole"
     wanted = told.programs or [name for name in PROGRAMS if name != left_out]
     strangers = set(told.programs) - set(PROGRAMS)
     if strangers:
-        parser.error(f"there is no {', '.join(sorted(strangers))} among {', '.join(PROGRAMS)}")
+        print(f"foreign: there is no {', '.join(sorted(strangers))} among {', '.join(PROGRAMS)}", file=sys.stderr)
+        return 2
     compiler = shutil.which(os.environ.get("CC", "cc"))
     libc = glibc()
     if compiler is None or libc is None:

@@ -1,5 +1,6 @@
 // Every operator new can be undone by every operator delete the language allows for it, keeps its contents and its
 // alignment until then, fails as the standard says, and asks the new-handler first.
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <initializer_list>
@@ -64,6 +65,14 @@ void fill(void *block, std::size_t size, std::size_t alignment) {
     pattern_fill(block, 0, size, size);
 }
 
+// Whoever cleans up reads errno afterwards.
+template <typename Deed> void keeping_errno(Deed deed) {
+    constexpr int sentinel = 12345;
+    errno = sentinel;
+    deed();
+    EXPECT(errno == sentinel, "an operator changed errno to %d", errno);
+}
+
 void verify(const void *block, std::size_t size) {
     std::size_t mismatch = pattern_mismatch(block, size, size);
     EXPECT(mismatch == SIZE_MAX, "byte %zu of %zu changed", mismatch, size);
@@ -80,16 +89,16 @@ void cross(const Allocate (&allocators)[news], const Release (&releasers)[delete
                 fill(block, size, size >= 16 ? 16 : 8);
                 fill(other, size, size >= 16 ? 16 : 8);
                 verify(block, size);
-                release(block, size);
+                keeping_errno([&] { release(block, size); });
                 verify(other, size);
-                release(other, size);
+                keeping_errno([&] { release(other, size); });
             }
         }
         // C code may free what C++ allocated with the plain operators: both lead to one heap.
         std::free(unseen(allocate(100)));
     }
     for (Release release : releasers) {
-        release(nullptr, 8);
+        keeping_errno([&] { release(nullptr, 8); });
     }
 }
 
@@ -102,13 +111,13 @@ void cross_aligned(const AllocateAligned (&allocators)[news], const ReleaseAlign
                     void *block = unseen(allocate(size, std::align_val_t(alignment)));
                     fill(block, size, alignment);
                     verify(block, size);
-                    release(block, size, std::align_val_t(alignment));
+                    keeping_errno([&] { release(block, size, std::align_val_t(alignment)); });
                 }
             }
         }
     }
     for (ReleaseAligned release : releasers) {
-        release(nullptr, 64, std::align_val_t(64));
+        keeping_errno([&] { release(nullptr, 64, std::align_val_t(64)); });
     }
 }
 

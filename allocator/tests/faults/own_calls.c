@@ -1,5 +1,5 @@
 /* own_calls LIBRARY PROGRAM [ARGUMENT ...]: watches a program that runs under no filter and holds the library to the
- * system calls that it is known to make: docs/design/allocator.md tells filters' authors which. */
+ * system calls that it is known to make: docs/reference/system-calls.md tells filters' authors which. */
 #include <fcntl.h>
 #include <libgen.h>
 #include <sys/prctl.h>

@@ -70,8 +70,23 @@ static size_t any_size(uint64_t *random) {
 
 static size_t looked_at(size_t size) { return size < (1 << 20) ? size : 1 << 20; }
 
+/* Of a large block the beginning and the last page: the rest stays untouched. */
+static size_t tail_of(size_t size) { return size - looked_at(size) < 4096 ? looked_at(size) : size - 4096; }
+
+static void fill(void *block, size_t size, uint64_t id) {
+    pattern_fill(block, 0, looked_at(size), id);
+    pattern_fill(block, tail_of(size), size, id);
+}
+
+/* Of a block that was filled at `filled` bytes, and has `size` or more now. */
+static size_t mismatch_of(const void *block, size_t filled, size_t size, uint64_t id) {
+    size_t mismatch = pattern_mismatch(block, looked_at(filled < size ? filled : size), id);
+    size_t end = filled < size ? filled : size;
+    return mismatch == SIZE_MAX ? pattern_mismatch_from(block, tail_of(filled), end, id) : mismatch;
+}
+
 static void inspect(const struct block *block, const char *when) {
-    size_t mismatch = pattern_mismatch(block->address, looked_at(block->size), block->id);
+    size_t mismatch = mismatch_of(block->address, block->size, block->size, block->id);
     EXPECT(mismatch == SIZE_MAX, "byte %zu of %zu changed %s, in phase '%s'", mismatch, block->size, when,
            phase_names[atomic_load(&phase)]);
 }
@@ -102,7 +117,7 @@ static void step(struct block *block, uint64_t *random, uint64_t *id) {
                    phase_names[atomic_load(&phase)]);
         }
         *block = (struct block){.address = address, .size = size, .id = (*id)++};
-        pattern_fill(address, 0, looked_at(size), block->id);
+        fill(address, size, block->id);
         return;
     }
     inspect(block, "while it lay there");
@@ -113,12 +128,11 @@ static void step(struct block *block, uint64_t *random, uint64_t *id) {
             inspect(block, "when realloc refused to resize it");
             return;
         }
-        size_t kept = looked_at(size < block->size ? size : block->size) & ~(size_t)7;
-        size_t mismatch = pattern_mismatch(moved, kept, block->id);
+        size_t mismatch = mismatch_of(moved, block->size, size, block->id);
         EXPECT(mismatch == SIZE_MAX, "realloc from %zu to %zu bytes changed byte %zu, in phase '%s'", block->size, size,
                mismatch, phase_names[atomic_load(&phase)]);
         *block = (struct block){.address = moved, .size = size, .id = (*id)++};
-        pattern_fill(moved, 0, looked_at(size), block->id);
+        fill(moved, size, block->id);
         return;
     }
     free(block->address);

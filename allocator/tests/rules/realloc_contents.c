@@ -11,7 +11,7 @@ static void *resized(void *block, size_t from, size_t to, uint64_t id) {
     EXPECT(moved != NULL, "realloc from %zu to %zu bytes failed", from, to);
     EXPECT((uintptr_t)moved % least_alignment(to) == 0, "realloc to %zu bytes gave %p", to, moved);
     EXPECT(malloc_usable_size(moved) >= to, "realloc to %zu bytes gave %zu", to, malloc_usable_size(moved));
-    size_t kept = (from < to ? from : to) & ~(size_t)7;
+    size_t kept = from < to ? from : to;
     size_t mismatch = pattern_mismatch(moved, kept, id);
     EXPECT(mismatch == SIZE_MAX, "realloc from %zu to %zu bytes changed byte %zu", from, to, mismatch);
     pattern_fill(moved, kept, to, id);
@@ -68,21 +68,40 @@ static void in_a_ladder(void) {
         second = realloc(second, larger);
         EXPECT(first != NULL && second != NULL, "realloc to %zu bytes failed", larger);
         /* Contents are checked over a window at each end: whole checks of each step would be quadratic. */
-        size_t start = size > 4096 ? (size - 4096) & ~(size_t)7 : 0;
-        for (size_t at = start; at + 8 <= size; at += 8) {
-            uint64_t wanted = pattern_word(1, at / 8);
-            EXPECT(memcmp((char *)first + at, &wanted, 8) == 0, "byte %zu of %zu changed while growing", at, size);
-            wanted = pattern_word(2, at / 8);
-            EXPECT(memcmp((char *)second + at, &wanted, 8) == 0, "byte %zu of %zu changed while growing", at, size);
-        }
-        pattern_fill(first, size & ~(size_t)7, larger, 1);
-        pattern_fill(second, size & ~(size_t)7, larger, 2);
+        size_t start = size > 4096 ? size - 4096 : 0;
+        size_t mismatch = pattern_mismatch_from(first, start, size, 1);
+        EXPECT(mismatch == SIZE_MAX, "byte %zu of %zu changed while growing", mismatch, size);
+        mismatch = pattern_mismatch_from(second, start, size, 2);
+        EXPECT(mismatch == SIZE_MAX, "byte %zu of %zu changed while growing", mismatch, size);
+        pattern_fill(first, size, larger, 1);
+        pattern_fill(second, size, larger, 2);
         size = larger;
     }
     EXPECT(pattern_mismatch(first, size, 1) == SIZE_MAX, "the first vector changed while growing");
     EXPECT(pattern_mismatch(second, size, 2) == SIZE_MAX, "the second vector changed while growing");
     free(first);
     free(second);
+}
+
+/* Copies of every length: the last bytes of an odd size are no whole word. */
+static void to_the_last_byte(void) {
+    enum { LONGEST = 2100 };
+    for (size_t from = 1; from <= LONGEST; from += from < 64 ? 1 : 37) {
+        for (size_t to = 1; to <= LONGEST; to += to < 64 ? 1 : 37) {
+            void *block = malloc(from);
+            EXPECT(block != NULL, "malloc(%zu) failed", from);
+            pattern_fill(block, 0, from, from);
+            free(resized(block, from, to, from));
+        }
+    }
+    for (size_t size = 100003; size < (3 << 20); size = size * 2 + 1) {
+        void *block = malloc(size);
+        EXPECT(block != NULL, "malloc(%zu) failed", size);
+        pattern_fill(block, 0, size, size);
+        block = resized(block, size, size / 3 * 2 + 1, size);
+        block = resized(block, size / 3 * 2 + 1, size / 9 | 1, size);
+        free(resized(block, size / 9 | 1, size * 3, size));
+    }
 }
 
 static void of_aligned_blocks(void) {
@@ -104,6 +123,7 @@ int main(void) {
     across_every_edge();
     in_random_jumps();
     in_a_ladder();
+    to_the_last_byte();
     of_aligned_blocks();
     return 0;
 }

@@ -45,6 +45,18 @@ static unsigned fault_named(const char *name) {
     exit(2);
 }
 
+/* A number alone, and not below `least`; else one line, and the status of wrong use. */
+static unsigned long number_of(const char *name, const char *value, unsigned long least) {
+    char *end = NULL;
+    errno = 0;
+    unsigned long number = strtoul(value, &end, 10);
+    if (strspn(value, "0123456789") == 0 || *end != '\0' || errno != 0 || number < least) {
+        fprintf(stderr, "simulator: --%s takes a number from %lu on, not '%s'\n", name, least, value);
+        exit(2);
+    }
+    return number;
+}
+
 /* Every choice among the ranges from that step on; the first that fails. */
 static struct outcome play_choices(struct script *script, size_t from) {
     while (from < script->count && script->step[from].last == 0) {
@@ -147,24 +159,23 @@ int main(int count, char **argument) {
     int at = 1;
     for (; at + 1 < count && strncmp(argument[at], "--", 2) == 0; at += 2) {
         const char *name = argument[at] + 2, *value = argument[at + 1];
-        unsigned long number = strtoul(value, NULL, 10);
         if (strcmp(name, "seed") == 0) {
-            wanted.seed = number;
+            wanted.seed = number_of(name, value, 0);
         } else if (strcmp(name, "runs") == 0) {
-            wanted.runs = number;
+            wanted.runs = number_of(name, value, 1);
         } else if (strcmp(name, "steps") == 0) {
-            wanted.steps = number;
-        } else if (strcmp(name, "every") == 0 && number > 0) {
-            wanted.every = number;
+            wanted.steps = number_of(name, value, 1);
+        } else if (strcmp(name, "every") == 0) {
+            wanted.every = number_of(name, value, 1);
         } else if (strcmp(name, "seconds") == 0) {
-            wanted.seconds = number;
+            wanted.seconds = number_of(name, value, 1);
         } else if (strcmp(name, "soak") == 0) {
             const char *said = getenv(value); /* for so many seconds, from where nobody has been */
             if (said == NULL) {
                 printf("simulator: %s is not set\n", value);
                 return 77;
             }
-            wanted.seconds = strtoul(said, NULL, 10);
+            wanted.seconds = number_of(name, said, 1);
             wanted.seed = (uint64_t)time(NULL) * 1000;
             printf("from seed %llu on\n", (unsigned long long)wanted.seed);
         } else if (strcmp(name, "today") == 0) {
@@ -174,7 +185,7 @@ int main(int count, char **argument) {
         } else if (strcmp(name, "keep") == 0) {
             wanted.keep = value;
         } else if (strcmp(name, "campaigns") == 0) {
-            wanted.campaigns = number;
+            wanted.campaigns = number_of(name, value, 1);
         } else if (strcmp(name, "finds") == 0) {
             simulator_fault = fault_named(value);
             wanted.seed = faults[simulator_fault - 1].seed;

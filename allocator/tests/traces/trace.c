@@ -32,7 +32,7 @@ struct block {
     size_t usable; /* all of it is written and checked */
     size_t alignment;
     uint64_t id;
-    bool sized; /* C23 allows to free it with its size */
+    enum { UNSIZED, SIZED, SIZED_ALIGNED } kind; /* how C23 allows to free it, besides by free */
 };
 
 struct table {
@@ -70,10 +70,13 @@ static size_t any_size(uint64_t *random) {
 }
 
 static void take(struct table *table, struct block *block, unsigned char *address, size_t size, size_t alignment) {
+    block->address = address;
+    if (address == NULL && may_be_null(size)) {
+        return;
+    }
     EXPECT(address != NULL, "an allocation of %zu bytes failed", size);
     EXPECT((uintptr_t)address % alignment_owed(alignment, size) == 0, "%p is not aligned to %zu", (void *)address,
            alignment);
-    block->address = address;
     block->size = size;
     block->usable = malloc_usable_size(address);
     block->alignment = alignment;
@@ -87,7 +90,7 @@ static void allocate(struct table *table, struct block *block) {
     size_t size = any_size(&table->random);
     size_t alignment = least_alignment(size);
     void *address = NULL;
-    block->sized = false;
+    block->kind = UNSIZED;
     switch (pattern_below(&table->random, 8)) {
     case 0: {
         size_t count = 1 + pattern_below(&table->random, 9);
@@ -101,7 +104,7 @@ static void allocate(struct table *table, struct block *block) {
     }
     case 1:
         address = realloc(NULL, size);
-        block->sized = true;
+        block->kind = SIZED;
         break;
     case 2:
         alignment = (size_t)16 << pattern_below(&table->random, 13);
@@ -114,11 +117,11 @@ static void allocate(struct table *table, struct block *block) {
     case 4:
         alignment = (size_t)16 << pattern_below(&table->random, 5);
         address = aligned_alloc(alignment, size);
-        block->sized = true;
+        block->kind = SIZED_ALIGNED;
         break;
     default:
         address = malloc(size);
-        block->sized = true;
+        block->kind = SIZED;
         break;
     }
     take(table, block, address, size, alignment);
@@ -127,8 +130,8 @@ static void allocate(struct table *table, struct block *block) {
 static void release(struct table *table, struct block *block) {
     inspect(block, "before it was freed");
     table->live_bytes -= block->usable;
-    if (block->sized && pattern_below(&table->random, 4) == 0) {
-        if (block->alignment > 16) {
+    if (block->kind != UNSIZED && block->size > 0 && pattern_below(&table->random, 4) == 0) {
+        if (block->kind == SIZED_ALIGNED) {
             free_aligned_sized(block->address, block->alignment, block->size);
         } else {
             free_sized(block->address, block->size);
@@ -148,13 +151,14 @@ static void resize(struct table *table, struct block *block) {
                       ? block->size / 2 + pattern_below(&table->random, block->size + 1)
                       : any_size(&table->random);
     size += size == 0;
-    size_t kept = (size < block->usable ? size : block->usable) & ~(size_t)7;
+    size_t kept = carried(block->size, block->usable);
+    kept = size < kept ? size : kept;
     table->live_bytes -= block->usable;
     unsigned char *moved = realloc(block->address, size);
     EXPECT(moved != NULL, "realloc from %zu to %zu bytes failed", block->size, size);
     size_t mismatch = pattern_mismatch(moved, kept, block->id);
     EXPECT(mismatch == SIZE_MAX, "realloc from %zu to %zu bytes changed byte %zu", block->size, size, mismatch);
-    block->sized = true;
+    block->kind = SIZED;
     take(table, block, moved, size, least_alignment(size));
 }
 

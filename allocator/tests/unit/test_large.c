@@ -161,11 +161,69 @@ static void locked_pages_stay(void) {
     street_check(true);
 }
 
+/* What large.c has of the kernel. With `meanwhile`, the next table is made while another thread makes one too. */
+static size_t held;
+static void (*meanwhile)(void);
+void *__real_os_map(size_t bytes, size_t alignment);
+void __real_os_unmap(void *at, size_t bytes);
+void *__wrap_os_map(size_t bytes, size_t alignment);
+void __wrap_os_unmap(void *at, size_t bytes);
+
+void *__wrap_os_map(size_t bytes, size_t alignment) {
+    void (*deed)(void) = bytes < MIB ? meanwhile : NULL;
+    void *at = __real_os_map(bytes, alignment);
+    held += at != NULL ? bytes : 0;
+    if (deed != NULL) {
+        meanwhile = NULL;
+        deed();
+    }
+    return at;
+}
+
+void __wrap_os_unmap(void *at, size_t bytes) {
+    held -= bytes;
+    __real_os_unmap(at, bytes);
+}
+
+static void *another;
+static void take_another(void) { another = take(LARGE_SPAN_MOST + MIB, 1); }
+
+/* A table of mappings that is replaced goes back, and so does one that came too late. */
+static void old_tables_go_back(void) {
+    enum { BLOCKS = 300 };
+    static void *block[BLOCKS];
+    open_arena();
+    give(take(LARGE_SPAN_MOST + MIB, 1));
+    size_t first = held, grown = 0;
+    EXPECT(first > 0 && first <= bits_max(4096, os_page_bytes()), "the first table has %zu bytes", first);
+    for (size_t i = 0; i < BLOCKS; i++) {
+        meanwhile = i > BLOCKS / 2 ? take_another : NULL;
+        block[i] = take(LARGE_SPAN_MOST + MIB, 1);
+        grown += another != NULL;
+        if (another != NULL) {
+            give(another);
+            another = NULL;
+        }
+    }
+    meanwhile = NULL;
+    for (size_t i = 0; i < BLOCKS; i++) {
+        give(block[i]);
+    }
+    EXPECT(os_page_bytes() > 4096 || grown == 1, "two tables were made at once %zu times", grown);
+    size_t last = first;
+    while (os_page_bytes() == 4096 && last < BLOCKS * 4 * sizeof(size_t)) { /* a row is four words */
+        last *= 2;
+    }
+    EXPECT(held == last, "%zu bytes are held where the table has %zu", held, last);
+    street_check(true);
+}
+
 static const struct scenario scenarios[] = {
     {"starts_are_spread", starts_are_spread},
     {"freed_blocks_are_used_again", freed_blocks_are_used_again},
     {"pages_move", pages_move},
     {"locked_pages_stay", locked_pages_stay},
+    {"old_tables_go_back", old_tables_go_back},
 };
 
 SCENARIO_MAIN(scenarios)

@@ -26,6 +26,8 @@ Libc = Literal["glibc", "musl", "unknown"]
 HEAP_ENTRIES = ("malloc", "calloc", "realloc", "free")
 """What an allocator must define to serve a program."""
 
+OWN_FREESTONE = "has libfreestone linked into it, which serves it whatever is preloaded"
+
 # Allocators that live in a program under a prefix: the program calls them by these names, so its malloc (which a
 # preload replaces) is not where its memory comes from.
 _PREFIXED = {
@@ -55,6 +57,9 @@ _MARKERS = {
     b"fatal allocator error: ": "hardened_malloc",
     b"Scudo ERROR: ": "scudo",
 }
+
+# Text of libfreestone's own in every program that the static library was linked into, stripped or not.
+_FREESTONE = b"FREESTONE_OPTIONS: '"
 
 _LINKED = {
     "libmimalloc": "mimalloc",
@@ -88,6 +93,8 @@ class ElfFacts:
     libc: Libc | None = None
     own_malloc: str | None = None
     """Why its memory would not come from a preloaded malloc, e.g. ``embeds jemalloc (_rjem_malloc)``."""
+    own_freestone: bool = False
+    """A program that libfreestone.a was linked into: it is served by that, whatever is preloaded."""
     linked_allocator: str | None = None
     """An allocator it is linked against as a shared library; a preload comes before it."""
     exports: tuple[str, ...] = ()
@@ -196,13 +203,15 @@ class _Image:
         linked = next(
             (title for name in needed for stem, title in _LINKED.items() if _file(name).startswith(stem)), None
         )
+        own_freestone = (interpreter is not None or static) and self._contains(_FREESTONE)
         machine = f"{str(self.elf['e_machine']).removeprefix('EM_').lower()} {self.elf.elfclass}-bit"
         return replace(
             facts,
             static=static,
             interpreter=interpreter,
             libc=self._libc(interpreter, needed, static),
-            own_malloc=self._own_malloc(exports, linked, static),
+            own_malloc=OWN_FREESTONE if own_freestone else self._own_malloc(exports, linked, static),
+            own_freestone=own_freestone,
             linked_allocator=linked,
             exports=exports,
             needed=needed,

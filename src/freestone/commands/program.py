@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from freestone.allocators import elf
@@ -70,22 +71,39 @@ def _candidates(name: str, path: str) -> list[Path]:
     return [Path(folder or ".") / name for folder in path.split(os.pathsep)]
 
 
-def doubt(executable: Path) -> str | None:
-    """Why a preloaded allocator will not serve a program, as the end of a sentence; None when it should."""
+@dataclass(frozen=True)
+class Obstacle:
+    """What stands between a program and a preloaded libfreestone."""
+
+    why: str
+    """What follows the program's name in a sentence."""
+    fatal: bool = False
+    """Whether the program would not start with the preload."""
+
+
+def obstacle(executable: Path, library: Path) -> Obstacle | None:
+    """Why ``library``, a libfreestone, would not serve a program by preload; None when it should."""
     facts = elf.inspect(executable)
     for _ in range(4):  # a script's interpreter may be a script
         if facts.script_interpreter is None:
             break
         facts = elf.inspect(facts.script_interpreter)
+    not_served = "; libfreestone will not serve it"
+    libc = elf.inspect(library).libc
+    foreign = facts.libc not in (None, "unknown", libc)
+    if facts.own_freestone:
+        children = "nor the programs it starts" if foreign else "but does programs it starts"
+        reach = "does not reach it" if facts.static else "does not replace that"
+        return Obstacle(f"brings libfreestone itself and is served by that: the preload {reach}, {children}", foreign)
     if facts.static:
-        return "is static"
+        return Obstacle("is static" + not_served)
     if facts.setuid and not _is_own(facts.path):
-        return "is set-user-ID"
+        return Obstacle("is set-user-ID" + not_served)
     if facts.file_capabilities and os.geteuid() != 0:
-        return "has file capabilities"
-    if facts.libc not in (None, "glibc", "unknown"):
-        return f"is built for {facts.libc}"
-    return f"has a malloc of its own ({facts.own_malloc})" if facts.own_malloc else None
+        return Obstacle("has file capabilities" + not_served)
+    if foreign:
+        return Obstacle(f"is built for {facts.libc}{not_served}, which is built for {libc}, nor what it starts", True)
+    return Obstacle(f"has a malloc of its own ({facts.own_malloc}){not_served}") if facts.own_malloc else None
 
 
 def _is_own(path: Path) -> bool:

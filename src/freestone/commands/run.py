@@ -20,7 +20,8 @@ def run(*command: Annotated[str, Parameter(help="The program and its arguments, 
 
     The program takes the place of freestone: same process, same terminal, its own exit status. A program that
     libfreestone cannot serve (static, set-user-ID, or with a malloc of its own) runs all the same, after one line that
-    says so.
+    says so; one for another C library (musl) runs without the preload, and so do the programs that it starts. A program
+    for another C library that is started by one that is served inherits the preload and does not start.
 
     Examples:
 
@@ -36,11 +37,12 @@ def run(*command: Annotated[str, Parameter(help="The program and its arguments, 
         library = native.path(LIBRARY)
     except native.NativePartMissing as error:
         raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error
-    doubt = program.doubt(executable)
-    if doubt:
-        print(f"freestone: {executable} {doubt}; libfreestone will not serve it", file=sys.stderr)
-    before = os.environ.get("LD_PRELOAD", "")
-    environment = {**os.environ, "LD_PRELOAD": ":".join(filter(None, [str(library), before]))}
+    obstacle = program.obstacle(executable, library)
+    environment = dict(os.environ)
+    if obstacle is not None:
+        print(f"freestone: {executable} {obstacle.why}", file=sys.stderr)
+    if obstacle is None or not obstacle.fatal:
+        environment["LD_PRELOAD"] = ":".join(filter(None, [str(library), os.environ.get("LD_PRELOAD", "")]))
     sys.stdout.flush()
     sys.stderr.flush()
     try:

@@ -32,6 +32,8 @@ class ProgramFacts(Protocol):
     @property
     def own_malloc(self) -> str | None: ...
     @property
+    def own_freestone(self) -> bool: ...
+    @property
     def machine(self) -> str | None: ...
     @property
     def setuid(self) -> bool: ...
@@ -271,6 +273,8 @@ def _unwitnessed(evidence: Evidence, image: Image | None) -> Finding:
     name = (image.exe or image.name) if image else "a process"
     facts = evidence.facts_of(image.exe) if image is not None and image.exe is not None else None
     if facts is not None and facts.is_elf:
+        if facts.own_freestone:
+            return Finding(Cause.OWN_MALLOC, f"own malloc: {name} {facts.own_malloc}")
         if facts.static:
             return Finding(Cause.STATIC, f"static binary: {name} loads no shared library, so nothing can be preloaded")
         if facts.setuid or facts.file_capabilities:
