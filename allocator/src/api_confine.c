@@ -1,5 +1,6 @@
 /* What the threads of the process may do. Once filters may have come, no keeper is started any more: it would make calls of which nobody knows
- * whether they are punished. And some namespaces are only for a process with one thread.
+ * whether they are punished. Some namespaces are only for a process with one thread, and a table of descriptors that is copied for one thread
+ * leaves the old one, with its files and the locks on them, to the others.
  *
  * Who comes here by a system call of its own, without libc, is not seen; unprivileged programs have to say first that they want no new
  * privileges, which most do by prctl. Weak, and by types of their own: libc's are variadic, and a program that is linked with the static
@@ -14,6 +15,13 @@
 
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+enum {
+    COPY_TABLE = 2, /* CLOSE_RANGE_UNSHARE, since Linux 5.9 */
+};
+
 #define OFFERED PUBLIC __attribute__((weak))
 
 typedef int libc_capset(void *header, void *data);
@@ -21,6 +29,9 @@ typedef int libc_prctl(int option, unsigned long a, unsigned long b, unsigned lo
 typedef long libc_syscall(long number, long a, long b, long c, long d, long e, long f);
 typedef int libc_unshare(int flags);
 typedef int libc_setns(int file, int type);
+typedef int libc_close_range(unsigned first, unsigned last, int flags);
+
+libc_syscall confine_syscall INTERNAL;
 
 /* Those that put filters on, or are made by who is about to. */
 static bool option_confines(unsigned long option) { return option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS; }
@@ -53,6 +64,17 @@ int offered_setns(int file, int type) {
     return libc == NULL ? process_missing() : (int)WITHOUT_KEEPER(libc(file, type));
 }
 
+/* libc has it since glibc 2.34; who asks whether there is one would find ours. */
+OFFERED libc_close_range offered_close_range __asm__("close_range");
+int offered_close_range(unsigned first, unsigned last, int flags) {
+    libc_close_range *libc = BEHIND(close_range, libc_close_range *);
+    if (libc == NULL) {
+        return (int)confine_syscall(SYS_close_range, first, last, flags, 0, 0, 0);
+    }
+    bool copies = ((unsigned)flags & COPY_TABLE) != 0;
+    return copies ? (int)WITHOUT_KEEPER(libc(first, last, flags)) : libc(first, last, flags);
+}
+
 OFFERED libc_prctl offered_prctl __asm__("prctl");
 int offered_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
     libc_prctl *libc = BEHIND(prctl, libc_prctl *);
@@ -66,6 +88,8 @@ int offered_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
     return libc(option, a, b, c, d);
 }
 
+#define CLONE3_LEAST 64 /* bytes of struct clone_args as it was first; CLONE_ARGS_SIZE_VER0 of later headers */
+
 /* One that gives the new process memory and a stack of its own comes back from an ordinary call. Without the keeper what it copies is as whole as
  * under a libc without one. */
 static bool is_plain_fork(long number, long a, long b) {
@@ -74,14 +98,17 @@ static bool is_plain_fork(long number, long a, long b) {
         return true;
     }
 #endif
-    if (number == SYS_clone3 && a != 0 && (unsigned long)b >= CLONE_ARGS_SIZE_VER0) {
+    if (number == SYS_clone3 && a != 0 && (unsigned long)b >= CLONE3_LEAST) {
         const struct clone_args *asked = (const struct clone_args *)a; /* NULL and 0 is a question */
         return (asked->flags & CLONE_VM) == 0 && asked->stack == 0;
     }
     return number == SYS_clone && ((unsigned long)a & CLONE_VM) == 0 && b == 0;
 }
 
-static bool is_watched(long number, long a, long b) {
+static bool is_watched(long number, long a, long b, long c) {
+    if (number == SYS_close_range) {
+        return ((unsigned long)c & COPY_TABLE) != 0;
+    }
     return number == SYS_prctl || number == SYS_seccomp || number == SYS_unshare || number == SYS_setns ||
            number == SYS_capset || number == SYS_exit || is_plain_fork(number, a, b);
 }
@@ -92,7 +119,6 @@ static long no_jump(long result) {
 }
 
 /* syscall, for the few numbers that are watched, and before libc's is known. */
-libc_syscall confine_syscall INTERNAL;
 long confine_syscall(long number, long a, long b, long c, long d, long e, long f) {
     libc_syscall *libc = BEHIND(syscall, libc_syscall *);
     if (libc == NULL) {
@@ -102,7 +128,7 @@ long confine_syscall(long number, long a, long b, long c, long d, long e, long f
     if (ends && keeper_give_way()) { /* or it is the last thread, whose status is the process's */
         keeper_return(false);
     }
-    if (ends || !is_watched(number, a, b)) {
+    if (ends || !is_watched(number, a, b, c)) {
         return no_jump(libc(number, a, b, c, d, e, f));
     }
     bool confines =
@@ -133,7 +159,7 @@ _Static_assert(offsetof(struct clone_args, stack) == CLONE3_STACK, "see struct c
     COMPARE(SYS_clone) "jne 1f\n\t" TEST_FLAG(CLONE_VM) "jnz 1f\n\ttest %rdx, %rdx\n\tjz confine_syscall\n1:\n\t"
 #define JUMP_IF_PLAIN_CLONE3                                                                         \
     COMPARE(SYS_clone3)                                                                              \
-    "jne 2f\n\ttest %rsi, %rsi\n\tjz 2f\n\tcmp $" TEXT_OF(CLONE_ARGS_SIZE_VER0) ", %rdx\n\tjb 2f\n\t" \
+    "jne 2f\n\ttest %rsi, %rsi\n\tjz 2f\n\tcmp $" TEXT_OF(CLONE3_LEAST) ", %rdx\n\tjb 2f\n\t" \
     "testl $" TEXT_OF(CLONE_VM) ", (%rsi)\n\tjnz 2f\n\tcmpq $0, " TEXT_OF(CLONE3_STACK) "(%rsi)\n\t"     \
     "je confine_syscall\n2:\n\t"
 __asm__(".text\n\t"
@@ -145,7 +171,7 @@ __asm__(".text\n\t"
         "mov libc_syscall_function(%rip), %rax\n\t"
         "test %rax, %rax\n\t"
         "jz confine_syscall\n\t" /* */
-        JUMP_IF(SYS_prctl) JUMP_IF(SYS_seccomp) JUMP_IF(SYS_unshare) JUMP_IF(SYS_setns) JUMP_IF(SYS_capset) /* */
+        JUMP_IF(SYS_prctl) JUMP_IF(SYS_seccomp) JUMP_IF(SYS_unshare) JUMP_IF(SYS_setns) JUMP_IF(SYS_capset) JUMP_IF(SYS_close_range) /* */
         JUMP_IF(SYS_exit) JUMP_IF(SYS_fork) JUMP_IF_PLAIN_CLONE JUMP_IF_PLAIN_CLONE3 /* */
         "jmp *%rax\n\t"
         ".cfi_endproc\n\t"
@@ -154,7 +180,7 @@ __asm__(".text\n\t"
 OFFERED libc_syscall offered_syscall __asm__("syscall");
 long offered_syscall(long number, long a, long b, long c, long d, long e, long f) {
     libc_syscall *libc = (libc_syscall *)__atomic_load_n(&libc_syscall_function, __ATOMIC_RELAXED);
-    if (unlikely(libc == NULL || is_watched(number, a, b))) {
+    if (unlikely(libc == NULL || is_watched(number, a, b, c))) {
         return confine_syscall(number, a, b, c, d, e, f);
     }
     return libc(number, a, b, c, d, e, f);

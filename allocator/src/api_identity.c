@@ -1,6 +1,7 @@
 /* Who the process is: libc tells every thread that it knows when that changes, and the keeper is none of those. Only in the shared library. A
  * program that makes the system calls by itself changes one thread alone, as the kernel has it. */
 #include <grp.h>
+#include <pthread.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -53,5 +54,15 @@ PUBLIC int setgroups(size_t count, const gid_t *groups) {
 
 PUBLIC int initgroups(const char *user, gid_t group) {
     int (*libc)(const char *, gid_t) = BEHIND(initgroups, int (*)(const char *, gid_t));
-    return libc == NULL ? process_missing() : (int)WITHOUT_KEEPER(libc(user, group));
+    if (libc == NULL) {
+        return process_missing();
+    }
+    /* It reads files, where the thread may be cancelled: the keeper would stay away for good. */
+    int state;
+    bool held = pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state) == 0;
+    int result = (int)WITHOUT_KEEPER(libc(user, group));
+    if (held) {
+        (void)pthread_setcancelstate(state, NULL);
+    }
+    return result;
 }

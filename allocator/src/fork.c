@@ -12,7 +12,8 @@ enum {
     WAIT_MS =
         60000, /* for others to come out; they do nothing there that waits for this thread, but perhaps for the kernel, */
     WAIT_INSIDE_MS =
-        20, /* unless it is inside itself, interrupted by a signal: with a lock, perhaps, that they wait for */
+        20, /* unless it is inside itself, interrupted by a signal: with a lock, perhaps, that they wait for; or in another fork, whose
+               handler may have the registry's lock to see who is inside */
 };
 
 static bool is_inside(void) {
@@ -37,7 +38,7 @@ static void before_fork(void) {
     }
     (void)keeper_leave();
     closings++;
-    bool quiet = gate_close(thread_is_alone_inside, inside ? WAIT_INSIDE_MS : WAIT_MS);
+    bool quiet = gate_close(thread_is_alone_inside, inside || closings > 1 ? WAIT_INSIDE_MS : WAIT_MS);
     fork_seen = !quiet ? GATE_UNQUIET : inside ? GATE_INSIDE : GATE_WHOLE;
 }
 

@@ -22,6 +22,10 @@ void gate_open(void) {
 }
 
 bool gate_is_own_process(bool settles) {
+    /* A child that nobody has put right yet: of vfork it would see its parent's mark. */
+    if (gate.page != NULL && atomic_load_explicit(&gate.page->mark, memory_order_relaxed) == GATE_CHILD) {
+        return true;
+    }
     uint32_t own = gate.page != NULL ? atomic_load_explicit(&gate.page->process, memory_order_relaxed) : 0;
     if (own == GATE_ANY && settles) { /* relaxed: threads of one process store the same */
         atomic_store_explicit(&gate.page->process, os_process(), memory_order_relaxed);
@@ -202,4 +206,5 @@ void gate_mark_child(enum gate_fork fork, void *forker, void *cache, uint32_t fo
     atomic_store_explicit(&page->cache, cache, memory_order_relaxed);
     atomic_store_explicit(&gate.waiting, 0, memory_order_relaxed);
     atomic_store_explicit(&gate.refused, false, memory_order_relaxed);
+    atomic_store_explicit(&gate.in_vain, 0, memory_order_relaxed); /* the turn goes on here, and nobody opens the gate of it */
 }

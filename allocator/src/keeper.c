@@ -171,6 +171,9 @@ static bool start(void) {
         return false;
     }
     keeper.plain = is_unwatched();
+    if (keeper.plain && option_value(OPTION_KEEPER) != KEEPER_ALWAYS && os_tasks_are_few()) {
+        return false;
+    }
     if (keeper.memory == NULL) {
         keeper.memory = os_thread_memory();
     }
@@ -295,6 +298,9 @@ void keeper_stay_away(void) {
 bool keeper_was_there(void) { return atomic_load_explicit(&keeper.inside, memory_order_relaxed) != 0; }
 
 void keeper_after_fork(void) {
+    if (keeper_was_there()) {
+        keeper_wish(); /* it did not come when it was told to leave: it has not wished itself back */
+    }
     atomic_store_explicit(&keeper.inside, 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.ending, 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.command, 0, memory_order_relaxed);

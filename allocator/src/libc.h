@@ -14,7 +14,7 @@
 #define LIBC_TASKS(name) name(pthread_create) name(_Fork) name(clone)
 
 /* What its threads may do: each is a system call and no more. */
-#define LIBC_CONFINEMENT(name) name(capset) name(prctl) name(unshare) name(setns)
+#define LIBC_CONFINEMENT(name) name(capset) name(prctl) name(unshare) name(setns) name(close_range)
 
 #define LIBC_MEMBER(name) LIBC_##name,
 enum libc_function {

@@ -27,11 +27,16 @@ static int linked_unshare(long flags) { return (int)answer(os_call(SYS_unshare, 
 
 static int linked_setns(long file, long type) { return (int)answer(os_call(SYS_setns, file, type, 0, 0, 0, 0)); }
 
+static int linked_close_range(long first, long last, long flags) {
+    return (int)answer(os_call(SYS_close_range, first, last, flags, 0, 0, 0));
+}
+
 void *libc_functions[LIBC_syscall] = {
     [LIBC_capset] = (void *)linked_capset,
     [LIBC_prctl] = (void *)linked_prctl,
     [LIBC_unshare] = (void *)linked_unshare,
     [LIBC_setns] = (void *)linked_setns,
+    [LIBC_close_range] = (void *)linked_close_range,
 };
 void *libc_syscall_function = (void *)linked_syscall;
 

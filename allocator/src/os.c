@@ -311,13 +311,16 @@ static const char *behind(const char *line, const char *key) {
     return line;
 }
 
+/* The first letters of the keys. */
+static bool may_be_key(char c) { return c == 'N' || c == 'S' || c == 'C'; }
+
 /* In one pass: every process that starts pays for it. */
 static struct lines lines_of(const char *status) {
     static const char keys[LINES][20] = {
         [PROCESS] = "NStgid:", [MODE] = "Seccomp:", [FILTERS] = "Seccomp_filters:", [CPUS] = "Cpus_allowed:"};
     struct lines found = {{NULL}};
     for (const char *at = status; *at != '\0'; at += *at == '\n') {
-        for (int line = 0; (*at == 'N' || *at == 'S' || *at == 'C') && line < LINES; line++) {
+        for (int line = 0; may_be_key(*at) && line < LINES; line++) {
             const char *value = behind(at, keys[line]);
             found.value[line] = value != NULL ? value : found.value[line];
         }
@@ -388,13 +391,37 @@ static bool mask_in(const char *first) {
     return digits > 0;
 }
 
-/* As long as `text` has room, and a zero. */
+/* A file that is longer than its first `length` bytes in `text` (a process may be in 65,536 groups): only lines that are asked for stay. Returns
+ * how many bytes those have. */
+static long read_on(long file, char *text, long length, long room) {
+    enum { START, KEPT, LEFT_OUT } line = START;
+    long kept = 0, from = 0;
+    while (length > 0) {
+        for (long i = from; i < from + length; i++) {
+            char c = text[i];
+            line = line != START ? line : may_be_key(c) ? KEPT : LEFT_OUT;
+            if (line == KEPT) {
+                text[kept++] = c;
+            }
+            line = c == '\n' ? START : line;
+        }
+        from = kept;
+        length = kept < room ? kernel(SYS_read, file, (long)(text + kept), room - kept, 0, 0) : 0;
+    }
+    return kept;
+}
+
+/* The lines of a file that are asked for, perhaps others too, and a zero. */
 static bool read_file(const char *name, char *text, size_t bytes) {
     long file = kernel(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0, 0);
     if (file < 0) {
         return false;
     }
-    long length = kernel(SYS_read, file, (long)text, (long)bytes - 1, 0, 0);
+    long room = (long)bytes - 1;
+    long length = kernel(SYS_read, file, (long)text, room, 0, 0);
+    if (length == room) {
+        length = read_on(file, text, length, room);
+    }
     (void)kernel(SYS_close, file, 0, 0, 0, 0);
     text[length > 0 ? length : 0] = '\0';
     return length > 0;
@@ -418,6 +445,12 @@ __attribute__((constructor)) static void note_start(void) {
     for (long i = 0; i < at_start.mask_bytes / 8; i++) {
         at_start.cpus += (unsigned)__builtin_popcountll(at_start.mask[i]);
     }
+}
+
+bool os_tasks_are_few(void) {
+    enum { FEW = 1024 };
+    struct rlimit limit;
+    return kernel(SYS_prlimit64, 0, RLIMIT_NPROC, 0, (long)&limit, 0) == 0 && limit.rlim_cur < FEW;
 }
 
 uint32_t os_filters(void) { return at_start.filters; }

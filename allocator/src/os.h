@@ -101,6 +101,9 @@ void os_wipe_on_fork(void *at, size_t bytes);
 enum { OS_FILTERS_UNKNOWN = 0xFFFFFFFF };
 uint32_t os_filters(void);
 
+/* The user of the process may have so few tasks that one more might be the program's: who set that limit means it. A system call. */
+bool os_tasks_are_few(void);
+
 /* The calling process, by a system call; and the one in which the library was loaded, 0 where that could not be found out, and before. */
 uint32_t os_process(void);
 uint32_t os_process_at_start(void);

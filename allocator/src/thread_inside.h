@@ -14,7 +14,7 @@ extern union magazine thread_void INTERNAL;
 
 enum { BIRTH_PLACES = 256 };
 
-/* Protects the list of caches, the unused ones, and the opening of the library. Taken before every other lock, by who is inside. */
+/* Protects the list of caches, and the unused ones. Taken before every other lock, by who is inside. */
 struct registry {
     struct lock lock;
     struct thread_cache *alive;

@@ -31,6 +31,8 @@ static struct {
     pthread_key_t key;
     bool has_key;
     _Atomic bool started; /* release when set, acquire when read: the library is open to whoever sees it */
+    /* The thread that opens it, as its view; acquire when taken, release when given up: what the last had begun is there for the next. */
+    _Atomic(const void *) opener;
 } life;
 
 /* Who works: counted once in each epoch. All relaxed: a magazine's size is no matter of a thread more or less. */
@@ -40,7 +42,7 @@ static struct {
 
 static void end_thread(void *key);
 
-/* Once, with the registry's lock. */
+/* Once, by the one that has said that it is the opener. */
 static bool open_library(void) {
     options_read_environment();
     gate_open();
@@ -54,17 +56,34 @@ static bool open_library(void) {
     return true;
 }
 
+/* False for a signal handler that has interrupted its own thread there: it would wait for itself. */
+static bool claim_opening(void) {
+    static const _Atomic uint32_t nap;
+    const void *nobody = NULL;
+    while (!atomic_compare_exchange_strong_explicit(&life.opener, &nobody, &thread_view, memory_order_acquire,
+                                                    memory_order_relaxed)) {
+        if (nobody == &thread_view) {
+            return false;
+        }
+        os_wait_for(&nap, 0, 1); /* nobody wakes: it happens once, and takes less than that */
+        nobody = NULL;
+    }
+    return true;
+}
+
 bool thread_start(void) {
     if (likely(atomic_load_explicit(&life.started, memory_order_acquire))) {
         return true;
     }
-    lock_take(&registry.lock);
+    if (!claim_opening()) {
+        return false;
+    }
     bool started = atomic_load_explicit(&life.started, memory_order_relaxed);
     if (!started) {
         started = open_library();
         atomic_store_explicit(&life.started, started, memory_order_release);
     }
-    lock_free(&registry.lock);
+    atomic_store_explicit(&life.opener, NULL, memory_order_release);
     return started;
 }
 

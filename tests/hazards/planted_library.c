@@ -141,7 +141,7 @@ static void *sleep_on(void *unused) {
 static void *hold_the_lock(void *unused) {
     enum { BYTES = 8 << 20 };
     char *memory = map(BYTES, PROT_READ | PROT_WRITE);
-    const struct timespec held = {.tv_nsec = 20000000}, between = {.tv_nsec = 40000000};
+    const struct timespec held = {.tv_nsec = 20000000}, between = {.tv_nsec = 110000000};
     for (;;) {
         memset(memory, 1, BYTES);
         pthread_mutex_lock(&lock);
@@ -205,8 +205,10 @@ static void begin_call(size_t size) {
         asking = 1;
         (void)dlsym(RTLD_NEXT, "no_function_has_this_name");
         asking = 0;
-    } else if (is("odd-call")) {
-        (void)syscall(SYS_getppid);
+    } else if (is("odd-call")) { /* would like its memory near, and takes no for an error */
+        if (syscall(SYS_mbind, 0, 0, 0, 0, 0, 0) != 0 && errno == EPERM) {
+            abort();
+        }
     } else if (is("thread") && size >= 32 << 20) {
         static atomic_bool started;
         pthread_t thread;
@@ -367,7 +369,21 @@ size_t malloc_usable_size(void *block) {
 
 /* --- figures -------------------------------------------------------------------------------------------------------- */
 
+/* What the kernel says, which is the truth but for what was there at the start. */
+static size_t resident(void) {
+    char text[128] = {0};
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    const char *second = length > 0 ? strchr(text, ' ') : NULL;
+    return second == NULL ? 0 : strtoul(second, NULL, 10) * PAGE;
+}
+
 void freestone_stats_read(struct freestone_stats *stats) {
+    static size_t most;
     memset(stats, 0, sizeof *stats);
-    stats->slabs = is("half-told") ? 70 << 20 : 0;
+    size_t now = resident();
+    most = now > most ? now : most;
+    /* Half of it, or what was given back as if it were held. */
+    stats->slabs = is("half-told") ? now / 2 : is("never-less") ? most : now;
 }

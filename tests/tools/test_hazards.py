@@ -55,7 +55,7 @@ def test_what_a_hazard_names_exists(each: Hazard) -> None:
 
 def test_every_program_here_belongs_to_a_hazard() -> None:
     named = {Path(name).name for each in EVERY for name in (*each.programs, *each.libraries, *each.reads)}
-    beside = {"hazards.toml", "hazard.h", "serving.c", "planted_library.c"}
+    beside = {"hazards.toml", "hazard.h", "profiles.h", "serving.c", "planted_library.c"}
     assert {path.name for path in SOURCES.iterdir()} - named == beside
 
 

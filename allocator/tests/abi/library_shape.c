@@ -53,6 +53,7 @@ static const char *const exported[] = {
     "syscall",
     "unshare",
     "setns",
+    "close_range",
 };
 
 /* Families of names: ours, C++ operators, and libc's own names for the heap entries. */

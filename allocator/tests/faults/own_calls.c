@@ -30,6 +30,7 @@ static struct {
     {"tgkill", SYS_tgkill, 0, 0},
     {"rt_sigprocmask", SYS_rt_sigprocmask, 0, 0},
     {"clone", SYS_clone, 0, 0},
+    {"prlimit64", SYS_prlimit64, 0, 0},
 };
 
 static struct {

@@ -14,6 +14,7 @@
 
 enum {
     TURN = 2000,          /* yields before others get their turn, where nothing is said */
+    STALL_MS = 2000,      /* that others wait at most for who gets no turn */
     PATIENCE = 4000000,   /* yields in which a step has to end, when everybody gets turns */
     CHILD_SECONDS = 60,
 };
@@ -121,11 +122,14 @@ static struct fiber *another(const struct fiber *first, int *turn) {
 
 /* Brings to its end what the fiber is at, or, the keeper, until it sleeps. Others get their turns where it has to wait for them. */
 static void finish(struct fiber *fiber) {
-    uint64_t begun = fiber_yields;
+    uint64_t begun = fiber_yields, since = world_now();
     bool keeper = fiber == &fibers[FIBER_KEEPER];
     int turn = 0;
     while (fiber->state != FIBER_IDLE) {
         wake_who_is_due();
+        if (world_now() - since > (uint64_t)STALL_MS * 1000000) {
+            (void)end_stalls();
+        }
         if (fiber->state == FIBER_READY) {
             fiber_resume(fiber, TURN, GRAIN_ALL);
             if (keeper && fiber->state == FIBER_WAITING && fiber->until != UINT64_MAX) {

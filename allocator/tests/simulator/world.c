@@ -236,6 +236,7 @@ void os_wipe_on_fork(void *at, size_t bytes) { EXPECT_HERE(old || madvise(at, by
 unsigned os_cpus(void) { return world_cpus; }
 
 uint32_t os_filters(void) { return 0; }
+bool os_tasks_are_few(void) { return false; }
 
 static uint32_t process = 1; /* and a number more for each fork on the way here */
 
