@@ -32,10 +32,8 @@ static int linked_close_range(long first, long last, long flags) {
 }
 
 void *libc_functions[LIBC_syscall] = {
-    [LIBC_capset] = (void *)linked_capset,
-    [LIBC_prctl] = (void *)linked_prctl,
-    [LIBC_unshare] = (void *)linked_unshare,
-    [LIBC_setns] = (void *)linked_setns,
+    [LIBC_capset] = (void *)linked_capset,           [LIBC_prctl] = (void *)linked_prctl,
+    [LIBC_unshare] = (void *)linked_unshare,         [LIBC_setns] = (void *)linked_setns,
     [LIBC_close_range] = (void *)linked_close_range,
 };
 void *libc_syscall_function = (void *)linked_syscall;

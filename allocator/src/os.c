@@ -449,7 +449,7 @@ __attribute__((constructor)) static void note_start(void) {
 
 bool os_tasks_are_few(void) {
     enum { FEW = 1024 };
-    struct rlimit limit;
+    struct rlimit limit = {0};
     return kernel(SYS_prlimit64, 0, RLIMIT_NPROC, 0, (long)&limit, 0) == 0 && limit.rlim_cur < FEW;
 }
 

@@ -24,7 +24,8 @@ enum { COPY_TABLE = 2, FAR = 100 };
 extern int close_range(unsigned first, unsigned last, int flags); /* since glibc 2.34 */
 
 static long copy_table(bool by_libc, unsigned first) {
-    return by_libc ? close_range(first, ~0U, COPY_TABLE) : syscall(SYS_close_range, (long)first, ~0UL >> 32, COPY_TABLE);
+    return by_libc ? close_range(first, ~0U, COPY_TABLE)
+                   : syscall(SYS_close_range, (long)first, ~0UL >> 32, COPY_TABLE);
 }
 
 static bool lock_file(int file) {
