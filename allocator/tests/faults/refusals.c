@@ -40,6 +40,7 @@ static const struct {
     {"sched_getaffinity", SYS_sched_getaffinity, {EPERM, EINVAL, ENOSYS}, false},
     {"sched_setaffinity", SYS_sched_setaffinity, {EPERM, EINVAL, ENOSYS}, true},
     {"sched_setscheduler", SYS_sched_setscheduler, {EPERM, EINVAL, ENOSYS}, true},
+    {"prlimit64", SYS_prlimit64, {EPERM, EINVAL, ENOSYS}, true},
     {"setpriority", SYS_setpriority, {EPERM, EACCES, ENOSYS}, true},
 };
 
