@@ -202,5 +202,6 @@ void gate_mark_child(enum gate_fork fork, void *forker, void *cache, uint32_t fo
     atomic_store_explicit(&page->cache, cache, memory_order_relaxed);
     atomic_store_explicit(&gate.waiting, 0, memory_order_relaxed);
     atomic_store_explicit(&gate.refused, false, memory_order_relaxed);
-    atomic_store_explicit(&gate.in_vain, 0, memory_order_relaxed); /* the turn goes on here, and nobody opens the gate of it */
+    atomic_store_explicit(&gate.in_vain, 0,
+                          memory_order_relaxed); /* the turn goes on here, and nobody opens the gate of it */
 }
