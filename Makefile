@@ -162,7 +162,7 @@ simulate: $(SIMULATOR)
 	@$(SIMULATOR) --seed $(SEED) --runs $(RUNS) --steps $(STEPS) --keep $(BUILD)
 
 simulate-planted: $(SIMULATOR)
-	@$(SIMULATOR) --campaigns 5 --seed $(SEED) --runs 1000
+	@$(SIMULATOR) --campaigns 3 --seed $(SEED) --runs 50
 
 sanitize: $(VENV)/.run
 	@for kind in address undefined thread; do \

@@ -56,8 +56,8 @@ static bool is_free(const struct lock *lock) { return atomic_load_explicit(&lock
 
 static void find_block(const void *block, const char *where) {
     uint32_t slice = arena_slice(block);
-    CHECK((uintptr_t)block >= window.base && slice < auditor_extent() && tag_is_slab(tag_at(slice)), "no block: %p in %s",
-          block, where);
+    CHECK((uintptr_t)block >= window.base && slice < auditor_extent() && tag_is_slab(tag_at(slice)),
+          "no block: %p in %s", block, where);
     uint32_t slab = arena_span(slice)->first;
     size_t size = class_bytes[arena_span(slab)->size_class];
     size_t offset = (uintptr_t)block - (uintptr_t)arena_address(slab);
@@ -307,7 +307,8 @@ static void know(const struct thread_cache *cache) {
 /* Who gives its cache up, and who takes over what another has left, takes it out of the list while nobody has borrowed it; and nobody comes
  * out of it before. */
 static void audit_hands(void) {
-    static const struct thread_cache *had[FIBERS_MOST]; /* by the thread that is there, and not by one that went without a word */
+    static const struct thread_cache
+        *had[FIBERS_MOST]; /* by the thread that is there, and not by one that went without a word */
     unsigned lent = 0;
     for (int i = 0; i < FIBER_KEEPER; i++) {
         const struct thread_view *view = fiber_local(&fibers[i], seam_view());
@@ -483,8 +484,8 @@ static void audit_spans(struct larges *larges) {
             larges->spans -= at_rest && tag_at(slice) == TAG_LARGE;
             CHECK(!at_rest || tag_at(slice) != TAG_LARGE || span->slices <= seam_large_slices_most(span->used_bytes),
                   "spans: %u slices for %zu bytes", span->slices, (size_t)span->used_bytes);
-            CHECK(!at_rest || tag_at(slice) == TAG_LARGE || auditor_has_slab(slice), "spans: slice %u is used by nobody",
-                  slice);
+            CHECK(!at_rest || tag_at(slice) == TAG_LARGE || auditor_has_slab(slice),
+                  "spans: slice %u is used by nobody", slice);
         } else {
             for (uint32_t i = 0; i < span->slices; i++) {
                 CHECK(tag_at(slice + i) == TAG_NONE, "spans: slice %u is free and tagged", slice + i);

@@ -312,7 +312,8 @@ static void stall(struct script *script) {
     struct step one = duellist(keeper ? character.threads : any_thread());
     interrupt_early(&one);
     script_add(script, one);
-    script_add(script, (struct step){.verb = VERB_STALL, .size = keeper ? FIBER_KEEPER : one.thread, .more = 1 + below(6)});
+    script_add(script,
+               (struct step){.verb = VERB_STALL, .size = keeper ? FIBER_KEEPER : one.thread, .more = 1 + below(6)});
 }
 
 /* A thread stays inside while the keeper looks at it, and again. */
@@ -336,7 +337,8 @@ static void stay(struct script *script) {
 /* A thread goes without a word, and another comes in its place: what the first has left is for who comes by, and he may be interrupted. */
 static void leave_heir(struct script *script) {
     struct step end = {.verb = VERB_END, .thread = (uint8_t)any_thread(), .size = any_size()};
-    struct step born = {.verb = VERB_CALLOC, .thread = end.thread, .block = (uint16_t)any_block(false), .size = any_size()};
+    struct step born = {
+        .verb = VERB_CALLOC, .thread = end.thread, .block = (uint16_t)any_block(false), .size = any_size()};
     struct step look = {.verb = VERB_KEEPER};
     script_add(script, end);
     script_add(script, end);

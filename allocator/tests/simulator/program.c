@@ -274,7 +274,8 @@ static void before_fork(void) {
 /* The keeper that went is back where the program has other threads; asked of who was not interrupted. */
 static void check_keeper_back(uint64_t refused, uint64_t turns) {
     bool alone = registry.alive == NULL || registry.alive->next == NULL;
-    if (!alone && turns == fiber_turns && refused == world_refused() && auditor_sees() && seam_keeper_is_due(UINT64_MAX)) {
+    if (!alone && turns == fiber_turns && refused == world_refused() && auditor_sees() &&
+        seam_keeper_is_due(UINT64_MAX)) {
         fail("kept: the keeper does not come back after a fork");
     }
 }

@@ -19,8 +19,7 @@ static const struct {
     [VERB_IDLE] = {"idle", false, true, false},     [VERB_REST] = {"rest", false, false, false},
     [VERB_REFUSE] = {"refuse", false, true, true},  [VERB_LIMIT] = {"limit", false, true, false},
     [VERB_CPUS] = {"cpus", false, true, false},     [VERB_OPTION] = {"option", false, true, true},
-    [VERB_STALL] = {"stall", false, true, true},
-    [VERB_OLD] = {"old", false, false, false},
+    [VERB_STALL] = {"stall", false, true, true},    [VERB_OLD] = {"old", false, false, false},
 };
 
 static const char grains[] = "@+!"; /* enum grain */

@@ -41,19 +41,19 @@ enum verb {
     VERB_LIMIT,                     /* memory there is, in KiB; 0: enough */
     VERB_CPUS,                      /* processors; before the first step of a thread */
     VERB_OPTION,                    /* number, value */
-    VERB_STALL,                     /* who has that number (9: the keeper) gets no turn for others' sake in so many steps */
-    VERB_OLD,                       /* the kernel wipes no pages at forks; before the first step of a thread */
+    VERB_STALL, /* who has that number (9: the keeper) gets no turn for others' sake in so many steps */
+    VERB_OLD, /* the kernel wipes no pages at forks; before the first step of a thread */
     VERB_COUNT,
 };
 
 struct step {
     uint8_t verb, thread;
-    uint16_t block;     /* number */
-    uint32_t size;      /* bytes, or the verb's one number */
-    uint32_t more;      /* alignment; value */
-    uint32_t yields;    /* after which it is interrupted; 0: it runs to its end */
-    uint32_t last;  /* of a range of such numbers, each of which is played in turn; 0: there is none */
-    uint32_t grain;     /* enum grain: which are counted */
+    uint16_t block; /* number */
+    uint32_t size; /* bytes, or the verb's one number */
+    uint32_t more; /* alignment; value */
+    uint32_t yields; /* after which it is interrupted; 0: it runs to its end */
+    uint32_t last; /* of a range of such numbers, each of which is played in turn; 0: there is none */
+    uint32_t grain; /* enum grain: which are counted */
 };
 
 struct script {

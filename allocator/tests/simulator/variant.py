@@ -71,11 +71,8 @@ def read(paths: list[Path]) -> dict[str, list[dict[str, Any]]]:
 def main(arguments: list[str]) -> int:
     """Makes the copy, or prints names."""
     if arguments[0] == "--names":
-        print(
-            "\n".join(
-                fault["name"] for fault in read([Path(name) for name in arguments[1:]])["fault"] if is_found(fault)
-            )
-        )
+        faults = read([Path(name) for name in arguments[1:]])["fault"]
+        print("\n".join(fault["name"] for fault in faults if is_found(fault)))
         return 0
     sources, folder, *names = (Path(argument) for argument in arguments)
     table = read(names)
