@@ -11,7 +11,7 @@
 #include <sys/ptrace.h>
 
 enum { SLEEPERS = 600, CLASSES = 20, OF_A_CLASS = 64, BYTES_OF_A_CLASS = 16384, MOST_MIB = 32, REST_MS = 5000 };
-enum { HELD = 64, SIZES = 5, WARM_TURNS = 200, TURNS = 10, TIMES = 2, A_PAIR_MOST = 1000 };
+enum { HELD = 64, SIZES = 5, WARM_TURNS = 200, TURNS = 5, TIMES = 2, A_PAIR_MOST = 1000 };
 
 static struct {
     _Atomic int counts;
@@ -160,7 +160,7 @@ int main(int count, char **arguments) {
     shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     EXPECT(shared != MAP_FAILED, "no mapping");
     /* Never the only thread: allocators know a shorter way for that. */
-    double one = instructions(1, A_PAIR_MOST), all = instructions(SLEEPERS, 2 * TIMES * one);
+    double one = instructions(1, A_PAIR_MOST), all = instructions(SLEEPERS, 1.25 * TIMES * one);
     EXPECT(all <= TIMES * one, "%.0f instructions a pair of calls among %d sleepers, %.0f beside one", all, SLEEPERS,
            one);
     printf("%.0f instructions a pair of calls among %d sleepers, %.0f beside one\n", all, SLEEPERS, one);
