@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
 import subprocess
@@ -139,6 +140,7 @@ def test_the_worst_run_counts(kinds: list[Kind]) -> None:
 def test_a_ratio_to_glibc_fails_above_its_bound(own: float, floor: float, times: float, slack: float) -> None:
     verdict = compare(own, floor, times=times, slack=slack)
     assert verdict.bad == (own > floor * times + slack)
+    assert "snmalloc" in compare(own, floor, times=times, slack=slack, beside="snmalloc").figure
 
 
 def test_a_number_is_taken_from_a_program_that_ended_well_only() -> None:
@@ -230,13 +232,15 @@ def test_a_missing_program_is_named() -> None:
 
 needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 of_built = pytest.mark.xdist_group("hazards")  # what they share is made once
-FAST = ("entries", "zero-sizes", "errno", "usable-size", "foreign-free")
+FAST = ("entries", "zero-sizes", "errno", "usable-size", "foreign-free", "sandbox")
+SLOW = ("stall", "sleepers", "figures")
+"""Of which one run is made at a time."""
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hazards")
-    building.build(catalogue.choose(EVERY, FAST), folder, planted.LIBRARIES)
+    building.build(catalogue.choose(EVERY, (*FAST, *SLOW)), folder, planted.LIBRARIES)
     return folder
 
 
@@ -270,6 +274,55 @@ def test_a_planted_fault_is_seen(name: str, built: Path, glibc: Configuration) -
     (each,) = catalogue.choose(EVERY, [name])
     each = replace(each, limit_s=min(each.limit_s, PLANTED_LIMIT_S))
     assert trial.answer(each, planted.configuration(each.planted, built), glibc, built).bad
+
+
+@needs_compiler
+@of_built
+@pytest.mark.parametrize(
+    ("run", "fault"),
+    [
+        ("stall free 65536 64", "holds-lock"),  # who waits uses no processor time
+        ("stall free 65536 64", "stall"),
+        ("stall births", "holds-lock"),
+        ("stall forks", "holds-lock"),
+        ("sleepers instructions", "walks-threads"),
+        ("sleepers memory", "keeps"),
+        ("stats_gap freed", "half-told"),
+        ("stats_gap returned", "never-less"),
+    ],
+)
+def test_one_run_sees_one_fault(run: str, fault: str, built: Path, glibc: Configuration) -> None:
+    (each,) = [one for one in catalogue.choose(EVERY, SLOW) if Path(one.programs[0]).stem == run.split()[0]]
+    each = replace(each, runs=(Run(run, planted=fault),), only=())
+    assert trial.answer(each, planted.configuration(fault, built), glibc, built).kind is Kind.FAIL
+
+
+@needs_compiler
+@of_built
+@pytest.mark.parametrize("run", ["stats_gap freed", "stats_gap returned"])
+def test_figures_that_are_true_pass(run: str, built: Path, glibc: Configuration) -> None:
+    (each,) = catalogue.choose(EVERY, ["figures"])
+    each = replace(each, runs=(Run(run, planted="none"),))
+    verdict = trial.answer(replace(each, only=()), planted.configuration("none", built), glibc, built)
+    assert verdict.kind is Kind.PASS, verdict.figure
+
+
+@needs_compiler
+@of_built
+def test_a_machine_with_other_work_is_no_fault_of_the_allocator(
+    built: Path, freestone: Configuration, glibc: Configuration
+) -> None:
+    """Twice as many loops as CPUs run beside it: being preempted does not count."""
+    (each,) = catalogue.choose(EVERY, ["stall"])
+    each = replace(each, runs=(Run("stall free 65536 64", planted="stall"),))
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        verdict = trial.answer(each, freestone, glibc, built)
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+    assert verdict.kind is Kind.PASS, verdict.figure
 
 
 def scripted(folder: Path, name: str, text: str) -> str:
@@ -308,6 +361,12 @@ def test_a_crash_of_glibc_is_no_answer_of_the_allocator(tmp_path: Path, glibc: C
     assert trial.answer(one, glibc, glibc, tmp_path).kind is Kind.CRASH
     other = hazard("1", runs=(Run(scripted(tmp_path, "own", "kill -SEGV $$"), planted="p"),), times=1.0)
     assert trial.answer(other, named(glibc, "ours"), glibc, tmp_path).kind is Kind.CRASH
+
+
+def test_an_allocator_that_is_not_here_to_ask_beside_is_no_answer(glibc: Configuration) -> None:
+    one = hazard("1", runs=(Run("p", planted="p"),), times=2.0, beside="another")
+    answers = command._ask([one], [glibc], {"glibc": glibc}, keep=False)
+    assert answers["1", glibc.name] == Verdict(Kind.NOT_TRIED, "there is no another here to ask it beside")
 
 
 def test_an_answer_is_asked_again_when_anything_it_comes_from_changed(

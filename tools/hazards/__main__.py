@@ -109,10 +109,8 @@ def _floors(hazards: Sequence[Hazard]) -> dict[str, Configuration]:
     """glibc, and what else hazards are asked beside, as far as it is here."""
     (glibc,) = _allocators(discovery.SYSTEM)
     wanted = {each.beside for each in hazards if each.times} - {"glibc"}
-    found = [
-        discovery.configuration_for(each) for each in discovery.discover() if each.available and each.name in wanted
-    ]
-    return {"glibc": glibc} | {each.name: each for each in found}
+    found = [each for each in discovery.discover() if each.available and each.name in wanted]
+    return {"glibc": glibc} | {each.name: discovery.configuration_for(each) for each in found}
 
 
 def _ask(
