@@ -47,6 +47,7 @@ struct sight {
 
 static struct sight before;
 static bool whole;
+static uint64_t turns; /* others', before the step: who worked beside it may have undone what it did */
 static bool keeper; /* it sleeps until its next look */
 static bool small, span; /* the step's block is a slab's, or a large span */
 
@@ -394,6 +395,7 @@ void duties_before(const struct step *step) {
         return;
     }
     see(&before, step);
+    turns = scheduler_turns;
     const struct fiber *fiber = &fibers[FIBER_KEEPER];
     keeper = fiber->state == FIBER_WAITING && fiber->until != UINT64_MAX;
     const void *at = program_held[step->block].at;
@@ -417,7 +419,7 @@ static void check_thread_step(const struct step *step, const struct sight *now) 
 }
 
 void duties_after(const struct step *step) {
-    if (!whole || !scheduler_is_at_rest() || !auditor_sees()) {
+    if (!whole || !scheduler_is_at_rest() || !auditor_sees() || turns != scheduler_turns) {
         quiet.looks = 0;
         return;
     }

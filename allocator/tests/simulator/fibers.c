@@ -9,7 +9,11 @@
 
 #include "failure.h"
 
-enum { STACK_BYTES = 256 * 1024, GUARD_BYTES = 64 * 1024 };
+enum {
+    STACK_BYTES = 256 * 1024,
+    GUARD_BYTES = 64 * 1024,
+    SPINS_MOST = 1000000, /* yields in one turn, whichever are counted: it spins */
+};
 
 struct fiber fibers[FIBERS_MOST];
 struct fiber *fiber_running;
@@ -21,6 +25,7 @@ static char *pristine;
 
 static uint64_t budget; /* yields left to the fiber that runs, */
 static enum grain counted; /* of those counted */
+static uint64_t resumed; /* yields until then */
 
 static size_t locals_bytes(void) { return (size_t)(__stop_simulator_locals - __start_simulator_locals); }
 
@@ -120,6 +125,7 @@ void fiber_resume(struct fiber *fiber, uint64_t yields, enum grain grain) {
     budget = yields;
     counted = grain;
     fiber_turns++;
+    resumed = fiber_yields;
     memcpy(__start_simulator_locals, fiber->locals, locals_bytes());
     fiber_running = fiber;
     errno = fiber->error;
@@ -152,6 +158,9 @@ void simulator_yield(int order) {
     fiber_yields++;
     bool counts = counted == GRAIN_ALL || order == memory_order_seq_cst ||
                   (counted == GRAIN_ORDERED && order != memory_order_relaxed);
+    if (fiber_yields - resumed > SPINS_MOST) {
+        fail("stalls: a thread spins, and does not sleep");
+    }
     if (counts && budget-- == 0) {
         fiber_pause(FIBER_READY);
     }

@@ -22,6 +22,7 @@ enum {
 static struct step doing[FIBERS_MOST]; /* what each thread is in the middle of */
 static uint64_t child_steps = UINT64_MAX; /* left to a child */
 static unsigned generation;
+uint64_t scheduler_turns;
 static uint32_t stalled[FIBERS_MOST]; /* steps in which it goes on only by itself: its processor is another's */
 
 /* Whether the copy was whole, as far as this thread, which forked, comes first to put it right. */
@@ -139,6 +140,7 @@ static void finish(struct fiber *fiber) {
         if (fiber->state != FIBER_IDLE) {
             struct fiber *next = another(fiber, &turn);
             if (next != NULL) {
+                scheduler_turns++;
                 fiber_resume(next, TURN, GRAIN_ALL);
             } else if (fiber->state == FIBER_WAITING) {
                 skip_to_who_is_due("a step that has begun");

@@ -11,6 +11,9 @@ void scheduler_play(const struct script *script, unsigned every);
  * for torn. */
 void scheduler_become_child(uint32_t steps, bool announced, bool whole);
 
+/* Turns that others had while a step was brought to its end. */
+extern uint64_t scheduler_turns;
+
 /* Nobody is in the middle of anything. */
 bool scheduler_is_at_rest(void);
 
