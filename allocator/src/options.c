@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "message.h"
 
@@ -98,12 +99,30 @@ static void read_part(const char *part, size_t length) {
 }
 
 /* Early among constructors: a program that does not allocate is told all the same that the library is in force. */
+static bool starts_with(const char *text, const char *start) {
+    while (*start != '\0' && *text == *start) {
+        text++;
+        start++;
+    }
+    return *start == '\0';
+}
+
+/* Most programs have none: libc's own look for it would bring 64 KiB of its code into each of them. */
+static bool is_in_environment(const char *start) {
+    for (char **each = environ; each != NULL && *each != NULL; each++) {
+        if (starts_with(*each, start)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 __attribute__((constructor(101))) void options_read_environment(void) {
     static _Atomic bool done; /* relaxed: only who sets it first reads */
     if (atomic_exchange_explicit(&done, true, memory_order_relaxed)) {
         return;
     }
-    const char *text = secure_getenv("FREESTONE_OPTIONS");
+    const char *text = is_in_environment("FREESTONE_OPTIONS=") ? secure_getenv("FREESTONE_OPTIONS") : NULL;
     if (text != NULL) {
         options_read(text);
     }

@@ -4,14 +4,16 @@
  *                             may keep goes by those that work, not by those that exist
  *   sleepers memory           what the sleepers' work has left resident, some seconds later
  *
- * Instructions are counted by stepping through them: no clock and no other program has a part in it. */
+ * Instructions are counted by stepping through them, with all other threads stopped: stepping is slow, and who looks round by the
+ * clock would come ten thousand times too often. */
 #include "hazard.h"
 
+#include <dirent.h>
 #include <sched.h>
 #include <sys/ptrace.h>
 
 enum { SLEEPERS = 600, CLASSES = 20, OF_A_CLASS = 64, BYTES_OF_A_CLASS = 16384, MOST_MIB = 32, REST_MS = 5000 };
-enum { HELD = 64, SIZES = 5, WARM_TURNS = 200, TURNS = 5, TIMES = 2, A_PAIR_MOST = 1000 };
+enum { HELD = 64, SIZES = 5, WARM_TURNS = 200, TURNS = 10, TIMES = 2, A_PAIR_MOST = 1000 };
 
 static struct {
     _Atomic int counts;
@@ -105,6 +107,22 @@ static void work_counted(int cpu) {
     _exit(0);
 }
 
+/* The other threads of a process, the allocator's own among them, stay where they are until it ends. */
+static void stop_others(pid_t process) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", process);
+    DIR *folder = opendir(path);
+    EXPECT(folder != NULL, "%s cannot be opened", path);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        pid_t task = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (task != 0 && task != process && ptrace(PTRACE_SEIZE, task, NULL, NULL) == 0) {
+            EXPECT(ptrace(PTRACE_INTERRUPT, task, NULL, NULL) == 0 && waitpid(task, NULL, __WALL) == task,
+                   "a thread cannot be stopped");
+        }
+    }
+    closedir(folder);
+}
+
 /* Of a call of malloc with its free. */
 static double instructions(size_t beside, double most) {
     sleepers = beside;
@@ -117,6 +135,7 @@ static double instructions(size_t beside, double most) {
     int status = 0;
     EXPECT(waitpid(process, &status, __WALL) == process && WIFSTOPPED(status), "it ended with status %#x",
            (unsigned)status);
+    stop_others(process);
     size_t steps = 0;
     cpu_set_t before;
     EXPECT(sched_getaffinity(0, sizeof before, &before) == 0, "no CPUs");
@@ -134,7 +153,9 @@ static double instructions(size_t beside, double most) {
     }
     (void)sched_setaffinity(0, sizeof before, &before);
     kill(process, SIGKILL);
-    waitpid(process, NULL, __WALL);
+    while (waitpid(-1, NULL, __WALL) >
+           0) { /* each thread that was stopped has to be asked after, or the process never ends */
+    }
     return (double)steps / (TURNS * (double)HELD);
 }
 

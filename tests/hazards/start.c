@@ -103,13 +103,18 @@ int main(int count, char **arguments) {
         free(unseen(malloc(1)));
         return 0;
     }
+    /* Looked at before the proof: that calls much of libc, and a program that does nothing would not. */
+    bool told = strcmp(arguments[1], "told") == 0;
+    if (told) {
+        free(unseen(malloc(1)));
+    }
+    size_t resident = told ? resident_kib() : 0;
     require_serving();
     const char *preload = getenv("HAZARD_PRELOAD"), *built = getenv("HAZARD_BUILT");
     EXPECT(preload != NULL && built != NULL, "nobody said what is asked");
     size_t opened;
-    if (strcmp(arguments[1], "told") == 0) {
-        free(unseen(malloc(1)));
-        printf("%zu\n", resident_kib());
+    if (told) {
+        printf("%zu\n", resident);
     } else if (strcmp(arguments[1], "resident") == 0) {
         printf("%zu\n", mean_resident());
     } else if (strcmp(arguments[1], "time") == 0) {
