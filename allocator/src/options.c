@@ -98,7 +98,6 @@ static void read_part(const char *part, size_t length) {
     warn(part, length, "is not an option; ignored (docs/reference/options.md lists them)");
 }
 
-/* Early among constructors: a program that does not allocate is told all the same that the library is in force. */
 static bool starts_with(const char *text, const char *start) {
     while (*start != '\0' && *text == *start) {
         text++;
@@ -117,6 +116,7 @@ static bool is_in_environment(const char *start) {
     return false;
 }
 
+/* Early among constructors: a program that does not allocate is told all the same that the library is in force. */
 __attribute__((constructor(101))) void options_read_environment(void) {
     static _Atomic bool done; /* relaxed: only who sets it first reads */
     if (atomic_exchange_explicit(&done, true, memory_order_relaxed)) {
