@@ -50,6 +50,8 @@ void ages_remove(uint32_t slice) {
     note_oldest();
 }
 
+void ages_shorten(uint32_t less) { atomic_fetch_sub_explicit(&ages.slices, less, memory_order_relaxed); }
+
 void ages_replace(uint32_t slice, uint32_t rest, uint32_t less) {
     struct span *old = arena_span(slice);
     struct span *new = arena_span(rest);
@@ -66,7 +68,7 @@ void ages_replace(uint32_t slice, uint32_t rest, uint32_t less) {
     } else {
         set_oldest(rest);
     }
-    atomic_fetch_sub_explicit(&ages.slices, less, memory_order_relaxed);
+    ages_shorten(less);
 }
 
 uint32_t ages_oldest(void) { return atomic_load_explicit(&ages.oldest, memory_order_relaxed); }

@@ -9,6 +9,9 @@
 void ages_append(uint32_t slice);
 void ages_remove(uint32_t slice);
 
+/* A dirty span has become `less` slices shorter, at its end. */
+void ages_shorten(uint32_t less);
+
 /* `rest`, `less` slices shorter, takes the place of `slice`: what is left of a span is as old as the span was. */
 void ages_replace(uint32_t slice, uint32_t rest, uint32_t less);
 

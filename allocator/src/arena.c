@@ -16,10 +16,12 @@
 
 enum {
     KEEPER_SLICES = 64, /* dirty slices that are worth a thread that returns them: 4 MiB */
-    /* Where there is no keeper a call purges a little more than was given back since the last did, from half a mebibyte to one
-     * and a half; it may come to that twice. */
+    /* Where there is no keeper a call purges a little more than was given back since the last did, from half a mebibyte to two; it may come
+     * to that twice. */
     SHARE_LEAST = 8,
-    SHARE_MOST = 24,
+    SHARE_MOST = 32,
+    PURGED_SLICES = 256, /* purged at the street's end that are unmapped where there is no keeper: 16 MiB */
+    SETTLE_SLICES = 64, /* at the street's end that are unmapped where nobody takes any: 4 MiB */
 };
 
 static struct {
@@ -28,6 +30,7 @@ static struct {
     struct lock lock; /* see arena_lock.h; protects what follows too */
     uint32_t usable; /* slices below this number are, from the first on; changed under both */
     _Atomic uint32_t given; /* slices given back since a share was purged; relaxed: about so many */
+    uint32_t settled; /* where the free end began at the last look, 0 when it was short; under both */
     uint32_t populated; /* behind the slices brought in ahead */
     uint32_t window; /* slices brought in the last time */
 } arena;
@@ -377,55 +380,83 @@ bool arena_purge_pages(void *at, size_t bytes) {
     return true;
 }
 
-/* A share: as much as is given back by most calls, so that what is due does not pile up. */
+/* The end of the street is usable no longer: what lies behind the front once that has moved back over the free spans before it. The caller
+ * holds `growing` and the arena's lock, and gives the lock back here. */
+static void retreat(void) {
+    uint32_t usable = arena.usable;
+    spans_retreat();
+    uint32_t front = spans_front(); /* from now on nobody has what lies behind it */
+    arena.usable = front;
+    arena.populated = (uint32_t)bits_min(arena.populated, front);
+    huge_forget(front, usable);
+    arena_unlock();
+    street_shrink(front, usable);
+}
+
+void arena_retreat(uint32_t least) {
+    lock_take(&arena.growing);
+    arena_lock();
+    uint32_t end = spans_clean_end();
+    if (arena.usable > end && arena.usable - end >= least) {
+        retreat();
+    } else {
+        arena_unlock();
+    }
+    lock_free(&arena.growing);
+}
+
+/* What is usable beyond the front counts too: who comes this way does so a few times a second. */
+bool arena_settle(void) {
+    lock_take(&arena.growing);
+    arena_lock();
+    uint32_t end = spans_clean_end();
+    bool is_long = arena.usable - end >= SETTLE_SLICES;
+    bool rests = is_long && end <= arena.settled;
+    arena.settled = is_long ? end : 0;
+    if (rests) {
+        retreat();
+    } else {
+        arena_unlock();
+    }
+    lock_free(&arena.growing);
+    return is_long && !rests;
+}
+
+/* Where there is no keeper: what is usable beyond the front does not count, so that 16 MiB are purged for each time that they have to be mapped
+ * again. */
+static void retreat_from_purged(void) {
+    arena_lock();
+    bool is_long = spans_front() - spans_clean_end() >= PURGED_SLICES;
+    arena_unlock();
+    if (unlikely(is_long)) {
+        arena_retreat(PURGED_SLICES);
+    }
+}
+
+/* A share: as much as is given back by most calls, and what that takes off the budget, so that what is due does not pile up. */
 static void purge_share(void) {
     uint32_t tried = 1;
     size_t bytes = 0;
     size_t given = atomic_exchange_explicit(&arena.given, 0, memory_order_relaxed);
-    for (size_t left = bits_max(bits_min(given + given / 4, SHARE_MOST), SHARE_LEAST);
-         left > 0 && tried > 0 && (purge_is_due() || purge_is_under_way()); left -= tried) {
+    size_t share = given + given / 4 + given * option_value(OPTION_RETAIN_PERCENT) / 100;
+    for (size_t left = bits_max(bits_min(share, SHARE_MOST), SHARE_LEAST); left > 0 && tried > 0 && purge_is_due();
+         left -= tried) {
         tried = purge_piece((uint32_t)left, &bytes);
     }
+    retreat_from_purged();
 }
 
 void arena_age(void) {
-    if ((purge_is_due() || purge_is_under_way()) && !keeper_hurry()) {
+    if (purge_is_due() && !keeper_hurry()) {
         purge_share();
     }
 }
 
-bool arena_keep(size_t *bytes) {
-    return (purge_is_due() || purge_is_under_way()) && purge_piece(CHUNK_SLICES, bytes) > 0;
-}
+bool arena_keep(size_t *bytes) { return purge_is_due() && purge_piece(CHUNK_SLICES, bytes) > 0; }
 
 bool arena_has_more(void) { return ages_slices() != 0; }
 
 void arena_revive(bool all) { purge_revive(all); }
-
-/* The last span of the street, if it is free, clean, and so long. */
-static bool retreat(uint32_t least) {
-    lock_take(&arena.growing);
-    arena_lock();
-    uint32_t usable = arena.usable;
-    bool shorter = spans_retreat(least);
-    if (shorter) { /* from now on nobody has what lies behind the front */
-        arena.usable = spans_front();
-        arena.populated = (uint32_t)bits_min(arena.populated, arena.usable);
-        huge_forget(arena.usable, usable);
-    }
-    arena_unlock();
-    if (shorter) {
-        street_shrink(arena.usable, usable);
-    }
-    lock_free(&arena.growing);
-    return shorter;
-}
-
-/* Before a span with huge pages may lie one without, and the other way round. */
-void arena_retreat(uint32_t least) {
-    while (retreat(least)) {
-    }
-}
 
 void arena_make_room(void) {
     do {

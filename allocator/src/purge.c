@@ -12,7 +12,6 @@
 /* Protected by the arena's lock, but what is atomic: asked without it, by those who can do with a stale answer (relaxed). */
 static struct {
     uint32_t awaiting;        /* threads asleep on `pieces` */
-    _Atomic uint32_t rest;    /* what is left of the span of which a piece was purged last; 0 when nothing */
     _Atomic uint32_t pieces;  /* being purged at the moment; changed under the lock */
     _Atomic uint64_t total;
     _Atomic bool expects; /* something was given back since what was kept was asked for */
@@ -33,11 +32,6 @@ bool purge_is_due(void) {
     return dirty != 0 && (dirty > budget_slices() || oldest_has_aged());
 }
 
-bool purge_is_under_way(void) {
-    uint32_t rest = atomic_load_explicit(&purge.rest, memory_order_relaxed);
-    return rest != 0 && rest == ages_oldest();
-}
-
 void purge_expect(void) { atomic_store_explicit(&purge.expects, true, memory_order_relaxed); }
 
 void purge_revive(bool all) {
@@ -55,10 +49,11 @@ uint64_t purge_total(void) { return atomic_load_explicit(&purge.total, memory_or
 
 void purge_count(size_t bytes) { atomic_fetch_add_explicit(&purge.total, bytes, memory_order_relaxed); }
 
-/* From the span's start to the end of the chunk that it lies in, so that whole chunks are purged as such. */
+/* From the start of the chunk that the span ends in, so that whole chunks are purged as such. */
 static uint32_t piece_of(uint32_t slice, uint32_t most) {
-    uint32_t in_chunk = huge_chunk(slice) + CHUNK_SLICES - slice;
-    return (uint32_t)bits_min(bits_min(arena_span(slice)->slices, in_chunk), most);
+    uint32_t slices = arena_span(slice)->slices;
+    uint32_t last = slice + slices - 1;
+    return (uint32_t)bits_min(bits_min(slices, last + 1 - huge_chunk(last)), most);
 }
 
 /* A whole chunk that is huge stays so. */
@@ -74,9 +69,7 @@ uint32_t purge_piece(uint32_t most, size_t *bytes) {
         return 0;
     }
     uint32_t slices = piece_of(slice, most);
-    bool whole = slices == arena_span(slice)->slices;
-    spans_hold(slice, slices);
-    atomic_store_explicit(&purge.rest, whole ? 0 : slice + slices, memory_order_relaxed);
+    slice = spans_hold_end(slice, slices);
     bool huge = is_whole_huge(slice, slices);
     struct huge_request plain = huge ? (struct huge_request){0} : huge_make_plain(slice, slice + slices);
     atomic_fetch_add_explicit(&purge.pieces, 1, memory_order_relaxed);

@@ -8,13 +8,10 @@
 
 #include "span.h"
 
-/* Whether anything is due, or would be soon; asked without the lock. */
+/* Whether anything is due; asked without the lock. */
 bool purge_is_due(void);
 
-/* Whether the oldest span is what is left of one that was begun: it goes as a whole, since it was kept as one. Asked without the lock. */
-bool purge_is_under_way(void);
-
-/* A piece of the oldest dirty span, CHUNK_SLICES at most. Returns its slices, 0 when there is none, and adds to *bytes what the kernel took. What it
+/* A piece of the oldest dirty span, CHUNK_SLICES at most, from its end: what is left is as old as it was, and lies where it is found first. Returns its slices, 0 when there is none, and adds to *bytes what the kernel took. What it
  * did not take (locked memory) is kept: it is free, and in nobody's way to the rest. */
 uint32_t purge_piece(uint32_t most, size_t *bytes);
 

@@ -121,6 +121,23 @@ static void split_off(uint32_t slice, uint32_t slices, enum span_state become) {
 
 void spans_hold(uint32_t slice, uint32_t slices) { split_off(slice, slices, SPAN_PURGING); }
 
+uint32_t spans_hold_end(uint32_t slice, uint32_t slices) {
+    enum span_state state = arena_span(slice)->state;
+    uint32_t rest = arena_span(slice)->slices - slices;
+    if (rest == 0) {
+        spans_hold(slice, slices);
+        return slice;
+    }
+    bins_remove(slice);
+    if (state == SPAN_DIRTY) {
+        ages_shorten(slices);
+    }
+    describe(slice, rest, state);
+    bins_insert(slice);
+    describe(slice + rest, slices, SPAN_PURGING);
+    return slice + rest;
+}
+
 bool spans_revive(void) {
     uint32_t slice = bins_any(SPAN_KEPT);
     if (slice == 0) {
@@ -194,18 +211,26 @@ void spans_skip(uint32_t usable, uint32_t front) {
     }
 }
 
-bool spans_retreat(uint32_t least) {
-    if (spans.front == street_first()) {
-        return false;
+/* The free span that ends right before `slice` and costs no memory, or 0. */
+static uint32_t clean_before(uint32_t slice) {
+    uint32_t clean = left_neighbour(slice, SPAN_CLEAN);
+    return clean != 0 ? clean : left_neighbour(slice, SPAN_HUGE);
+}
+
+uint32_t spans_clean_end(void) {
+    uint32_t end = spans.front, before;
+    while ((before = clean_before(end)) != 0) {
+        end = before;
     }
-    uint32_t last = arena_span(spans.front - 1)->first;
-    enum span_state state = arena_span(last)->state;
-    if ((state != SPAN_CLEAN && state != SPAN_HUGE) || arena_span(last)->slices < least) {
-        return false;
+    return end;
+}
+
+void spans_retreat(void) {
+    uint32_t last;
+    while ((last = clean_before(spans.front)) != 0) {
+        (void)dissolve(last);
+        move_front(last);
     }
-    (void)dissolve(last);
-    move_front(last);
-    return true;
 }
 
 static bool is_free(uint32_t slice) {

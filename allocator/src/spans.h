@@ -33,6 +33,9 @@ void spans_give(uint32_t slice, uint32_t slices, enum span_state state);
 /* The first `slices` of a free span become nobody's (SPAN_PURGING): neither taken nor joined until they are let go. */
 void spans_hold(uint32_t slice, uint32_t slices);
 
+/* The same for the last ones; returns the first of them. */
+uint32_t spans_hold_end(uint32_t slice, uint32_t slices);
+
 /* What was held, in whole or in part, becomes free. The parts are let go in the order of their addresses. */
 void spans_let_go(uint32_t slice, uint32_t slices, enum span_state state);
 
@@ -49,8 +52,11 @@ bool spans_extend(uint32_t slice, uint32_t more, uint32_t usable);
 /* A used span is the first `slices` of itself; the rest is to be given. */
 void spans_cut(uint32_t slice, uint32_t slices);
 
-/* The front moves back to the first slice of the free span that ends with it, if that costs no memory and has so many slices. */
-bool spans_retreat(uint32_t least);
+/* Where the free spans begin that end at the front and cost no memory; the front where there are none. */
+uint32_t spans_clean_end(void);
+
+/* The front moves back to there. */
+void spans_retreat(void);
 
 /* The front moves to `front`: what lay before it and was usable is free and clean, what was not is nobody's for ever. */
 void spans_skip(uint32_t usable, uint32_t front);

@@ -452,6 +452,41 @@ static void budget_is_kept(void) {
     street_check(true);
 }
 
+/* Freed spans that lie side by side are one, longer than the budget by far: it is purged down to the budget and no further, from its end, and
+ * what is left goes when it has aged. */
+static void budget_is_kept_of_a_joined_span(void) {
+    enum { COUNT = 64, SLICES = 16, RETAIN_MIB = 24, CHUNK = 32 };
+    uint32_t slice[COUNT];
+    bool zero;
+    open_arena();
+    option_set(OPTION_RETAIN_MIB, 4096);
+    option_set(OPTION_RETAIN_PERCENT, 0);
+    for (size_t i = 0; i < COUNT; i++) {
+        slice[i] = arena_take(SLICES, 1, false, &zero);
+        EXPECT(slice[i] == slice[0] + i * SLICES, "span %zu does not follow", i);
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        EXPECT(arena_give(slice[i]), "span %u is not a used one", slice[i]);
+    }
+    option_set(OPTION_RETAIN_MIB, RETAIN_MIB);
+    for (int call = 0; call < 200; call++) { /* each does a share */
+        arena_age();
+    }
+    size_t budget = (size_t)RETAIN_MIB << 20, left = dirty_bytes();
+    EXPECT(left <= budget && left + CHUNK * SLICE_BYTES > budget, "%zu of %zu bytes are kept", left, budget);
+    const struct span *first = arena_span(slice[0]);
+    EXPECT(first->state == SPAN_DIRTY && (size_t)first->slices << SLICE_BITS == left, "%u slices in state %u",
+           first->slices, first->state);
+    street_check(true);
+    option_set(OPTION_RETAIN_MS, 20);
+    usleep(60 * 1000);
+    for (int call = 0; call < 200; call++) {
+        arena_age();
+    }
+    EXPECT(dirty_bytes() == 0, "%zu bytes are dirty after three times their age", dirty_bytes());
+    street_check(true);
+}
+
 static void age_is_kept(void) {
     uint32_t slice[8];
     open_arena();
@@ -616,6 +651,37 @@ static void steps_down_where_room_is_little(void) {
         int status = scenario_child(in_little_room, &room, output, sizeof output);
         EXPECT(status == 0, "in %zu bytes: wait status %#x: %s", room, (unsigned)status, output);
     }
+}
+
+/* The end of the street is unmapped once it has been long, and no longer grew less, for a look; and mapped again when it is needed. */
+static void end_settles(void) {
+    enum { SLICES = 1024 }; /* 64 MiB */
+    bool zero;
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
+    uint32_t kept = arena_take(1, 1, false, &zero);
+    size_t before = address_space_in_use();
+    for (int round = 0; round < 3; round++) {
+        uint32_t slice = arena_take(SLICES, 1, false, &zero);
+        EXPECT(kept != 0 && slice == kept + 1 && zero, "no fresh memory");
+        memset(arena_address(slice), 1, (size_t)SLICES << SLICE_BITS);
+        (void)arena_settle();
+        EXPECT(!arena_settle() && arena_give(slice), "span %u is not a used one", slice);
+        EXPECT(!arena_settle(), "what is dirty is to be unmapped");
+        (void)arena_purge_all();
+        EXPECT(arena_settle(), "a long end is forgotten");
+        bool more = arena_settle();
+        size_t after = address_space_in_use();
+        EXPECT(!more && after <= before + ((size_t)4 << 20), "%zu bytes of address space, %zu before", after, before);
+        street_check(true);
+        EXPECT(!arena_settle() && address_space_in_use() == after, "a short end is unmapped");
+    }
+    uint32_t slice = arena_take(SLICES, 1, false, &zero);
+    EXPECT(arena_give(slice) && arena_purge_all() > 0 && arena_settle(), "a long end is forgotten");
+    uint32_t half = arena_take(SLICES / 2, 1, false, &zero);
+    EXPECT(half == slice && arena_settle(), "an end of which was taken is unmapped");
+    EXPECT(!arena_settle() && street_end() == slice + SLICES / 2, "the street ends at %u", street_end());
+    street_check(true);
 }
 
 /* A limit that falls later: commits fail, and nothing else does. */
@@ -847,10 +913,12 @@ static const struct scenario scenarios[] = {
     {"slow_huge_pages_are_left", slow_huge_pages_are_left},
     {"what_grows_is_brought_in_ahead", what_grows_is_brought_in_ahead},
     {"budget_is_kept", budget_is_kept},
+    {"budget_is_kept_of_a_joined_span", budget_is_kept_of_a_joined_span},
     {"age_is_kept", age_is_kept},
     {"purged_memory_leaves", purged_memory_leaves},
     {"best_fit_of_the_dirty", best_fit_of_the_dirty},
     {"locked_memory_stays", locked_memory_stays},
+    {"end_settles", end_settles},
     {"steps_down_where_room_is_little", steps_down_where_room_is_little},
     {"survives_refused_commits", survives_refused_commits},
     {"refused_bookkeeping", refused_bookkeeping},
