@@ -407,6 +407,9 @@ void arena_retreat(uint32_t least) {
 
 /* What is usable beyond the front counts too: who comes this way does so a few times a second. */
 bool arena_settle(void) {
+    if (street_is_reserved()) {
+        return false;
+    }
     lock_take(&arena.growing);
     arena_lock();
     uint32_t end = spans_clean_end();
@@ -428,7 +431,7 @@ static void retreat_from_purged(void) {
     arena_lock();
     bool is_long = spans_front() - spans_clean_end() >= PURGED_SLICES;
     arena_unlock();
-    if (unlikely(is_long)) {
+    if (unlikely(is_long) && !street_is_reserved()) {
         arena_retreat(PURGED_SLICES);
     }
 }
