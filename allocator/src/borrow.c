@@ -17,18 +17,6 @@
 
 static struct lock borrowing; /* one borrower at a time; taken before the registry's */
 
-/* Rounds through the caches of all, numbered. A round that began after somebody asked for one is as good as his own: he goes round no more. So
- * among many threads that are refused memory at once each waits for two rounds at most, not for as many as there are threads. (Whose caches
- * it left out, those of who is inside, had been emptied by them if they were refused memory too.)
- *
- * Who waits for that sleeps on `turns`, and all are woken when a borrower has done: on the lock they would wait for each other. All in one
- * order (seq_cst): either the borrower sees that somebody waits, or who is about to sees that a turn is over. */
-static struct {
-    _Atomic uint32_t begun, ended; /* changed by the borrower; `ended` is the last that left nobody out */
-    _Atomic uint32_t turns; /* of borrowers */
-    _Atomic uint32_t awaited; /* threads asleep on it, or about to be */
-} rounds;
-
 /* -- the handshake ------------------------------------------------------------------------------------------- */
 
 /* True when its thread waits for that, and is to be woken. */
@@ -108,7 +96,8 @@ static void relieve(struct thread_cache *cache) {
     }
 }
 
-static void go_round(const struct thread_cache *own, bool all, bool (*goes_on)(void)) {
+void borrow_caches(const struct thread_cache *own, bool all, bool (*goes_on)(void)) {
+    lock_take(&borrowing);
     lock_take(&registry.lock);
     registry.cursor = registry.alive;
     lock_free(&registry.lock);
@@ -123,67 +112,7 @@ static void go_round(const struct thread_cache *own, bool all, bool (*goes_on)(v
             }
         }
     }
-}
-
-static void end_turn(void) {
     lock_free(&borrowing);
-    atomic_fetch_add_explicit(&rounds.turns, 1, memory_order_seq_cst);
-    if (atomic_load_explicit(&rounds.awaited, memory_order_seq_cst) != 0) {
-        os_wake_all(&rounds.turns);
-    }
 }
 
-void borrow_unused_caches(bool (*goes_on)(void)) {
-    lock_take(&borrowing);
-    go_round(NULL, false, goes_on);
-    end_turn();
-}
-
-/* A round has begun and ended since. */
-static bool has_had_round(uint32_t asked) {
-    /* acquire: what was found in it is to be had */
-    return (int32_t)(atomic_load_explicit(&rounds.ended, memory_order_acquire) - asked) > 0;
-}
-
-static bool always(void) { return true; }
-
-static void have_round(const struct thread_cache *own, uint32_t asked) {
-    if (!has_had_round(asked)) {
-        uint32_t round = atomic_load_explicit(&rounds.begun, memory_order_relaxed) + 1;
-        atomic_store_explicit(&rounds.begun, round, memory_order_seq_cst);
-        go_round(own, true, always);
-        atomic_store_explicit(&rounds.ended, round, memory_order_release);
-    }
-    end_turn();
-}
-
-/* Until it has had its turn or somebody else a whole one. */
-static void have_or_await_round(const struct thread_cache *own, uint32_t asked) {
-    for (;;) {
-        uint32_t turns = atomic_load_explicit(&rounds.turns, memory_order_seq_cst);
-        if (has_had_round(asked) || lock_is_abandoned()) {
-            return;
-        }
-        if (lock_try(&borrowing)) {
-            have_round(own, asked);
-            return;
-        }
-        os_wait(&rounds.turns, turns);
-    }
-}
-
-void borrow_all_caches(const struct thread_cache *own) {
-    uint32_t asked = atomic_load_explicit(&rounds.begun, memory_order_seq_cst);
-    if (lock_try(&borrowing)) {
-        have_round(own, asked);
-        return;
-    }
-    atomic_fetch_add_explicit(&rounds.awaited, 1, memory_order_seq_cst);
-    have_or_await_round(own, asked);
-    atomic_fetch_sub_explicit(&rounds.awaited, 1, memory_order_seq_cst);
-}
-
-void borrow_after_fork(void) {
-    lock_reset(&borrowing);
-    atomic_store_explicit(&rounds.awaited, 0, memory_order_relaxed);
-}
+void borrow_after_fork(void) { lock_reset(&borrowing); }

@@ -56,7 +56,7 @@ size_t keeping_look(bool *more) {
     if (!begin_piece()) {
         return 0;
     }
-    borrow_unused_caches(goes_on);
+    borrow_caches(NULL, false, goes_on);
     thread_adopt_some();
     arena_revive(false);
     *more |= heap_drain_unneeded();

@@ -11,8 +11,6 @@ static _Atomic bool abandoned;
 
 void lock_abandon_all(void) { atomic_store_explicit(&abandoned, true, memory_order_relaxed); }
 
-bool lock_is_abandoned(void) { return atomic_load_explicit(&abandoned, memory_order_relaxed); }
-
 bool lock_try(struct lock *lock) {
     uint32_t free_state = 0;
     return atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1, memory_order_acquire,

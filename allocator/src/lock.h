@@ -17,7 +17,6 @@ struct lock {
 /* The process is about to abort, perhaps while holding locks: from here on nobody waits for one, so that a handler of
  * SIGABRT that allocates does not hang. */
 void lock_abandon_all(void);
-bool lock_is_abandoned(void);
 
 void lock_wait(struct lock *lock);
 void lock_wake(struct lock *lock);

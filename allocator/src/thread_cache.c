@@ -224,6 +224,8 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
     return block;
 }
 
+static bool always(void) { return true; }
+
 /* Memory is out: whatever lies free with others comes first. The thread is inside. */
 OUT_OF_LINE void thread_cache_reclaim(void) {
     if (thread_view.state == THREAD_ALIVE) {
@@ -231,7 +233,7 @@ OUT_OF_LINE void thread_cache_reclaim(void) {
     }
     while (shelter_has_parked() && thread_free_parked()) {
     }
-    borrow_all_caches(thread_view.cache);
+    borrow_caches(thread_view.cache, true, always);
     heap_reclaim();
 }
 

@@ -122,13 +122,9 @@ void thread_adopt_some(void);
 /* Frees some of what could not be freed while a fork was under way; false while another thread does. The caller is inside. */
 bool thread_free_parked(void);
 
-/* Empties what threads have cached and do not use: caches that were not used since the last look. Goes on as long as `goes_on` says, who asks the
- * gate there. */
-void borrow_unused_caches(bool (*goes_on)(void));
-
-/* The caches of all threads that are not inside, but `own`, which its thread has emptied. The caller is inside. Where others do that already, who
- * began after the caller came here, it is left to them. */
-void borrow_all_caches(const struct thread_cache *own);
+/* Empties what others than `own` have cached and do not use: caches that were not used since the last look, or, `all`, all whose threads
+ * are not inside. Goes on as long as `goes_on` says; the caller is inside, or asks the gate there. */
+void borrow_caches(const struct thread_cache *own, bool all, bool (*goes_on)(void));
 void borrow_after_fork(void);
 
 #endif

@@ -1090,65 +1090,6 @@ static void *live_and_end(void *argument) {
     return NULL;
 }
 
-/* Rounds through others' caches: how often the one of a thread that sleeps was looked at, and the first time that takes until all have asked. */
-enum { ASKING_MOST = 24 };
-static struct thread_cache *_Atomic watched;
-static atomic_uint rounds_seen, asking;
-
-void __real_cache_flush_previous(struct thread_cache *cache, unsigned slot);
-void __wrap_cache_flush_previous(struct thread_cache *cache, unsigned slot);
-
-void __wrap_cache_flush_previous(struct thread_cache *cache, unsigned slot) {
-    if (slot == 1 && cache == watched && rounds_seen++ == 0) {
-        while (asking < ASKING_MOST) {
-            sched_yield();
-        }
-        usleep(200 * 1000);
-    }
-    __real_cache_flush_previous(cache, slot);
-}
-
-static void *sleep_with_a_cache(void *unused) {
-    give(take(100));
-    watched = thread_view.cache;
-    while (!stop) {
-        usleep(1000);
-    }
-    return unused;
-}
-
-static void *ask_for_all(void *unused) {
-    give(take(100));
-    enum pass pass = thread_enter();
-    EXPECT(pass == PASS_CACHE, "not inside");
-    asking++;
-    thread_cache_reclaim();
-    thread_leave(pass);
-    return unused;
-}
-
-/* Many threads to whom memory is refused at once do not go round all caches one after the other: who waits while one goes round all of them
- * has what that found. */
-static void rounds_are_shared(void) {
-    pthread_t sleeper, asker[ASKING_MOST];
-    EXPECT(pthread_create(&sleeper, NULL, sleep_with_a_cache, NULL) == 0, "no thread");
-    while (watched == NULL) {
-        sched_yield();
-    }
-    for (int i = 0; i < ASKING_MOST; i++) {
-        EXPECT(pthread_create(&asker[i], NULL, ask_for_all, NULL) == 0, "no thread");
-    }
-    for (int i = 0; i < ASKING_MOST; i++) {
-        pthread_join(asker[i], NULL);
-    }
-    /* The first, whose round began before the others had asked; one of those, for all; and who had not quite asked then. */
-    EXPECT(rounds_seen >= 2 && rounds_seen <= ASKING_MOST / 4, "%u rounds for %d threads", rounds_seen, ASKING_MOST);
-    stop = true;
-    pthread_join(sleeper, NULL);
-    watched = NULL;
-    expect_nothing_left();
-}
-
 /* Nothing is parked: a thread leaves neither blocks nor its heap nor its cache behind. Some threads need a few magazines more
  * than others: what half of them needed is nearly all that is ever needed. */
 static void threads_leave_nothing(void) {
@@ -1686,7 +1627,6 @@ static const struct scenario scenarios[] = {
     {"given_while_the_keeper_looks", given_while_the_keeper_looks},
     {"borrowed_caches_are_waited_for", borrowed_caches_are_waited_for},
     {"quiet_threads_are_relieved", quiet_threads_are_relieved},
-    {"rounds_are_shared", rounds_are_shared},
     {"threads_leave_nothing", threads_leave_nothing},
     {"destructors_may_allocate", destructors_may_allocate},
     {"everything_comes_back", everything_comes_back},
