@@ -157,13 +157,14 @@ _Static_assert(offsetof(struct clone_args, stack) == CLONE3_STACK, "see struct c
 /* As is_plain_fork has it. */
 #define JUMP_IF_PLAIN_CLONE \
     COMPARE(SYS_clone) "jne 1f\n\t" TEST_FLAG(CLONE_VM) "jnz 1f\n\ttest %rdx, %rdx\n\tjz confine_syscall\n1:\n\t"
-#define JUMP_IF_PLAIN_CLONE3                                                                 \
-    COMPARE(SYS_clone3)                                                                      \
-    "jne 2f\n\ttest %rsi, %rsi\n\tjz 2f\n\tcmp $" TEXT_OF(                                   \
-        CLONE3_LEAST) ", %rdx\n\tjb 2f\n\t"                                                  \
-                      "testl $" TEXT_OF(CLONE_VM) ", (%rsi)\n\tjnz 2f\n\tcmpq $0, " TEXT_OF( \
-                          CLONE3_STACK) "(%rsi)\n\t"                                         \
-                                        "je confine_syscall\n2:\n\t"
+#define STRUCT_IS_SHORT "cmp $" TEXT_OF(CLONE3_LEAST) ", %rdx\n\t"
+#define STRUCT_SHARES "testl $" TEXT_OF(CLONE_VM) ", (%rsi)\n\t"
+#define STRUCT_HAS_STACK "cmpq $0, " TEXT_OF(CLONE3_STACK) "(%rsi)\n\t"
+#define JUMP_IF_PLAIN_CLONE3                                                          \
+    COMPARE(SYS_clone3)                                                               \
+    "jne 2f\n\ttest %rsi, %rsi\n\tjz 2f\n\t" /* */                                    \
+        STRUCT_IS_SHORT "jb 2f\n\t" STRUCT_SHARES "jnz 2f\n\t" STRUCT_HAS_STACK /* */ \
+    "je confine_syscall\n2:\n\t"
 __asm__(".text\n\t"
         ".weak syscall\n\t"
         ".type syscall, @function\n"
@@ -173,9 +174,8 @@ __asm__(".text\n\t"
         "mov libc_syscall_function(%rip), %rax\n\t"
         "test %rax, %rax\n\t"
         "jz confine_syscall\n\t" /* */
-        JUMP_IF(SYS_prctl) JUMP_IF(SYS_seccomp) JUMP_IF(SYS_unshare) JUMP_IF(SYS_setns) JUMP_IF(SYS_capset)
-            JUMP_IF(SYS_close_range) /* */
-        JUMP_IF(SYS_exit) JUMP_IF(SYS_fork) JUMP_IF_PLAIN_CLONE JUMP_IF_PLAIN_CLONE3 /* */
+        JUMP_IF(SYS_prctl) JUMP_IF(SYS_seccomp) JUMP_IF(SYS_unshare) JUMP_IF(SYS_setns) JUMP_IF(SYS_capset) /* */
+        JUMP_IF(SYS_close_range) JUMP_IF(SYS_exit) JUMP_IF(SYS_fork) JUMP_IF_PLAIN_CLONE JUMP_IF_PLAIN_CLONE3 /* */
         "jmp *%rax\n\t"
         ".cfi_endproc\n\t"
         ".size syscall, .-syscall\n");

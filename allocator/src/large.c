@@ -245,12 +245,11 @@ void large_give(void *block, uint32_t tag) {
 /* Who reads while a fork is under way finds nobody who changes the table, or soon. In a torn child the lock may never be free. */
 static bool lock_patiently(void) {
     enum { TRIES = 1000 };
-    static const _Atomic uint32_t nap;
     for (int i = 0; i < TRIES && gate_is_right(); i++) {
         if (lock_try(&table.lock)) {
             return true;
         }
-        os_wait_for(&nap, 0, 1);
+        os_nap(1);
     }
     return false;
 }

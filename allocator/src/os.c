@@ -215,6 +215,11 @@ void os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milli
     (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)expected, (long)&timeout, 0);
 }
 
+void os_nap(uint32_t milliseconds) {
+    static const _Atomic uint32_t never;
+    os_wait_for(&never, 0, milliseconds);
+}
+
 void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
     struct timespec timeout = {.tv_sec = milliseconds / 1000, .tv_nsec = (long)(milliseconds % 1000) * 1000000};
     (void)kernel(SYS_futex, (long)word, FUTEX_WAIT, (long)expected, (long)&timeout,
@@ -223,13 +228,12 @@ void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_
 
 void os_await_thread_gone(uint32_t thread, uint32_t milliseconds) {
     enum { LOOKS = 200 }; /* before the first nap: it is a matter of microseconds */
-    static const _Atomic uint32_t nap;
     for (uint32_t looks = 0; looks < LOOKS + milliseconds; looks++) {
         if (kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0, 0, 0), (long)thread, 0, 0, 0) != 0) {
             return;
         }
         if (looks >= LOOKS) {
-            os_wait_for(&nap, 0, 1);
+            os_nap(1);
         }
     }
 }

@@ -84,6 +84,9 @@ void os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milli
 void os_wake_all(const _Atomic uint32_t *word);
 void os_wake(const _Atomic uint32_t *word);
 
+/* Sleeps so long; nobody wakes it. By the same call as the other waits: filters know that one. */
+void os_nap(uint32_t milliseconds);
+
 /* The same as os_wait_for, for a word that the kernel itself changes when a thread ends. */
 void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
 

@@ -239,7 +239,6 @@ OUT_OF_LINE void thread_cache_reclaim(void) {
 
 static OUT_OF_LINE void *take_last(struct thread_cache *cache, unsigned class, size_t alignment) {
     enum { TRIES = 20 }; /* while pages are being purged, a millisecond apart */
-    static const _Atomic uint32_t nap;
     struct heap *heap = heap_for(cache != NULL ? cache->heap : heap_numbered(0), class);
     void *block = heap_take_anywhere(class, alignment);
     for (int try = 0; block == NULL && try < TRIES; try++) {
@@ -251,7 +250,7 @@ static OUT_OF_LINE void *take_last(struct thread_cache *cache, unsigned class, s
             break; /* twice where others were at something, so that it is seen */
         }
         if (block == NULL) {
-            os_wait_for(&nap, 0, 1);
+            os_nap(1);
         }
     }
     return block;

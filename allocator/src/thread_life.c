@@ -58,14 +58,13 @@ static bool open_library(void) {
 
 /* False for a signal handler that has interrupted its own thread there: it would wait for itself. */
 static bool claim_opening(void) {
-    static const _Atomic uint32_t nap;
     const void *nobody = NULL;
     while (!atomic_compare_exchange_strong_explicit(&life.opener, &nobody, &thread_view, memory_order_acquire,
                                                     memory_order_relaxed)) {
         if (nobody == &thread_view) {
             return false;
         }
-        os_wait_for(&nap, 0, 1); /* nobody wakes: it happens once, and takes less than that */
+        os_nap(1); /* nobody wakes: it happens once, and takes less than that */
         nobody = NULL;
     }
     return true;

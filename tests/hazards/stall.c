@@ -9,6 +9,8 @@
  * work, waits by the allocator's making, who waits behind another program does not. The kernel tells it in
  * /proc/thread-self/schedstat. The clock has a bound of its own, of twice as much, or of twice what the machine
  * does meanwhile to a loop that calls nobody. A phase may always be disturbed: of nine the median counts. */
+#include <errno.h>
+
 #include "hazard.h"
 
 enum { MIB = 512, PHASES = 9, REST_MS = 1500, MADE_MOST_NS = 1000000, CLOCK_MOST_NS = 2000000 };
@@ -47,15 +49,18 @@ static int open_delay(void) {
     return file;
 }
 
-/* Nanoseconds that the thread which opened the file has stood ready so far. */
-static uint64_t delay_ns(int file) {
-    char text[96];
+/* The second number of a file of /proc. */
+static uint64_t second_number(int file) {
+    char text[128];
     ssize_t length = pread(file, text, sizeof text - 1, 0);
-    EXPECT(length > 0, "/proc/thread-self/schedstat cannot be read");
+    EXPECT(length > 0, "a file of /proc cannot be read: errno %d", errno);
     text[length] = '\0';
     char *second = strchr(text, ' ');
     return second == NULL ? 0 : strtoull(second, NULL, 10);
 }
+
+/* Nanoseconds that the thread which opened /proc/thread-self/schedstat has stood ready so far. */
+static uint64_t delay_ns(int file) { return second_number(file); }
 
 static struct time less(uint64_t clock, uint64_t delay) {
     return (struct time){.made = delay < clock ? clock - delay : 0, .clock = clock};
@@ -172,14 +177,7 @@ static void tell_tail(void) {
 
 /* --- beside what is given back ------------------------------------------------------------------------------------ */
 
-static size_t resident_pages(int statm) {
-    char text[128];
-    ssize_t length = pread(statm, text, sizeof text - 1, 0);
-    EXPECT(length > 0, "/proc/self/statm cannot be read");
-    text[length] = '\0';
-    char *second = strchr(text, ' ');
-    return second == NULL ? 0 : strtoul(second, NULL, 10);
-}
+static size_t resident_pages(int statm) { return second_number(statm); }
 
 struct deed {
     struct time birth, whole;

@@ -11,10 +11,10 @@
 #include "entry.h"
 #include "expect.h"
 #include "gate.h"
-#include "pattern.h"
+#include "pattern_ends.h"
 #include "serving.h"
 
-enum { THREADS = 4, TABLE = 300, STEPS = 4000 };
+enum { THREADS = 4, TABLE = 300, STEPS = 4000, LOOKED_AT = 1 << 20 };
 
 enum phase { ALL_PASS, SOME_FAIL, ALL_FAIL, PASS_AGAIN, SOME_FAIL_AGAIN, PASS_FINALLY, PHASES };
 
@@ -68,25 +68,8 @@ static size_t any_size(uint64_t *random) {
     return 1 + pattern_below(random, (size_t)1 << bits);
 }
 
-static size_t looked_at(size_t size) { return size < (1 << 20) ? size : 1 << 20; }
-
-/* Of a large block the beginning and the last page: the rest stays untouched. */
-static size_t tail_of(size_t size) { return size - looked_at(size) < 4096 ? looked_at(size) : size - 4096; }
-
-static void fill(void *block, size_t size, uint64_t id) {
-    pattern_fill(block, 0, looked_at(size), id);
-    pattern_fill(block, tail_of(size), size, id);
-}
-
-/* Of a block that was filled at `filled` bytes, and has `size` or more now. */
-static size_t mismatch_of(const void *block, size_t filled, size_t size, uint64_t id) {
-    size_t mismatch = pattern_mismatch(block, looked_at(filled < size ? filled : size), id);
-    size_t end = filled < size ? filled : size;
-    return mismatch == SIZE_MAX ? pattern_mismatch_from(block, tail_of(filled), end, id) : mismatch;
-}
-
 static void inspect(const struct block *block, const char *when) {
-    size_t mismatch = mismatch_of(block->address, block->size, block->size, block->id);
+    size_t mismatch = pattern_mismatch_ends(block->address, block->size, block->size, LOOKED_AT, block->id);
     EXPECT(mismatch == SIZE_MAX, "byte %zu of %zu changed %s, in phase '%s'", mismatch, block->size, when,
            phase_names[atomic_load(&phase)]);
 }
@@ -112,12 +95,12 @@ static void step(struct block *block, uint64_t *random, uint64_t *id) {
             return;
         }
         if (what == 0) {
-            size_t dirty = pattern_not_zero(address, looked_at(size));
+            size_t dirty = pattern_not_zero(address, pattern_head(size, LOOKED_AT));
             EXPECT(dirty == SIZE_MAX, "calloc of %zu bytes: byte %zu is not zero, in phase '%s'", size, dirty,
                    phase_names[atomic_load(&phase)]);
         }
         *block = (struct block){.address = address, .size = size, .id = (*id)++};
-        fill(address, size, block->id);
+        pattern_fill_ends(address, size, LOOKED_AT, block->id);
         return;
     }
     inspect(block, "while it lay there");
@@ -128,11 +111,11 @@ static void step(struct block *block, uint64_t *random, uint64_t *id) {
             inspect(block, "when realloc refused to resize it");
             return;
         }
-        size_t mismatch = mismatch_of(moved, block->size, size, block->id);
+        size_t mismatch = pattern_mismatch_ends(moved, block->size, size, LOOKED_AT, block->id);
         EXPECT(mismatch == SIZE_MAX, "realloc from %zu to %zu bytes changed byte %zu, in phase '%s'", block->size, size,
                mismatch, phase_names[atomic_load(&phase)]);
         *block = (struct block){.address = moved, .size = size, .id = (*id)++};
-        fill(moved, size, block->id);
+        pattern_fill_ends(moved, size, LOOKED_AT, block->id);
         return;
     }
     free(block->address);

@@ -12,7 +12,7 @@
 #include "../idle/tasks.h"
 #include "entry.h"
 #include "expect.h"
-#include "pattern.h"
+#include "pattern_ends.h"
 #include "refused_run.h"
 #include "serving.h"
 #include "traced.h"
@@ -38,30 +38,13 @@ static atomic_bool may_fail = true;
 static struct block tables[THREADS + 1][TABLE];
 static unsigned char *field[FIELD];
 
-static size_t looked_at(size_t size) { return size < LOOKED_AT ? size : LOOKED_AT; }
-
-/* Of a large block the beginning and the last page: the rest stays untouched. */
-static size_t tail_of(size_t size) { return size - looked_at(size) < 4096 ? looked_at(size) : size - 4096; }
-
-static void fill(void *block, size_t size, uint64_t id) {
-    pattern_fill(block, 0, looked_at(size), id);
-    pattern_fill(block, tail_of(size), size, id);
-}
-
-/* Of a block that was filled at `filled` bytes, and has `size` or more now. */
-static size_t mismatch_of(const void *block, size_t filled, size_t size, uint64_t id) {
-    size_t mismatch = pattern_mismatch(block, looked_at(filled < size ? filled : size), id);
-    size_t end = filled < size ? filled : size;
-    return mismatch == SIZE_MAX ? pattern_mismatch_from(block, tail_of(filled), end, id) : mismatch;
-}
-
 static void refused(size_t size) {
     EXPECT(errno == ENOMEM, "a request of %zu bytes was refused with errno %d", size, errno);
     EXPECT(atomic_load(&may_fail), "a request of %zu bytes is refused after all is well again", size);
 }
 
 static void inspect(const struct block *block) {
-    size_t mismatch = mismatch_of(block->address, block->size, block->size, block->id);
+    size_t mismatch = pattern_mismatch_ends(block->address, block->size, block->size, LOOKED_AT, block->id);
     EXPECT(mismatch == SIZE_MAX, "byte %zu of %zu changed", mismatch, block->size);
 }
 
@@ -87,11 +70,11 @@ static void take(struct block *block, uint64_t *random, uint64_t id) {
         return;
     }
     if (how == 0) {
-        size_t dirty = pattern_not_zero(address, looked_at(size));
+        size_t dirty = pattern_not_zero(address, pattern_head(size, LOOKED_AT));
         EXPECT(dirty == SIZE_MAX, "calloc(%zu): byte %zu is not zero", size, dirty);
     }
     *block = (struct block){address, size, id};
-    fill(address, size, id);
+    pattern_fill_ends(address, size, LOOKED_AT, id);
 }
 
 static void resize(struct block *block, uint64_t *random, uint64_t id) {
@@ -104,10 +87,10 @@ static void resize(struct block *block, uint64_t *random, uint64_t id) {
         inspect(block);
         return;
     }
-    size_t mismatch = mismatch_of(moved, block->size, size, block->id);
+    size_t mismatch = pattern_mismatch_ends(moved, block->size, size, LOOKED_AT, block->id);
     EXPECT(mismatch == SIZE_MAX, "realloc from %zu to %zu changed byte %zu", block->size, size, mismatch);
     *block = (struct block){moved, size, id};
-    fill(moved, size, id);
+    pattern_fill_ends(moved, size, LOOKED_AT, id);
 }
 
 static void give(struct block *block) {

@@ -279,6 +279,11 @@ void os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milli
     sleep_on(word, expected, world_now() + (uint64_t)milliseconds * 1000000);
 }
 
+void os_nap(uint32_t milliseconds) {
+    static const _Atomic uint32_t never;
+    os_wait_for(&never, 0, milliseconds);
+}
+
 void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
     os_wait_for(word, expected, milliseconds);
 }
