@@ -9,6 +9,7 @@
 
 int main(int count, char **arguments) {
     require_serving();
+    alarm(20); /* a plugin may wait, while it is loaded, for a thread to whom memory is refused */
     EXPECT(count == 2 || count == 3, "usage: own_runtime PLUGIN [LIBRARY]");
     EXPECT(count == 2 || dlopen(arguments[2], RTLD_NOW) != NULL, "%s", dlerror());
     void *plugin = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);

@@ -16,6 +16,7 @@ void handle() {
 
 // 0 when all is as it has to be; else the number of what is not. `size` is more than there is.
 extern "C" int own_runtime_plugin(std::size_t size) {
+    handled = 0;
     std::set_new_handler(handle);
     try {
         char *volatile block = new char[size];
