@@ -125,6 +125,7 @@ LEAVES = {
     "gate",
     "shelter",
     "patience",
+    "elf_objects",
 }
 """Known to every layer; they know each other and ``os``, nothing else."""
 SYSTEM_CALLS = {"mmap", "munmap", "mremap", "madvise", "mprotect", "prctl", "syscall", "brk", "sbrk", "write", "open"}
