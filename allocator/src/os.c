@@ -402,7 +402,7 @@ static long read_on(long file, char *text, long length, long room) {
     long kept = 0, from = 0;
     while (length > 0) {
         for (long i = from; i < from + length; i++) {
-            char c = text[i];
+            char c = text[i]; /* the kernel wrote it: NOLINT(clang-analyzer-core.uninitialized.Assign) */
             line = line != START ? line : may_be_key(c) ? KEPT : LEFT_OUT;
             if (line == KEPT) {
                 text[kept++] = c;

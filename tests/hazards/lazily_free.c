@@ -19,7 +19,8 @@ int main(void) {
         tasks_sleep(100);
     }
     size_t kept = resident_kib();
-    EXPECT(kept <= full - BLOCKS / 1024 * SIZE / 2, "%zu KiB stay resident of %zu, after malloc_trim and 2 s", kept, full);
+    EXPECT(kept <= full - BLOCKS / 1024 * SIZE / 2, "%zu KiB stay resident of %zu, after malloc_trim and 2 s", kept,
+           full);
     size_t lazy = proc_number("/proc/self/smaps_rollup", "LazyFree:");
     EXPECT(lazy <= BLOCKS / 1024 * SIZE / 10, "%zu KiB are lazily free, of %d freed", lazy, BLOCKS / 1024 * SIZE);
     printf("%zu KiB are lazily free\n", lazy);
