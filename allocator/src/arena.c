@@ -20,6 +20,8 @@ enum {
      * and a half; it may come to that twice. */
     SHARE_LEAST = 8,
     SHARE_MOST = 24,
+    SETTLE_SLICES = 64, /* at the street's end that are unmapped where nobody takes any: 4 MiB */
+    SETTLE_SPANS = 64, /* there, that are given up under one hold of the lock */
 };
 
 static struct {
@@ -28,6 +30,7 @@ static struct {
     struct lock lock; /* see arena_lock.h; protects what follows too */
     uint32_t usable; /* slices below this number are, from the first on; changed under both */
     _Atomic uint32_t given; /* slices given back since a share was purged; relaxed: about so many */
+    uint32_t settled; /* where the free end began at the last look, 0 when it was short; under both */
     uint32_t populated; /* behind the slices brought in ahead */
     uint32_t window; /* slices brought in the last time */
 } arena;
@@ -402,20 +405,30 @@ bool arena_has_more(void) { return ages_slices() != 0; }
 
 void arena_revive(bool all) { purge_revive(all); }
 
+/* What lies behind the front is usable no longer: nobody has any of it from now on. The caller holds `growing` and the arena's lock, which
+ * is given back here, before the kernel is asked. */
+static void give_end_up(void) {
+    uint32_t usable = arena.usable, front = spans_front();
+    if (front == usable) {
+        arena_unlock();
+        return;
+    }
+    arena.usable = front;
+    arena.populated = (uint32_t)bits_min(arena.populated, front);
+    huge_forget(front, usable);
+    arena_unlock();
+    street_shrink(front, usable);
+}
+
 /* The last span of the street, if it is free, clean, and so long. */
 static bool retreat(uint32_t least) {
     lock_take(&arena.growing);
     arena_lock();
-    uint32_t usable = arena.usable;
     bool shorter = spans_retreat(least);
-    if (shorter) { /* from now on nobody has what lies behind the front */
-        arena.usable = spans_front();
-        arena.populated = (uint32_t)bits_min(arena.populated, arena.usable);
-        huge_forget(arena.usable, usable);
-    }
-    arena_unlock();
     if (shorter) {
-        street_shrink(arena.usable, usable);
+        give_end_up();
+    } else {
+        arena_unlock();
     }
     lock_free(&arena.growing);
     return shorter;
@@ -425,6 +438,33 @@ static bool retreat(uint32_t least) {
 void arena_retreat(uint32_t least) {
     while (retreat(least)) {
     }
+}
+
+/* Where the street's free end begins, if it is long enough to be given up; else 0. The caller holds the arena's lock. */
+static uint32_t long_end(void) {
+    uint32_t end = spans_clean_end(SETTLE_SPANS);
+    return arena.usable - end >= SETTLE_SLICES ? end : 0;
+}
+
+bool arena_settle(void) {
+    if (street_is_reserved()) { /* its addresses stay ours all the same */
+        return false;
+    }
+    lock_take(&arena.growing);
+    arena_lock();
+    uint32_t end = long_end();
+    bool rests = end != 0 && end <= arena.settled;
+    for (int i = 0; rests && i < SETTLE_SPANS && spans_retreat(1); i++) {
+    }
+    bool more = rests ? spans_clean_end(1) != spans_front() : end != 0;
+    arena.settled = rests ? 0 : end;
+    if (rests) {
+        give_end_up();
+    } else {
+        arena_unlock();
+    }
+    lock_free(&arena.growing);
+    return more;
 }
 
 void arena_make_room(void) {
@@ -502,7 +542,20 @@ void arena_tag(uint32_t slice, uint32_t slices, uint32_t tag) {
     }
 }
 
+/* Behind the front, where it has moved back. */
+static bool was_unmapped(const void *pointer, size_t *bytes) {
+    arena_lock();
+    size_t front = (size_t)spans_front() << SLICE_BITS, farthest = (size_t)spans_farthest() << SLICE_BITS;
+    arena_unlock();
+    *bytes = farthest - front;
+    return (uintptr_t)pointer - window.base < farthest; /* a pointer below the street is far above it here */
+}
+
 bool arena_was_freed(const void *pointer, size_t *bytes) {
+    if ((uintptr_t)pointer - window.base >=
+        __atomic_load_n(&window.extent, __ATOMIC_RELAXED)) { /* relaxed: see tag_of */
+        return was_unmapped(pointer, bytes);
+    }
     arena_lock();
     uint32_t slice = (uint32_t)bits_max(arena_slice(pointer), street_first());
     while (slice > street_first() && arena_span(slice)->state == SPAN_UNUSED) {

@@ -77,6 +77,10 @@ void arena_make_room(void);
 /* Gives address space back: the street's end, as far as nothing there is in use and it is at least `least` slices. */
 void arena_retreat(uint32_t least);
 
+/* The same for the keeper's looks: once the end is long and nobody has taken of it since the last look, so that a program that grows and
+ * shrinks all the time keeps it. True where the next look may find more to do. */
+bool arena_settle(void);
+
 /* Purges every dirty span; returns the bytes given back. Or a piece of the oldest: adds its bytes, false when there is none. */
 size_t arena_purge_all(void);
 bool arena_purge_some(size_t *bytes);
@@ -84,7 +88,7 @@ bool arena_purge_some(size_t *bytes);
 /* The slices that may have been handed out: [first, the end of window.extent). */
 uint32_t arena_first_slice(void);
 
-/* True when `pointer` lies in a free span that was used before; its length goes to *bytes. */
+/* True when `pointer` lies in a free span that was used before, or in what was the street's end and is unmapped; its length goes to *bytes. */
 bool arena_was_freed(const void *pointer, size_t *bytes);
 
 void arena_figures(struct arena_figures *figures);

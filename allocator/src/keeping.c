@@ -64,6 +64,10 @@ size_t keeping_look(bool *more) {
     size_t bytes = clean(more);
     bytes += keeping_hurry();
     *more |= arena_has_more();
+    if (begin_piece()) {
+        *more |= arena_settle();
+        gate_leave();
+    }
     return bytes;
 }
 

@@ -437,9 +437,12 @@ OUT_OF_LINE _Noreturn void large_misuse(const void *pointer) {
             message_interior_pointer(pointer, "span", (size_t)arena_span(slice)->slices << SLICE_BITS);
         }
         if (tag == TAG_NONE && arena_was_freed(pointer, &bytes)) {
-            message_double_free(pointer, "span", bytes);
+            message_double_free(pointer, "free span", bytes);
         }
         message_foreign_pointer(pointer);
+    }
+    if (arena_was_freed(pointer, &bytes)) { /* and unmapped since */
+        message_double_free(pointer, "free span", bytes);
     }
     if (!lock_patiently()) {
         message_foreign_pointer(pointer);

@@ -9,13 +9,15 @@
 
 /* `used` is an atomic because budgets are worked out without the lock. Relaxed: a stale answer only delays a purge. */
 static struct {
-    uint32_t front;
+    uint32_t front, farthest;
     _Atomic uint32_t used;
 } spans;
 
 static void count_used(uint32_t more) { atomic_fetch_add_explicit(&spans.used, more, memory_order_relaxed); }
 
 uint32_t spans_front(void) { return spans.front; }
+
+uint32_t spans_farthest(void) { return spans.farthest; }
 
 uint32_t spans_used(void) { return atomic_load_explicit(&spans.used, memory_order_relaxed); }
 
@@ -34,6 +36,7 @@ static void describe(uint32_t slice, uint32_t slices, enum span_state state) {
 
 static void move_front(uint32_t front) {
     spans.front = front;
+    spans.farthest = (uint32_t)bits_max(spans.farthest, front);
     /* relaxed: see tag_of */
     __atomic_store_n(&window.extent, (size_t)front << SLICE_BITS, __ATOMIC_RELAXED);
 }
@@ -194,13 +197,22 @@ void spans_skip(uint32_t usable, uint32_t front) {
     }
 }
 
-bool spans_retreat(uint32_t least) {
-    if (spans.front == street_first()) {
-        return false;
+uint32_t spans_clean_end(unsigned most) {
+    uint32_t end = spans.front;
+    for (; most > 0 && end != street_first(); most--) {
+        uint32_t before = arena_span(end - 1)->first;
+        enum span_state state = arena_span(before)->state;
+        if (state != SPAN_CLEAN && state != SPAN_HUGE) {
+            break;
+        }
+        end = before;
     }
-    uint32_t last = arena_span(spans.front - 1)->first;
-    enum span_state state = arena_span(last)->state;
-    if ((state != SPAN_CLEAN && state != SPAN_HUGE) || arena_span(last)->slices < least) {
+    return end;
+}
+
+bool spans_retreat(uint32_t least) {
+    uint32_t last = spans_clean_end(1);
+    if (last == spans.front || arena_span(last)->slices < least) {
         return false;
     }
     (void)dissolve(last);

@@ -15,6 +15,9 @@ void spans_open(void);
 /* The first slice that was never handed out. */
 uint32_t spans_front(void);
 
+/* The highest that this has been. */
+uint32_t spans_farthest(void);
+
 /* Slices in used spans; may be read without the lock, and be a little old then. */
 uint32_t spans_used(void);
 
@@ -48,6 +51,9 @@ bool spans_extend(uint32_t slice, uint32_t more, uint32_t usable);
 
 /* A used span is the first `slices` of itself; the rest is to be given. */
 void spans_cut(uint32_t slice, uint32_t slices);
+
+/* Where the free spans begin that end at the front and cost no memory, as far as the last `most` of them go; the front where there is none. */
+uint32_t spans_clean_end(unsigned most);
 
 /* The front moves back to the first slice of the free span that ends with it, if that costs no memory and has so many slices. */
 bool spans_retreat(uint32_t least);

@@ -252,6 +252,8 @@ uint32_t street_grow(uint32_t *from, uint32_t least) {
     return 0;
 }
 
+bool street_is_reserved(void) { return street.reserved; }
+
 void street_shrink(uint32_t from, uint32_t to) {
     void *at = arena_address(from);
     size_t bytes = (size_t)(to - from) << SLICE_BITS;

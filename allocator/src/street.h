@@ -31,6 +31,9 @@ uint32_t street_described(void);
  * or the street is out. One caller at a time. */
 uint32_t street_grow(uint32_t *from, uint32_t least);
 
+/* Whether what is usable no longer stays address space of ours all the same. */
+bool street_is_reserved(void);
+
 /* Slices [from, to) at its end are usable no longer. By who may call street_grow. */
 void street_shrink(uint32_t from, uint32_t to);
 

@@ -3,7 +3,7 @@
 
 int main(void) {
     void *block = unseen(malloc(300000));
-    announce("double free: pointer %p, span 327680 bytes", block);
+    announce("double free: pointer %p, free span 327680 bytes", block);
     free(block);
     free(unseen(block));
     return unnoticed();

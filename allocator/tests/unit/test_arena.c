@@ -618,6 +618,37 @@ static void steps_down_where_room_is_little(void) {
     }
 }
 
+/* The end of the street is unmapped once it has been long, and no longer grew less, for a look; and mapped again when it is needed. */
+static void end_settles(void) {
+    enum { SLICES = 1024 }; /* 64 MiB */
+    bool zero;
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
+    uint32_t kept = arena_take(1, 1, false, &zero);
+    size_t before = address_space_in_use();
+    for (int round = 0; round < 3; round++) {
+        uint32_t slice = arena_take(SLICES, 1, false, &zero);
+        EXPECT(kept != 0 && slice == kept + 1 && zero, "no fresh memory");
+        memset(arena_address(slice), 1, (size_t)SLICES << SLICE_BITS);
+        (void)arena_settle();
+        EXPECT(!arena_settle() && arena_give(slice), "span %u is not a used one", slice);
+        EXPECT(!arena_settle(), "what is dirty is to be unmapped");
+        (void)arena_purge_all();
+        EXPECT(arena_settle(), "a long end is forgotten");
+        bool more = arena_settle();
+        size_t after = address_space_in_use();
+        EXPECT(!more && after <= before + ((size_t)4 << 20), "%zu bytes of address space, %zu before", after, before);
+        street_check(true);
+        EXPECT(!arena_settle() && address_space_in_use() == after, "a short end is unmapped");
+    }
+    uint32_t slice = arena_take(SLICES, 1, false, &zero);
+    EXPECT(arena_give(slice) && arena_purge_all() > 0 && arena_settle(), "a long end is forgotten");
+    uint32_t half = arena_take(SLICES / 2, 1, false, &zero);
+    EXPECT(half == slice && arena_settle(), "an end of which was taken is unmapped");
+    EXPECT(!arena_settle() && street_end() == slice + SLICES / 2, "the street ends at %u", street_end());
+    street_check(true);
+}
+
 /* A limit that falls later: commits fail, and nothing else does. */
 static void survives_refused_commits(void) {
     if (SCENARIO_SANITIZED) {
@@ -851,6 +882,7 @@ static const struct scenario scenarios[] = {
     {"purged_memory_leaves", purged_memory_leaves},
     {"best_fit_of_the_dirty", best_fit_of_the_dirty},
     {"locked_memory_stays", locked_memory_stays},
+    {"end_settles", end_settles},
     {"steps_down_where_room_is_little", steps_down_where_room_is_little},
     {"survives_refused_commits", survives_refused_commits},
     {"refused_bookkeeping", refused_bookkeeping},
