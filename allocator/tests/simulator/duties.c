@@ -214,6 +214,13 @@ static void check_emptied(const struct thread_cache *cache, const char *kind, co
     }
 }
 
+/* What nobody uses at the street's end is unmapped. */
+static void check_end(const char *when) {
+    uint32_t end = spans_clean_end(UINT32_MAX);
+    CHECK(seam_arena_usable() - end < seam_settle_slices() || street_is_reserved(),
+          "kept: %u slices at the street's end, %s", seam_arena_usable() - end, when);
+}
+
 /* -- the keeper ---------------------------------------------------------------------------------------------- */
 
 static void check_look(const struct sight *now) {
@@ -236,10 +243,12 @@ static void check_look(const struct sight *now) {
     }
     if (quiet.looks >= LOOKS && now->refused == 0) { /* what was refused once is asked for when more is free */
         check_slabs(false);
+        check_end("however often the keeper looks");
     }
     if (!world_has_keeper() && now->refused == 0) {
         CHECK(ages_slices() == 0, "kept: %u slices are dirty, and the keeper ends", ages_slices());
         check_depots("and the keeper ends");
+        check_end("and the keeper ends");
         check_slabs(false);
     }
 }

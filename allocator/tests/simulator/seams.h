@@ -79,6 +79,7 @@ size_t seam_wish_bytes(void);
 size_t seam_keeper_bytes(void);
 uint32_t seam_keeper_slices(void);
 uint32_t seam_retreat_slices(void);
+uint32_t seam_settle_slices(void);
 uint32_t seam_sweep_slots(void);
 uint32_t seam_drain_magazines(void);
 unsigned seam_heaps_most(void);
