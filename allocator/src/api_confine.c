@@ -125,7 +125,7 @@ long confine_syscall(long number, long a, long b, long c, long d, long e, long f
         return process_missing();
     }
     bool ends = number == SYS_exit;
-    if (ends && keeper_give_way()) { /* or it is the last thread, whose status is the process's */
+    if (ends && keeper_give_way(thread_is_inside())) { /* or it is the last thread, whose status is the process's */
         keeper_return(false);
     }
     if (ends || !is_watched(number, a, b, c)) {

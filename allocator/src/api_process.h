@@ -8,6 +8,7 @@
 #include "gate.h"
 #include "keeper.h"
 #include "libc.h"
+#include "thread_cache.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -23,10 +24,10 @@ static inline long process_changed(bool left, long result) {
     return result;
 }
 
-#define WITHOUT_KEEPER(call)                 \
-    __extension__({                          \
-        bool left = keeper_leave();          \
-        process_changed(left, (long)(call)); \
+#define WITHOUT_KEEPER(call)                          \
+    __extension__({                                   \
+        bool left = keeper_leave(thread_is_inside()); \
+        process_changed(left, (long)(call));          \
     })
 
 static inline int process_missing(void) {

@@ -15,7 +15,7 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
         return ENOSYS;
     }
     int error = libc(thread, attributes, run, argument);
-    if (unlikely(error == EAGAIN) && keeper_give_way()) {
+    if (unlikely(error == EAGAIN) && keeper_give_way(thread_is_inside())) {
         error = libc(thread, attributes, run, argument);
         keeper_stay_away();
     }

@@ -10,15 +10,11 @@
 
 enum {
     WAIT_MS =
-        60000, /* for others to come out; they do nothing there that waits for this thread, but perhaps for the kernel, */
+        5000, /* for others to come out; they wait there for nobody but the kernel, or in a signal's handler for anything, */
     WAIT_INSIDE_MS =
         20, /* unless it is inside itself, interrupted by a signal: with a lock, perhaps, that they wait for; or in another fork, whose
                handler may have the registry's lock to see who is inside */
 };
-
-static bool is_inside(void) {
-    return thread_view.outside != 0 || atomic_load_explicit(&thread_view.cache->busy, memory_order_relaxed) != 0;
-}
 
 /* Forks of the thread that are under way: more than one where another library's handler forks, none where the library could not open. */
 static _Thread_local uint32_t closings __attribute__((tls_model("initial-exec")));
@@ -32,11 +28,11 @@ static void before_fork(void) {
     if (!thread_start()) { /* or it may be half done in the child */
         return;
     }
-    bool inside = is_inside();
+    bool inside = thread_is_inside();
     if (!inside && closings == 0) {
         gate_await_turn();
     }
-    (void)keeper_leave();
+    (void)keeper_leave(inside);
     closings++;
     bool quiet = gate_close(thread_is_alone_inside, inside || closings > 1 ? WAIT_INSIDE_MS : WAIT_MS);
     fork_seen = !quiet ? GATE_UNQUIET : inside ? GATE_INSIDE : GATE_WHOLE;
@@ -51,7 +47,7 @@ static void after_fork_in_parent(void) {
     /* Any recent answer will do. Somebody without a cache may have freed meanwhile, and call no more. */
     bool alone = thread_view.cache->next == NULL && registry.alive == thread_view.cache && !shelter_has_parked();
     keeper_return(!alone);
-    if (!alone && !is_inside()) {
+    if (!alone && !thread_is_inside()) {
         thread_serve_wishes();
     }
 }

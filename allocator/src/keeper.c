@@ -12,6 +12,8 @@ enum {
     QUIET_ROUNDS = 3,   /* looks without a wish and without a return before it ends */
     LEAVE_MS = 200,     /* waited for it to end; a piece of its work takes less than one */
     LEAVE_NAP_MS = 10,
+    LEAVE_INSIDE_MS =
+        20, /* the same by a signal's handler that has interrupted its thread with a lock, perhaps, that the keeper waits for */
     RETURN_MS =
         100, /* after that, before it is started again: forks often come one after the other, and who forks may count threads */
     RETURN_WISHES = 64, /* ... or so many slow paths: a program that works on */
@@ -23,6 +25,10 @@ enum {
 enum command { HURRY = 1, LEAVE = 2 };
 
 _Atomic uint32_t keeper_wished;
+
+/* This thread has claimed the keeper, and not yet said what has come of it. For a signal's handler that interrupts it there and has the keeper
+ * leave: it would wait for itself. */
+static _Thread_local volatile bool is_starting __attribute__((tls_model("initial-exec")));
 
 static struct {
     _Atomic uint32_t ending; /* it has stopped looking but for a last time */
@@ -165,6 +171,9 @@ static bool may_start(void) {
            is_allowed() && gate_is_own_process(true);
 }
 
+/* Not in the child where a handler has forked since the claim: that was the parent's. */
+static bool is_claimed(void) { return atomic_load_explicit(&gate.page->keeper, memory_order_relaxed) == 1; }
+
 /* The caller has claimed `alive`, and asks once more whether one may be started: who makes it leave has said so before it looked. */
 static bool start(void) {
     if (atomic_load_explicit(&gate.page->leaving, memory_order_seq_cst) != 0 || !is_allowed()) {
@@ -181,7 +190,27 @@ static bool start(void) {
     atomic_store_explicit(&keeper.command, awaited ? HURRY : 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.ending, 0, memory_order_seq_cst);
     atomic_store_explicit(&keeper.inside, keeper.memory != NULL, memory_order_release);
-    return keeper.memory != NULL && os_start_thread(run, keeper.memory, &gate.page->keeper);
+    return keeper.memory != NULL && is_claimed() && os_start_thread(run, keeper.memory, &gate.page->keeper);
+}
+
+static void start_claimed(void) {
+    if (start()) {
+        atomic_store_explicit(&keeper.refused, 0, memory_order_relaxed);
+        atomic_store_explicit(&keeper.away, 0, memory_order_relaxed);
+    } else {
+        atomic_store_explicit(&keeper.inside, 0, memory_order_relaxed);
+        if (atomic_load_explicit(&gate.page->leaving, memory_order_relaxed) == 0) {
+            refuse();
+        }
+        uint32_t claim = 1;
+        (void)atomic_compare_exchange_strong_explicit(&gate.page->keeper, &claim, 0, memory_order_seq_cst,
+                                                      memory_order_relaxed);
+    }
+    /* The claim has become the keeper's number, or nothing. seq_cst: who makes it leave has said so before it looked at the claim and slept
+     * on it. */
+    if (atomic_load_explicit(&gate.page->leaving, memory_order_seq_cst) != 0) {
+        os_wake_for_thread(&gate.page->keeper);
+    }
 }
 
 OUT_OF_LINE void keeper_serve(void) {
@@ -194,27 +223,16 @@ OUT_OF_LINE void keeper_serve(void) {
     if (alive != 0 && atomic_load_explicit(&keeper.ending, memory_order_seq_cst) == 0) {
         return; /* it will see the wish */
     }
-    uint32_t none = 0;
-    if (alive != 0 || !may_start() ||
-        !atomic_compare_exchange_strong_explicit(&gate.page->keeper, &none, 1, memory_order_seq_cst,
-                                                 memory_order_relaxed)) {
+    if (alive != 0 || is_starting || !may_start()) {
         return; /* the wish stays open: the next slow path will do */
     }
-    if (start()) {
-        atomic_store_explicit(&keeper.refused, 0, memory_order_relaxed);
-        atomic_store_explicit(&keeper.away, 0, memory_order_relaxed);
-    } else {
-        atomic_store_explicit(&keeper.inside, 0, memory_order_relaxed);
-        if (atomic_load_explicit(&gate.page->leaving, memory_order_relaxed) == 0) {
-            refuse();
-        }
-        atomic_store_explicit(&gate.page->keeper, 0, memory_order_seq_cst);
+    uint32_t none = 0;
+    is_starting = true;
+    if (atomic_compare_exchange_strong_explicit(&gate.page->keeper, &none, 1, memory_order_seq_cst,
+                                                memory_order_relaxed)) {
+        start_claimed();
     }
-    /* The claim has become the keeper's number, or nothing. seq_cst: who makes it leave has said so before it looked at the claim and slept
-     * on it. */
-    if (atomic_load_explicit(&gate.page->leaving, memory_order_seq_cst) != 0) {
-        os_wake_for_thread(&gate.page->keeper);
-    }
+    is_starting = false;
 }
 
 void keeper_note_thread(void) {
@@ -252,19 +270,31 @@ bool keeper_hurry(void) {
     return may_start(); /* the caller will, when it is out */
 }
 
-bool keeper_leave(void) {
+/* A thread of the program's that the scheduler prefers may keep the CPU from it: it is not waited for as long each time. A handler that has
+ * interrupted its thread inside does not wait at all then: signals that come faster would not let that thread go on. */
+static uint32_t wait_for_leaving(bool inside) {
+    bool deaf = atomic_load_explicit(&keeper.deaf, memory_order_relaxed);
+    if (inside) {
+        return deaf ? 0 : LEAVE_INSIDE_MS;
+    }
+    return deaf ? LEAVE_NAP_MS : LEAVE_MS;
+}
+
+bool keeper_leave(bool inside) {
     if (gate.page == NULL) {
         return false;
     }
     atomic_fetch_add_explicit(&gate.page->leaving, 1, memory_order_seq_cst);
     struct patience patience = patience_begin();
-    /* A thread of the program's that the scheduler prefers may keep the CPU from it: it is not waited for as long each time. */
-    uint32_t wait = atomic_load_explicit(&keeper.deaf, memory_order_relaxed) ? LEAVE_NAP_MS : LEAVE_MS;
+    uint32_t wait = wait_for_leaving(inside);
     uint32_t alive, last = 0;
     while ((alive = atomic_load_explicit(&gate.page->keeper, memory_order_seq_cst)) != 0) {
+        if (alive == 1 && is_starting) {
+            return true; /* it begins after what the caller does, or not at all: see start */
+        }
         command(LEAVE);
         last = alive;
-        if (patience_ended(&patience, LEAVE_NAP_MS, wait)) {
+        if (wait == 0 || patience_ended(&patience, LEAVE_NAP_MS, wait)) {
             break;
         }
         os_wait_for_thread(&gate.page->keeper, alive, LEAVE_NAP_MS);
@@ -285,8 +315,9 @@ void keeper_return(bool at_once) {
     gate_count_down(&gate.page->leaving);
 }
 
-bool keeper_give_way(void) {
-    return gate.page != NULL && atomic_load_explicit(&gate.page->keeper, memory_order_relaxed) != 0 && keeper_leave();
+bool keeper_give_way(bool inside) {
+    return gate.page != NULL && atomic_load_explicit(&gate.page->keeper, memory_order_relaxed) != 0 &&
+           keeper_leave(inside);
 }
 
 void keeper_stay_away(void) {

@@ -55,12 +55,12 @@ void keeper_confine(void);
 
 /* The keeper ends, and none is started until keeper_return: a fork comes, or the program changes who it is. Waits for it a while. After
  * that it is started again by the next wish that is served, or, where it need not be `at_once`, a little later. False where nothing
- * was ever allocated: then there is nothing to return from. */
-bool keeper_leave(void);
+ * was ever allocated: then there is nothing to return from. `inside`: the caller is a signal's handler whose thread is (thread_is_inside). */
+bool keeper_leave(bool inside);
 void keeper_return(bool at_once);
 
 /* keeper_leave, where there is a keeper; else false, and nothing is asked for, not even the time. */
-bool keeper_give_way(void);
+bool keeper_give_way(bool inside);
 
 /* In the place of keeper_return: the program was refused a thread, and the keeper is tried again as after a refusal of its own. */
 void keeper_stay_away(void);

@@ -178,6 +178,7 @@ static bool open_reserved(size_t most) {
 }
 
 bool street_open(void) {
+    enum { ROOMY = 64 << 20 };
     enum { WISH = 40, LEAST = 36 }; /* bits: 1 TiB to 64 GiB; less where even that is more than the address space has */
     uint32_t asked = option_value(OPTION_RESERVE_GIB);
     bool opened = asked != 0 && open_reserved((size_t)1 << (30 + bits_highest(asked)));
@@ -188,7 +189,9 @@ bool street_open(void) {
         opened = near != NULL && (open_at(far_from(near, bytes), bytes) || open_at(near, bytes));
     }
     if (!opened) {
-        opened = open_at(range_below((size_t)1 << WISH), (size_t)1 << WISH) || open_reserved((size_t)1 << WISH);
+        /* Rows for a tebibyte would be a part of what little there is. */
+        size_t bytes = (size_t)1 << (os_has_room(ROOMY) ? WISH : LEAST);
+        opened = open_at(range_below(bytes), bytes) || open_reserved((size_t)1 << WISH);
     }
     if (!opened) {
         window.base = 0;

@@ -68,6 +68,9 @@ struct thread_view {
 };
 extern _Thread_local struct thread_view thread_view INTERNAL __attribute__((tls_model("initial-exec")));
 
+/* Whether the calling thread, interrupted by a signal whose handler asks, is inside: with a lock, perhaps. */
+bool thread_is_inside(void);
+
 /* From where the thread may pop blocks of the class: its slot, or slot 0, whose magazine is always empty to a pop, while the
  * slot is only pushed to. */
 static inline struct cache_class *thread_magazines(unsigned class) {

@@ -29,7 +29,7 @@ struct registry {
 };
 extern struct registry registry INTERNAL;
 
-/* Frees the blocks of a slot, or of all slots. By the cache's thread, inside, or by who has taken over what a thread left. */
+/* Frees the blocks of a slot, or of all slots. By the cache's thread, inside. */
 void cache_flush_slot(struct thread_cache *cache, unsigned slot);
 void cache_flush(struct thread_cache *cache);
 

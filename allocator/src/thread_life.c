@@ -253,6 +253,10 @@ OUT_OF_LINE enum pass thread_enter_without_cache(void) {
     return enter_outside() ? PASS_OUTSIDER : PASS_REFUSED;
 }
 
+bool thread_is_inside(void) {
+    return thread_view.outside != 0 || atomic_load_explicit(&thread_view.cache->busy, memory_order_relaxed) != 0;
+}
+
 /* Whoever holds the registry's lock is inside; so this waits for nobody. */
 bool thread_is_alone_inside(void) {
     if (!lock_try(&registry.lock)) {
@@ -315,7 +319,7 @@ static bool is_pointed_at(unsigned class, const struct cache_class *magazines) {
            thread_view.by_step[(class_bytes[class] >> CLASS_STEP_BITS) - 1] == magazines;
 }
 
-/* Where the slot is an orphan's, or of the heap before, the thread takes from another by now. */
+/* Where the slot is of the heap before, the thread takes from another by now. */
 static void end_taking(struct thread_cache *cache, unsigned slot) {
     cache->slots[slot].taken = false;
     if (is_pointed_at(slot_class(slot), &cache->slots[slot])) {
@@ -323,14 +327,18 @@ static void end_taking(struct thread_cache *cache, unsigned slot) {
     }
 }
 
-void cache_flush_slot(struct thread_cache *cache, unsigned slot) {
+static void flush_slot(struct thread_cache *cache, unsigned slot) {
     struct cache_class *magazines = &cache->slots[slot];
-    end_taking(cache, slot);
     void **top = slot_unload(magazines);
     if (top != VOID_TOP) {
         flush_magazine(cache, slot, top);
     }
     cache_flush_previous(cache, slot);
+}
+
+void cache_flush_slot(struct thread_cache *cache, unsigned slot) {
+    end_taking(cache, slot);
+    flush_slot(cache, slot);
 }
 
 void cache_flush(struct thread_cache *cache) {
@@ -421,6 +429,12 @@ static struct thread_cache *take_orphan(void) {
     return cache;
 }
 
+/* The thread that took from it is no more. By the keeper too, which has no thread_view. */
+static void flush_orphans_slot(struct thread_cache *cache, unsigned slot) {
+    cache->slots[slot].taken = false;
+    flush_slot(cache, slot);
+}
+
 void thread_adopt_some(void) {
     struct thread_cache *cache = take_orphan();
     if (cache == NULL) {
@@ -430,7 +444,7 @@ void thread_adopt_some(void) {
     unsigned slot = 1;
     for (; slot < SLOT_COUNT && flushed < ADOPT_SLOTS; slot++) {
         if (cache->slots[slot].top != VOID_TOP) {
-            cache_flush_slot(cache, slot);
+            flush_orphans_slot(cache, slot);
             flushed++;
         }
     }

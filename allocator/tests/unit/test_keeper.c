@@ -21,7 +21,7 @@ void __wrap_os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, 
 
 static uint32_t naps_of_a_fork(void) {
     naps = 0;
-    EXPECT(keeper_leave(), "nothing was opened");
+    EXPECT(keeper_leave(false), "nothing was opened");
     keeper_return(true);
     return naps;
 }

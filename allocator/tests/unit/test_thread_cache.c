@@ -110,7 +110,7 @@ void **__wrap_heap_exchange_full(struct heap *heap, unsigned class, void **full,
     return __real_heap_exchange_full(heap, class, full, capacity, trade);
 }
 
-/* A fork waits for a minute for who does not come out; here for a second. */
+/* A fork waits a few seconds for who does not come out; here for a second. */
 bool __real_gate_close(bool (*is_quiet)(void), uint32_t milliseconds);
 bool __wrap_gate_close(bool (*is_quiet)(void), uint32_t milliseconds);
 

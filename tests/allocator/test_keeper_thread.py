@@ -1,0 +1,62 @@
+"""The keeper does without thread-local variables: it is a thread that libc has given none."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="thread-local variables are told by %fs")
+
+WORK = ("keeping_look", "keeping_hurry", "keeper_is_to_leave")
+"""What the keeper does, from where all that it calls is reached."""
+PROTECTOR = "%fs:0x28"
+"""The stack protector's word, which lies in the block that the keeper has."""
+
+
+def functions_of(library: Path) -> dict[str, list[str]]:
+    """Instructions of each function by its name; those that gcc has split off go with it."""
+    text = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", str(library)], capture_output=True, text=True, check=True
+    ).stdout
+    functions: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        head = re.fullmatch(r"[0-9a-f]+ <([^>]+)>:", line)
+        if head:
+            lines = functions.setdefault(head[1], [])
+        elif line.startswith(" "):
+            lines.append(line.split("\t", 1)[1])
+    return functions
+
+
+def reached_from(functions: dict[str, list[str]], names: tuple[str, ...]) -> set[str]:
+    """Functions that are called from there, or jumped to, directly or by others."""
+    reached: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in reached:
+            continue
+        reached.add(name)
+        for line in functions[name]:
+            called = re.match(r"(?:call|j\w+)\s+[0-9a-f]+ <([^+>]+)", line)
+            if called and called[1] in functions:
+                waiting.append(called[1])
+    return reached
+
+
+def test_keeper_has_no_thread_locals(freestone_library: Path) -> None:
+    functions = functions_of(freestone_library)
+    assert set(WORK) <= set(functions), "the library is stripped"
+    reached = reached_from(functions, WORK)
+    assert {"purge_piece", "os_purge", "heap_clean"} & reached, sorted(reached)
+    guilty = [
+        f"{name}: {line}"
+        for name in sorted(reached)
+        for line in functions[name]
+        if "%fs:" in line and PROTECTOR not in line
+    ]
+    assert not guilty, "\n".join(guilty)
