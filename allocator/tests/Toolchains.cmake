@@ -37,15 +37,38 @@ function(toolchain_library name compiler)
   add_custom_target(test-library-${name} ALL DEPENDS "${folder}/libfreestone.so" "${folder}/libfreestone.a")
 endfunction()
 
-# Builds one program in a flavour of the form toolchain or toolchain-way.
+# Compiles a source by a toolchain: `output` among the programs of the toolchain, once for all that want it.
+function(toolchain_object toolchain source output definitions)
+  set(object "${CMAKE_CURRENT_BINARY_DIR}/${toolchain}/programs/${output}")
+  get_property(known GLOBAL PROPERTY toolchain_objects)
+  if(object IN_LIST known)
+    return()
+  endif()
+  set_property(GLOBAL APPEND PROPERTY toolchain_objects "${object}")
+  get_filename_component(folder "${object}" DIRECTORY)
+  file(MAKE_DIRECTORY "${folder}")
+  set(source "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
+  add_custom_command(
+    OUTPUT "${object}"
+    COMMAND ${${toolchain}_compiler} ${${toolchain}_options} -std=gnu17 -O2 -g ${behaviour_options} ${definitions}
+            -D_GNU_SOURCE "-I${CMAKE_CURRENT_SOURCE_DIR}" "-I${PROJECT_SOURCE_DIR}/allocator/include" -pthread
+            -c "${source}" -o "${object}"
+    DEPENDS "${source}" ${library_headers}
+    VERBATIM)
+endfunction()
+
+# Builds one program in a flavour of the form toolchain or toolchain-way. Those that are linked differ by that alone, and
+# have their objects in common.
 function(toolchain_program name flavour)
   string(REGEX MATCH "^[^-]+" toolchain ${flavour})
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${toolchain}")
   set(output "${CMAKE_CURRENT_BINARY_DIR}/${flavour}/${name}")
   file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/${flavour}")
   set(proof serving.c)
+  set(way linked)
   set(definitions)
   if(flavour MATCHES "-preload$")
+    set(way preload)
     set(libraries)
     set(definitions -DFREESTONE_TESTS_PRELOAD)
   elseif(flavour MATCHES "-shared$")
@@ -56,14 +79,16 @@ function(toolchain_program name flavour)
   else()
     set(libraries "${folder}/libfreestone.a")
   endif()
-  list(TRANSFORM ARGN PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  set(objects)
+  foreach(source ${ARGN} ${proof})
+    string(REGEX REPLACE "\\.c$" ".o" object "${way}/${source}")
+    toolchain_object(${toolchain} ${source} ${object} "${definitions}")
+    list(APPEND objects "${folder}/programs/${object}")
+  endforeach()
   add_custom_command(
     OUTPUT "${output}"
-    COMMAND ${${toolchain}_compiler} ${${toolchain}_options} -std=gnu17 -O2 -g ${behaviour_options} ${definitions}
-            -D_GNU_SOURCE "-I${CMAKE_CURRENT_SOURCE_DIR}" "-I${PROJECT_SOURCE_DIR}/allocator/include" -pthread
-            ${ARGN} "${CMAKE_CURRENT_SOURCE_DIR}/${proof}" ${libraries} -o "${output}"
-    DEPENDS ${ARGN} "${CMAKE_CURRENT_SOURCE_DIR}/${proof}" ${library_headers} test-library-${toolchain}
-            "${folder}/libfreestone.so" "${folder}/libfreestone.a"
+    COMMAND ${${toolchain}_compiler} -pthread ${objects} ${libraries} -o "${output}"
+    DEPENDS ${objects} test-library-${toolchain} "${folder}/libfreestone.so" "${folder}/libfreestone.a"
     VERBATIM)
   add_custom_target(test-${name}-${flavour} ALL DEPENDS "${output}")
   set_property(GLOBAL PROPERTY behaviour_file_${name}_${flavour} "${output}")
