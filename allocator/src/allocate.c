@@ -148,7 +148,7 @@ size_t usable_bytes(const void *block) {
     return usable_large(block, tag);
 }
 
-void *resize_large(void *block, size_t size) {
+void *resize_large(void *block, size_t size, bool at_last) {
     uint32_t tag = TAG_NONE;
     (void)tag_of(block, &tag);
     enum pass pass = thread_enter();
@@ -156,6 +156,9 @@ void *resize_large(void *block, size_t size) {
         return NULL;
     }
     void *resized = large_resize(block, tag, size);
+    if (resized == NULL && at_last) {
+        resized = large_resize_away(block, tag, size);
+    }
     thread_leave(pass);
     thread_serve_wishes();
     return resized;

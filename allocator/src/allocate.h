@@ -18,7 +18,7 @@ void *allocate_aligned(size_t alignment, size_t size);
 void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bool *zero);
 
 /* Makes a large block hold `size` bytes without copying: where it is then, or NULL when it has to be copied. */
-void *resize_large(void *block, size_t size);
+void *resize_large(void *block, size_t size, bool at_last);
 
 /* Frees what release() could not: NULL, large and foreign blocks, full magazines. Keeps errno. */
 void release_slow(void *block);

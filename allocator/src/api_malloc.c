@@ -123,13 +123,13 @@ static void *resize(void *block, size_t size) {
     }
     bool in_place = had > CLASS_LARGEST && size > CLASS_LARGEST && size <= PTRDIFF_MAX;
     int error = errno;
-    void *resized = in_place ? resize_large(block, size) : NULL;
+    void *resized = in_place ? resize_large(block, size, false) : NULL;
     if (resized == NULL) {
         resized = move(block, had, size);
     }
     if (unlikely(resized == NULL) &&
         in_place) { /* what was given back, so that there be room for a copy, may do to grow */
-        resized = resize_large(block, size);
+        resized = resize_large(block, size, true);
         errno = resized != NULL ? error : ENOMEM;
     }
     return resized;

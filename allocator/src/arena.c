@@ -368,6 +368,17 @@ void arena_give_clean(uint32_t slice) {
     arena_unlock();
 }
 
+void arena_abandon(uint32_t slice, size_t bytes) {
+    size_t rest = ((size_t)arena_span(slice)->slices << SLICE_BITS) - bytes;
+    if (rest > 0) {
+        os_unmap((char *)arena_address(slice) + bytes, rest);
+    }
+    arena_lock();
+    arena_tag(slice, arena_span(slice)->slices, TAG_NONE);
+    spans_abandon(slice);
+    arena_unlock();
+}
+
 bool arena_purge_pages(void *at, size_t bytes) {
     arena_lock();
     struct huge_request plain = huge_make_plain(arena_slice(at), arena_slice((char *)at + bytes - 1) + 1);
@@ -500,7 +511,7 @@ static bool grow_behind(uint32_t slice, uint32_t slices) {
     lock_take(&arena.growing);
     arena_lock();
     uint32_t next = slice + arena_span(slice)->slices;
-    bool at_front = next == spans_front() || next + arena_span(next)->slices == spans_front();
+    bool at_front = spans_end_of_free(next) == spans_front();
     bool lacks = at_front && end > arena.usable && end > slice && end <= street_limit();
     arena_unlock();
     bool grown = lacks && grow(end);

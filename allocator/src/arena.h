@@ -74,6 +74,9 @@ bool arena_purge_pages(void *at, size_t bytes);
  * count that a mapping elsewhere has to keep to. */
 void arena_make_room(void);
 
+/* Of a used span only the addresses are left, `bytes` at its start not even mapped: nobody has them any more. */
+void arena_abandon(uint32_t slice, size_t bytes);
+
 /* Gives address space back: the street's end, as far as nothing there is in use and it is at least `least` slices. */
 void arena_retreat(uint32_t least);
 

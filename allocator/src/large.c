@@ -422,6 +422,25 @@ void *large_resize(void *block, uint32_t tag, size_t bytes) {
     return tag == TAG_LARGE ? resize_span(block, bytes) : resize_mapping(block, bytes);
 }
 
+void *large_resize_away(void *block, uint32_t tag, size_t bytes) {
+    uint32_t slice = arena_slice(block);
+    const struct span *span = arena_span(slice);
+    if (tag != TAG_LARGE || bytes <= span->used_bytes || !reserve_row()) {
+        return NULL;
+    }
+    size_t had = bits_round_up(span->offset + span->used_bytes, os_page_bytes());
+    size_t used = bits_round_up(span->offset + bytes, os_page_bytes());
+    void *start = used > had ? os_move_away(arena_address(slice), had, used) : NULL;
+    struct mapping mapping = {(uintptr_t)start, used, used, span->offset};
+    fill_row(&mapping);
+    if (start == NULL) {
+        return NULL;
+    }
+    prefer_huge(&mapping);
+    arena_abandon(slice, had);
+    return (char *)start + mapping.offset;
+}
+
 /* -- misuse -------------------------------------------------------------------------------------------------- */
 
 OUT_OF_LINE _Noreturn void large_misuse(const void *pointer) {

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -181,6 +182,32 @@ void *os_move(void *at, size_t bytes) {
         return NULL;
     }
     return address_or_null(kernel(SYS_mremap, (long)at, (long)bytes, (long)bytes, MREMAP_MAYMOVE | DONTUNMAP, 0));
+}
+
+/* True, and *moved is where they are, when the kernel has moved the first `bytes` there. */
+static bool move_away(char *at, size_t bytes, size_t new_bytes, char **moved) {
+    *moved = os_remap(at, bytes, new_bytes);
+    if (*moved == at) { /* it has grown where it is, into addresses that are not its own */
+        os_unmap(at + bytes, new_bytes - bytes);
+    }
+    return *moved != NULL && *moved != at;
+}
+
+void *os_move_away(void *at, size_t bytes, size_t new_bytes) {
+    enum { HUGE_PAGE = 2 * 1024 * 1024 };
+    char *moved;
+    os_avoid_huge(at, bytes); /* the kernel moves what is of one kind, and where only this differs, it is */
+    if (move_away(at, bytes, new_bytes, &moved)) {
+        return moved;
+    }
+    /* The tail, behind the last huge page, is copied. */
+    size_t tail = ((uintptr_t)at + bytes) % HUGE_PAGE;
+    if (tail == 0 || tail >= bytes || !move_away(at, bytes - tail, new_bytes, &moved)) {
+        return NULL;
+    }
+    memcpy(moved + bytes - tail, (char *)at + bytes - tail, tail);
+    os_unmap((char *)at + bytes - tail, tail);
+    return moved;
 }
 
 bool os_purge(void *at, size_t bytes) { return kernel(SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0) == 0; }

@@ -49,6 +49,10 @@ void *os_remap(void *at, size_t old_bytes, size_t new_bytes);
  * one kind. */
 void *os_move(void *at, size_t bytes);
 
+/* The same into a mapping of `new_bytes`, which takes address space only for what it has more than the old; what the pages leave is mapped
+ * no longer. */
+void *os_move_away(void *at, size_t bytes, size_t new_bytes);
+
 /* Gives the pages back to the kernel; they read as zero afterwards. False when the kernel did not take them
  * (locked memory): their content is then unchanged. */
 bool os_purge(void *at, size_t bytes);

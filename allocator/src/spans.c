@@ -9,7 +9,7 @@
 
 /* `used` is an atomic because budgets are worked out without the lock. Relaxed: a stale answer only delays a purge. */
 static struct {
-    uint32_t front, farthest;
+    uint32_t front, farthest, abandoned;
     _Atomic uint32_t used;
 } spans;
 
@@ -140,6 +140,13 @@ void spans_hold_used(uint32_t slice) {
     arena_span(slice)->state = SPAN_PURGING;
 }
 
+void spans_abandon(uint32_t slice) {
+    spans_hold_used(slice);
+    spans.abandoned += arena_span(slice)->slices;
+}
+
+uint32_t spans_abandoned(void) { return spans.abandoned; }
+
 void spans_cut(uint32_t slice, uint32_t slices) { describe(slice, slices, SPAN_USED); }
 
 uint32_t spans_take(enum span_state state, uint32_t slices, uint32_t alignment) {
@@ -225,11 +232,15 @@ static bool is_free(uint32_t slice) {
     return state == SPAN_DIRTY || state == SPAN_CLEAN || state == SPAN_HUGE || state == SPAN_KEPT;
 }
 
+uint32_t spans_end_of_free(uint32_t slice) {
+    return slice < spans.front && is_free(slice) ? slice + arena_span(slice)->slices : slice;
+}
+
 bool spans_extend(uint32_t slice, uint32_t more, uint32_t usable) {
     uint32_t had = arena_span(slice)->slices;
     uint32_t next = slice + had;
     uint32_t end = next + more;
-    uint32_t free_there = next < spans.front && is_free(next) ? arena_span(next)->slices : 0;
+    uint32_t free_there = spans_end_of_free(next) - next;
     if (free_there < more && (next + free_there != spans.front || end < next || end > usable)) {
         return false;
     }

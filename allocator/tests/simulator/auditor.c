@@ -468,7 +468,7 @@ static void audit_ages(uint32_t dirty) {
 }
 
 static void audit_spans(struct larges *larges) {
-    uint32_t used = 0, number[SPAN_USED + 1] = {0};
+    uint32_t used = 0, held = 0, number[SPAN_USED + 1] = {0};
     enum span_state before = SPAN_USED;
     CHECK(spans_front() == auditor_extent(), "spans: the front is not where the window ends");
     for (uint32_t slice = street_first(); slice < spans_front(); slice += arena_span(slice)->slices) {
@@ -479,6 +479,7 @@ static void audit_spans(struct larges *larges) {
         CHECK(arena_span(slice + span->slices - 1)->first == slice, "spans: the end of slice %u's does not know it",
               slice);
         number[state]++;
+        held += state == SPAN_PURGING ? span->slices : 0;
         if (state == SPAN_USED) {
             used += span->slices;
             larges->spans -= at_rest && tag_at(slice) == TAG_LARGE;
@@ -503,7 +504,8 @@ static void audit_spans(struct larges *larges) {
         CHECK(seam_bins_count(state) == number[state], "spans: %u of kind %u, %zu in bins", number[state], state,
               seam_bins_count(state));
     }
-    CHECK(!at_rest || number[SPAN_PURGING] == 0, "spans: nobody's at rest");
+    CHECK(!at_rest || held == spans_abandoned(), "spans: %u slices are nobody's at rest, %u were abandoned", held,
+          spans_abandoned());
     audit_ages(number[SPAN_DIRTY]);
 }
 

@@ -208,6 +208,17 @@ void *os_move(void *at, size_t bytes) {
     return moved;
 }
 
+void *os_move_away(void *at, size_t bytes, size_t new_bytes) {
+    if (is_refused(new_bytes - bytes)) {
+        return NULL;
+    }
+    program_lost(at, bytes, "moved");
+    void *moved = move_to(at, bytes, new_bytes);
+    EXPECT_HERE(munmap(at, bytes) == 0);
+    mapped -= bytes;
+    return moved;
+}
+
 bool os_purge(void *at, size_t bytes) {
     program_lost(at, bytes, "purged");
     if (is_refused(0)) {

@@ -649,6 +649,18 @@ static void end_settles(void) {
     street_check(true);
 }
 
+/* Nothing is mapped for a span that cannot grow: the last one lies behind it. */
+static void extends_nothing_in_vain(void) {
+    bool zero;
+    open_arena();
+    uint32_t slice = arena_take(64, 1, false, &zero), last = arena_take(1, 1, false, &zero);
+    size_t before = address_space_in_use();
+    EXPECT(slice != 0 && last == slice + 64, "no two spans side by side");
+    EXPECT(!arena_extend(slice, 4096), "grew into a used span");
+    EXPECT(address_space_in_use() == before, "%zu bytes are mapped for nothing", address_space_in_use() - before);
+    street_check(true);
+}
+
 /* A limit that falls later: commits fail, and nothing else does. */
 static void survives_refused_commits(void) {
     if (SCENARIO_SANITIZED) {
@@ -883,6 +895,7 @@ static const struct scenario scenarios[] = {
     {"best_fit_of_the_dirty", best_fit_of_the_dirty},
     {"locked_memory_stays", locked_memory_stays},
     {"end_settles", end_settles},
+    {"extends_nothing_in_vain", extends_nothing_in_vain},
     {"steps_down_where_room_is_little", steps_down_where_room_is_little},
     {"survives_refused_commits", survives_refused_commits},
     {"refused_bookkeeping", refused_bookkeeping},
