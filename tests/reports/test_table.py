@@ -35,7 +35,7 @@ def test_no_summary_is_wider_than_the_terminal(
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(20, 200), st.sampled_from(["failed", "timeout", "invalid"]), st.floats(1000, 9999))
+@given(st.integers(20, 200), st.sampled_from(["failed", "timeout", "invalid", "unmeasured"]), st.floats(1000, 9999))
 def test_what_was_not_measured_is_never_a_number(width: int, status: str, value: float) -> None:
     measured = dict.fromkeys(KEYS, value)
     against = {key: Ratio(value=0.7777, low=0.7771, high=0.7779, pairs=9, different=True) for key in KEYS}
@@ -51,7 +51,8 @@ def test_what_was_not_measured_is_never_a_number(width: int, status: str, value:
     assert not any(re.search(r"\d", line) for line in rows)
     text = "\n".join(lines)
     assert "because" in text
-    assert {"failed": "failed", "timeout": "timed out", "invalid": "INVALID"}[status] in text
+    words = {"failed": "failed", "timeout": "timed out", "invalid": "INVALID", "unmeasured": "not measured"}
+    assert words[status] in text
     assert "777" not in text
 
 

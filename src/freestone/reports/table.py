@@ -25,7 +25,6 @@ from freestone.reports.quantities import Scale, quantity_of
 
 _COLUMNS = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
 _SWITCHES = ("voluntary_switches", "involuntary_switches")
-_STATUS_WORDS = {"invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
 
 _SAME = "≈"
 _NOTHING = "–"
@@ -99,7 +98,7 @@ class _Workload:
         for cell in self.cells:
             lines = [self.name(cell)]
             if cell.status != "ok":
-                lines.append(Text("  ") + Text(_STATUS_WORDS[cell.status], style="bold red"))
+                lines.append(Text("  ") + Text(quantities.STATUS_WORDS[cell.status], style="bold red"))
             else:
                 for column in self.columns():
                     pieces = [piece for piece in column.pieces(cell) if piece.plain]
@@ -165,7 +164,7 @@ class _Workload:
 
     def wall(self, cell: Cell) -> list[Text]:
         if cell.status != "ok":
-            return [Text(_STATUS_WORDS[cell.status], style="bold red"), Text(""), Text("")]
+            return [Text(quantities.STATUS_WORDS[cell.status], style="bold red"), Text(""), Text("")]
         return [self.value(cell, self.time), self.interval(cell, self.time), self.verdict(cell, self.time)]
 
     def value_with_factor(self, cell: Cell, key: str) -> list[Text]:
@@ -210,7 +209,7 @@ class _Workload:
         for cell in self.cells:
             if cell.status != "ok":
                 reason = cell.reason or "no reason recorded"
-                word = _STATUS_WORDS[cell.status]
+                word = quantities.STATUS_WORDS[cell.status]
                 yield self.line(f"{cell.configuration} {word}: {reason}", "red")
             elif cell.trials_ok < cell.trials_total:
                 yield self.line(f"{cell.configuration}: {cell.trials_ok} of {cell.trials_total} trials count", "yellow")
