@@ -29,8 +29,8 @@ _SAID = {
 _CAPTION = (
     "The share of all calls of {deed} of all rounds together that took so long or longer; both axes are logarithmic. "
     "Lower left is better; a line ends at the longest call. The clock's own floor is taken off. Dotted, and “no call” "
-    "in the table: what the same clock says of no call at all, over a shorter time and in one thread. The longest calls "
-    "include the machine's own pauses: what lies nearer to no call than to the others is its doing."
+    "in the table: what the same clock says of no call at all, over a shorter time and in one thread. The longest "
+    "calls include the machine's own pauses: what lies nearer to no call than to the others is its doing."
 )
 NO_CALL = "no call"
 
