@@ -111,6 +111,19 @@ def test_a_difference_that_is_not_real_is_not_given_as_one() -> None:
     assert "faster" not in text
 
 
+@pytest.mark.parametrize(("ratio", "said"), [(0.9, False), (0.93, False), (0.96, True), (0.85, True)])
+def test_medians_that_say_something_else_than_the_ratio_are_explained(ratio: float, said: bool) -> None:
+    against = {"wall_s": Ratio(value=ratio, low=ratio - 0.01, high=ratio + 0.01, pairs=9, different=True)}
+    counts = {"workload": "w", "status": "ok", "trials_ok": 9, "trials_total": 9}
+    cells = [
+        Cell.model_validate(counts | {"configuration": "a", "median": {"wall_s": 2.0}}),
+        Cell.model_validate(counts | {"configuration": "b", "median": {"wall_s": 1.8}, "ratio": against}),
+    ]
+    summary = Summary(experiment="e", baseline="a", rounds_complete=9, cells=cells, headline="b")
+    text = table.render(summary, width=120, colour=False)
+    assert ("b: some trials are far from the median: see the report" in text) == said
+
+
 def test_too_few_rounds_are_not_taken_for_no_difference() -> None:
     unknown = Ratio(value=1.4, low=0, high=math.inf, pairs=2, different=False)
     cells = [

@@ -7,6 +7,7 @@ several, and where not even the wall time and its ratio fit side by side they be
 from __future__ import annotations
 
 import functools
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +26,9 @@ from freestone.reports.quantities import Scale, quantity_of
 
 _COLUMNS = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
 _SWITCHES = ("voluntary_switches", "involuntary_switches")
+
+APART = 1.05
+"""A ratio and the quotient of the medians that are farther apart than this, the table says why."""
 
 _SAME = "≈"
 _NOTHING = "–"
@@ -197,6 +201,18 @@ class _Workload:
             return Text("?", style="dim")
         return Text(f"×{ratio.value:.2f}" if ratio.different else _SAME, style=_style(ratio))
 
+    def is_scattered(self, cell: Cell) -> bool:
+        """Whether the medians of a row tell something else than its ratio, which is paired within rounds."""
+        base = next((each for each in self.cells if each.configuration == self.summary.baseline), None)
+        for key in (self.time, *self.shown()):
+            ratio = self.ratio(cell, key)
+            if base is None or ratio is None or ratio.value <= 0 or not (base.median.get(key) and cell.median.get(key)):
+                continue
+            quotient = cell.median[key] / base.median[key]
+            if abs(math.log(quotient / ratio.value)) > math.log(APART):
+                return True
+        return False
+
     def switches(self, cell: Cell) -> Text:
         if cell.status != "ok" or not any(key in cell.median for key in _SWITCHES):
             return Text(_NOTHING, style="dim")
@@ -216,6 +232,9 @@ class _Workload:
             if cell.note:
                 yield self.line(f"{cell.configuration}: {cell.note}", "yellow")
         shown = [self.ratio(cell, key) for cell in self.cells for key in (self.time, *self.shown())]
+        scattered = [cell.configuration for cell in self.cells if self.is_scattered(cell)]
+        if scattered:
+            yield self.line(f"{', '.join(scattered)}: some trials are far from the median: see the report", "yellow")
         if any(ratio and not quantities.is_known(ratio) for ratio in shown):
             yield self.line("?: too few rounds to tell", "dim")
         if any(ratio and not ratio.different and quantities.is_known(ratio) for ratio in shown):
