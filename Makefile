@@ -8,7 +8,7 @@
 # ROUNDS=10           rounds of `make compare`; without it, as many as fit into its time budget
 # RESULTS=folder      where `make compare` and `make bench` put their results
 # SUITES="field"      what `make bench` measures
-# ONLY="6 stall"      which hazards `make hazards` tries, by number or name; ALLOCATORS=freestone,glibc: under which allocators
+# ONLY="6 errno"      which hazards `make hazards` tries, by number or name; ALLOCATORS=freestone,glibc: under which allocators
 # KEEP=1              `make hazards` asks again only what has changed; PLANTED=1: under allocators with the very fault
 # PAGE_BYTES=65536    pages of the emulated kernel of `make test-aarch64`: 4096, 16384 or 65536
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from freestone.experiments import gate
 from freestone.records.schema import Change, ChangeVerdict, Difference
+from freestone.reports import changes
 
 
 def change(low: float, ratio: float, high: float, *, workload: str | None = "w", aspect: str = "time") -> Change:
@@ -88,6 +89,21 @@ def test_the_rounds_that_would_settle_it(ratio: float, width: float) -> None:
         assert needed > 8
         narrow = width ** ((8 / needed) ** 0.5)
         assert outcome(change(ratio / narrow, ratio, ratio * narrow * (1 - 1e-9))) != "open" or needed == 9
+
+
+def test_a_gate_over_too_few_rounds_says_so() -> None:
+    unknown = change(0.0, 1.3, float("inf")).model_copy(update={"verdict": "unknown", "rounds": 2})
+    judged = gate.judge(difference(unknown), {"time": 0.03})
+    (row,) = judged.rows
+    assert row.reason == "too few rounds for an interval (2; 4 are the fewest)"
+    assert row.reason in changes.gate_headline(judged)
+    assert "open: 2 rounds" in changes.render_gate(judged, width=120, colour=False)
+
+
+def test_a_row_that_is_known_needs_no_reason() -> None:
+    for known in (change(0.9, 1.0, 1.1), change(0.99, 1.0, 1.01), change(1.2, 1.3, 1.4)):
+        (row,) = gate.judge(difference(known), {"time": 0.03}).rows
+        assert row.reason is None
 
 
 def test_rounds_for_an_unknown_change_are_not_guessed() -> None:

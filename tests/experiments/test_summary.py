@@ -80,6 +80,12 @@ def test_a_cell_that_is_not_good_has_no_number(
     assert (cell.trials_ok, cell.trials_total) == (0, 2)
 
 
+def test_a_cell_whose_turn_never_came_has_not_failed(make_experiment: MakeExperiment, make_record: MakeRecord) -> None:
+    summary = summarise(make_experiment(("a", "b")), [make_record("a", 0, status="invalid", reason="static binary")])
+    assert (_cell(summary, "b").status, _cell(summary, "b").trials_total) == ("unmeasured", 0)
+    assert summary.headline == "Nothing could be measured: static binary."
+
+
 def test_a_bad_trial_among_good_ones_is_left_out_and_said(
     make_experiment: MakeExperiment, make_record: MakeRecord
 ) -> None:

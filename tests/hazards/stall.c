@@ -144,10 +144,12 @@ static void judge_free(void) {
         sound += is_sound(phase);
     }
     char said[200];
+    uint64_t of_machine = median(machine, phases);
     snprintf(said, sizeof said,
-             "the longest free took %.2f ms, %.2f by the clock, a loop of nothing %.2f; %zu of %zu phases hold",
-             (double)median(made, phases) / 1e6, (double)median(clock, phases) / 1e6,
-             (double)median(machine, phases) / 1e6, sound, phases);
+             "the longest free took %.2f ms (limit %.2f), %.2f by the clock (limit %.2f; a loop of nothing %.2f); "
+             "%zu of %zu phases hold",
+             (double)median(made, phases) / 1e6, MADE_MOST_NS / 1e6, (double)median(clock, phases) / 1e6,
+             (double)larger(CLOCK_MOST_NS, TIMES * of_machine) / 1e6, (double)of_machine / 1e6, sound, phases);
     EXPECT(sound >= enough, "%s", said);
     printf("%s\n", said);
 }
@@ -280,8 +282,10 @@ static void judge_beside(const char *what, struct deed (*done)(int)) {
            else_most = microseconds(without->longest, without->cycles);
     char said[200];
     snprintf(said, sizeof said,
-             "%s take %.0f us beside a return, else %.0f; with their ends %.0f, else %.0f; the longest %.0f, else %.0f",
-             what, birth, else_birth, whole, else_whole, most, else_most);
+             "%s take %.0f us beside a return (limit %.0f, else %.0f); with their ends %.0f (limit %.0f, else %.0f); "
+             "the longest %.0f (limit %.0f, else %.0f)",
+             what, birth, TIMES * else_birth, else_birth, whole, TIMES * else_whole, else_whole, most,
+             MADE_MOST_NS / 1e3 + else_most, else_most);
     EXPECT(birth <= TIMES * else_birth && whole <= TIMES * else_whole && most * 1000 <= MADE_MOST_NS + 1000 * else_most,
            "%s", said);
     printf("%s (%zu)\n", said, during->count);

@@ -35,7 +35,7 @@ def test_no_summary_is_wider_than_the_terminal(
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(20, 200), st.sampled_from(["failed", "timeout", "invalid"]), st.floats(1000, 9999))
+@given(st.integers(20, 200), st.sampled_from(["failed", "timeout", "invalid", "unmeasured"]), st.floats(1000, 9999))
 def test_what_was_not_measured_is_never_a_number(width: int, status: str, value: float) -> None:
     measured = dict.fromkeys(KEYS, value)
     against = {key: Ratio(value=0.7777, low=0.7771, high=0.7779, pairs=9, different=True) for key in KEYS}
@@ -51,7 +51,8 @@ def test_what_was_not_measured_is_never_a_number(width: int, status: str, value:
     assert not any(re.search(r"\d", line) for line in rows)
     text = "\n".join(lines)
     assert "because" in text
-    assert {"failed": "failed", "timeout": "timed out", "invalid": "INVALID"}[status] in text
+    words = {"failed": "failed", "timeout": "timed out", "invalid": "INVALID", "unmeasured": "not measured"}
+    assert words[status] in text
     assert "777" not in text
 
 
@@ -108,6 +109,19 @@ def test_a_difference_that_is_not_real_is_not_given_as_one() -> None:
     assert "≈" in text
     assert "×0.98" not in text
     assert "faster" not in text
+
+
+@pytest.mark.parametrize(("ratio", "said"), [(0.9, False), (0.93, False), (0.96, True), (0.85, True)])
+def test_medians_that_say_something_else_than_the_ratio_are_explained(ratio: float, said: bool) -> None:
+    against = {"wall_s": Ratio(value=ratio, low=ratio - 0.01, high=ratio + 0.01, pairs=9, different=True)}
+    counts = {"workload": "w", "status": "ok", "trials_ok": 9, "trials_total": 9}
+    cells = [
+        Cell.model_validate(counts | {"configuration": "a", "median": {"wall_s": 2.0}}),
+        Cell.model_validate(counts | {"configuration": "b", "median": {"wall_s": 1.8}, "ratio": against}),
+    ]
+    summary = Summary(experiment="e", baseline="a", rounds_complete=9, cells=cells, headline="b")
+    text = table.render(summary, width=120, colour=False)
+    assert ("b: some trials are far from the median: see the report" in text) == said
 
 
 def test_too_few_rounds_are_not_taken_for_no_difference() -> None:

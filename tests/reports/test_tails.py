@@ -48,6 +48,27 @@ def test_a_share_is_of_the_calls_that_took_so_long_or_longer(calls: dict[int, in
     assert math.isclose(found[-1].share, calls[max(calls)] / whole)
 
 
+@given(histograms, st.floats(0, 1 << 41))
+def test_a_line_ends_at_the_longest_call_within_its_bucket(calls: dict[int, int], longest: float) -> None:
+    found, without = tails.course(calls, longest), tails.course(calls)
+    assert found[:-1] == without[:-1]
+    assert found[-1].share == without[-1].share
+    before = without[-2].ns if len(without) > 1 else 1
+    assert before <= found[-1].ns <= without[-1].ns
+    if before <= longest <= without[-1].ns:
+        assert abs(found[-1].ns - longest) <= 0.5
+
+
+def test_the_longest_of_all_rounds_ends_the_line(results, told: list[TrialRecord]) -> None:
+    records = [
+        record.model_copy(update={"figures": {**(record.figures or {}), "malloc_ns/longest": 6e5 + record.round}})
+        for record in told
+    ]
+    found = tails.courses(results.experiment, results.summary, records, WORKLOAD, "malloc")
+    rounds = [r.round for r in told if (r.workload, r.configuration, r.status) == (WORKLOAD, "glibc", "ok")]
+    assert found["glibc"][-1].ns == 6e5 + max(rounds)
+
+
 @given(histograms)
 def test_shares_only_fall_and_are_never_nothing(calls: dict[int, int]) -> None:
     found = tails.course(calls)
@@ -121,3 +142,10 @@ def test_a_median_below_the_clocks_step_is_told_as_that(results, told: list[Tria
     numbers = tails_part.part(results.experiment, results.summary, records, WORKLOAD)[1].numbers
     assert "< 20 ns" in numbers.rows[0]
     assert "900 ns" in numbers.rows[0]
+
+
+def test_a_median_below_two_steps_is_told_with_the_step(results, told: list[TrialRecord]) -> None:
+    said = {"malloc_ns/median": 30.0, "malloc_ns/p99.9": 40.0, "malloc_ns/longest": 900.0, "clock_step_ns": 20.0}
+    records = [record.model_copy(update={"figures": {**(record.figures or {}), **said}}) for record in told]
+    numbers = tails_part.part(results.experiment, results.summary, records, WORKLOAD)[1].numbers
+    assert numbers.rows[0][2:4] == ["30 ns ± 20 ns", "40 ns"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from freestone.records.schema import TrialRecord
-from freestone.reports import export, html
+from freestone.reports import export, html, tails_part
 from freestone.reports.page import ExperimentPart, experiment_part
 
 FIGURES = {
@@ -48,6 +50,36 @@ def test_malloc_and_free_are_figures_with_their_numbers(results) -> None:
     assert {row[-1] for row in free.numbers.rows} == {"–"}, "what was not told is a gap"
     assert "longest of all: " in malloc.alternative
     assert "malloc alone, call by call" in html.render([part])
+
+
+def test_no_call_stands_beside_the_allocators(results) -> None:
+    said = {"nothing_calls/8": 99.0, "nothing_calls/4194304": 1.0, "nothing_ns/median": 2.0, "nothing_ns/longest": 3e6}
+    records = [record.model_copy(update={"figures": (record.figures or {}) | said}) for record in told(results)]
+    for figure in part_of(results, records).workloads[0].figures[:3]:
+        *allocators, nothing = figure.numbers.rows
+        assert (nothing[0], nothing[2], nothing[-1]) == ("no call", "2 ns", "3 ms")
+        assert "no call" not in {row[0] for row in allocators}
+        assert "the machine's own pauses" in figure.caption
+
+
+@pytest.mark.parametrize("width", [60, 100, 160])
+def test_a_terminal_is_told_the_median_and_the_longest(results, width: int) -> None:
+    said = {"nothing_calls/8": 99.0, "nothing_ns/median": 2.0, "nothing_ns/longest": 3e6, "clock_step_ns": 15.0}
+    records = [record.model_copy(update={"figures": (record.figures or {}) | said}) for record in told(results)]
+    for plain in (False, True):
+        text = tails_part.render(
+            results.experiment, results.summary, records, width=width, colour=False, ascii_only=plain
+        )
+        assert " ".join(text.split()).startswith("json-sqlite: malloc with the first write of its block, and free")
+        assert all(len(line) <= width for line in text.splitlines())
+        assert text.isascii() or not plain
+        assert ("20 ns +- 15 ns" if plain else "20 ns ± 15 ns") in text
+        for name in ("glibc", "freestone", "no call", "median", "99.9 %", "longest", "3 ms"):
+            assert name in text
+
+
+def test_a_terminal_is_told_nothing_of_other_workloads(results) -> None:
+    assert tails_part.render(results.experiment, results.summary, results.records, width=100, colour=False) == ""
 
 
 def test_they_leave_the_report_as_pictures(results, tmp_path) -> None:

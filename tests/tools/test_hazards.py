@@ -6,8 +6,10 @@ import itertools
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -367,6 +369,62 @@ def test_an_allocator_that_is_not_here_to_ask_beside_is_no_answer(glibc: Configu
     one = hazard("1", runs=(Run("p", planted="p"),), times=2.0, beside="another")
     answers = command._ask([one], [glibc], {"glibc": glibc}, keep=False)
     assert answers["1", glibc.name] == Verdict(Kind.NOT_TRIED, "there is no another here to ask it beside")
+
+
+def test_what_was_answered_before_an_interruption_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], glibc: Configuration
+) -> None:
+    asked: list[str] = []
+
+    def answer(each: Hazard, *_: object) -> Verdict:
+        asked.append(each.number)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return Verdict(Kind.PASS, "all well")
+
+    monkeypatch.setattr(command, "BUILT", tmp_path)
+    monkeypatch.setattr(building, "build", lambda *_: None)
+    monkeypatch.setattr(command, "_allocators", lambda _: [glibc])
+    monkeypatch.setattr(trial, "answer", answer)
+    assert main(["--only", "6 20 44", "--allocators", "glibc"]) == 130
+    out, err = capsys.readouterr()
+    assert "| 6 | fork-under-load | pass |" in out
+    assert "zero-sizes" not in out
+    assert "20 zero-sizes, glibc ..." in err, "what is being tried is told before it is"
+    assert "interrupted; answers so far: 1" in err
+    assert set(store.read(tmp_path / "answers.jsonl")) == {("6", "glibc")}
+
+
+@needs_compiler
+def test_an_interruption_ends_the_program_that_is_tried(tmp_path: Path) -> None:
+    """It is in a session of its own, where the terminal's signal does not come."""
+    script = (
+        "import sys; sys.path.insert(0, 'tools'); from hazards import trial\n"
+        f"trial.ended(['sh', '-c', 'echo $$ >{tmp_path}/pid; exec sleep 60'], {{}}, 60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], cwd=REPOSITORY, stderr=subprocess.DEVNULL) as tool:
+        try:
+            for _ in range(200):
+                if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip():
+                    break
+                time.sleep(0.05)
+            pid = int((tmp_path / "pid").read_text())
+            tool.send_signal(signal.SIGINT)
+            assert tool.wait(timeout=20) != 0
+        finally:
+            tool.kill()
+    for _ in range(100):
+        if not _lives(pid):
+            break
+        time.sleep(0.05)
+    assert not _lives(pid)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
 
 
 def test_an_answer_is_asked_again_when_anything_it_comes_from_changed(

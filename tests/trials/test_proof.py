@@ -102,6 +102,19 @@ def test_an_image_without_witness_is_explained_by_its_file(facts, cause, words):
     assert not verdict.proof.valid
 
 
+@pytest.mark.parametrize("allocator_libc", ["glibc", "musl", "unknown", None])
+def test_a_musl_program_is_told_that_the_witness_is_built_for_glibc(allocator_libc):
+    """A libfreestone built for musl would not help it: the witness is preloaded too."""
+    asked = evidence(facts=lambda _: Facts(libc="musl"), witness_libc="glibc")
+    verdict = prove(replace(asked, expected=replace(ALLOCATOR, libc=allocator_libc)))
+    assert verdict.finding is not None
+    assert verdict.finding.cause is Cause.OTHER_LIBC
+    assert verdict.finding.text.startswith(
+        "musl program: the lab's witness is built for glibc, so /bin/app cannot load it"
+    )
+    assert "CONTRIBUTING.md" in verdict.finding.text
+
+
 def test_an_image_the_kernel_will_not_name_has_gained_rights():
     verdict = prove(evidence(images=[image(exe=None)]))
     assert verdict.finding == Finding(Cause.SETUID, "setuid: app gained rights, so the loader ignored preloads")

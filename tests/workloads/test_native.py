@@ -260,6 +260,33 @@ def test_every_call_is_in_the_histogram_and_the_longest_in_its_last_bucket(
         assert 2 * rank <= sum(by_end.values()), "the median is in its bucket or above"
 
 
+def test_every_block_of_a_long_run_is_replaced(programs: Path, tmp_path: Path) -> None:
+    """The draws are fewer than the operations; those that come round again must not leave the same places out."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler here")
+    blocks = 10000
+    source = tmp_path / "aged.c"
+    source.write_text(
+        "#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n#include <sys/mman.h>\n"
+        "static char *at; static unsigned taken, given, born[1 << 20];\n"
+        "void *malloc(size_t n) {\n"
+        "    if (!at) at = mmap(0, 1 << 30, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);\n"
+        "    char *p = at + 16; at = p + ((n + 15) & ~(size_t)15); *(unsigned *)(p - 16) = taken++; return p; }\n"
+        "void free(void *p) { if (p) born[given++] = *(unsigned *)((char *)p - 16); }\n"
+        "void *calloc(size_t n, size_t m) { return malloc(n * m); }\n"
+        "void *realloc(void *p, size_t n) { void *q = malloc(n); if (p) memcpy(q, p, n); return q; }\n"
+        "__attribute__((destructor)) static void tell(void) { unsigned old = 0;\n"
+        f"    for (unsigned i = given - {blocks}; i < given; i++) old += born[i] < {blocks};\n"
+        '    fprintf(stderr, "%u\\n", old); }\n'
+    )
+    library = tmp_path / "aged.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    finished = run(programs, "tails", ["--blocks", str(blocks), "--most", "64", "--operations", "200000"], library)
+    assert finished.returncode == 0, finished.stderr
+    assert int(finished.stderr) < blocks / 100
+
+
 def test_a_call_that_waits_is_seen_as_long_as_it_waited(programs: Path, tmp_path: Path) -> None:
     """A free that sleeps 20 ms once is the longest; nothing of it is lost or shared out among the others."""
     compiler = shutil.which("cc")

@@ -22,11 +22,11 @@ class Row:
 
 
 def told(outcomes: Sequence[Outcome]) -> str:
-    """Facts, time and largest process of the last trial."""
+    """Facts and largest process of the last trial."""
     if not outcomes:
         return "-"
     last = outcomes[-1]
-    return f"{len(last.facts)} facts, {last.wall_s:.0f} s, {last.peak_kib / 1024:.0f} MiB"
+    return f"{len(last.facts)} facts, {last.peak_kib / 1024:.0f} MiB"
 
 
 def found(row: Row) -> str:
@@ -41,7 +41,7 @@ def found(row: Row) -> str:
 def markdown(rows: Sequence[Row]) -> str:
     """Rows as a table: the largest process's peak is told for information, and time, unless it is far beyond noise."""
     lines = [
-        "| program | what it does | under glibc | under libfreestone | time | difference |",
+        "| program | what it does | under glibc | under libfreestone | time (few runs, busy machine) | difference |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:

@@ -1,12 +1,12 @@
 """Every hazard under every allocator: pass, fail with its figure, crash, hang, or why it was not tried.
 
-Usage: ``PYTHONPATH=tools .venv/bin/python -m hazards [--only "6 stall"] [--allocators freestone,glibc] [--page FILE]
+Usage: ``PYTHONPATH=tools .venv/bin/python -m hazards [--only "6 errno"] [--allocators freestone,glibc] [--page FILE]
 [--keep] [--planted]``
 
 ``--page`` writes the table into a page of Markdown; only runs of all hazards under all allocators may. ``--keep`` asks
 again only what changed since it was answered: the program, the library, what judges. ``--planted`` makes each run
 under an allocator with just its fault, where it must not pass. Exit status 1: libfreestone does not pass all that was
-tried, or a planted fault passes.
+tried, or a planted fault passes; 130: it was interrupted, after the answers so far.
 """
 
 from __future__ import annotations
@@ -40,6 +40,14 @@ class Refused(Exception):
     """What is wrong with the question, in one line."""
 
 
+class Interrupted(Exception):
+    """Somebody did not want to wait; what was answered by then."""
+
+    def __init__(self, answers: dict[tuple[str, str], Verdict]) -> None:
+        super().__init__(f"interrupted; answers so far: {len(answers)}")
+        self.answers = answers
+
+
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="hazards", description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--only", default="", help="numbers or names, with spaces between")
@@ -58,13 +66,19 @@ def main(words: Sequence[str]) -> int:
         if told.planted:
             return max(planted.run([each], floors.get(each.beside, floors["glibc"]), BUILT) for each in hazards)
         asked = _allocators(told.allocators)
-        answers = _ask(hazards, asked, floors, keep=told.keep)
+        answers, interrupted = _ask(hazards, asked, floors, keep=told.keep), None
+    except Interrupted as error:
+        answers, interrupted = error.answers, error
+        hazards = [each for each in hazards if any(each.number == number for number, _ in answers)]
     except (Refused, catalogue.CatalogueError, building.BuildFailed, AllocatorError) as error:
         print(f"hazards: {error}", file=sys.stderr)
         return 2
     names = [each.name for each in asked]
     print(table.matrix(hazards, names, answers))
     print(table.figures(hazards, names, answers))
+    if interrupted is not None:
+        print(f"hazards: {interrupted}; KEEP=1 asks the others", file=sys.stderr)
+        return 130
     if told.page:
         text = page.text(
             hazards,
@@ -116,7 +130,11 @@ def _floors(hazards: Sequence[Hazard]) -> dict[str, Configuration]:
 def _ask(
     hazards: Sequence[Hazard], asked: Sequence[Configuration], floors: Mapping[str, Configuration], *, keep: bool
 ) -> dict[tuple[str, str], Verdict]:
-    """Hazard by hazard, so that the allocators meet each one at about the same time."""
+    """Hazard by hazard, so that the allocators meet each one at about the same time.
+
+    Raises:
+        Interrupted: with the answers so far.
+    """
     answers: dict[tuple[str, str], Verdict] = {}
     kept = store.read(BUILT / "answers.jsonl") if keep else {}
     for each in hazards:
@@ -128,7 +146,11 @@ def _ask(
                 answers[each.number, name] = before[1]
                 continue
             if each.beside in floors:
-                verdict = trial.answer(each, configuration, floors[each.beside], BUILT)
+                print(f"{each.number} {each.name}, {name} ...", file=sys.stderr, flush=True)
+                try:
+                    verdict = trial.answer(each, configuration, floors[each.beside], BUILT)
+                except KeyboardInterrupt:
+                    raise Interrupted(answers) from None
             else:
                 verdict = Verdict(Kind.NOT_TRIED, f"there is no {each.beside} here to ask it beside")
             answers[each.number, name] = verdict

@@ -144,6 +144,9 @@ def ended(command: Sequence[str], variables: Mapping[str, str], limit_s: float) 
                     stdout, stderr = process.communicate()
                     break
                 wait_s, worked_before = LOOK_S, worked
+            except KeyboardInterrupt:  # a session of its own: the terminal's signal does not reach it
+                _end_group(process.pid)
+                raise
         # A child that hangs outlives a parent that ended well.
         _end_group(process.pid)
     return Ended(status, stdout, stderr)

@@ -12,7 +12,14 @@
 #include <math.h>
 #include <stdatomic.h>
 
-enum { DRAWS = 1 << 14, PAGE_BYTES = 4096, REQUEST_LEAST = 8, REQUEST_MOST = 40, REQUESTS_TO_A_SWAP = 4 };
+enum {
+    DRAWS = 1 << 14,
+    TURN_STEP = 0x1E3779B9, /* of 2^32, as slots are drawn: no fraction of few turns */
+    PAGE_BYTES = 4096,
+    REQUEST_LEAST = 8,
+    REQUEST_MOST = 40,
+    REQUESTS_TO_A_SWAP = 4
+};
 enum { MIXED, SERVER, PHASES, CHURN };
 
 static const char *const kinds[] = {"mixed", "server", "phases", "churn", NULL};
@@ -31,7 +38,8 @@ static const struct parameter parameters[] = {
 static const struct program program = {"tails", "How long each call takes, up to the longest.", parameters,
                                        sizeof parameters / sizeof *parameters};
 
-/* Drawn before the clock; every thread goes through them from a place of its own on. */
+/* Drawn before the clock; every thread goes through them from a place of its own on. As `draws` has it a slot is a share of
+ * all, in parts of 2^32. */
 struct draw {
     uint32_t slot, size;
 };
@@ -49,8 +57,12 @@ static uint64_t operations_each;
  * the marks that another thread wrote. */
 static _Atomic(void *) *places;
 
+/* Each turn of the draws goes to other places: in the same ones over and over, 19 of 100 among 10,000 would never be drawn. */
 static struct draw drawn(const struct thread *me, uint64_t number) {
-    return draws[((uint64_t)(me - every) * 997 + number) % DRAWS];
+    const uint64_t at = (uint64_t)(me - every) * 997 + number;
+    struct draw draw = draws[at % DRAWS];
+    draw.slot = (uint32_t)((uint32_t)(draw.slot + at / DRAWS * TURN_STEP) * blocks >> 32);
+    return draw;
 }
 
 static size_t size_of(const struct thread *me, uint64_t number) { return drawn(me, number).size; }
@@ -171,7 +183,7 @@ static void draw_all(void) {
     for (size_t i = 0; i < DRAWS; i++) {
         const double share = (double)random_below(&random, 1u << 24) / (1u << 24);
         const double size = (double)least * pow((double)most / (double)least, share);
-        draws[i] = (struct draw){random_below(&random, blocks), (uint32_t)size};
+        draws[i] = (struct draw){random_below(&random, 1ull << 32), (uint32_t)size};
     }
 }
 

@@ -15,7 +15,7 @@ from freestone.experiments.statistics import paired_ratio
 from freestone.records import store
 from freestone.records.schema import Summary
 from freestone.records.store import StoreError
-from freestone.reports import export, html, published, references, source, table
+from freestone.reports import export, html, published, references, source, table, tails_part
 from freestone.reports.published import words
 from freestone.reports.source import Source
 
@@ -79,6 +79,11 @@ def report(
         width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
         for folder, each in zip(results, sources, strict=True):
             print(table.render(each.summary, width=width, colour=colour, ascii_only=plain))
+            latencies = tails_part.render(
+                each.experiment, each.summary, each.records, width=width, colour=colour, ascii_only=plain
+            )
+            if latencies:
+                print(latencies)
             counts, baseline = each.instructions, each.experiment.baseline
             if counts is not None:
                 shown = references.render(counts, baseline, width=width, colour=colour, ascii_only=plain)

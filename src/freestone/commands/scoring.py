@@ -34,13 +34,15 @@ def subject_of(experiment: Experiment, asked: str | None) -> str:
     return asked
 
 
-def show(score: Score, folder: Path, *, as_json: bool) -> None:
-    """Print a score."""
+def show(score: Score, folder: Path, *, as_json: bool, more: str = "") -> None:
+    """Print a score, and what else there is for people to read."""
     if as_json:
         print(score.model_dump_json(indent=2))
         return
     width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
     print(scoreboard.render(score, width=width, colour=colour, ascii_only=plain))
+    if more:
+        print(more)
     print(f"Records: {folder}")
 
 

@@ -7,10 +7,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from freestone import suites
-from freestone.commands import measuring, scoring
+from freestone.commands import measuring, scoring, terminal
 from freestone.experiments import score, unfinished
 from freestone.records import store
 from freestone.records.schema import Experiment, Summary, TrialRecord
+from freestone.reports import tails_part
 
 
 def measured(
@@ -31,11 +32,13 @@ def measured(
         left_out: workloads that are not run now.
     """
 
-    def show(experiment: Experiment, records: Sequence[TrialRecord], _: Summary) -> None:
+    def show(experiment: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
         board = score(experiment, records, held)
         if markdown is not None:  # first: whoever reads along may close the pipe
             scoring.write_markdown(experiment, board, markdown)
-        scoring.show(board, folder, as_json=as_json)
+        width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
+        latencies = tails_part.render(experiment, summary, records, width=width, colour=colour, ascii_only=plain)
+        scoring.show(board, folder, as_json=as_json, more=latencies)
 
     return measuring.measure(folder, experiment, verb="bench", show=show, report=None, left_out=left_out)
 

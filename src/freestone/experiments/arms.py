@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from freestone.experiments import statistics
 from freestone.experiments.schedule import Arm, plan_round
-from freestone.records.schema import FIGURE, HISTOGRAM, OWN_TIME, Experiment, Status, TrialRecord
+from freestone.records.schema import FIGURE, HISTOGRAM, OWN_TIME, CellStatus, Experiment, TrialRecord
 
 METRICS = (
     "wall_s",
@@ -130,14 +130,17 @@ def typical(records: Sequence[TrialRecord]) -> dict[str, float]:
     }
 
 
-def verdict(records: Sequence[TrialRecord]) -> tuple[Status, str | None]:
-    """A cell counts when most of its trials were good; otherwise it is what most of the others were, and says why."""
+def verdict(records: Sequence[TrialRecord]) -> tuple[CellStatus, str | None]:
+    """A cell counts when most of its trials were good; otherwise it is what most of the others were, and says why.
+
+    Without a trial it is neither good nor bad.
+    """
     bad = [record for record in records if record.status != "ok"]
     if len(records) - len(bad) > len(bad):
         return "ok", None
     if not records:
-        return "failed", "not measured"
-    status: Status = Counter(record.status for record in bad).most_common(1)[0][0]
+        return "unmeasured", "its turn never came"
+    status: CellStatus = Counter(record.status for record in bad).most_common(1)[0][0]
     reasons = Counter(record.reason or record.status for record in bad if record.status == status)
     return status, reasons.most_common(1)[0][0]
 

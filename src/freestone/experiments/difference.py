@@ -251,7 +251,7 @@ class _Figures:
                 if status == "ok":
                     self._by_arm[arm] = arms.by_round(mine)
                 else:
-                    self.absent[arm] = reason or status
+                    self.absent[arm] = "not measured" if status == "unmeasured" else reason or status
 
     def rounds(self, workload: str, configuration: str, metric: str) -> Rounds:
         """Round -> value; nothing where a value has no logarithm."""

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from freestone.experiments.statistics import FEWEST_PAIRS
 from freestone.records.schema import Change, Difference, Gate, GateOutcome, GateRow
 
 
@@ -28,7 +29,16 @@ def judge(difference: Difference, limits: Mapping[str, float]) -> Gate:
 def _row(change: Change, limit: float) -> GateRow:
     outcome = _outcome(change, limit)
     needed = _rounds_needed(change, limit) if outcome == "open" else None
-    return GateRow(change=change, limit=limit, outcome=outcome, rounds_needed=needed)
+    return GateRow(change=change, limit=limit, outcome=outcome, rounds_needed=needed, reason=_unknown(change))
+
+
+def _unknown(change: Change) -> str | None:
+    """Why nothing is known of a change; None where something is."""
+    if change.verdict != "unknown":
+        return None
+    if change.rounds < FEWEST_PAIRS:
+        return f"too few rounds for an interval ({change.rounds}; {FEWEST_PAIRS} are the fewest)"
+    return "the two sides cannot be held against each other"
 
 
 def _rounds_needed(change: Change, limit: float) -> int | None:

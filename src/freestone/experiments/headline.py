@@ -72,7 +72,8 @@ def _of_workload(experiment: Experiment, workload: Workload, cells: Sequence[Cel
     if not any(cell.trials_total for cell in cells):
         return "Nothing was measured yet"
     if not good:
-        reasons = list(dict.fromkeys(cell.reason or cell.status for cell in cells))
+        tried = [cell for cell in cells if cell.status != "unmeasured"]
+        reasons = list(dict.fromkeys(cell.reason or cell.status for cell in tried))
         return f"Nothing could be measured: {reasons[0]}" + (" (and other reasons)" if len(reasons) > 1 else "")
     baseline = experiment.baseline
     if not any(cell.configuration == baseline for cell in good):

@@ -14,6 +14,10 @@ SCHEMA_VERSION = 1
 """Raised when a field changes meaning or disappears; new optional fields do not raise it."""
 
 Status = Literal["ok", "failed", "timeout", "invalid"]
+"""What became of a trial."""
+
+CellStatus = Literal["ok", "failed", "timeout", "invalid", "unmeasured"]
+"""What became of a configuration on a workload; ``unmeasured``: it has no trial, as its turn never came."""
 
 FIGURE = "figure:"
 """Stands before the name of a program's own figure where that is one metric among others: ``figure:seconds``."""
@@ -242,7 +246,7 @@ class Cell(_Row):
 
     workload: str
     configuration: str
-    status: Status
+    status: CellStatus
     reason: str | None = None
     trials_ok: int
     trials_total: int
@@ -307,7 +311,7 @@ class LeftOut(_Row):
 
     workload: str
     configuration: str
-    status: Status
+    status: CellStatus
     reason: str
 
 
@@ -448,6 +452,7 @@ class GateRow(_Row):
     limit: float = Field(description="largest increase allowed, as a fraction")
     outcome: GateOutcome
     rounds_needed: int | None = Field(None, description="how many a side would probably settle an open one")
+    reason: str | None = Field(None, description="why nothing can be told of an open one, where that is so")
 
 
 class Gate(_Row):

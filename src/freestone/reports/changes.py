@@ -94,7 +94,9 @@ def gate_headline(gate: Gate) -> str:
         hint = (
             f"; about {max(needed)} rounds a side would settle {'it' if len(needed) == 1 else 'most'}" if needed else ""
         )
-        return f"Not exceeded, and not proved to be kept in {len(unsettled)} of {len(gate.rows)}: {limits}{hint}."
+        reasons = "".join(f"; {reason}" for reason in dict.fromkeys(row.reason for row in unsettled if row.reason))
+        counted = f"{len(unsettled)} of {len(gate.rows)}"
+        return f"Not exceeded, and not proved to be kept in {counted}: {limits}{reasons}{hint}."
     return f"Kept: {limits}."
 
 
@@ -130,13 +132,19 @@ def _gate_grid(title: str, rows: Sequence[GateRow], note: str) -> Grid:
                 Piece(_percent(row.change)),
                 Piece(_signed(row.change.sure_low)),
                 Piece(_signed(row.change.sure_high)),
-                Piece(*_OUTCOMES[row.outcome]),
+                _outcome(row),
             ]
             for row in rows
         ],
         note,
         left=frozenset({0, 1}),
     )
+
+
+def _outcome(row: GateRow) -> Piece:
+    word, mark = _OUTCOMES[row.outcome]
+    rounds = f"{row.change.rounds} round{'' if row.change.rounds == 1 else 's'}"
+    return Piece(f"{word}: {rounds}" if row.reason else word, mark)
 
 
 def _grids(difference: Difference) -> list[Grid]:

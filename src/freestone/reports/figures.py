@@ -46,8 +46,6 @@ _TRADE_PX = 300
 _WIDE = 3.0
 """Ratios that span more than this are drawn on a logarithmic axis."""
 
-_STATUS_WORDS = {"invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
-
 
 @dataclass(frozen=True)
 class Theme:
@@ -635,7 +633,7 @@ def _domain(values: Iterable[float], *, left: float = 0.06, right: float = 0.06)
 
 def _absent(cells: Mapping[str, Cell], order: Sequence[str]) -> alt.Chart:
     rows: Rows = [
-        {"configuration": name, "label": _STATUS_WORDS[cells[name].status]}
+        {"configuration": name, "label": quantities.STATUS_WORDS[cells[name].status]}
         for name in order
         if cells[name].status != "ok"
     ]

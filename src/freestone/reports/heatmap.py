@@ -26,8 +26,6 @@ DARK_FROM = 1.15
 PALE = 0.35
 """Share of its colour that a ratio keeps where no difference was seen."""
 
-_STATUS_WORDS = {"invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
-
 
 @dataclass(frozen=True)
 class Square:
@@ -58,7 +56,7 @@ def squares(experiment: Experiment, summary: Summary, metric: str | None = None)
 def _square(cell: Cell, metric: str) -> Square:
     ratio = cell.ratio.get(metric)
     if cell.status != "ok" or ratio is None or not math.isfinite(ratio.value) or ratio.value <= 0:
-        return Square(cell.workload, cell.configuration, None, _STATUS_WORDS.get(cell.status, "–"))
+        return Square(cell.workload, cell.configuration, None, quantities.STATUS_WORDS.get(cell.status, "–"))
     sign = "" if ratio.different else " ≈" if quantities.is_known(ratio) else " ?"
     return Square(cell.workload, cell.configuration, ratio.value, f"{ratio.value:.2f}{sign}")
 

@@ -34,7 +34,6 @@ from freestone.reports.published import picture, words
 from freestone.reports.quantities import QUANTITIES, Quantity, Scale, quantity_of
 from freestone.reports.scaling_part import FamilyPart
 
-_STATUS_WORDS = {"ok": "ok", "invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
 _TABLE = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
 _BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
@@ -269,7 +268,8 @@ def _workload_part(
         headers=[(quantity_of(key).title, scales[key].unit) for key in shown],
         rows=rows,
         absent=[
-            (names[name], _STATUS_WORDS[cells[name].status], cells[name].reason or "no reason recorded") for name in bad
+            (names[name], quantities.STATUS_WORDS[cells[name].status], cells[name].reason or "no reason recorded")
+            for name in bad
         ],
         notes=[*_notes(cells, order, summary, workload), *_trial_notes(order, records, workload)],
         figures=[
@@ -299,7 +299,7 @@ def _gist(rows: Sequence[ResultRow], bad: Sequence[str]) -> str:
 
 def _result_row(name: Name, cell: Cell, shown: Sequence[str], scales: dict[str, Scale]) -> ResultRow:
     if cell.status != "ok":
-        return ResultRow(name, [], _STATUS_WORDS[cell.status])
+        return ResultRow(name, [], quantities.STATUS_WORDS[cell.status])
     return ResultRow(name, [_value(name, cell, quantity_of(key), scales[key]) for key in shown])
 
 
@@ -495,7 +495,7 @@ def _tree_peaks(records: Iterable[TrialRecord], workload: str, name: str) -> lis
 
 def _say(what: str, order: Sequence[str], cells: dict[str, Cell], values: Sequence[str]) -> str:
     said = [
-        f"{name} {value}" if cells[name].status == "ok" else f"{name} {_STATUS_WORDS[cells[name].status]}"
+        f"{name} {value}" if cells[name].status == "ok" else f"{name} {quantities.STATUS_WORDS[cells[name].status]}"
         for name, value in zip(order, values, strict=True)
     ]
     return f"{what}: {'; '.join(said)}."
@@ -509,7 +509,7 @@ def _ratio_table(order: Sequence[str], cells: dict[str, Cell], key: str) -> Tabl
     for name in order:
         ratio = cells[name].ratio.get(key)
         if cells[name].status != "ok":
-            rows.append([name, _STATUS_WORDS[cells[name].status], NOTHING, NOTHING])
+            rows.append([name, quantities.STATUS_WORDS[cells[name].status], NOTHING, NOTHING])
         elif ratio is None:
             rows.append([name, "1", NOTHING, "baseline"])
         else:
@@ -525,7 +525,7 @@ def _points_table(
     for name in order:
         values = [value for _, value in figures.values_of(records, workload, name, key)]
         if cells[name].status != "ok" or not values:
-            word = _STATUS_WORDS[cells[name].status] if cells[name].status != "ok" else NOTHING
+            word = quantities.STATUS_WORDS[cells[name].status] if cells[name].status != "ok" else NOTHING
             rows.append([name, word, NOTHING, NOTHING, NOTHING])
             continue
         scale = Scale.over(quantity_of(key).kind, values)
@@ -540,7 +540,7 @@ def _trade_table(order: Sequence[str], cells: dict[str, Cell], baseline: str) ->
     for name in order:
         time, memory = (cells[name].ratio.get(key) for key in (held, "peak_rss_kib"))
         if cells[name].status != "ok":
-            rows.append([name, _STATUS_WORDS[cells[name].status], NOTHING])
+            rows.append([name, quantities.STATUS_WORDS[cells[name].status], NOTHING])
         elif name == baseline:
             rows.append([name, "1", "1"])
         else:
@@ -607,7 +607,7 @@ def _trials(records: Sequence[TrialRecord], workload: str) -> Table:
             ]
         else:
             reason = f": {record.reason}" if record.reason else ""
-            row += [f"{_STATUS_WORDS[record.status]}{reason}", *([NOTHING] * len(keys))]
+            row += [f"{quantities.STATUS_WORDS[record.status]}{reason}", *([NOTHING] * len(keys))]
         rows.append(row)
     return Table(columns, rows)
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from freestone.records.schema import FIGURE, OWN_TIME, WALL_TIME, Cell, Ratio, TrialRecord
+from freestone.records.schema import FIGURE, OWN_TIME, WALL_TIME, Cell, CellStatus, Ratio, TrialRecord
 
 Kind = Literal["time", "memory", "count"]
+
+STATUS_WORDS: Mapping[CellStatus, str] = {
+    "ok": "ok",
+    "invalid": "INVALID",
+    "failed": "failed",
+    "timeout": "timed out",
+    "unmeasured": "not measured",
+}
 
 _UNITS: dict[Kind, tuple[tuple[float, str], ...]] = {
     "time": ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from freestone.records.schema import HeapCount, InstructionCount, InstructionCounts
-from freestone.reports import functions, grid
+from freestone.reports import functions, grid, quantities
 from freestone.reports.grid import Grid, Mark, Piece
 
 FUNCTIONS = 5
@@ -19,7 +19,6 @@ HOW = (
     "witness, which proves who served malloc. Caches are simulated; threads take turns, so that those which wait by "
     "spinning vary from run to run."
 )
-_STATUS_WORDS = {"invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
 _HEADS = ("instructions", "ratio", "data reads", "data writes", "D1 misses", "LLd misses")
 _NOTHING = "–"
 _ASCII = str.maketrans({_NOTHING: "-", "×": "x", "·": ","})
@@ -93,7 +92,7 @@ def _part(workload: str, counts: Sequence[InstructionCount], heap: HeapCount | N
 def _row(count: InstructionCount, against: int | None) -> list[Piece]:
     if count.status != "ok":
         rest = [Piece(_NOTHING, "same")] * (len(_HEADS) - 1)
-        return [Piece(count.configuration), Piece(_STATUS_WORDS[count.status], "worse"), *rest]
+        return [Piece(count.configuration), Piece(quantities.STATUS_WORDS[count.status], "worse"), *rest]
     ratio = count.instructions / against if count.instructions and against else None
     mark: Mark = "" if ratio is None or 0.995 <= ratio < 1.005 else "better" if ratio < 1 else "worse"
     return [
@@ -124,7 +123,7 @@ def _functions(count: InstructionCount) -> str:
 
 def _requests(heap: HeapCount) -> str:
     if heap.status != "ok":
-        return f"Requests to malloc: {_STATUS_WORDS[heap.status]}: {heap.reason}"
+        return f"Requests to malloc: {quantities.STATUS_WORDS[heap.status]}: {heap.reason}"
     return (
         f"Requests to malloc, by memcheck, the same under every allocator: {_number(heap.allocations)} allocations of "
         f"{_number(heap.allocated_bytes)} bytes together, {_number(heap.frees)} frees, {_number(heap.in_use_bytes)} "

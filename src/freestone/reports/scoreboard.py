@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from freestone.records.schema import Aspect, Ratio, Score, ScoreRow
+from freestone.records.schema import Aspect, CellStatus, Ratio, Score, ScoreRow
 from freestone.reports import grid, quantities
 from freestone.reports.grid import Grid, Mark, Piece
 
-_STATUS_WORDS = {"invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
 _NOTHING = Piece("–", "same")
 _PLAIN = str.maketrans({"–": "-", "×": "x", "≈": "~", "’": "'"})
 
@@ -167,13 +166,13 @@ def _ratio(ratio: Ratio, *, with_interval: bool = False) -> Piece:
 
 def _left_out(score: Score) -> list[str]:
     return [
-        f"{configuration} is left out on {_and(workloads)}: {_STATUS_WORDS.get(status, status)}: {reason}"
+        f"{configuration} is left out on {_and(workloads)}: {quantities.STATUS_WORDS[status]}: {reason}"
         for (configuration, status, reason), workloads in _gathered(score).items()
     ]
 
 
-def _gathered(score: Score) -> dict[tuple[str, str, str], list[str]]:
-    found: dict[tuple[str, str, str], list[str]] = {}
+def _gathered(score: Score) -> dict[tuple[str, CellStatus, str], list[str]]:
+    found: dict[tuple[str, CellStatus, str], list[str]] = {}
     for each in score.left_out:
         found.setdefault((each.configuration, each.status, each.reason), []).append(each.workload)
     return found

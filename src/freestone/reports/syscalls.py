@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from freestone.records.schema import CallCount, CallCounts
-from freestone.reports import grid
+from freestone.reports import grid, quantities
 from freestone.reports.grid import Grid, Piece
-
-_STATUS_WORDS = {"invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
 
 
 def tables(counts: CallCounts) -> dict[str, Grid]:
@@ -33,7 +31,7 @@ def _table(workload: str, counts: Sequence[CallCount]) -> Grid:
             row.append(Piece(f"{sum(each.calls.values()):,}"))
         else:
             row += [Piece("–", "same")] * len(names)
-            row.append(Piece(_STATUS_WORDS[each.status], "worse"))
+            row.append(Piece(quantities.STATUS_WORDS[each.status], "worse"))
         rows.append(row)
     bad = [f"{each.configuration}: {each.reason}" for each in counts if each.status != "ok"]
     return Grid(workload, ["", *names, "in all"], rows, "; ".join(bad))

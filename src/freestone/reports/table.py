@@ -7,6 +7,7 @@ several, and where not even the wall time and its ratio fit side by side they be
 from __future__ import annotations
 
 import functools
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +26,9 @@ from freestone.reports.quantities import Scale, quantity_of
 
 _COLUMNS = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
 _SWITCHES = ("voluntary_switches", "involuntary_switches")
-_STATUS_WORDS = {"invalid": "INVALID", "failed": "failed", "timeout": "timed out"}
+
+APART = 1.05
+"""A ratio and the quotient of the medians that are farther apart than this, the table says why."""
 
 _SAME = "≈"
 _NOTHING = "–"
@@ -99,7 +102,7 @@ class _Workload:
         for cell in self.cells:
             lines = [self.name(cell)]
             if cell.status != "ok":
-                lines.append(Text("  ") + Text(_STATUS_WORDS[cell.status], style="bold red"))
+                lines.append(Text("  ") + Text(quantities.STATUS_WORDS[cell.status], style="bold red"))
             else:
                 for column in self.columns():
                     pieces = [piece for piece in column.pieces(cell) if piece.plain]
@@ -165,7 +168,7 @@ class _Workload:
 
     def wall(self, cell: Cell) -> list[Text]:
         if cell.status != "ok":
-            return [Text(_STATUS_WORDS[cell.status], style="bold red"), Text(""), Text("")]
+            return [Text(quantities.STATUS_WORDS[cell.status], style="bold red"), Text(""), Text("")]
         return [self.value(cell, self.time), self.interval(cell, self.time), self.verdict(cell, self.time)]
 
     def value_with_factor(self, cell: Cell, key: str) -> list[Text]:
@@ -198,6 +201,18 @@ class _Workload:
             return Text("?", style="dim")
         return Text(f"×{ratio.value:.2f}" if ratio.different else _SAME, style=_style(ratio))
 
+    def is_scattered(self, cell: Cell) -> bool:
+        """Whether the medians of a row tell something else than its ratio, which is paired within rounds."""
+        base = next((each for each in self.cells if each.configuration == self.summary.baseline), None)
+        for key in (self.time, *self.shown()):
+            ratio = self.ratio(cell, key)
+            if base is None or ratio is None or ratio.value <= 0 or not (base.median.get(key) and cell.median.get(key)):
+                continue
+            quotient = cell.median[key] / base.median[key]
+            if abs(math.log(quotient / ratio.value)) > math.log(APART):
+                return True
+        return False
+
     def switches(self, cell: Cell) -> Text:
         if cell.status != "ok" or not any(key in cell.median for key in _SWITCHES):
             return Text(_NOTHING, style="dim")
@@ -210,13 +225,16 @@ class _Workload:
         for cell in self.cells:
             if cell.status != "ok":
                 reason = cell.reason or "no reason recorded"
-                word = _STATUS_WORDS[cell.status]
+                word = quantities.STATUS_WORDS[cell.status]
                 yield self.line(f"{cell.configuration} {word}: {reason}", "red")
             elif cell.trials_ok < cell.trials_total:
                 yield self.line(f"{cell.configuration}: {cell.trials_ok} of {cell.trials_total} trials count", "yellow")
             if cell.note:
                 yield self.line(f"{cell.configuration}: {cell.note}", "yellow")
         shown = [self.ratio(cell, key) for cell in self.cells for key in (self.time, *self.shown())]
+        scattered = [cell.configuration for cell in self.cells if self.is_scattered(cell)]
+        if scattered:
+            yield self.line(f"{', '.join(scattered)}: some trials are far from the median: see the report", "yellow")
         if any(ratio and not quantities.is_known(ratio) for ratio in shown):
             yield self.line("?: too few rounds to tell", "dim")
         if any(ratio and not ratio.different and quantities.is_known(ratio) for ratio in shown):

@@ -49,8 +49,7 @@ def histogram(records: Iterable[TrialRecord], workload: str, configuration: str 
     """The calls of all trials that count, of one configuration or of all of them."""
     calls: Counter[int] = Counter()
     for record in records:
-        mine = record.workload == workload and configuration in (None, record.configuration)
-        if not mine or record.status != "ok" or record.repeat:
+        if not _counts(record, workload, configuration):
             continue
         for name, value in (record.figures or {}).items():
             head, _, end = name.partition(HISTOGRAM)
@@ -59,14 +58,40 @@ def histogram(records: Iterable[TrialRecord], workload: str, configuration: str 
     return dict(sorted(calls.items()))
 
 
-def course(calls: Histogram) -> list[Point]:
-    """From the fastest calls to the slowest; the last two points are the bucket that holds the longest call."""
+def values(records: Iterable[TrialRecord], workload: str, configuration: str | None, figure: str) -> list[float]:
+    """A figure in all trials that count, of one configuration or of all of them."""
+    return [
+        value
+        for record in records
+        if _counts(record, workload, configuration) and (value := (record.figures or {}).get(figure)) is not None
+    ]
+
+
+def _counts(record: TrialRecord, workload: str, configuration: str | None) -> bool:
+    mine = record.workload == workload and configuration in (None, record.configuration)
+    return mine and record.status == "ok" and not record.repeat
+
+
+def course(calls: Histogram, longest: float | None = None) -> list[Point]:
+    """From the fastest calls to the slowest; the last two points are the bucket that holds the longest call.
+
+    Args:
+        longest: how long that took, in nanoseconds; None where it is not told: then its bucket's end stands for it.
+    """
     whole = left = sum(calls.values())
-    points = []
+    points: list[Point] = []
     for end in sorted(calls):
         before, left = left, left - calls[end]
         points.append(Point(end, (left or before) / whole))
+    if points and longest is not None:
+        least = points[-2].ns if len(points) > 1 else 1
+        points[-1] = Point(min(points[-1].ns, max(least, round(longest))), points[-1].share)
     return points
+
+
+def _course(records: Sequence[TrialRecord], workload: str, configuration: str | None, deed: str) -> list[Point]:
+    calls = histogram(records, workload, configuration, deed)
+    return course(calls, max(values(records, workload, configuration, f"{deed}_ns/longest"), default=None))
 
 
 def courses(
@@ -74,9 +99,9 @@ def courses(
 ) -> dict[str, list[Point]]:
     """Of each configuration that tells something, in the order of the report; empty for most workloads."""
     return {
-        name: course(calls)
+        name: line
         for name in figures.order_of(experiment, summary, workload)
-        if (calls := histogram(records, workload, name, deed))
+        if (line := _course(records, workload, name, deed))
     }
 
 
@@ -111,7 +136,7 @@ def draw(
     ]
     nothing: Rows = [
         {"ns": point.ns, "share": point.share}
-        for point in course(histogram(records, workload, None, NOTHING))
+        for point in _course(records, workload, None, NOTHING)
         if low <= point.ns <= high and point.share >= least
     ]
     names = _names({name: line[-1] for name, line in found.items()}, least, height, across.place(1 + LEADER))

@@ -108,6 +108,8 @@ class Evidence:
     """Stands in for the census."""
     preload_complaint: str | None = None
     """What the dynamic linker said of the preload."""
+    witness_libc: str | None = None
+    """Whose C library the witness was built for, which is preloaded with every allocator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +283,12 @@ def _unwitnessed(evidence: Evidence, image: Image | None) -> Finding:
             what = "setuid" if facts.setuid else "file capabilities"
             return Finding(Cause.SETUID, f"{what}: the loader ignores preloads for {name}")
         expected = evidence.expected
+        if facts.libc == "musl" and evidence.witness_libc == "glibc":
+            return Finding(
+                Cause.OTHER_LIBC,
+                f"musl program: the lab's witness is built for glibc, so {name} cannot load it; build the program for "
+                "glibc to measure it, or time it without the lab under a libfreestone built for musl (CONTRIBUTING.md)",
+            )
         if facts.libc == "musl" and expected.libc != "musl":
             return Finding(Cause.OTHER_LIBC, f"musl program: {name} cannot load an allocator built for glibc")
         if facts.machine is not None and expected.machine is not None and facts.machine != expected.machine:

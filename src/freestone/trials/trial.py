@@ -248,12 +248,18 @@ def _weigh(
         census_gap=gap or (complaints[0] if complaints else None),
         rehearsed=rehearsal.rehearsed if rehearsal else None,
         preload_complaint=complaint,
+        witness_libc=_facts_of_witness().libc,
     )
     return prove(evidence)
 
 
 def _facts(path: str) -> elf.ElfFacts | None:
     return elf.inspect(path) if path.startswith("/") and os.path.exists(path) else None
+
+
+@functools.cache
+def _facts_of_witness() -> elf.ElfFacts:
+    return elf.inspect(native.path("libfreestone-witness.so"))
 
 
 def _expected(allocator: Allocator) -> Provider:
