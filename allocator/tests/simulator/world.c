@@ -246,6 +246,10 @@ void os_wipe_on_fork(void *at, size_t bytes) { EXPECT_HERE(old || madvise(at, by
 
 unsigned os_cpus(void) { return world_cpus; }
 
+#if !defined(__x86_64__)
+size_t os_page_bytes(void) { return 4096; }
+#endif
+
 uint32_t os_filters(void) { return 0; }
 bool os_tasks_are_few(void) { return false; }
 
