@@ -600,6 +600,13 @@ void auditor_fork(bool announced) {
     in_child = true;
 }
 
+/* Each costs a mapping, and those that a process may have are the program's. */
+static void audit_edges(void) {
+    uint32_t found_there, most, counted = seam_huge_edges(&found_there, &most);
+    CHECK(counted == found_there, "huge: %u edges, %u counted", found_there, counted);
+    CHECK(counted <= most, "huge: %u edges, and %u at most", counted, most);
+}
+
 /* -- all of it ----------------------------------------------------------------------------------------------- */
 
 static void *room_for(size_t bytes) {
@@ -649,6 +656,7 @@ void audit(void) {
     audit_program(&larges);
     if (!seam_arena_is_locked()) {
         audit_spans(&larges);
+        audit_edges();
     }
     audit_places();
     if (at_rest) {
