@@ -52,7 +52,8 @@ static bool keeper; /* it sleeps until its next look */
 static bool small, span; /* the step's block is a slab's, or a large span */
 
 static struct {
-    unsigned looks, clean; /* clean: those after which nothing was dirty */
+    unsigned looks, clean; /* clean: those in which nothing was dirty, and the street's end stayed where it was */
+    uint32_t usable;
     uint64_t refused;
 } quiet; /* the keeper's looks since anything else was done */
 /* A span was given back since the last look, so that what the kernel would not take is asked for again; and refusals until then. */
@@ -240,7 +241,9 @@ static void check_look(const struct sight *now) {
         quiet.refused = before.refused;
     }
     quiet.looks = quiet.refused == now->refused ? quiet.looks + 1 : 0;
-    quiet.clean = quiet.looks > 1 && ages_slices() == 0 ? quiet.clean + 1 : 0;
+    bool shorter = quiet.usable != seam_arena_usable();
+    quiet.clean = quiet.looks > 1 && ages_slices() == 0 && !shorter ? quiet.clean + 1 : 0;
+    quiet.usable = seam_arena_usable();
     if (quiet.looks >= LOOKS) {
         check_relieved(NULL, "kept", "however often the keeper looks");
         check_depots("however often the keeper looks");
@@ -250,7 +253,7 @@ static void check_look(const struct sight *now) {
     if (quiet.looks >= LOOKS && now->refused == 0) { /* what was refused once is asked for when more is free */
         check_slabs(false);
     }
-    if (quiet.clean >= LOOKS && now->refused == 0) { /* what is dirty ages first, and then the end has to rest */
+    if (quiet.clean >= LOOKS && now->refused == 0) { /* what is dirty ages first, and the end goes piece by piece */
         check_end("however often the keeper looks");
     }
     if (!world_has_keeper() && now->refused == 0) {
