@@ -63,7 +63,7 @@ static void of_another_user(void) {
         expect_skip("only root may change its user");
     }
     if (getauxval(AT_BASE) == 0) { /* no dynamic linker: libc's setuid cannot be stood before */
-        expect_skip("in a static program the library does not hear of it (docs/design/allocator.md, Known limits)");
+        expect_skip("in a static program the library does not hear of it (docs/reference/limits.md)");
     }
     wake_keeper();
     EXPECT(setgid(65534) == 0 && setuid(65534) == 0, "errno %d", errno);

@@ -9,6 +9,7 @@
 #include "fibers.h"
 #include "gate.h"
 #include "heap_inside.h"
+#include "huge.h"
 #include "keeper.h"
 #include "large.h"
 #include "options.h"
@@ -602,6 +603,16 @@ void auditor_fork(bool announced) {
     in_child = true;
 }
 
+/* Each costs a mapping, and those that a process may have are the program's. */
+static void audit_edges(void) {
+    uint32_t found_there, most, counted = seam_huge_edges(&found_there, &most);
+    CHECK(counted == found_there, "huge: %u edges, %u counted", found_there, counted);
+    CHECK(counted <= most, "huge: %u edges, and %u at most", counted, most);
+    for (uint32_t slice = seam_arena_usable(); slice < street_described(); slice++) {
+        CHECK(arena_span(slice)->advice == ADVICE_NONE, "huge: advice for slice %u, which is not mapped", slice);
+    }
+}
+
 /* -- all of it ----------------------------------------------------------------------------------------------- */
 
 static void *room_for(size_t bytes) {
@@ -651,6 +662,7 @@ void audit(void) {
     audit_program(&larges);
     if (!seam_arena_is_locked()) {
         audit_spans(&larges);
+        audit_edges();
     }
     audit_places();
     if (at_rest) {

@@ -52,7 +52,8 @@ static bool keeper; /* it sleeps until its next look */
 static bool small, span; /* the step's block is a slab's, or a large span */
 
 static struct {
-    unsigned looks;
+    unsigned looks, clean; /* clean: those in which nothing was dirty, and the street's end stayed where it was */
+    uint32_t usable;
     uint64_t refused;
 } quiet; /* the keeper's looks since anything else was done */
 /* A span was given back since the last look, so that what the kernel would not take is asked for again; and refusals until then. */
@@ -66,6 +67,11 @@ static struct {
 static bool is_slab_block(const void *at) {
     uint32_t tag = TAG_NONE;
     return at != NULL && tag_of(at, &tag) && tag_is_slab(tag);
+}
+
+static uint32_t tag_there(const void *at) {
+    uint32_t tag = TAG_NONE;
+    return tag_of(at, &tag) ? tag : TAG_NONE;
 }
 
 static bool is_span(const void *at) {
@@ -235,6 +241,9 @@ static void check_look(const struct sight *now) {
         quiet.refused = before.refused;
     }
     quiet.looks = quiet.refused == now->refused ? quiet.looks + 1 : 0;
+    bool shorter = quiet.usable != seam_arena_usable();
+    quiet.clean = quiet.looks > 1 && ages_slices() == 0 && !shorter ? quiet.clean + 1 : 0;
+    quiet.usable = seam_arena_usable();
     if (quiet.looks >= LOOKS) {
         check_relieved(NULL, "kept", "however often the keeper looks");
         check_depots("however often the keeper looks");
@@ -243,6 +252,8 @@ static void check_look(const struct sight *now) {
     }
     if (quiet.looks >= LOOKS && now->refused == 0) { /* what was refused once is asked for when more is free */
         check_slabs(false);
+    }
+    if (quiet.clean >= LOOKS && now->refused == 0) { /* what is dirty ages first, and the end goes piece by piece */
         check_end("however often the keeper looks");
     }
     if (!world_has_keeper() && now->refused == 0) {
@@ -356,6 +367,12 @@ static void check_slow_path(const struct step *step, const struct sight *now) {
 
 /* -- out of memory ------------------------------------------------------------------------------------------- */
 
+/* Blocks of that size are as the step asks; slabs start at a slice, and at no more. */
+static bool is_aligned(const struct step *step, size_t size) {
+    size_t alignment = step->verb == VERB_ALIGNED ? program_alignment(step) : 1;
+    return alignment <= SLICE_BYTES && size % alignment == 0;
+}
+
 /* No block was to be had: nothing lies where only threads find it, no slab has one, and what is free is joined. Who asks for more than there
  * ever was need not have looked. */
 static void check_null(const struct step *step, const struct sight *now) {
@@ -369,9 +386,9 @@ static void check_null(const struct step *step, const struct sight *now) {
     for (uint32_t slice = street_first(); slice < auditor_extent(); slice++) {
         if (auditor_has_slab(slice)) {
             const struct span *span = arena_span(slice);
-            CHECK(span->free_blocks == 0 || class_bytes[span->size_class] < step->size || step->verb == VERB_ALIGNED,
-                  "refused: %u bytes, and a slab has %u free blocks of %zu", step->size, span->free_blocks,
-                  (size_t)class_bytes[span->size_class]);
+            size_t size = class_bytes[span->size_class];
+            CHECK(span->free_blocks == 0 || size < step->size || !is_aligned(step, size),
+                  "refused: %u bytes, and a slab has %u free blocks of %zu", step->size, span->free_blocks, size);
         }
     }
     CHECK(now->parked == 0, "refused: %u bytes, and %zu blocks are parked", step->size, now->parked);
@@ -391,6 +408,58 @@ static void check_trim(const struct sight *now) {
     uint32_t last = spans_front() == street_first() ? 0 : arena_span(spans_front() - 1)->first;
     CHECK(last == 0 || arena_span(last)->state != SPAN_CLEAN || arena_span(last)->slices < seam_retreat_slices(),
           "kept: the street's end, %s", when);
+}
+
+/* -- figures ------------------------------------------------------------------------------------------------- */
+
+static void count_block(const void *at, size_t usable, struct mallinfo2 *figures) {
+    if (is_slab_block(at)) {
+        figures->uordblks += usable;
+    } else if (is_span(at)) {
+        figures->uordblks += (size_t)arena_span(arena_slice(at))->slices << SLICE_BITS;
+    } else if (shelter_usable(at) == 0) {
+        figures->hblks++;
+        figures->hblkhd += usable;
+    }
+}
+
+static size_t bytes_of_slot(const struct cache_class *magazines, unsigned slot) {
+    size_t blocks = magazines->top == VOID_TOP ? 0 : magazine_count(magazines->top);
+    if (magazines->previous != NULL) {
+        blocks += magazine_count(magazines->previous);
+    }
+    return blocks * class_bytes[slot_class(slot)];
+}
+
+/* What mallinfo2 has said is what the program holds, and caches; a mapping may have room to grow besides. */
+static void check_figures(const struct sight *now) {
+    struct mallinfo2 figures = {.keepcost = (size_t)(ages_slices() + bins_slices(SPAN_KEPT)) << SLICE_BITS};
+    for (unsigned block = 0; block < BLOCKS_MOST; block++) {
+        const struct held *held = &program_held[block];
+        if (held->at != NULL) {
+            count_block(held->at, held->usable, &figures);
+        }
+    }
+    for (const void *block = shelter_parked; block != NULL; block = *(void *const *)block) {
+        count_block(block, is_slab_block(block) ? slot_bytes[tag_slot(tag_there(block))] : 0, &figures);
+    }
+    for (const struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
+        for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+            figures.uordblks += bytes_of_slot(&cache->slots[slot], slot);
+        }
+    }
+    figures.fordblks = figures.keepcost;
+    for (unsigned i = 0; i < now->heaps; i++) {
+        figures.fordblks += now->of[i].free_bytes + now->of[i].depot_bytes;
+    }
+    const struct mallinfo2 *said = &program_figures;
+    CHECK(said->uordblks == figures.uordblks && said->fordblks == figures.fordblks &&
+              said->keepcost == figures.keepcost,
+          "figures: %zu bytes are in use, %zu free, %zu of them kept, and mallinfo2 says %zu, %zu, %zu",
+          figures.uordblks, figures.fordblks, figures.keepcost, said->uordblks, said->fordblks, said->keepcost);
+    CHECK(said->hblks == figures.hblks && said->hblkhd >= figures.hblkhd && said->hblkhd <= 2 * figures.hblkhd,
+          "figures: %zu mappings of %zu bytes, and mallinfo2 says %zu of %zu", figures.hblks, figures.hblkhd,
+          said->hblks, said->hblkhd);
 }
 
 /* -- steps --------------------------------------------------------------------------------------------------- */
@@ -414,6 +483,14 @@ void duties_before(const struct step *step) {
     given.refused = span ? before.refused : given.refused;
 }
 
+/* The keeper does what is due, and nobody who frees: it slept, so it had heard what it was told. Now it may be awake, and has not come to run. */
+static void check_left_to_keeper(const struct step *step) {
+    size_t purged = purge_total() - before.purged;
+    CHECK(step->verb != VERB_FREE || !keeper || option_value(OPTION_KEEPER) == 0 || auditor_is_in_child() ||
+              purged == 0,
+          "hurry: a free purges %zu bytes, and there is a keeper", purged);
+}
+
 static void check_thread_step(const struct step *step, const struct sight *now) {
     bool inside = now->visits != before.visits && now->cache == before.cache;
     if (inside && (small || step->verb == VERB_FREE)) {
@@ -422,12 +499,18 @@ static void check_thread_step(const struct step *step, const struct sight *now) 
     if (!auditor_is_in_child() && (step->verb == VERB_MALLOC || step->verb == VERB_FREE)) {
         check_choice(now);
     }
+    if (!auditor_is_in_child() && step->verb == VERB_FIGURES) {
+        check_figures(now);
+    }
     if (!auditor_is_in_child() && step->verb == VERB_TRIM) {
         check_trim(now);
     }
 }
 
 void duties_after(const struct step *step) {
+    if (whole && auditor_sees() && turns == scheduler_turns) {
+        check_left_to_keeper(step);
+    }
     if (!whole || !scheduler_is_at_rest() || !auditor_sees() || turns != scheduler_turns) {
         quiet.looks = 0;
         return;

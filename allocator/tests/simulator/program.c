@@ -30,6 +30,7 @@ struct mallinfo2 played_mallinfo2(void);
 struct held program_held[BLOCKS_MOST];
 unsigned program_in_hand;
 unsigned program_nulls, program_chunks_left;
+struct mallinfo2 program_figures;
 
 /* -- patterns ------------------------------------------------------------------------------------------------ */
 
@@ -134,6 +135,10 @@ static void hold(struct held *held, void *at, size_t size, size_t alignment, uin
     held->in_hand = false;
 }
 
+size_t program_alignment(const struct step *step) {
+    return step->more == 0 || (step->more & (step->more - 1)) != 0 ? 16 : step->more;
+}
+
 static void allocate_block(const struct step *step, struct held *held) {
     if (held->at != NULL || held->in_hand) {
         return;
@@ -153,7 +158,7 @@ static void allocate_block(const struct step *step, struct held *held) {
             check_zero(at, step->size);
         }
     } else {
-        alignment = step->more == 0 || (step->more & (step->more - 1)) != 0 ? 16 : step->more;
+        alignment = program_alignment(step);
         at = played_aligned_alloc(alignment, step->size);
         check_errno(at == NULL, "aligned_alloc");
     }
@@ -349,7 +354,7 @@ void program_do(const struct step *step) {
         (void)played_malloc_trim(0);
         break;
     case VERB_FIGURES:
-        (void)played_mallinfo2();
+        program_figures = played_mallinfo2();
         break;
     default:
         break;

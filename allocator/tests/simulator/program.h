@@ -3,6 +3,8 @@
 #ifndef FREESTONE_SIMULATOR_PROGRAM_H
 #define FREESTONE_SIMULATOR_PROGRAM_H
 
+#include <malloc.h>
+
 #include "script.h"
 
 struct held {
@@ -20,6 +22,12 @@ extern unsigned program_in_hand;
 
 /* Requests so far for which there was no block. */
 extern unsigned program_nulls;
+
+/* To what a block of VERB_ALIGNED is aligned. */
+size_t program_alignment(const struct step *step);
+
+/* What the last VERB_FIGURES was told. */
+extern struct mallinfo2 program_figures;
 
 /* Chunks of the shelter that threads took when libc had called their destructors already. */
 extern unsigned program_chunks_left;

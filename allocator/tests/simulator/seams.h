@@ -28,6 +28,9 @@ bool seam_bins_are_whole(unsigned state);
 
 uint32_t seam_ages_youngest(void);
 
+/* Edges between chunks that are advised alike and others, as they are counted; as they are found, and how many there may be. */
+uint32_t seam_huge_edges(uint32_t *found, uint32_t *most);
+
 /* Places kept in the table of mappings for some to come, and whether it has memory. */
 size_t seam_large_reserved(void);
 bool seam_large_has_table(void);
