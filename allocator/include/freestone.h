@@ -26,7 +26,8 @@ const char *freestone_version(void);
 size_t freestone_purge(void);
 
 /* What the library holds at the moment, in bytes unless said. Counts of different parts are read one after the other
- * and may be a little apart while other threads run. */
+ * and may be a little apart while other threads run. In memory are slabs - clean + large + retained + bookkeeping, as far as large blocks
+ * have been written. */
 struct freestone_stats {
     size_t reserved;      /* address space of the arena; costs no memory */
     size_t extent;        /* of which ever handed out */
@@ -40,6 +41,7 @@ struct freestone_stats {
     size_t mappings;      /* number of mappings of their own: blocks above 128 MiB */
     size_t mapped;        /* their bytes; part of `large` */
     size_t heaps;         /* number of heaps in use */
+    size_t clean;         /* pages of free blocks that the kernel has back; part of `slabs` and `free_blocks` */
 };
 
 void freestone_stats_read(struct freestone_stats *stats);

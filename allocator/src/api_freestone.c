@@ -45,6 +45,7 @@ PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
         .mappings = mappings,
         .mapped = mapped,
         .heaps = heap.heaps,
+        .clean = heap.clean,
     };
 }
 
@@ -72,6 +73,7 @@ PUBLIC int freestone_stats_json(char *buffer, size_t size) {
     add_figure(&text, "mappings", stats.mappings);
     add_figure(&text, "mapped", stats.mapped);
     add_figure(&text, "heaps", stats.heaps);
+    add_figure(&text, "clean", stats.clean);
     text_add(&text, "}");
     return (int)text.length;
 }

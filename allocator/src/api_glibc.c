@@ -95,18 +95,19 @@ PUBLIC int malloc_info(int kind, FILE *out) {
     }
     struct freestone_stats s;
     freestone_stats_read(&s);
-    int written = fprintf(out,
-                          "<malloc version=\"freestone-%s\">\n"
-                          "<total type=\"rest\" count=\"0\" size=\"%zu\"/>\n"
-                          "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n"
-                          "<system type=\"current\" size=\"%zu\"/>\n"
-                          "<aspace type=\"total\" size=\"%zu\"/>\n"
-                          "<in_use size=\"%zu\"/>\n"
-                          "<retained size=\"%zu\"/>\n"
-                          "<heaps count=\"%zu\"/>\n"
-                          "</malloc>\n",
-                          freestone_version(), s.free_blocks + s.retained, s.mappings, s.mapped,
-                          s.slabs + s.large + s.retained + s.bookkeeping, s.extent, s.in_use, s.retained, s.heaps);
+    int written =
+        fprintf(out,
+                "<malloc version=\"freestone-%s\">\n"
+                "<total type=\"rest\" count=\"0\" size=\"%zu\"/>\n"
+                "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n"
+                "<system type=\"current\" size=\"%zu\"/>\n"
+                "<aspace type=\"total\" size=\"%zu\"/>\n"
+                "<in_use size=\"%zu\"/>\n"
+                "<retained size=\"%zu\"/>\n"
+                "<heaps count=\"%zu\"/>\n"
+                "</malloc>\n",
+                freestone_version(), s.free_blocks + s.retained, s.mappings, s.mapped,
+                s.slabs - s.clean + s.large + s.retained + s.bookkeeping, s.extent, s.in_use, s.retained, s.heaps);
     return written < 0 ? -1 : 0;
 }
 

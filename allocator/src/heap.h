@@ -104,6 +104,7 @@ struct heap_figures {
     size_t slabs; /* slab spans */
     size_t in_use; /* blocks with the program or in thread caches */
     size_t free; /* free blocks in bitmaps */
+    size_t clean; /* their pages that the kernel has back */
     size_t depots; /* blocks in depots */
     size_t bookkeeping; /* spans of magazines, thread caches, heaps */
     unsigned heaps; /* so far */

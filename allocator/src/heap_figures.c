@@ -22,6 +22,7 @@ static void add_figures(const struct heap *heap, struct heap_figures *figures) {
     figures->slabs += heap->slab_bytes;
     figures->depots += heap->depot_bytes;
     figures->free += heap->free_bytes;
+    figures->clean += heap->clean_bytes;
     figures->in_use += bytes - heap->free_bytes - heap->depot_bytes;
 }
 

@@ -50,7 +50,7 @@ static size_t anonymous_kib(void) { return proc_number("/proc/self/smaps_rollup"
 static size_t told_kib(void) {
     struct freestone_stats told;
     freestone_stats_read(&told);
-    return (told.slabs + told.large + told.retained + told.bookkeeping) / 1024;
+    return (told.slabs - told.clean + told.large + told.retained + told.bookkeeping) / 1024;
 }
 
 /* Returns what is held when it has not fallen for a while. */

@@ -10,6 +10,7 @@
 #include "looks.h"
 #include "options.h"
 #include "pattern.h"
+#include "resident.h"
 #include "scenario.h"
 
 static void *take(size_t size) {
@@ -104,6 +105,36 @@ static void follow_each_block(void) {
     }
 }
 
+/* Pages of free blocks that the kernel has back are told, until they are used again. */
+static void clean_pages_are_told(void) {
+    enum { BLOCKS = 20000, SIZE = 1000, KEPT_EACH = 64 };
+    static void *block[BLOCKS];
+    for (size_t i = 0; i < BLOCKS; i++) {
+        block[i] = take(SIZE);
+        memset(block[i], 1, SIZE);
+    }
+    size_t resident = resident_kib();
+    for (size_t i = 0; i < BLOCKS; i++) {
+        if (i % KEPT_EACH != 0) {
+            release_slow(block[i]);
+        }
+    }
+    (void)freestone_purge();
+    struct freestone_stats s = stats_now();
+    size_t back = (resident - resident_kib()) << 10;
+    EXPECT(s.clean > BLOCKS * SIZE / 2 && s.clean <= s.free_blocks && s.clean <= s.slabs,
+           "%zu bytes of %zu free ones in slabs of %zu are clean", s.clean, s.free_blocks, s.slabs);
+    EXPECT(SCENARIO_SANITIZED || (s.clean < back + back / 8 && back < s.clean + s.clean / 8),
+           "%zu bytes are clean, the kernel has %zu back", s.clean, back);
+    for (size_t i = 0; i < BLOCKS; i++) {
+        block[i] = i % KEPT_EACH != 0 ? take(SIZE) : block[i];
+    }
+    EXPECT(stats_now().clean < s.clean / 8, "%zu bytes are clean, %zu before", stats_now().clean, s.clean);
+    for (size_t i = 0; i < BLOCKS; i++) {
+        release_slow(block[i]);
+    }
+}
+
 static void json_agrees(void) {
     char text[1024], short_text[10];
     release_slow(take(1));
@@ -120,6 +151,7 @@ static void json_agrees(void) {
         {"large", s.large},       {"slabs", s.slabs},   {"free_blocks", s.free_blocks},
         {"retained", s.retained}, {"purged", s.purged}, {"bookkeeping", s.bookkeeping},
         {"mappings", s.mappings}, {"mapped", s.mapped}, {"heaps", s.heaps},
+        {"clean", s.clean},
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         char wanted[64];
@@ -176,6 +208,7 @@ static void mallopt_sets_options(void) {
 static const struct scenario scenarios[] = {
     {"never_wrap", never_wrap},
     {"follow_each_block", follow_each_block},
+    {"clean_pages_are_told", clean_pages_are_told},
     {"json_agrees", json_agrees},
     {"metadata_is_small", metadata_is_small},
     {"mallopt_sets_options", mallopt_sets_options},
