@@ -17,7 +17,8 @@ void *allocate_aligned(size_t alignment, size_t size);
  * `growing`: it has grown, and may well grow again. *zero tells whether it reads as zero. */
 void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bool *zero);
 
-/* Makes a large block hold `size` bytes without copying: where it is then, or NULL when it has to be copied. */
+/* Makes a large block hold `size` bytes without copying: where it is then, or NULL when it has to be copied. `at_last`: it cannot be
+ * copied either, so that it may also move where it leaves its addresses behind. */
 void *resize_large(void *block, size_t size, bool at_last);
 
 /* Frees what release() could not: NULL, large and foreign blocks, full magazines. Keeps errno. */

@@ -178,7 +178,7 @@ static bool open_reserved(size_t most) {
 }
 
 bool street_open(void) {
-    enum { ROOMY = 64 << 20 };
+    enum { ROOMY = 64 << 20 }; /* bytes: there is room for the rows of a tebibyte, and for much else */
     enum { WISH = 40, LEAST = 36 }; /* bits: 1 TiB to 64 GiB; less where even that is more than the address space has */
     uint32_t asked = option_value(OPTION_RESERVE_GIB);
     bool opened = asked != 0 && open_reserved((size_t)1 << (30 + bits_highest(asked)));

@@ -12,25 +12,14 @@
 #include <sys/wait.h>
 
 #include "expect.h"
+#include "syscall_info.h"
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
 enum {
     THREADS_MOST = 256,
     RANGES_MOST = 256,
-    STOP_ENTRY = 1,
-    STOP_EXIT = 2,
     STOP_CALL = SIGTRAP | 0x80,
-};
-
-/* The head of struct ptrace_syscall_info, and its part for an entry. */
-struct syscall_info {
-    uint8_t stop;
-    uint32_t architecture;
-    uint64_t instruction;
-    uint64_t stack;
-    uint64_t number;
-    uint64_t arguments[6];
 };
 
 static struct {

@@ -12,6 +12,7 @@
 #include "entry.h"
 #include "expect.h"
 #include "serving.h"
+#include "faults/syscall_info.h"
 #include "idle/tasks.h"
 
 enum { ROUNDS = 40, BLOCKS = 64, SIZE = 300000, WAIT_MS = 10000, PERIOD_US = 5000 };
@@ -52,16 +53,9 @@ __attribute__((noreturn)) static void work(void) {
     _exit(0);
 }
 
-/* The head of struct ptrace_syscall_info, and its part for an entry. */
-struct syscall_info {
-    uint8_t stop;
-    uint32_t architecture;
-    uint64_t instruction, stack, number, arguments[6];
-};
-
 static bool asks_for_tasks(pid_t child) {
     struct syscall_info info = {0};
-    return ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof info, &info) > 0 && info.stop == 1 /* an entry */ &&
+    return ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof info, &info) > 0 && info.stop == STOP_ENTRY &&
            info.number == SYS_prlimit64 && info.arguments[1] == RLIMIT_NPROC;
 }
 

@@ -64,20 +64,14 @@ static struct {
 
 /* -- what is seen -------------------------------------------------------------------------------------------- */
 
-static bool is_slab_block(const void *at) {
-    uint32_t tag = TAG_NONE;
-    return at != NULL && tag_of(at, &tag) && tag_is_slab(tag);
-}
-
 static uint32_t tag_there(const void *at) {
     uint32_t tag = TAG_NONE;
     return tag_of(at, &tag) ? tag : TAG_NONE;
 }
 
-static bool is_span(const void *at) {
-    uint32_t tag = TAG_NONE;
-    return at != NULL && tag_of(at, &tag) && tag == TAG_LARGE;
-}
+static bool is_slab_block(const void *at) { return at != NULL && tag_is_slab(tag_there(at)); }
+
+static bool is_span(const void *at) { return at != NULL && tag_there(at) == TAG_LARGE; }
 
 static const struct thread_view *view_of(const struct step *step) {
     return fiber_local(&fibers[step->verb < VERBS_OF_THREADS ? step->thread : 0], seam_view());
