@@ -11,12 +11,15 @@ enum {
     CAPACITY_FIRST = 16,
     CAPACITY_BYTES = 64 * 1024,
     GIVEN_BYTES = 16 * 1024, /* what of a slot is only ever given: one magazine, of so many bytes at most */
-    WORKING_BYTES = 8 * 1024, /* ... but for a thread at work, however many sleep */
+    WORKING_BYTES = 32 * 1024, /* ... but for a thread at work, however many sleep */
     CAPACITY_THREADS = 8, /* with more threads at work than this, each has a share of what so many would have */
     LOOK_EXCHANGES = 256, /* exchanges of magazines between two looks at what others wait for, and at the other heaps */
     WISH_EXCHANGES = 32, /* ... and between two wishes for the keeper, */
     ROOM_LITTLE = 16 * 1024 * 1024,
     WISH_BYTES = 4 * 1024 * 1024, /* while the magazines of all threads have room for so much */
+    ROOM_MOST = 8 * 1024 * 1024, /* of room in magazines that many threads do not use at the moment: */
+    ROOM_SHARE = 256, /* this share of what is left of it is each one's, */
+    ROOM_LEAST = 8 * 1024, /* and at least so much */
     CROWD_BYTES = 256 * 1024, /* a magazine with one block for every thread, from which on a thread earns it */
     EARNING_VISITS = 8, /* by so many slow paths */
     SWEEP_SLOTS = 2, /* emptied in one visit while a sweep goes on */
@@ -26,6 +29,7 @@ enum {
 /* Why the slots are gone through, a few at each visit. */
 enum sweep {
     SWEEP_NONE,
+    SWEEP_EXCESS, /* the thread has too much: those not used lately; it gives up their room too */
     SWEEP_GIVEN, /* what is only given: others may wait for it */
     SWEEP_IDLE, /* those not used since the last season */
     SWEEP_ALL, /* everything: the thread has moved to another heap */
@@ -75,6 +79,24 @@ static unsigned grown_capacity(struct thread_cache *cache, struct cache_class *m
     return (unsigned)capacity;
 }
 
+/* Of many threads each keeps what it uses, and little else: what is loaded when it goes to sleep nobody else can take. By what is left, so that
+ * those who came first have no more than others, and all together no more than is bounded. */
+static bool has_too_much(const struct thread_cache *cache) {
+    size_t threads = atomic_load_explicit(&registry.count, memory_order_relaxed); /* any recent answer will do */
+    size_t room = atomic_load_explicit(&registry.room, memory_order_relaxed);
+    size_t left = ROOM_MOST - bits_min(room, ROOM_MOST);
+    return threads > CAPACITY_THREADS && cache->room > bits_max(left / ROOM_SHARE, ROOM_LEAST);
+}
+
+/* What is emptied earns its magazines anew. */
+static void give_up_room(struct thread_cache *cache, unsigned slot) {
+    struct cache_class *magazines = &cache->slots[slot];
+    size_t room = 2 * (size_t)magazines->capacity * class_bytes[slot_class(slot)];
+    magazines->capacity = 0;
+    cache->room -= room;
+    atomic_fetch_sub_explicit(&registry.room, room, memory_order_relaxed);
+}
+
 /* ... of blocks that the thread only gives, fewer: others may wait for them. */
 static unsigned capacity_here(struct thread_cache *cache, struct cache_class *magazines, unsigned class) {
     unsigned capacity = grown_capacity(cache, magazines, class);
@@ -84,8 +106,9 @@ static unsigned capacity_here(struct thread_cache *cache, struct cache_class *ma
 /* One block in each magazine is more than nothing: where threads are many, a thread that uses a class once keeps none of it. What it sleeps on later nobody else can take. */
 static bool is_unearned(const struct cache_class *magazines, unsigned class) {
     size_t threads = atomic_load_explicit(&registry.count, memory_order_relaxed); /* any recent answer will do */
-    return magazines->top == VOID_TOP && magazines->visits <= EARNING_VISITS && threads > CAPACITY_THREADS &&
-           unlikely(threads * (class_bytes[class] + MAGAZINE_BYTES) > CROWD_BYTES);
+    size_t crowd = threads * (class_bytes[class] + MAGAZINE_BYTES);
+    return magazines->top == VOID_TOP && threads > CAPACITY_THREADS && unlikely(crowd > CROWD_BYTES) &&
+           magazines->visits <= EARNING_VISITS * crowd / CROWD_BYTES;
 }
 
 /* -- now and then -------------------------------------------------------------------------------------------- */
@@ -100,7 +123,7 @@ static bool is_idle(struct cache_class *magazines) {
 }
 
 static bool is_to_be_emptied(struct cache_class *magazines, enum sweep sweep) {
-    bool idle = sweep == SWEEP_IDLE && is_idle(magazines);
+    bool idle = (sweep == SWEEP_IDLE || sweep == SWEEP_EXCESS) && is_idle(magazines);
     return magazines->top != VOID_TOP && (sweep == SWEEP_ALL || idle || (sweep == SWEEP_GIVEN && !magazines->taken));
 }
 
@@ -111,6 +134,9 @@ static OUT_OF_LINE void sweep_on(struct thread_cache *cache) {
     while (slot < SLOT_COUNT && emptied < SWEEP_SLOTS) {
         if (is_to_be_emptied(&cache->slots[slot], cache->sweep)) {
             cache_flush_slot(cache, slot);
+            if (cache->sweep == SWEEP_EXCESS) {
+                give_up_room(cache, slot);
+            }
             emptied++;
         }
         slot++;
@@ -152,6 +178,9 @@ static OUT_OF_LINE void look_round(struct thread_cache *cache) {
 static OUT_OF_LINE void wish(struct thread_cache *cache) {
     cache->wished = cache->exchanges;
     thread_look_at_clock();
+    if (has_too_much(cache)) {
+        begin_sweep(cache, SWEEP_EXCESS);
+    }
     if (atomic_load_explicit(&registry.room, memory_order_relaxed) >= WISH_BYTES) {
         keeper_wish();
     }
@@ -205,6 +234,7 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
     magazines->visits++;
     follow_season(cache);
     if (unlikely(is_unearned(magazines, class))) {
+        cache->exchanges++;
         bool zero;
         return heap_take_one(heap_of(cache, class), class, &zero);
     }
@@ -361,6 +391,7 @@ static void **make_room(struct thread_cache *cache, unsigned slot, void **top) {
     struct heap *heap = heap_of(cache, class);
     magazines->visits++;
     if (top == VOID_TOP && is_unearned(magazines, class)) {
+        cache->exchanges++;
         return NULL;
     }
     if (top == VOID_TOP) {

@@ -34,6 +34,8 @@ struct sight {
     const struct heap *heap; /* NULL without a cache */
     uint32_t visits, exchanges, looked, wished, season, caches;
     uint8_t sweep;
+    bool excess; /* the cache has too much */
+    uint64_t loaded[2]; /* a bit for each of its slots */
     unsigned given;  /* of its slots: loaded, and only given to */
     size_t room, parked, slab_bytes, purged, orphans; /* orphans: their loaded slots, and themselves */
     unsigned nulls, heaps, empty; /* empty: slabs of several slices without a block in use */
@@ -85,6 +87,15 @@ static unsigned loaded_slots(const struct thread_cache *cache, bool given) {
     return slots;
 }
 
+static void see_slots(struct sight *sight, const struct thread_cache *cache) {
+    _Static_assert(SLOT_COUNT <= 128, "two words");
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        sight->loaded[slot / 64] |= (uint64_t)(cache->slots[slot].top != VOID_TOP) << slot % 64;
+    }
+    sight->given = loaded_slots(cache, true);
+    sight->excess = seam_has_too_much(cache);
+}
+
 static void see_heaps(struct sight *sight) {
     sight->heaps = heap_count();
     for (unsigned i = 0; i < sight->heaps && i < HEAPS_MOST; i++) {
@@ -125,7 +136,7 @@ static void see(struct sight *sight, const struct step *step) {
         sight->wished = cache->wished;
         sight->season = cache->season;
         sight->sweep = cache->sweep;
-        sight->given = loaded_slots(cache, true);
+        see_slots(sight, cache);
     }
     for (const struct thread_cache *any = registry.alive; any != NULL; any = any->next) {
         sight->orphans += any->orphan != 0 ? 1 + loaded_slots(any, false) : 0;
@@ -260,12 +271,37 @@ static void check_look(const struct sight *now) {
 
 /* -- a thread ------------------------------------------------------------------------------------------------ */
 
+/* Slots loaded now, and not seen by the last sweep as they are. */
+static unsigned unseen_slots(const struct thread_cache *cache) {
+    unsigned unseen = 0;
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        const struct cache_class *magazines = &cache->slots[slot];
+        unseen += magazines->top != VOID_TOP && magazines->last_visits != magazines->visits;
+    }
+    return unseen;
+}
+
+static void check_excess(const struct sight *now) {
+    enum { STEPS_OWN = 2 }; /* the slots of the step itself */
+    bool wished = now->wished != before.wished && now->looked == before.looked && before.sweep == 0;
+    CHECK(!wished || !before.excess || now->sweep != 0 || unseen_slots(now->cache) <= STEPS_OWN,
+          "kept: a thread has too much, and %u slots are not swept", unseen_slots(now->cache));
+    bool swept =
+        before.sweep == seam_sweep_excess() && now->looked == before.looked && now->visits == before.visits + 1;
+    for (unsigned slot = 1; swept && slot < SLOT_COUNT; slot++) {
+        bool emptied = (before.loaded[slot / 64] & ~now->loaded[slot / 64]) >> slot % 64 & 1;
+        CHECK(!emptied || now->cache->slots[slot].capacity == 0,
+              "kept: a slot is emptied, and its room is not given up");
+    }
+}
+
 /* It came to the slow paths that look round. */
 static void check_look_round(const struct sight *now) {
     CHECK(now->orphans == 0 || now->orphans < before.orphans, "kept: an orphan is as it was, after a slow path");
     CHECK(now->parked == 0 || now->parked < before.parked, "kept: %zu blocks are parked, after a slow path",
           now->parked);
     CHECK(now->season == before.season || now->sweep != 0, "kept: a new season, and nothing is swept");
+    check_excess(now);
     bool looked = now->looked != before.looked;
     unsigned swept = (unsigned)bits_min(before.given, seam_sweep_slots());
     CHECK(!looked || before.sweep != 0 || now->heap != before.heap || now->given <= before.given - swept + 1,

@@ -84,6 +84,8 @@ uint32_t seam_keeper_slices(void);
 uint32_t seam_retreat_slices(void);
 uint32_t seam_settle_slices(void);
 uint32_t seam_sweep_slots(void);
+uint8_t seam_sweep_excess(void);
+bool seam_has_too_much(const struct thread_cache *cache);
 uint32_t seam_drain_magazines(void);
 unsigned seam_heaps_most(void);
 
