@@ -47,7 +47,7 @@ help:
 	@echo 'make build           $(BUILD)/libfreestone.so, $(BUILD)/libfreestone.a and $(BIN)/freestone'
 	@echo 'make lint            check style, types and the C'
 	@echo 'make format          put Python and C into the house style'
-	@echo 'make soak            random traces against the model for SOAK_SECONDS ($(SOAK_SECONDS))'
+	@echo 'make soak            each test that goes on by chance for SOAK_SECONDS ($(SOAK_SECONDS)), 22 of them; then foreign, whole'
 	@echo 'make foreign         foreign programs under glibc and under libfreestone: whatever differs; ONLY="redis git"'
 	@echo 'make sanitize        the tests of the allocator by part, under each sanitizer'
 	@echo 'make simulate        the library played by chance, many threads in one: SEED=1 RUNS=200 STEPS=2000'
@@ -147,6 +147,7 @@ test-python: build $(VENV)/.test
 soak: build
 	@cmake -S . -B $(BUILD) -DFREESTONE_TESTS=ON >/dev/null
 	@cmake --build $(BUILD) -- --quiet
+	@echo "freestone: $$(ctest --test-dir $(BUILD) -N -L soak | sed -n 's/^Total Tests: //p') tests, $(SOAK_SECONDS) seconds each"
 	@FREESTONE_SOAK_SECONDS=$(SOAK_SECONDS) ctest --test-dir $(BUILD) --output-on-failure -L soak --timeout 0
 	@$(MAKE) --no-print-directory foreign WHOLE=--whole
 

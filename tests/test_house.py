@@ -123,6 +123,7 @@ LEAVES = {
     "keeper",
     "object",
     "gate",
+    "turns",
     "shelter",
     "patience",
     "elf_objects",

@@ -7,6 +7,7 @@
 #include "large.h"
 #include "shelter.h"
 #include "thread_inside.h"
+#include "turns.h"
 
 enum {
     WAIT_MS =
@@ -30,7 +31,7 @@ static void before_fork(void) {
     }
     bool inside = thread_is_inside();
     if (!inside && closings == 0) {
-        gate_await_turn();
+        turns_await();
     }
     (void)keeper_leave(inside);
     closings++;

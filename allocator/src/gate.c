@@ -2,6 +2,7 @@
 
 #include "os.h"
 #include "patience.h"
+#include "turns.h"
 
 struct gate gate;
 
@@ -66,7 +67,7 @@ static bool settle_child(void) {
 }
 
 bool gate_found_closed(void) {
-    atomic_store_explicit(&gate.refused, true, memory_order_relaxed);
+    turns_note_refused();
     return atomic_load_explicit(&gate.page->mark, memory_order_relaxed) == GATE_CHILD && settle_child() &&
            atomic_load_explicit(&gate.page->forks, memory_order_relaxed) == 0;
 }
@@ -95,7 +96,7 @@ bool gate_close(bool (*is_quiet)(void), uint32_t milliseconds) {
         (void)settle_child(); /* a child that forks at once: what its parent's threads said they were is of no matter */
     }
     if (atomic_fetch_add_explicit(&gate.page->forks, 1, memory_order_seq_cst) == 0) {
-        atomic_store_explicit(&gate.closed_at, os_nanoseconds(), memory_order_relaxed);
+        turns_note_closed();
     }
     if (atomic_load_explicit(&gate.page->mark, memory_order_relaxed) != GATE_RIGHT) {
         return false;
@@ -121,72 +122,10 @@ void gate_count_down(_Atomic uint32_t *count) {
     }
 }
 
-/* -- turns --------------------------------------------------------------------------------------------------- */
-
-enum {
-    TURN_MOST_NS = 5000000, /* the gate stays open for those who were kept out, */
-    TURN_LEAST_NS = 1000000, /* as long as it was closed, within these */
-    TURN_NAP_MS = 1,
-    TURN_WAIT_MS = 100, /* a fork waits for its turn */
-    OPENING_WAIT_MS = 5, /* who is refused waits for a fork */
-};
-
-static bool is_forking(void) { return atomic_load_explicit(&gate.page->forks, memory_order_seq_cst) != 0; }
-
-static bool is_others_turn(void) {
-    return is_forking() ? atomic_load_explicit(&gate.refused, memory_order_relaxed)
-                        : os_nanoseconds() < atomic_load_explicit(&gate.open_until, memory_order_relaxed);
-}
-
-void gate_await_turn(void) {
-    if (!is_forking()) {
-        return;
-    }
-    struct patience patience = patience_begin();
-    atomic_fetch_add_explicit(&gate.waiting, 1, memory_order_seq_cst);
-    uint32_t turn = atomic_load_explicit(&gate.turns, memory_order_acquire);
-    while (is_others_turn() && !patience_ended(&patience, TURN_NAP_MS, TURN_WAIT_MS)) {
-        os_wait_for(&gate.turns, turn, TURN_NAP_MS);
-        turn = atomic_load_explicit(&gate.turns, memory_order_acquire);
-    }
-    gate_count_down(&gate.waiting);
-}
-
-bool gate_await_opening(void) {
-    if (!is_forking()) {
-        return gate_is_open();
-    }
-    uint32_t turn = atomic_load_explicit(&gate.turns, memory_order_acquire);
-    if (atomic_load_explicit(&gate.in_vain, memory_order_relaxed) == turn + 1) {
-        return false;
-    }
-    struct patience patience = patience_begin();
-    atomic_fetch_add_explicit(&gate.waiting, 1, memory_order_seq_cst);
-    while (is_forking() && atomic_load_explicit(&gate.turns, memory_order_acquire) == turn) {
-        if (patience_ended(&patience, OPENING_WAIT_MS, OPENING_WAIT_MS)) {
-            atomic_store_explicit(&gate.in_vain, turn + 1, memory_order_relaxed);
-            break;
-        }
-        os_wait_for(&gate.turns, turn, OPENING_WAIT_MS);
-    }
-    gate_count_down(&gate.waiting);
-    return gate_is_open();
-}
-
 void gate_reopen(void) {
     gate_count_down(&gate.page->forks);
-    if (is_forking()) {
-        return;
-    }
-    if (atomic_exchange_explicit(&gate.refused, false, memory_order_relaxed)) {
-        uint64_t now = os_nanoseconds(), closed = now - atomic_load_explicit(&gate.closed_at, memory_order_relaxed);
-        uint64_t turn = bits_min(bits_max(closed, TURN_LEAST_NS), TURN_MOST_NS);
-        atomic_store_explicit(&gate.open_until, now + turn, memory_order_relaxed);
-    }
-    /* release: who sees the next turn sees the gate open */
-    atomic_fetch_add_explicit(&gate.turns, 1, memory_order_release);
-    if (atomic_load_explicit(&gate.waiting, memory_order_seq_cst) != 0) {
-        os_wake_all(&gate.turns);
+    if (!gate_is_forking()) {
+        turns_note_open();
     }
 }
 
@@ -204,8 +143,5 @@ void gate_mark_child(enum gate_fork fork, void *forker, void *cache, uint32_t fo
     atomic_store_explicit(&page->fork, fork, memory_order_relaxed);
     atomic_store_explicit(&page->forker, forker, memory_order_relaxed);
     atomic_store_explicit(&page->cache, cache, memory_order_relaxed);
-    atomic_store_explicit(&gate.waiting, 0, memory_order_relaxed);
-    atomic_store_explicit(&gate.refused, false, memory_order_relaxed);
-    atomic_store_explicit(&gate.in_vain, 0,
-                          memory_order_relaxed); /* the turn goes on here, and nobody opens the gate of it */
+    turns_forget();
 }

@@ -3,7 +3,7 @@
  * Whoever changes heaps, arena or caches beyond its own loaded magazines is *inside*: a thread with a cache says so in the cache (`busy`),
  * anybody else is counted (outsiders). A fork closes the gate, waits until nobody else is inside, and then copies structures that are
  * whole and stay so, without holding a lock. Who comes while it is closed is refused and lives on the shelter meanwhile; so does a
- * signal handler that interrupts its own thread inside. Who is refused waits some milliseconds at most (gate_await_opening), and a fork waits
+ * signal handler that interrupts its own thread inside. Who is refused waits some milliseconds at most (turns.h), and a fork waits
  * only for what goes on without it.
  *
  * Why nobody is overlooked: who enters says so and then looks at the gate; who forks closes the gate and then looks who is
@@ -49,12 +49,6 @@ struct gate {
     struct gate_page *page;     /* wiped by forks */
     _Atomic uint32_t outsiders; /* inside without a cache of their own */
     _Atomic uint32_t left;      /* goes up when somebody leaves a closed gate; what a fork sleeps on */
-    _Atomic uint32_t turns;     /* goes up when the gate is opened; what those sleep on who wait for that */
-    _Atomic uint32_t waiting;   /* so many; seq_cst: who opens sees it, or who waits sees the gate open */
-    /* Relaxed, all: how long somebody waits depends on them, no more. */
-    _Atomic uint32_t in_vain;   /* the turn in which somebody has waited long enough */
-    _Atomic bool refused;       /* somebody was, since the gate was closed */
-    _Atomic uint64_t closed_at, open_until; /* ns */
 };
 extern struct gate gate INTERNAL;
 
@@ -70,9 +64,12 @@ enum gate_answer { GATE_PUT_RIGHT, GATE_PUT_TORN, GATE_LATER };
 typedef enum gate_answer gate_child(void);
 void gate_watch(gate_child *child);
 
+/* Whether forks keep it closed. */
+static inline bool gate_is_forking(void) { return atomic_load_explicit(&gate.page->forks, memory_order_seq_cst) != 0; }
+
 /* Whether the gate is open: asked before anything is said, and again by who has just said that it is inside. */
 static inline bool gate_is_open(void) {
-    return likely(atomic_load_explicit(&gate.page->forks, memory_order_seq_cst) == 0) &&
+    return likely(!gate_is_forking()) &&
            likely(atomic_load_explicit(&gate.page->mark, memory_order_acquire) == GATE_RIGHT);
 }
 
@@ -80,10 +77,6 @@ static inline bool gate_is_open(void) {
 static inline bool gate_is_right(void) {
     return gate.page == NULL || atomic_load_explicit(&gate.page->mark, memory_order_acquire) == GATE_RIGHT;
 }
-
-/* For who was refused, is not inside and does not fork: waits some milliseconds for the gate to be opened, as most forks take no longer; once in
- * vain, nobody waits any more in this turn, since the fork may be waiting for one of those. True when it is worth another try. */
-bool gate_await_opening(void);
 
 /* For who has found it closed and is not inside: puts a child right. True when it is worth another try. */
 bool gate_found_closed(void);
@@ -99,11 +92,6 @@ static inline void gate_left(void) {
 /* Inside without a cache. False when refused. */
 bool gate_enter(void);
 void gate_leave(void);
-
-/* Before a fork closes the gate: where it is closed by another's and somebody was refused, those work for as long first as they were kept out,
- * some milliseconds at most. Else forks that overlap would keep the gate closed for ever. Not by who is inside, nor within a fork. The wait has an
- * end: whoever keeps the gate closed may be waiting for this thread. */
-void gate_await_turn(void);
 
 /* A fork closes the gate; true when, within so many milliseconds of waiting, nobody else is inside any more, which `is_quiet` tells. */
 bool gate_close(bool (*is_quiet)(void), uint32_t milliseconds);

@@ -8,6 +8,7 @@
 #include "shelter.h"
 #include "street.h"
 #include "thread_inside.h"
+#include "turns.h"
 
 enum {
     ADOPT_SLOTS = 4, /* flushed at a time of what a thread has left */
@@ -185,7 +186,7 @@ static void keep_unused(struct thread_cache *cache) {
 /* -- inside -------------------------------------------------------------------------------------------------- */
 
 /* True when it is open, or worth another try. A handler of the thread's own fork may not wait for it. */
-static bool await_gate(void) { return gate_found_closed() || (!fork_is_own() && gate_await_opening()); }
+static bool await_gate(void) { return gate_found_closed() || (!fork_is_own() && turns_await_opening()); }
 
 OUT_OF_LINE bool cache_step_aside(struct thread_cache *cache) {
     if (!gate_is_open()) {

@@ -14,9 +14,10 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
+#include "churn.h"
 #include "profiles.h"
 
-enum { THREADS = 3, STEPS = 20000, SLOTS = 200, BLOCKS = 100000, BLOCK = 400, REST_MS = 1500, STEPS_MOST = 1024 };
+enum { THREADS = 3, STEPS = 20000, BLOCKS = 100000, BLOCK = 400, REST_MS = 1500, STEPS_MOST = 1024 };
 enum { KILL = -1, ALLOW = 0 }; /* else an errno value */
 
 struct rule {
@@ -69,23 +70,11 @@ static void enter(const struct profile *profile) {
 }
 
 static void work(uint64_t random) {
-    void *held[SLOTS] = {NULL};
+    struct churn churn = {.random = random, .most_bits = 26};
     for (size_t i = 0; i < STEPS; i++) {
-        size_t kind = pattern_below(&random, 1000), at = pattern_below(&random, SLOTS);
-        size_t bits = kind < 900 ? 4 + pattern_below(&random, 9) : kind < 999 ? 13 + pattern_below(&random, 8) : 26;
-        size_t size = 1 + pattern_below(&random, (size_t)1 << bits);
-        if (kind % 5 == 0) {
-            held[at] = realloc(held[at], size);
-        } else {
-            free(held[at]);
-            held[at] = kind % 2 == 0 ? calloc(1, size) : malloc(size);
-        }
-        EXPECT(held[at] != NULL, "no block of %zu bytes", size);
-        *(volatile char *)held[at] = 1;
+        churn_step(&churn);
     }
-    for (size_t at = 0; at < SLOTS; at++) {
-        free(held[at]);
-    }
+    churn_end(&churn);
 }
 
 static pthread_barrier_t ready, done;

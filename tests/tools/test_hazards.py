@@ -216,6 +216,23 @@ def test_a_changed_library_is_another_question(tmp_path: Path) -> None:
     assert store.key_of([library], "another") != store.key_of([library], "fact")
 
 
+def _of_the_list(rows: str) -> list[list[str]]:
+    """Of rows of the criteria, what comes from the list of hazards: all but what was seen, and the faults planted."""
+    cells = [re.split(r" ?(?<!\\)\| ?", line)[1:-1] for line in rows.splitlines()[2:]]
+    faults = [re.search(r"((?:, )?(?:nothing )?planted: .*)?$", row[4]).group().removeprefix(", ") for row in cells]
+    return [[*row[:3], fault, *row[5:]] for row, fault in zip(cells, faults, strict=True)]
+
+
+def test_the_page_says_what_the_list_says() -> None:
+    """Also where the list was changed and nobody tried again."""
+    text = (REPOSITORY / "docs" / "hazards.md").read_text(encoding="utf-8")
+    tables = [part for part in text.split("\n\n") if part.startswith("| # | hazard |")]
+    matrix, criteria = tables[0], next(part for part in tables if "| right is |" in part)
+    rows = [line.split(" | ")[:2] for line in matrix.splitlines()[2:-1]]
+    assert rows == [[f"| {each.number}", each.name] for each in EVERY]
+    assert _of_the_list(criteria) == _of_the_list(table.criteria(EVERY, "freestone", [], {}))
+
+
 # --- the conditions -------------------------------------------------------------------------------------------------
 
 

@@ -2,13 +2,14 @@
  * returned in between: each change of mind about a piece of memory splits a mapping, and the kernel allows a process
  * some 65,000. They stay few, since it is the program's own mmap that would fail.
  *
- *   huge_by_turns ROUNDS BLOCKS      BLOCKS: held at the same time */
+ *   huge_by_turns ROUNDS|soak BLOCKS      BLOCKS: held at the same time */
 #include <sys/mman.h>
 
 #include "entry.h"
 #include "expect.h"
 #include "pattern.h"
 #include "serving.h"
+#include "soak.h"
 
 enum { SHRUNK_MOST = 6000, TABLE_MOST = 4000, MORE_MOST = 2000, LOOK_EVERY = 100 };
 
@@ -44,13 +45,14 @@ static void bring_in_huge_pages(void) {
 
 int main(int count, char **arguments) {
     require_serving();
-    EXPECT(count == 3, "usage: huge_by_turns ROUNDS BLOCKS");
-    size_t rounds = strtoul(arguments[1], NULL, 10), before = mappings(), most = 0;
+    EXPECT(count == 3, "usage: huge_by_turns ROUNDS|soak BLOCKS");
+    size_t before = mappings(), most = 0;
     size_t blocks = strtoul(arguments[2], NULL, 10);
     EXPECT(blocks > 0 && blocks <= TABLE_MOST, "BLOCKS is at most %d", TABLE_MOST);
     uint64_t random = 1;
     bring_in_huge_pages();
-    for (size_t r = 0; r < rounds; r++) {
+    struct soak soak = soak_begin(arguments[1]);
+    for (size_t r = 0; soak_goes_on(&soak, r); r++) {
         size_t t = pattern_below(&random, blocks), s = pattern_below(&random, SHRUNK_MOST);
         size_t size = ((size_t)2 << 20) + pattern_below(&random, (size_t)6 << 20);
         free(table[t]);

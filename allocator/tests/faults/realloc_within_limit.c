@@ -1,22 +1,13 @@
 /* realloc_within_limit MIB: blocks of so many mebibytes, neighbours of others, grow, each while address space has room for what it grows by and
  * not for a second block. realloc finds a way, nothing is lost, and all of it can be had again afterwards. */
-#include <stdio.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "entry.h"
 #include "expect.h"
+#include "resident.h"
 #include "serving.h"
 
 enum { BLOCKS = 6, NEIGHBOUR = 1 << 20, SLACK = 2 << 20 };
-
-static size_t address_space(void) {
-    size_t pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    EXPECT(file != NULL && fscanf(file, "%zu", &pages) == 1, "/proc/self/statm cannot be read");
-    fclose(file);
-    return pages * (size_t)sysconf(_SC_PAGESIZE);
-}
 
 int main(int count, char **arguments) {
     require_serving();
@@ -31,7 +22,7 @@ int main(int count, char **arguments) {
         memset(neighbour[i], (int)i + 65, NEIGHBOUR);
     }
     for (size_t i = 0; i < BLOCKS; i++) {
-        struct rlimit limit = {address_space() + more + SLACK, RLIM_INFINITY};
+        struct rlimit limit = {address_space_bytes() + more + SLACK, RLIM_INFINITY};
         EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "no limit");
         char *grown = realloc(block[i], size + more);
         EXPECT(grown != NULL, "block %zu of %zu bytes does not grow by %zu", i, size, more);

@@ -1,8 +1,8 @@
-/* refusals LIBRARY CALL STEP PROGRAM [ARGUMENT ...]: runs the program over and over while the kernel refuses the
- * library's n-th call of one kind (CALL, or of each kind in turn: all), for n = 1, 1 + STEP, ... up to as many as it
- * makes; and again while it refuses all from the n-th on, until the program says that it is enough. STEP 0 takes a
- * sample instead: n = 1, 4, 16, ..., and between two of those, while that leaves any, one at random in one of the two
- * ways. FREESTONE_SEED plays the same n again. A call of the library's that is in no row fails the test.
+/* refusals LIBRARY CALL sample|soak PROGRAM [ARGUMENT ...]: runs the program over and over while the kernel refuses the
+ * library's n-th call of one kind (CALL, or in a sample of each in turn: all), or all from the n-th on, until the
+ * program says that it is enough. A sample: n = 1, 4, 16, ... in both ways, and between two of those, while that leaves
+ * any, one at random in one of the two. Soaking: each n in both ways, in random order, over and over until the time is
+ * over. FREESTONE_SEED plays the same n again. A call of the library's that is in no row fails the test.
  *
  * Several at the same time: what they mostly do is sleep. */
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include "expect.h"
 #include "pattern.h"
 #include "refused_run.h"
+#include "soak.h"
 #include "traced.h"
 
 enum { AT_ONCE = 8 };
@@ -148,6 +149,24 @@ static void sample(const struct trace *trace, size_t kind, size_t calls, uint64_
     }
 }
 
+/* Every n in both ways, in random order; false when the time is over before. */
+static bool sweep(const struct trace *trace, size_t kind, size_t calls, uint64_t *random, const struct soak *soak,
+                  char **command) {
+    size_t left = 2 * calls;
+    size_t *order = malloc(left * sizeof *order);
+    EXPECT(order != NULL, "no memory");
+    for (size_t i = 0; i < left; i++) {
+        order[i] = i;
+    }
+    for (; left > 0 && (runs == 0 || soak_goes_on(soak, runs)); left--) {
+        size_t chosen = pattern_below(random, left), n = 1 + order[chosen] / 2;
+        run(trace, kind, n, order[chosen] % 2 == 0 ? n : SIZE_MAX, command);
+        order[chosen] = order[left - 1];
+    }
+    free(order);
+    return left == 0;
+}
+
 static uint64_t chosen_seed(void) {
     const char *given = getenv("FREESTONE_SEED");
     struct timespec now;
@@ -156,9 +175,10 @@ static uint64_t chosen_seed(void) {
 }
 
 int main(int count, char **arguments) {
-    EXPECT(count >= 5, "usage: refusals LIBRARY CALL STEP PROGRAM [ARGUMENT ...]");
+    EXPECT(count >= 5, "usage: refusals LIBRARY CALL sample|soak PROGRAM [ARGUMENT ...]");
     bool each = strcmp(arguments[2], "all") == 0, any = false;
-    size_t step = strtoul(arguments[3], NULL, 10);
+    EXPECT(!each || !soak_wanted(arguments[3]), "soaking takes one kind of call");
+    struct soak soak = soak_begin(arguments[3]);
     char **command = arguments + 4;
     uint64_t random = chosen_seed();
     printf("FREESTONE_SEED=%llu\n", (unsigned long long)random);
@@ -173,12 +193,11 @@ int main(int count, char **arguments) {
         any = true;
         printf("%s: %zu calls\n", kinds[k].name, none.seen[k]);
         EXPECT(none.seen[k] > 0 || !kinds[k].made, "the run makes no call of %s", kinds[k].name);
-        if (step == 0) {
+        if (!soak_wanted(arguments[3])) {
             sample(&none.trace, k, none.seen[k], &random, command);
+            continue;
         }
-        for (size_t n = 1; step > 0 && n <= none.seen[k]; n += step) {
-            run(&none.trace, k, n, n, command);
-            run(&none.trace, k, n, SIZE_MAX, command);
+        while (none.seen[k] > 0 && sweep(&none.trace, k, none.seen[k], &random, &soak, command)) {
         }
     }
     EXPECT(any, "'%s' is no call that can be refused", arguments[2]);

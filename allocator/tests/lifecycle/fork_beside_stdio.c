@@ -1,7 +1,7 @@
 /* Threads fork while others read lines, flush all streams, open and close files: libc's fork waits for its locks of
  * streams, whose holders are in malloc. Neither the parent nor a child may wait for the other's allocator for ever.
  *
- *   fork_beside_stdio SECONDS */
+ *   fork_beside_stdio SECONDS|soak */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -12,6 +12,7 @@
 #include "entry.h"
 #include "expect.h"
 #include "serving.h"
+#include "soak.h"
 
 enum { FORKERS = 4, READERS = 4, FLUSHERS = 3, OPENERS = 3, LINE = 40000, PATIENCE_SECONDS = 60, FORKS_LEAST = 20 };
 
@@ -105,8 +106,8 @@ static void start(size_t count, void *(*work)(void *)) {
 
 int main(int count, char **arguments) {
     require_serving();
-    EXPECT(count == 2, "usage: fork_beside_stdio SECONDS");
-    unsigned seconds = (unsigned)strtoul(arguments[1], NULL, 10);
+    EXPECT(count == 2, "usage: fork_beside_stdio SECONDS|soak");
+    unsigned seconds = soak_seconds(arguments[1]);
     int file = mkstemp(path);
     EXPECT(file >= 0, "no file in /tmp");
     char text[LINE + 1];

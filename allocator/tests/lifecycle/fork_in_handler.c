@@ -2,7 +2,7 @@
  * and free, as fork in such a program may (glibc goes on). The child, inside the handler, allocates, frees, forks
  * again, execs or ends; the parent goes on where it was, and its blocks are as they were.
  *
- *   fork_in_handler FORKS */
+ *   fork_in_handler FORKS|soak */
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/time.h>
@@ -12,12 +12,15 @@
 #include "expect.h"
 #include "pattern.h"
 #include "serving.h"
+#include "soak.h"
 
 extern char **environ;
 
 enum { TABLE = 2000, KEPT = 300, PATIENCE_SECONDS = 30, EXEC_EVERY = 64, FORK_EVERY = 16 };
 
-static volatile size_t forks, wanted;
+static volatile size_t forks;
+static volatile bool done;
+static struct soak soak;
 static struct {
     unsigned char *address;
     size_t size;
@@ -96,7 +99,8 @@ static void interrupt(int signal) {
     }
     await(process, "child");
     forks++;
-    if (forks < wanted) {
+    done = !soak_goes_on(&soak, forks);
+    if (!done) {
         uint64_t random = forks;
         set_timer(1 + (suseconds_t)pattern_below(&random, 150));
     }
@@ -125,9 +129,8 @@ static void churn(uint64_t *random) {
 
 int main(int count, char **arguments) {
     require_serving();
-    EXPECT(count == 2, "usage: fork_in_handler FORKS");
-    wanted = strtoul(arguments[1], NULL, 10);
-    if (wanted == 0) { /* started by a child */
+    EXPECT(count == 2, "usage: fork_in_handler FORKS|soak");
+    if (strcmp(arguments[1], "nothing") == 0) { /* started by a child */
         free(unseen(malloc(100)));
         return 0;
     }
@@ -138,9 +141,10 @@ int main(int count, char **arguments) {
     }
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
     EXPECT(sigaction(SIGALRM, &action, NULL) == 0, "no handler");
+    soak = soak_begin(arguments[1]);
     set_timer(1000);
     uint64_t random = 1;
-    while (forks < wanted) {
+    while (!done) {
         churn(&random);
     }
     for (size_t i = 0; i < KEPT; i++) {

@@ -3,7 +3,7 @@
  * half done. It can allocate, sees the parent's blocks unchanged, frees those it owns, and ends; the parent goes on
  * unharmed.
  *
- *   fork_unannounced call|_Fork|nested FORKS      nested: and the child forks in turn, as programs do */
+ *   fork_unannounced call|_Fork|nested FORKS|soak      nested: and the child forks in turn, as programs do */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -15,6 +15,7 @@
 #include "expect.h"
 #include "pattern.h"
 #include "serving.h"
+#include "soak.h"
 
 enum { THREADS = 8, OF_THREAD = 200, KEPT = 200, PATIENCE_SECONDS = 20 };
 
@@ -94,9 +95,8 @@ static pid_t copy(bool by_libc) { return by_libc ? _Fork() : (pid_t)syscall(SYS_
 
 int main(int count, char **arguments) {
     require_serving();
-    EXPECT(count == 3, "usage: fork_unannounced call|_Fork|nested FORKS");
+    EXPECT(count == 3, "usage: fork_unannounced call|_Fork|nested FORKS|soak");
     bool by_libc = strcmp(arguments[1], "call") != 0, nested = strcmp(arguments[1], "nested") == 0;
-    size_t forks = strtoul(arguments[2], NULL, 10);
     if (by_libc && _Fork == NULL) {
         expect_skip("this libc has no _Fork");
     }
@@ -109,14 +109,16 @@ int main(int count, char **arguments) {
     for (uintptr_t t = 0; t < THREADS; t++) {
         EXPECT(pthread_create(&thread[t], NULL, churn, (void *)(t + 1)) == 0, "no thread");
     }
-    for (size_t f = 0; f < forks; f++) {
+    struct soak soak = soak_begin(arguments[2]);
+    size_t forks = 0;
+    for (; soak_goes_on(&soak, forks); forks++) {
         pid_t process = copy(by_libc);
         EXPECT(process >= 0, "no process");
         if (process == 0) {
-            child(f, nested);
+            child(forks, nested);
         }
-        free(unseen(malloc(f)));
-        await(process, "child", f);
+        free(unseen(malloc(forks)));
+        await(process, "child", forks);
     }
     atomic_store(&done, true);
     for (size_t t = 0; t < THREADS; t++) {

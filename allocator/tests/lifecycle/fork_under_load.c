@@ -1,7 +1,7 @@
 /* fork from a program whose many threads are all in the middle of malloc and free: every child can allocate, sees its
  * parent's blocks unchanged, frees them, forks again, and exits with all its exit functions.
  *
- *   fork_under_load THREADS FORKS */
+ *   fork_under_load THREADS FORKS|soak */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -12,6 +12,7 @@
 #include "expect.h"
 #include "pattern.h"
 #include "serving.h"
+#include "soak.h"
 
 enum {
     THREADS_MOST = 64,
@@ -108,9 +109,9 @@ static void child(size_t number) {
 
 int main(int count, char **arguments) {
     require_serving();
-    EXPECT(count == 3, "usage: fork_under_load THREADS FORKS");
+    EXPECT(count == 3, "usage: fork_under_load THREADS FORKS|soak");
     size_t threads = strtoul(arguments[1], NULL, 10);
-    size_t forks = strtoul(arguments[2], NULL, 10);
+    struct soak soak = soak_begin(arguments[2]);
     EXPECT(threads <= THREADS_MOST, "THREADS is at most %d", THREADS_MOST);
     for (size_t i = 0; i < INHERITED; i++) {
         inherited[i] = malloc(size_of(i));
@@ -121,7 +122,7 @@ int main(int count, char **arguments) {
     for (uintptr_t t = 0; t < threads; t++) {
         EXPECT(pthread_create(&running[t], NULL, churn, (void *)(t + 1)) == 0, "no thread");
     }
-    for (size_t f = 0; f < forks; f++) {
+    for (size_t f = 0; soak_goes_on(&soak, f); f++) {
         pid_t pid = fork();
         EXPECT(pid >= 0, "fork failed");
         if (pid == 0) {

@@ -2,7 +2,7 @@
  * around forks, more than any fixed room for them: every child allocates, frees and ends, and every handler that ran
  * before a fork runs after it, on both sides.
  *
- *   forks_at_once SECONDS [HANDLERS] */
+ *   forks_at_once SECONDS|soak [HANDLERS] */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,6 +14,7 @@
 #include "expect.h"
 #include "pattern.h"
 #include "serving.h"
+#include "soak.h"
 
 enum { FORKERS = 4, BEARERS = 3, BORN = 4, PATIENCE_SECONDS = 60, FORKS_LEAST = 20 };
 
@@ -102,15 +103,15 @@ static void *fork_on(void *unused) {
 
 int main(int count, char **arguments) {
     require_serving();
-    EXPECT(count == 2 || count == 3, "usage: forks_at_once SECONDS [HANDLERS]");
-    long milliseconds = strtol(arguments[1], NULL, 10) * 1000;
+    EXPECT(count == 2 || count == 3, "usage: forks_at_once SECONDS|soak [HANDLERS]");
+    unsigned seconds = soak_seconds(arguments[1]);
     long handlers = count == 3 ? strtol(arguments[2], NULL, 10) : 0;
-    alarm((unsigned)(milliseconds / 1000) + PATIENCE_SECONDS);
+    alarm(seconds + PATIENCE_SECONDS);
     pthread_t thread[FORKERS + BEARERS];
     for (uintptr_t t = 0; t < FORKERS + BEARERS; t++) {
         EXPECT(pthread_create(&thread[t], NULL, t < FORKERS ? fork_on : bear, (void *)(t * 100)) == 0, "no thread");
     }
-    for (long end = tasks_clock() + milliseconds, registered = 0;
+    for (long end = tasks_clock() + (long)seconds * 1000, registered = 0;
          tasks_clock() < end || atomic_load(&forks) < FORKS_LEAST; tasks_sleep(5)) {
         for (int i = 0; i < 2 && registered < handlers; i++, registered++) {
             EXPECT(pthread_atfork(before, after, after) == 0, "handler %ld was refused", registered);

@@ -12,14 +12,14 @@
 
 #include "../faults/filter.h"
 #include "../idle/field.h"
+#include "churn.h"
 #include "entry.h"
 #include "expect.h"
-#include "pattern.h"
 #include "serving.h"
 
 extern char **environ;
 
-enum { THREADS = 3, STEPS = 20000, TABLE = 200, LOOKS_MS = 900 };
+enum { THREADS = 3, STEPS = 20000, LOOKS_MS = 900 };
 
 static const long known[] = {
     SYS_mmap,
@@ -53,26 +53,14 @@ static atomic_bool done;
 static pthread_barrier_t together;
 
 static void work(uint64_t random) {
-    void *table[TABLE] = {NULL};
+    struct churn churn = {.random = random, .most_bits = 28};
     for (size_t i = 0; i < STEPS; i++) {
-        size_t kind = pattern_below(&random, 1000), at = pattern_below(&random, TABLE);
-        size_t bits = kind < 900 ? 4 + pattern_below(&random, 9) : kind < 999 ? 13 + pattern_below(&random, 8) : 28;
-        size_t size = 1 + pattern_below(&random, (size_t)1 << bits);
-        if (kind % 5 == 0) {
-            table[at] = realloc(table[at], size);
-        } else {
-            free(table[at]);
-            table[at] = kind % 2 == 0 ? calloc(1, size) : malloc(size);
-        }
-        EXPECT(table[at] != NULL, "no block of %zu bytes", size);
-        *(char *)table[at] = 1;
+        churn_step(&churn);
         if (i % 5000 == 0) {
             (void)freestone_purge();
         }
     }
-    for (size_t at = 0; at < TABLE; at++) {
-        free(table[at]);
-    }
+    churn_end(&churn);
 }
 
 /* Frees much, and leaves time for whoever would like to return it. */

@@ -22,6 +22,7 @@
 #include "spans.h"
 #include "street.h"
 #include "thread_inside.h"
+#include "turns.h"
 #include "world.h"
 
 enum {
@@ -526,7 +527,7 @@ static void audit_locks(void) {
     CHECK((gate.page->keeper != 0) == world_has_keeper(), "keeper: its number is not that of one");
     CHECK(gate.outsiders == 0, "gate: %u outsiders at rest", gate.outsiders);
     CHECK(!seam_shelter_is_taking(), "parked: somebody takes at rest");
-    CHECK(gate.in_vain != gate.turns + 1, "gate: the turn in which somebody waited in vain goes on");
+    CHECK(turns.in_vain != turns.number + 1, "gate: the turn in which somebody waited in vain goes on");
     CHECK(seam_purge_awaiting() == 0, "purge: %u wait at rest", seam_purge_awaiting());
     CHECK(seam_purge_pieces() == 0 && !heap_is_cleaning(), "purge: under way at rest");
 }

@@ -15,6 +15,7 @@
 #include "seams.h"
 #include "shelter.h"
 #include "thread_inside.h"
+#include "turns.h"
 #include "world.h"
 
 /* The library's own entry points, under names that leave the simulator its malloc. */
@@ -243,7 +244,7 @@ enum { /* waited at least, in ms, however the clock has run meanwhile, */
 
 /* A fork that comes while another's keeps somebody out lets him work first. */
 static void check_turn(bool crowded, uint32_t turn, uint64_t waited) {
-    if (crowded && waited == 0 && gate.turns == turn) {
+    if (crowded && waited == 0 && turns.number == turn) {
         fail("turn: a fork keeps the gate closed, and somebody was refused");
     }
 }
@@ -260,7 +261,7 @@ static bool is_whole(bool announced) {
 
 static void before_fork(void) {
     uint64_t waited = world_waited();
-    uint32_t turn = gate.turns;
+    uint32_t turn = turns.number;
     bool closed = gate.page != NULL && gate.page->forks != 0;
     bool crowded = closed && kept_out && seam_view()->state == THREAD_ALIVE;
     kept_out &= closed;

@@ -2,7 +2,7 @@
  * checked byte for byte against a model.
  *
  *   trace THREADS SEED OPERATIONS     OPERATIONS per thread and generation, three generations of threads
- *   trace THREADS SEED 0              as many generations as FREESTONE_SOAK_SECONDS (default 60) allow
+ *   trace THREADS SEED soak           as many generations as the time allows
  *
  * The model is what each thread's table says of its blocks: address, sizes, alignment and the number from which the
  * contents derive. It lives in memory the allocator never sees. A block that overlaps another, moves without its
@@ -10,13 +10,13 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "conventions.h"
 #include "entry.h"
 #include "expect.h"
 #include "pattern.h"
 #include "serving.h"
+#include "soak.h"
 
 enum {
     THREADS_MOST = 64,
@@ -249,10 +249,9 @@ static void release_all(size_t threads) {
 
 int main(int count, char **arguments) {
     require_serving();
-    EXPECT(count == 4, "usage: trace THREADS SEED OPERATIONS");
+    EXPECT(count == 4, "usage: trace THREADS SEED OPERATIONS|soak");
     size_t threads = strtoul(arguments[1], NULL, 10);
     uint64_t seed = strtoull(arguments[2], NULL, 10);
-    size_t operations = strtoul(arguments[3], NULL, 10);
     EXPECT(threads >= 1 && threads <= THREADS_MOST, "THREADS is 1 to %d", THREADS_MOST);
     tables = outside_the_heap(threads * sizeof *tables);
     stalls = outside_the_heap(EXCHANGE * sizeof *stalls);
@@ -263,15 +262,15 @@ int main(int count, char **arguments) {
     for (size_t s = 0; s < EXCHANGE; s++) {
         pthread_mutex_init(&stalls[s].lock, NULL);
     }
-    if (operations > 0) {
+    if (!soak_wanted(arguments[3])) {
+        size_t operations = strtoul(arguments[3], NULL, 10);
         for (size_t g = 0; g < GENERATIONS; g++) {
             generation(threads, operations);
         }
         release_all(threads);
         return 0;
     }
-    const char *soak = getenv("FREESTONE_SOAK_SECONDS");
-    time_t end = time(NULL) + (soak == NULL ? 60 : strtol(soak, NULL, 10));
+    struct soak soak = soak_begin(arguments[3]);
     size_t generations = 0;
     do {
         generation(threads, 100000);
@@ -280,7 +279,7 @@ int main(int count, char **arguments) {
         if (generations % 8 == 0) {
             release_all(threads);
         }
-    } while (time(NULL) < end);
+    } while (soak_goes_on(&soak, generations));
     release_all(threads);
     printf("%zu generations of %zu threads, seed %llu\n", generations, threads, (unsigned long long)seed);
     return 0;

@@ -540,18 +540,8 @@ static void locked_memory_stays(void) {
 
 /* -- little room ----------------------------------------------------------------------------------------------- */
 
-static size_t address_space_in_use(void) {
-    char text[128];
-    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    EXPECT(length > 0, "/proc/self/statm cannot be read");
-    close(file);
-    text[length] = '\0';
-    return (size_t)strtoul(text, NULL, 10) * os_page_bytes();
-}
-
 static void leave_room(size_t bytes) {
-    struct rlimit limit = {address_space_in_use() + bytes, RLIM_INFINITY};
+    struct rlimit limit = {address_space_bytes() + bytes, RLIM_INFINITY};
     EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "no limit can be set");
 }
 
@@ -586,7 +576,7 @@ static void refused_bookkeeping(void) {
     if (SCENARIO_SANITIZED) {
         return;
     }
-    size_t before = address_space_in_use();
+    size_t before = address_space_bytes();
     struct rlimit limit = {(size_t)1 << 20, RLIM_INFINITY};
     EXPECT(setrlimit(RLIMIT_DATA, &limit) == 0, "no limit can be set");
     bool opened = false;
@@ -595,7 +585,7 @@ static void refused_bookkeeping(void) {
     }
     struct arena_figures figures;
     arena_figures(&figures);
-    size_t left = address_space_in_use() - before;
+    size_t left = address_space_bytes() - before;
     EXPECT(left <= (opened ? figures.reserved + SLICE_BYTES : 0), "%zu bytes of address space are left behind", left);
 }
 
@@ -625,7 +615,7 @@ static void end_settles(void) {
     open_arena();
     option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
     uint32_t kept = arena_take(1, 1, false, &zero);
-    size_t before = address_space_in_use();
+    size_t before = address_space_bytes();
     for (int round = 0; round < 3; round++) {
         uint32_t slice = arena_take(SLICES, 1, false, &zero);
         EXPECT(kept != 0 && slice == kept + 1 && zero, "no fresh memory");
@@ -636,10 +626,10 @@ static void end_settles(void) {
         (void)arena_purge_all();
         EXPECT(arena_settle(), "a long end is forgotten");
         bool more = arena_settle();
-        size_t after = address_space_in_use();
+        size_t after = address_space_bytes();
         EXPECT(!more && after <= before + ((size_t)4 << 20), "%zu bytes of address space, %zu before", after, before);
         street_check(true);
-        EXPECT(!arena_settle() && address_space_in_use() == after, "a short end is unmapped");
+        EXPECT(!arena_settle() && address_space_bytes() == after, "a short end is unmapped");
     }
     uint32_t slice = arena_take(SLICES, 1, false, &zero);
     EXPECT(arena_give(slice) && arena_purge_all() > 0 && arena_settle(), "a long end is forgotten");
@@ -654,10 +644,10 @@ static void extends_nothing_in_vain(void) {
     bool zero;
     open_arena();
     uint32_t slice = arena_take(64, 1, false, &zero), last = arena_take(1, 1, false, &zero);
-    size_t before = address_space_in_use();
+    size_t before = address_space_bytes();
     EXPECT(slice != 0 && last == slice + 64, "no two spans side by side");
     EXPECT(!arena_extend(slice, 4096), "grew into a used span");
-    EXPECT(address_space_in_use() == before, "%zu bytes are mapped for nothing", address_space_in_use() - before);
+    EXPECT(address_space_bytes() == before, "%zu bytes are mapped for nothing", address_space_bytes() - before);
     street_check(true);
 }
 
