@@ -27,7 +27,8 @@ static const struct {
     [OPTION_IDENTIFY] = {"identify", 1},
 };
 
-static void warn(const char *part, size_t length, const char *why) {
+/* Begins the line about a part; the caller says why. */
+static struct message about(const char *part, size_t length) {
     struct message message = {0};
     message_text(&message, "FREESTONE_OPTIONS: '");
     for (size_t i = 0; i < bits_min(length, 60); i++) {
@@ -40,7 +41,20 @@ static void warn(const char *part, size_t length, const char *why) {
         message_text(&message, one);
     }
     message_text(&message, "' ");
+    return message;
+}
+
+static void warn(const char *part, size_t length, const char *why) {
+    struct message message = about(part, length);
     message_text(&message, why);
+    message_print(&message);
+}
+
+static void warn_of_range(const char *part, size_t length, uint32_t most) {
+    struct message message = about(part, length);
+    message_text(&message, "has a value that is not a number from 0 to ");
+    message_number(&message, most);
+    message_text(&message, "; ignored");
     message_print(&message);
 }
 
@@ -90,7 +104,7 @@ static void read_part(const char *part, size_t length) {
             if (read_number(part + key + 1, length - key - 1, known[i].most, &value)) {
                 option_set((enum option)i, value);
             } else {
-                warn(part, length, "has a value that is not a number in range; ignored");
+                warn_of_range(part, length, known[i].most);
             }
             return;
         }
