@@ -103,7 +103,19 @@ def test_nothing_imports_commands_but_the_entrance() -> None:
 
 # --- the allocator: api -> thread cache -> heap -> slab -> arena -> os ------------------------------------------------
 
-LAYERS = ("os", "arena", "large", "slab", "heap", "thread_cache", "allocate", "cxx_runtime", "libc", "api")
+LAYERS = (
+    "os",
+    "arena",
+    "large",
+    "slab",
+    "heap",
+    "thread_cache",
+    "allocate",
+    "cxx_runtime",
+    "cxx_operators",
+    "libc",
+    "api",
+)
 """From the ground up. ``large`` stands beside the slabs, on the arena; ``allocate`` is what all entry points share."""
 ROOMS = {
     "arena": {"span", "street", "bins", "ages", "spans", "huge", "purge", "arena_lock"},
@@ -134,7 +146,7 @@ SYSTEM_CALLS = {"mmap", "munmap", "mremap", "madvise", "mprotect", "prctl", "sys
 
 def layer_of(source: Path) -> str:
     rooms = (layer for layer, rooms in ROOMS.items() if source.stem in rooms)
-    several = (layer for layer in ("api", "cxx_runtime", "libc") if source.stem.startswith(layer))
+    several = (layer for layer in ("api", "cxx_runtime", "cxx_operators", "libc") if source.stem.startswith(layer))
     return next(several, next(rooms, source.stem))
 
 

@@ -2,13 +2,16 @@
  *
  * A failed `operator new` asks the program's new-handler and tries again; without one it throws std::bad_alloc. Both
  * come from the program's C++ runtime (cxx_runtime.h); this file is compiled with unwind tables so that an exception
- * passes through. The operators that must not throw are in api_cxx_nothrow.c. */
+ * passes through. The operators that must not throw are in api_cxx_nothrow.c.
+ *
+ * Each is weak, for the archive's sake: a program may have its own. Those that go by another call the one in force (cxx_operators.h). */
 #include <stdlib.h>
 
 #include "allocate.h"
+#include "cxx_operators.h"
 #include "cxx_runtime.h"
 
-#define PUBLIC __attribute__((visibility("default")))
+#define PUBLIC __attribute__((visibility("default"), weak))
 
 /* A static link takes only the objects it needs, and a program that names nothing but operator new would get malloc
  * and free from libc: two heaps, and free() of the one called for blocks of the other. */
@@ -33,51 +36,151 @@ __attribute__((noinline)) static void *new_slow(size_t size, const void *caller)
     return new_or_throw(size, 1, caller);
 }
 
-/* operator new(size_t), new[](size_t) */
-PUBLIC void *_Znwm(size_t size) {
+typedef void *operator_new(size_t size);
+typedef void *operator_new_aligned(size_t size, size_t alignment);
+typedef void operator_delete(void *block);
+typedef void operator_delete_aligned(void *block, size_t alignment);
+
+/* operator new(size_t). Its own name beside the public one: that may be the program's. */
+static void *new_own(size_t size) {
     void *block = allocate_fast(size);
     return likely(block != NULL) ? block : new_slow(size, CALLER);
 }
-PUBLIC void *_Znam(size_t) __attribute__((alias("_Znwm")));
+PUBLIC void *_Znwm(size_t) __attribute__((alias("new_own")));
 
 /* ... (size_t, std::align_val_t) */
-PUBLIC void *_ZnwmSt11align_val_t(size_t size, size_t alignment) { return new_or_throw(size, alignment, CALLER); }
-PUBLIC void *_ZnamSt11align_val_t(size_t, size_t) __attribute__((alias("_ZnwmSt11align_val_t")));
+static void *new_aligned_own(size_t size, size_t alignment) { return new_or_throw(size, alignment, CALLER); }
+PUBLIC void *_ZnwmSt11align_val_t(size_t, size_t) __attribute__((alias("new_aligned_own")));
 
-/* operator delete(void*), delete[](void*) */
-PUBLIC void _ZdlPv(void *block) { release(block); }
-PUBLIC void _ZdaPv(void *) __attribute__((alias("_ZdlPv")));
-
-/* ... (void*, std::nothrow_t const&) */
-PUBLIC void _ZdlPvRKSt9nothrow_t(void *block, const void *tag) {
-    (void)tag;
-    release(block);
-}
-PUBLIC void _ZdaPvRKSt9nothrow_t(void *, const void *) __attribute__((alias("_ZdlPvRKSt9nothrow_t")));
-
-/* ... (void*, size_t) */
-PUBLIC void _ZdlPvm(void *block, size_t size) { release_sized(block, size); }
-PUBLIC void _ZdaPvm(void *, size_t) __attribute__((alias("_ZdlPvm")));
+/* operator delete(void*) */
+static void delete_own(void *block) { release(block); }
+PUBLIC void _ZdlPv(void *) __attribute__((alias("delete_own")));
 
 /* ... (void*, std::align_val_t) */
-PUBLIC void _ZdlPvSt11align_val_t(void *block, size_t alignment) {
+static void delete_aligned_own(void *block, size_t alignment) {
     (void)alignment;
     release(block);
 }
-PUBLIC void _ZdaPvSt11align_val_t(void *, size_t) __attribute__((alias("_ZdlPvSt11align_val_t")));
+PUBLIC void _ZdlPvSt11align_val_t(void *, size_t) __attribute__((alias("delete_aligned_own")));
 
-/* ... (void*, std::align_val_t, std::nothrow_t const&) */
-PUBLIC void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t alignment, const void *tag) {
-    (void)alignment;
-    (void)tag;
+/* -- by another ---------------------------------------------------------------------------------------------- */
+
+static OUT_OF_LINE void *new_by_another(size_t size, const void *caller) {
+    void *other = cxx_in_force(CXX_NEW);
+    if (other != cxx_own(CXX_NEW)) {
+        return ((operator_new *)other)(size);
+    }
+    void *block = allocate(size);
+    return block != NULL ? block : new_slow(size, caller);
+}
+
+static OUT_OF_LINE void *new_aligned_by_another(size_t size, size_t alignment, const void *caller) {
+    void *other = cxx_in_force(CXX_NEW_ALIGNED);
+    return other != cxx_own(CXX_NEW_ALIGNED) ? ((operator_new_aligned *)other)(size, alignment)
+                                             : new_or_throw(size, alignment, caller);
+}
+
+static OUT_OF_LINE void delete_by(enum cxx_operator which, void *block) {
+    ((operator_delete *)cxx_in_force(which))(block);
+}
+
+static OUT_OF_LINE void delete_aligned_by(enum cxx_operator which, void *block, size_t alignment) {
+    ((operator_delete_aligned *)cxx_in_force(which))(block, alignment);
+}
+
+/* operator new[](size_t) */
+static void *new_array_own(size_t size) {
+    if (cxx_is_replaced()) {
+        return new_by_another(size, CALLER);
+    }
+    void *block = allocate_fast(size);
+    return likely(block != NULL) ? block : new_slow(size, CALLER);
+}
+PUBLIC void *_Znam(size_t) __attribute__((alias("new_array_own")));
+
+/* ... (size_t, std::align_val_t) */
+static void *new_array_aligned_own(size_t size, size_t alignment) {
+    return cxx_is_replaced() ? new_aligned_by_another(size, alignment, CALLER) : new_or_throw(size, alignment, CALLER);
+}
+PUBLIC void *_ZnamSt11align_val_t(size_t, size_t) __attribute__((alias("new_array_aligned_own")));
+
+/* operator delete[](void*) */
+static void delete_array_own(void *block) {
+    if (cxx_is_replaced()) {
+        delete_by(CXX_DELETE, block);
+        return;
+    }
     release(block);
 }
-PUBLIC void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *, size_t, const void *)
-    __attribute__((alias("_ZdlPvSt11align_val_tRKSt9nothrow_t")));
+PUBLIC void _ZdaPv(void *) __attribute__((alias("delete_array_own")));
 
-/* ... (void*, size_t, std::align_val_t) */
-PUBLIC void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t alignment) {
-    (void)alignment;
-    release_sized(block, size);
+/* ... (void*, std::align_val_t) */
+static void delete_array_aligned_own(void *block, size_t alignment) {
+    if (cxx_is_replaced()) {
+        delete_aligned_by(CXX_DELETE_ALIGNED, block, alignment);
+        return;
+    }
+    release(block);
 }
-PUBLIC void _ZdaPvmSt11align_val_t(void *, size_t, size_t) __attribute__((alias("_ZdlPvmSt11align_val_t")));
+PUBLIC void _ZdaPvSt11align_val_t(void *, size_t) __attribute__((alias("delete_array_aligned_own")));
+
+/* What is told a size, or that nothing may be thrown, goes by the form that is not. */
+#define SIZED(name, which)                       \
+    PUBLIC void name(void *block, size_t size) { \
+        if (cxx_is_replaced()) {                 \
+            delete_by(which, block);             \
+            return;                              \
+        }                                        \
+        release_sized(block, size);              \
+    }
+SIZED(_ZdlPvm, CXX_DELETE)
+SIZED(_ZdaPvm, CXX_DELETE_ARRAY)
+
+#define NOTHROW(name, which)                         \
+    PUBLIC void name(void *block, const void *tag) { \
+        (void)tag;                                   \
+        if (cxx_is_replaced()) {                     \
+            delete_by(which, block);                 \
+            return;                                  \
+        }                                            \
+        release(block);                              \
+    }
+NOTHROW(_ZdlPvRKSt9nothrow_t, CXX_DELETE)
+NOTHROW(_ZdaPvRKSt9nothrow_t, CXX_DELETE_ARRAY)
+
+#define SIZED_ALIGNED(name, which)                                 \
+    PUBLIC void name(void *block, size_t size, size_t alignment) { \
+        if (cxx_is_replaced()) {                                   \
+            delete_aligned_by(which, block, alignment);            \
+            return;                                                \
+        }                                                          \
+        release_sized(block, size);                                \
+    }
+SIZED_ALIGNED(_ZdlPvmSt11align_val_t, CXX_DELETE_ALIGNED)
+SIZED_ALIGNED(_ZdaPvmSt11align_val_t, CXX_DELETE_ARRAY_ALIGNED)
+
+#define NOTHROW_ALIGNED(name, which)                                   \
+    PUBLIC void name(void *block, size_t alignment, const void *tag) { \
+        (void)tag;                                                     \
+        if (cxx_is_replaced()) {                                       \
+            delete_aligned_by(which, block, alignment);                \
+            return;                                                    \
+        }                                                              \
+        release(block);                                                \
+    }
+NOTHROW_ALIGNED(_ZdlPvSt11align_val_tRKSt9nothrow_t, CXX_DELETE_ALIGNED)
+NOTHROW_ALIGNED(_ZdaPvSt11align_val_tRKSt9nothrow_t, CXX_DELETE_ARRAY_ALIGNED)
+
+void *cxx_own(enum cxx_operator which) {
+    static void *const own[CXX_OPERATOR_COUNT] = {
+        [CXX_NEW] = (void *)new_own,
+        [CXX_NEW_ARRAY] = (void *)new_array_own,
+        [CXX_NEW_ALIGNED] = (void *)new_aligned_own,
+        [CXX_NEW_ARRAY_ALIGNED] = (void *)new_array_aligned_own,
+        [CXX_DELETE] = (void *)delete_own,
+        [CXX_DELETE_ARRAY] = (void *)delete_array_own,
+        [CXX_DELETE_ALIGNED] = (void *)delete_aligned_own,
+        [CXX_DELETE_ARRAY_ALIGNED] = (void *)delete_array_aligned_own,
+    };
+    return own[which];
+}

@@ -1,5 +1,7 @@
 #include "elf_objects.h"
 
+#include <sys/auxv.h>
+
 /* What a search looks for and has found. */
 struct search {
     const void *address; /* the object that it lies in, */
@@ -175,4 +177,43 @@ void *elf_function_needed(struct elf_object object, const char *name) {
         }
     }
     return found;
+}
+
+/* -- what stands before another ------------------------------------------------------------------------------ */
+
+struct precedence {
+    const void *address; /* what is found has to stand before this */
+    const char *function;
+    const void *linker; /* an address in the dynamic linker, behind which are objects that were loaded later */
+    void *of_program, *of_earlier;
+    bool begun;
+};
+
+/* Objects come in the order in which the dynamic linker searches: the program, what is preloaded, what they need; then, at the end of these, the
+ * linker itself, which libc needs. Not 0 ends the search. */
+static int look_before(struct dl_phdr_info *info, size_t size, void *argument) {
+    (void)size;
+    struct precedence *search = argument;
+    bool is_linker = search->linker != NULL && covers(info, search->linker);
+    if (is_linker || covers(info, search->address)) {
+        if (is_linker) { /* the address lies in what came later: others like it are not before it for everybody */
+            search->of_earlier = NULL;
+        }
+        return 1;
+    }
+    void **found = search->begun ? &search->of_earlier : &search->of_program;
+    search->begun = true;
+    if (*found == NULL) {
+        *found = elf_function_in(object_of(info), search->function);
+    }
+    return search->of_program != NULL;
+}
+
+void *elf_function_before(const void *address, const char *name) {
+    struct precedence search = {.address = address, .function = name, .linker = (const void *)getauxval(AT_BASE)};
+    (void)dl_iterate_phdr(look_before, &search);
+    void *earlier =
+        search.linker != NULL ? search.of_earlier : NULL; /* else it cannot be told when the address was loaded */
+    void *found = search.of_program != NULL ? search.of_program : earlier;
+    return found != NULL ? found : (void *)address;
 }

@@ -26,4 +26,8 @@ void *elf_function_needed(struct elf_object object, const char *name);
 /* ... that any object defines: the program, what it was linked with, and then what was loaded later. */
 void *elf_function_anywhere(const char *name);
 
+/* ... that stands before a function of the caller's, at `address`: the program's, and, where the address lies in what was loaded with the program,
+ * that of an object before. `address` itself where there is none. */
+void *elf_function_before(const void *address, const char *name);
+
 #endif

@@ -1,0 +1,3 @@
+// operator new(size_t), delete(void *) and their aligned forms are the program's.
+#define REPLACED SINGLES
+#include "replaced_operators.h"
