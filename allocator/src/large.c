@@ -142,6 +142,9 @@ static void *take_mapping(size_t bytes, size_t alignment, bool dense, bool *zero
     size_t whole = bits_round_up(offset + bytes, page);
     bool huge = dense && option_value(OPTION_HUGE_FROM_MIB) != HUGE_NEVER;
     void *start = os_map(whole, bits_max(alignment, huge ? HUGE_PAGE : page));
+    if (start == NULL && huge) { /* to be aligned takes more room for a moment than there is, perhaps */
+        start = os_map(whole, bits_max(alignment, page));
+    }
     if (start == NULL) {
         return NULL;
     }

@@ -200,8 +200,9 @@ void *os_move_away(void *at, size_t bytes, size_t new_bytes) {
     if (move_away(at, bytes, new_bytes, &moved)) {
         return moved;
     }
-    /* The tail, behind the last huge page, is copied. */
-    size_t tail = ((uintptr_t)at + bytes) % HUGE_PAGE;
+    /* The tail is copied: what lies behind the last huge page; or, where the kernel has room at this place and so chose it, a page, which is in
+     * the way then. */
+    size_t tail = moved == NULL ? ((uintptr_t)at + bytes) % HUGE_PAGE : os_page_bytes();
     if (tail == 0 || tail >= bytes || !move_away(at, bytes - tail, new_bytes, &moved)) {
         return NULL;
     }
