@@ -12,6 +12,7 @@
 #include "swing.h"
 
 enum { ROUNDS = 4, BLOCKS = 1500, BYTES = 300000 };
+enum { STARTED = 2 }; /* the child's status when it has a thread that it did not start */
 
 static void await(pid_t child) {
     int status = 0;
@@ -31,6 +32,9 @@ static void child_works(void) {
         child = vfork(); /* NOLINT: that is what it is about */
         if (child == 0) {
             swing(BLOCKS, BYTES);
+            if (tasks_count() != 1) {
+                _exit(STARTED);
+            }
             execl("/proc/self/exe", "vfork_child", "nothing", (char *)NULL);
             _exit(1);
         }
