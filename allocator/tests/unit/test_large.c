@@ -161,6 +161,30 @@ static void locked_pages_stay(void) {
     street_check(true);
 }
 
+/* Where memory is out the pages of a block move at last: its span's addresses go with them, and so does the room that it had to grow. */
+static void what_moves_at_last_leaves_nothing(void) {
+    bool zero;
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
+    void *block = large_take_growing(8 * MIB, &zero);
+    EXPECT(block != NULL, "no memory");
+    uint32_t slice = arena_slice(block);
+    char *span = arena_address(slice);
+    size_t room = (size_t)arena_span(slice)->slices << SLICE_BITS, page = os_page_bytes();
+    memset(span, 1, room);
+    pattern_fill(block, 0, 8 * MIB, 7);
+    void *moved = large_resize_away(block, tag(block), 20 * MIB);
+    EXPECT(moved != NULL && mappings() == 1, "nothing has moved");
+    expect_content(moved, 8 * MIB);
+    for (size_t at = 0; at < room; at += page) {
+        unsigned char resident;
+        EXPECT(mincore(span + at, page, &resident) != 0, "byte %zu of %zu is mapped", at, room);
+    }
+    give(moved);
+    EXPECT(arena_span(slice)->state == SPAN_PURGING, "addresses that are nobody's any more are in state %u",
+           arena_span(slice)->state);
+}
+
 /* What large.c has of the kernel. With `meanwhile`, the next table is made while another thread makes one too. */
 static size_t held;
 static void (*meanwhile)(void);
@@ -223,6 +247,7 @@ static const struct scenario scenarios[] = {
     {"freed_blocks_are_used_again", freed_blocks_are_used_again},
     {"pages_move", pages_move},
     {"locked_pages_stay", locked_pages_stay},
+    {"what_moves_at_last_leaves_nothing", what_moves_at_last_leaves_nothing},
     {"old_tables_go_back", old_tables_go_back},
 };
 
