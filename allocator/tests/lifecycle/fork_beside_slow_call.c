@@ -14,12 +14,12 @@
 #include "serving.h"
 #include "whole_child.h"
 
-enum { WAIT_MS = 2500, LARGE = 150 << 20 };
+enum { WAIT_MS = 2500, LARGE = 150 << 20, WAITED_MS = 4 };
 
 static _Thread_local bool is_slow;
 static atomic_bool waits, done;
 static atomic_long longest_ms; /* that another thread waited for a block meanwhile */
-static atomic_int served;
+static atomic_int served, delayed; /* blocks that were had; those of them that took WAITED_MS or more */
 
 static int decide(long number, const long arguments[6]) {
     (void)number, (void)arguments;
@@ -54,6 +54,7 @@ static void *allocate_meanwhile(void *unused) {
         long took = tasks_clock() - before;
         atomic_store(&longest_ms, took > atomic_load(&longest_ms) ? took : atomic_load(&longest_ms));
         atomic_fetch_add(&served, 1);
+        atomic_fetch_add(&delayed, took >= WAITED_MS);
         tasks_sleep(NAP_MS);
     }
     while (true) { /* nor may this one end */
@@ -87,6 +88,9 @@ int main(void) {
     EXPECT(atomic_load(&longest_ms) < WAIT_MS / 2 && atomic_load(&served) > 10,
            "a block was waited for for %ld ms beside a call that took %d, and %d were had", atomic_load(&longest_ms),
            WAIT_MS, atomic_load(&served));
+    /* Once it was in vain nobody waits any more. */
+    EXPECT(atomic_load(&delayed) * 2 < atomic_load(&served), "%d of %d blocks were waited for", atomic_load(&delayed),
+           atomic_load(&served));
     atomic_store(&done, true);
     _exit(0);
 }
