@@ -1,6 +1,9 @@
 /* The kernel lets one thread wait for seconds in a call of the library's, as it does while another brings in or locks much memory. A fork
  * meanwhile waits as well; its child is as whole as any other: memory that it frees is used again. Other threads
- * of the program do not wait as long: each is served. */
+ * of the program do not wait as long: each is served.
+ *
+ *   fork_beside_slow_call [inside]      inside: who forks is a signal's handler that has interrupted its own thread there, and may have
+ *                                       what the other waits for: it does not wait as long */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -16,13 +19,29 @@
 
 enum { WAIT_MS = 2500, LARGE = 150 << 20, WAITED_MS = 4 };
 
-static _Thread_local bool is_slow;
+static _Thread_local bool is_slow, forks_here;
+static long fork_ms = -1;
 static atomic_bool waits, done;
 static atomic_long longest_ms; /* that another thread waited for a block meanwhile */
 static atomic_int served, delayed; /* blocks that were had; those of them that took WAITED_MS or more */
 
+static void fork_inside(void) {
+    long before = tasks_clock();
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    fork_ms = tasks_clock() - before;
+    int status = 0;
+    EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the child ended with status 0x%x", (unsigned)status);
+}
+
 static int decide(long number, const long arguments[6]) {
     (void)number, (void)arguments;
+    if (forks_here) {
+        forks_here = false;
+        fork_inside();
+    }
     if (is_slow) {
         is_slow = false;
         atomic_store(&waits, true);
@@ -63,7 +82,8 @@ static void *allocate_meanwhile(void *unused) {
     return unused;
 }
 
-int main(void) {
+int main(int count, char **arguments) {
+    (void)arguments;
     require_serving();
     static const long calls[] = {SYS_mmap, SYS_munmap, SYS_madvise};
     pthread_barrier_t barrier;
@@ -76,6 +96,12 @@ int main(void) {
     pthread_barrier_wait(&barrier);
     while (!atomic_load(&waits)) {
         tasks_sleep(1);
+    }
+    if (count > 1) {
+        forks_here = true;
+        free(unseen(malloc(LARGE)));
+        EXPECT(fork_ms >= 0 && fork_ms < WAIT_MS / 2, "a fork in a handler took %ld ms beside a call that took %d", fork_ms, WAIT_MS);
+        _exit(0);
     }
     pid_t child = fork();
     EXPECT(child >= 0, "fork failed");
