@@ -18,6 +18,10 @@ int main(void) {
     long before = minor_faults();
     errno = 0;
     EXPECT(unseen(malloc(hopeless)) == NULL && errno == ENOMEM, "a pebibyte, errno %d", errno);
+    void *untouched = &hopeless;
+    errno = EBADF; /* it reports by its result */
+    EXPECT(posix_memalign(&untouched, 64, hopeless) == ENOMEM && errno == EBADF && untouched == &hopeless,
+           "posix_memalign of a pebibyte: errno %d", errno);
     swing(BLOCKS, SIZE);
     EXPECT(minor_faults() - before < FAULTS_MOST, "%ld faults after a refusal", minor_faults() - before);
     char *growing = unseen(malloc(GROWING));
@@ -27,6 +31,10 @@ int main(void) {
     EXPECT(unseen(realloc(growing, hopeless)) == NULL && errno == ENOMEM, "a pebibyte, errno %d", errno);
     EXPECT(growing[0] == 7 && growing[GROWING - 1] == 7, "the block has changed");
     EXPECT(minor_faults() - before < FAULTS_MOST, "%ld faults in a realloc that was refused", minor_faults() - before);
-    free(growing);
+    /* Less than half of it is no more wanted: that is given back, though it would do. */
+    char *shrunk = realloc(growing, GROWING / 8 * 5);
+    EXPECT(shrunk != NULL && malloc_usable_size(shrunk) < GROWING / 8 * 5 + SIZE, "%zu bytes stay of %d",
+           malloc_usable_size(shrunk), GROWING / 8 * 5);
+    free(shrunk);
     return 0;
 }

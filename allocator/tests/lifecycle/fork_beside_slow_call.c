@@ -1,6 +1,9 @@
 /* The kernel lets one thread wait for seconds in a call of the library's, as it does while another brings in or locks much memory. A fork
  * meanwhile waits as well; its child is as whole as any other: memory that it frees is used again. Other threads
- * of the program do not wait as long: each is served. */
+ * of the program do not wait as long: each is served.
+ *
+ *   fork_beside_slow_call [inside]      inside: who forks is a signal's handler that has interrupted its own thread there, and may have
+ *                                       what the other waits for: it does not wait as long */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -14,15 +17,31 @@
 #include "serving.h"
 #include "whole_child.h"
 
-enum { WAIT_MS = 2500, LARGE = 150 << 20 };
+enum { WAIT_MS = 2500, LARGE = 150 << 20, WAITED_MS = 4 };
 
-static _Thread_local bool is_slow;
+static _Thread_local bool is_slow, forks_here;
+static long fork_ms = -1;
 static atomic_bool waits, done;
 static atomic_long longest_ms; /* that another thread waited for a block meanwhile */
-static atomic_int served;
+static atomic_int served, delayed; /* blocks that were had; those of them that took WAITED_MS or more */
+
+static void fork_inside(void) {
+    long before = tasks_clock();
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    fork_ms = tasks_clock() - before;
+    int status = 0;
+    EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the child ended with status 0x%x", (unsigned)status);
+}
 
 static int decide(long number, const long arguments[6]) {
     (void)number, (void)arguments;
+    if (forks_here) {
+        forks_here = false;
+        fork_inside();
+    }
     if (is_slow) {
         is_slow = false;
         atomic_store(&waits, true);
@@ -54,6 +73,7 @@ static void *allocate_meanwhile(void *unused) {
         long took = tasks_clock() - before;
         atomic_store(&longest_ms, took > atomic_load(&longest_ms) ? took : atomic_load(&longest_ms));
         atomic_fetch_add(&served, 1);
+        atomic_fetch_add(&delayed, took >= WAITED_MS);
         tasks_sleep(NAP_MS);
     }
     while (true) { /* nor may this one end */
@@ -62,7 +82,8 @@ static void *allocate_meanwhile(void *unused) {
     return unused;
 }
 
-int main(void) {
+int main(int count, char **arguments) {
+    (void)arguments;
     require_serving();
     static const long calls[] = {SYS_mmap, SYS_munmap, SYS_madvise};
     pthread_barrier_t barrier;
@@ -76,6 +97,12 @@ int main(void) {
     while (!atomic_load(&waits)) {
         tasks_sleep(1);
     }
+    if (count > 1) {
+        forks_here = true;
+        free(unseen(malloc(LARGE)));
+        EXPECT(fork_ms >= 0 && fork_ms < WAIT_MS / 2, "a fork in a handler took %ld ms beside a call that took %d", fork_ms, WAIT_MS);
+        _exit(0);
+    }
     pid_t child = fork();
     EXPECT(child >= 0, "fork failed");
     if (child == 0) {
@@ -87,6 +114,9 @@ int main(void) {
     EXPECT(atomic_load(&longest_ms) < WAIT_MS / 2 && atomic_load(&served) > 10,
            "a block was waited for for %ld ms beside a call that took %d, and %d were had", atomic_load(&longest_ms),
            WAIT_MS, atomic_load(&served));
+    /* Once it was in vain nobody waits any more. */
+    EXPECT(atomic_load(&delayed) * 2 < atomic_load(&served), "%d of %d blocks were waited for", atomic_load(&delayed),
+           atomic_load(&served));
     atomic_store(&done, true);
     _exit(0);
 }

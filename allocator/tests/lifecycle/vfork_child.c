@@ -12,6 +12,7 @@
 #include "swing.h"
 
 enum { ROUNDS = 4, BLOCKS = 1500, BYTES = 300000 };
+enum { STARTED = 2 }; /* the child's status when it has a thread that it did not start */
 
 static void await(pid_t child) {
     int status = 0;
@@ -31,6 +32,9 @@ static void child_works(void) {
         child = vfork(); /* NOLINT: that is what it is about */
         if (child == 0) {
             swing(BLOCKS, BYTES);
+            if (tasks_count() != 1) {
+                _exit(STARTED);
+            }
             execl("/proc/self/exe", "vfork_child", "nothing", (char *)NULL);
             _exit(1);
         }
@@ -57,6 +61,7 @@ int main(int count, char **arguments) {
     require_serving();
     child_works();
     child_gives_up_privileges();
+    EXPECT(prctl(PR_SET_NO_NEW_PRIVS, 2, 0, 0, 0) != 0, "a wrong word gives them up"); /* nor does what is refused confine it */
     swing(BLOCKS, BYTES);
     EXPECT(tasks_await_keeper(true, 5000), "nobody gives the parent's memory back");
     /* Somebody who vanished inside would be waited for. */

@@ -401,6 +401,21 @@ static void what_grows_is_brought_in_ahead(void) {
     EXPECT(arena_give(last), "not in use");
     EXPECT(arena_take(1, 1, true, &zero) == last && !zero, "fresh memory while there is some of before");
     street_check(true);
+
+    /* Little is in use again, and the step is still the largest. */
+    for (uint32_t slice = first; slice <= last; slice++) {
+        EXPECT(arena_give(slice), "not in use");
+    }
+    EXPECT(arena_give(plain) && arena_purge_all() > 0, "not in use");
+    arena_retreat(1);
+    for (uint32_t i = 1; i <= MOST; i++) {
+        last = arena_take(1, 1, true, &zero);
+        size_t ahead = resident_bytes(arena_address(last + 1), 2 * MOST * SLICE_BYTES) / SLICE_BYTES;
+        EXPECT(last == plain + i - 1, "span %u is at %u", i, last);
+        EXPECT(resident_bytes(arena_address(last), SLICE_BYTES) == SLICE_BYTES, "span %u is left out from then on", i);
+        EXPECT(ahead < i, "%zu slices were brought in ahead of %u", ahead, i);
+    }
+    street_check(true);
 }
 
 /* -- memory given back ----------------------------------------------------------------------------------------- */
@@ -533,6 +548,7 @@ static void locked_memory_stays(void) {
     EXPECT(arena_span(slice[1])->state == SPAN_CLEAN && arena_span(slice[2])->state == SPAN_CLEAN,
            "one locked span keeps the others dirty: states %u and %u", arena_span(slice[1])->state,
            arena_span(slice[2])->state);
+    EXPECT(dirty_bytes() == 2 * SLICE_BYTES, "%zu bytes are said to be kept", dirty_bytes());
     EXPECT(arena_take(2, 1, false, &zero) == slice[0] && !zero, "the locked span is not used again");
     EXPECT(*(char *)arena_address(slice[0]) == 1, "the locked span has lost its content");
     street_check(true);
@@ -543,6 +559,29 @@ static void locked_memory_stays(void) {
 static void leave_room(size_t bytes) {
     struct rlimit limit = {address_space_bytes() + bytes, RLIM_INFINITY};
     EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "no limit can be set");
+}
+
+/* Two neighbours that the kernel will not take back are long enough together only: taken at last, they are not zero. */
+static void locked_memory_joined_at_last(void) {
+    bool zero;
+    open_arena();
+    uint32_t first = arena_take(2, 1, false, &zero), second = arena_take(2, 1, false, &zero);
+    EXPECT(first != 0 && second == first + 2, "no two spans side by side");
+    memset(arena_address(first), 1, 4 * SLICE_BYTES);
+    if (SCENARIO_SANITIZED || mlock(arena_address(first), 4 * SLICE_BYTES) != 0) {
+        return; /* as above */
+    }
+    leave_room(0);
+    while (arena_take(1, 1, false, &zero) != 0) {
+    }
+    EXPECT(arena_give(first), "not in use");
+    (void)arena_purge_all();
+    EXPECT(arena_span(first)->state == SPAN_KEPT, "locked memory is in state %u", arena_span(first)->state);
+    EXPECT(arena_give(second), "not in use");
+    EXPECT(arena_take(4, 1, false, &zero) == first, "what is free is not joined");
+    EXPECT(!zero && *(char *)arena_address(first) == 1, "locked memory is said to be zero, and is %d",
+           *(char *)arena_address(first));
+    street_check(true);
 }
 
 /* Takes until there is no more; gives it all back; finds as much again. */
@@ -884,6 +923,7 @@ static const struct scenario scenarios[] = {
     {"purged_memory_leaves", purged_memory_leaves},
     {"best_fit_of_the_dirty", best_fit_of_the_dirty},
     {"locked_memory_stays", locked_memory_stays},
+    {"locked_memory_joined_at_last", locked_memory_joined_at_last},
     {"end_settles", end_settles},
     {"extends_nothing_in_vain", extends_nothing_in_vain},
     {"steps_down_where_room_is_little", steps_down_where_room_is_little},

@@ -1,4 +1,4 @@
-/* How long the keeper is waited for. There is none here: a number stands for a thread that never comes. */
+/* How long the keeper is waited for, by forks and by what is due. There is none here: a number stands for a thread that never comes. */
 #include "expect.h"
 #include "gate.h"
 #include "keeper.h"
@@ -6,12 +6,15 @@
 #include "scenario.h"
 
 uint64_t __wrap_os_nanoseconds(void);
+uint64_t __wrap_os_milliseconds(void);
 void __wrap_os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
 
 static uint64_t clock_ns;
 static uint32_t naps;
 
 uint64_t __wrap_os_nanoseconds(void) { return clock_ns; }
+
+uint64_t __wrap_os_milliseconds(void) { return clock_ns / 1000000; }
 
 void __wrap_os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
     (void)word, (void)expected;
@@ -43,8 +46,23 @@ static void who_does_not_hear_is_waited_for_once(void) {
     atomic_store(&gate.page->keeper, 0);
 }
 
+/* Who frees leaves what is due to the keeper, as long as it may be on its way; one that has not come for seconds gets no turn. */
+static void what_is_due_is_not_left_to_one_that_does_not_come(void) {
+    const uint64_t second = 1000000000;
+    gate_open();
+    atomic_store(&gate.page->keeper, 1 << 30);
+    clock_ns = 100 * second;
+    EXPECT(keeper_hurry(), "the keeper was not asked");
+    clock_ns += second;
+    EXPECT(keeper_hurry(), "the keeper is not waited for");
+    clock_ns += 2 * second;
+    EXPECT(!keeper_hurry(), "it is waited for since three seconds");
+    atomic_store(&gate.page->keeper, 0);
+}
+
 static const struct scenario scenarios[] = {
     {"who_does_not_hear_is_waited_for_once", who_does_not_hear_is_waited_for_once},
+    {"what_is_due_is_not_left_to_one_that_does_not_come", what_is_due_is_not_left_to_one_that_does_not_come},
 };
 
 SCENARIO_MAIN(scenarios)

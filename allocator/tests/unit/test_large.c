@@ -1,8 +1,11 @@
 /* Large blocks by themselves: where in their first page they start, that freed ones are used again, and how they move. */
 #include "large.h"
 
+#include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "options.h"
 #include "os.h"
@@ -161,6 +164,53 @@ static void locked_pages_stay(void) {
     street_check(true);
 }
 
+/* The room that a block has to grow may have been somebody's before: once the block's own pages have moved away it reads as zero too. */
+static void room_to_grow_is_cleared(void) {
+    bool zero;
+    void *wall;
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
+    char *before = take_walled_in(60 * MIB, &wall);
+    memset(before, 1, 60 * MIB);
+    give(before);
+    char *block = large_take_growing(40 * MIB, &zero);
+    uint32_t slice = arena_slice(block), slices = arena_span(slice)->slices;
+    EXPECT(!zero && slice == arena_slice(before) && slices >= 50 * MIB >> SLICE_BITS, "%u slices at %u", slices, slice);
+    EXPECT(resize(block, 48 * MIB) == block, "a block that grows has no room");
+    if (resize(block, 80 * MIB) == NULL) {
+        return; /* a kernel before 5.7: whoever asked copies */
+    }
+    EXPECT(mappings() == 1 && arena_span(slice)->state == SPAN_CLEAN, "the block stayed");
+    for (size_t at = 0; at < (size_t)slices << SLICE_BITS; at += 64) {
+        EXPECT(((char *)arena_address(slice))[at] == 0, "byte %zu stayed behind", at);
+    }
+    street_check(true);
+}
+
+/* Where memory is out the pages of a block move at last: its span's addresses go with them, and so does the room that it had to grow. */
+static void what_moves_at_last_leaves_nothing(void) {
+    bool zero;
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
+    void *block = large_take_growing(8 * MIB, &zero);
+    EXPECT(block != NULL, "no memory");
+    uint32_t slice = arena_slice(block);
+    char *span = arena_address(slice);
+    size_t room = (size_t)arena_span(slice)->slices << SLICE_BITS, page = os_page_bytes();
+    memset(span, 1, room);
+    pattern_fill(block, 0, 8 * MIB, 7);
+    void *moved = large_resize_away(block, tag(block), 20 * MIB);
+    EXPECT(moved != NULL && mappings() == 1, "nothing has moved");
+    expect_content(moved, 8 * MIB);
+    for (size_t at = 0; at < room; at += page) {
+        unsigned char resident;
+        EXPECT(mincore(span + at, page, &resident) != 0, "byte %zu of %zu is mapped", at, room);
+    }
+    give(moved);
+    EXPECT(arena_span(slice)->state == SPAN_PURGING, "addresses that are nobody's any more are in state %u",
+           arena_span(slice)->state);
+}
+
 /* What large.c has of the kernel. With `meanwhile`, the next table is made while another thread makes one too. */
 static size_t held;
 static void (*meanwhile)(void);
@@ -218,12 +268,31 @@ static void old_tables_go_back(void) {
     street_check(true);
 }
 
+static void give_again(const void *unused) {
+    (void)unused;
+    open_arena();
+    void *block = take(MIB, 1);
+    large_give_span(block);
+    large_give_span(block);
+}
+
+/* Two threads free one block, and both have seen its tag before either gives it. */
+static void given_by_two_who_saw_its_tag(void) {
+    char output[1024];
+    int status = scenario_child(give_again, NULL, output, sizeof output);
+    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "wait status %#x: %s", (unsigned)status, output);
+    EXPECT(strstr(output, "freestone: double free: pointer 0x") != NULL, "it says %s", output);
+}
+
 static const struct scenario scenarios[] = {
     {"starts_are_spread", starts_are_spread},
     {"freed_blocks_are_used_again", freed_blocks_are_used_again},
     {"pages_move", pages_move},
     {"locked_pages_stay", locked_pages_stay},
+    {"room_to_grow_is_cleared", room_to_grow_is_cleared},
+    {"what_moves_at_last_leaves_nothing", what_moves_at_last_leaves_nothing},
     {"old_tables_go_back", old_tables_go_back},
+    {"given_by_two_who_saw_its_tag", given_by_two_who_saw_its_tag},
 };
 
 SCENARIO_MAIN(scenarios)

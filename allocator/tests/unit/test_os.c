@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "faults/filter.h"
+#include "pattern.h"
 #include "scenario.h"
 
 static size_t resident_pages(char *at, size_t pages) {
@@ -37,7 +38,54 @@ static void memory_goes_where_no_mapping_does(void) {
     EXPECT(at[0] == 1 && at[PAGES * page - 1] == 1, "what was in use has changed");
 }
 
+enum { HUGE_PAGE = 2 << 20, TAIL = 1 << 16 };
+
+/* `bytes` that begin with a huge page's place, with as much again behind that is nobody's. */
+static char *alone(size_t bytes) {
+    char *at = os_map(2 * bytes, HUGE_PAGE);
+    EXPECT(at != NULL, "no mapping");
+    os_unmap(at + bytes, bytes);
+    pattern_fill(at, 0, bytes, 3);
+    return at;
+}
+
+static void expect_moved(const char *moved, const char *at, size_t bytes) {
+    EXPECT(moved != NULL && moved != at, "it was moved from %p to %p", (const void *)at, (const void *)moved);
+    size_t mismatch = pattern_mismatch(moved, bytes, 3);
+    EXPECT(mismatch == SIZE_MAX, "byte %zu of %zu has changed", mismatch, bytes);
+}
+
+static void expect_nobodys(char *at, size_t bytes) {
+    unsigned char resident;
+    for (size_t i = 0; i < bytes; i += os_page_bytes()) {
+        EXPECT(mincore(at + i, 1, &resident) != 0, "byte %zu is mapped", i);
+    }
+}
+
+/* What lies in two mappings cannot move at once: the second is copied. */
+static void tail_is_copied(void) {
+    size_t bytes = 2 * HUGE_PAGE + TAIL;
+    char *at = alone(bytes);
+    EXPECT(madvise(at + 2 * HUGE_PAGE, TAIL, MADV_DONTFORK) == 0, "one mapping is not made two");
+    char *moved = os_move_away(at, bytes, 2 * bytes);
+    expect_moved(moved, at, bytes);
+    moved[2 * bytes - 1] = 1;
+    expect_nobodys(at, bytes);
+    os_unmap(moved, 2 * bytes);
+}
+
+/* The kernel may let it grow into addresses behind it, which are not its own. */
+static void nothing_grows_where_it_is(void) {
+    size_t bytes = 2 * HUGE_PAGE;
+    char *at = alone(bytes), *moved = os_move_away(at, bytes, bytes + TAIL);
+    EXPECT(moved != at, "it has grown where it is");
+    expect_moved(moved == NULL ? at : moved, moved == NULL ? NULL : at, bytes);
+    expect_nobodys(at + bytes, bytes);
+}
+
 int main(void) {
+    tail_is_copied();
+    nothing_grows_where_it_is();
     memory_goes_where_no_mapping_does();
     return 0;
 }

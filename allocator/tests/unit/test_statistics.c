@@ -105,6 +105,18 @@ static void follow_each_block(void) {
     }
 }
 
+/* What malloc_info calls the system's. */
+static size_t current_by_info(void) {
+    char *text = NULL;
+    size_t length = 0, current = 0;
+    FILE *out = open_memstream(&text, &length);
+    EXPECT(out != NULL && malloc_info(0, out) == 0 && fclose(out) == 0, "no malloc_info");
+    const char *at = strstr(text, "<system type=\"current\" size=\"");
+    EXPECT(at != NULL && sscanf(at, "<system type=\"current\" size=\"%zu\"", &current) == 1, "it says %s", text);
+    free(text);
+    return current;
+}
+
 /* Pages of free blocks that the kernel has back are told, until they are used again. */
 static void clean_pages_are_told(void) {
     enum { BLOCKS = 20000, SIZE = 1000, KEPT_EACH = 64 };
@@ -126,6 +138,9 @@ static void clean_pages_are_told(void) {
            "%zu bytes of %zu free ones in slabs of %zu are clean", s.clean, s.free_blocks, s.slabs);
     EXPECT(SCENARIO_SANITIZED || (s.clean < back + back / 8 && back < s.clean + s.clean / 8),
            "%zu bytes are clean, the kernel has %zu back", s.clean, back);
+    size_t current = current_by_info();
+    EXPECT(current == s.slabs - s.clean + s.large + s.retained + s.bookkeeping, "malloc_info says %zu, %zu of it clean",
+           current, s.clean);
     for (size_t i = 0; i < BLOCKS; i++) {
         block[i] = i % KEPT_EACH != 0 ? take(SIZE) : block[i];
     }
@@ -180,6 +195,21 @@ static void metadata_is_small(void) {
     }
 }
 
+/* mallinfo's fields are ints: what does not fit shows as the largest. */
+static void mallinfo_is_clipped(void) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    void *block = allocate_slow((size_t)5 << 30);
+    if (block == NULL) {
+        return; /* a machine with less, or a limit */
+    }
+    struct mallinfo info = mallinfo();
+    EXPECT(info.hblkhd == INT32_MAX && info.hblks == 1, "5 GiB are %d bytes in %d mappings", info.hblkhd, info.hblks);
+    release_slow(block);
+    EXPECT(mallinfo().hblkhd == 0, "%d bytes are mapped", mallinfo().hblkhd);
+#pragma GCC diagnostic pop
+}
+
 /* What docs/reference/options.md promises of mallopt. */
 static void mallopt_sets_options(void) {
     EXPECT(mallopt(M_TRIM_THRESHOLD, 5 << 20) == 1 && option_value(OPTION_RETAIN_MIB) == 5, "5 MiB: %u",
@@ -200,6 +230,7 @@ static void mallopt_sets_options(void) {
            option_value(OPTION_KEEPER));
     EXPECT(mallopt(M_ARENA_MAX, 3) == 1 && option_value(OPTION_HEAPS) == 3, "3 arenas: %u", option_value(OPTION_HEAPS));
     EXPECT(mallopt(M_ARENA_MAX, 0) == 1 && option_value(OPTION_HEAPS) == 0, "0 arenas: %u", option_value(OPTION_HEAPS));
+    EXPECT(mallopt(M_ARENA_MAX, -1) == 1 && option_value(OPTION_HEAPS) == 0, "-1: %u", option_value(OPTION_HEAPS));
     EXPECT(mallopt(M_MMAP_THRESHOLD, 1) == 1 && mallopt(M_TOP_PAD, 1) == 1 && mallopt(M_MMAP_MAX, 1) == 1,
            "a knob of parts that are not here is refused");
     EXPECT(mallopt(12345, 1) == 0, "an unknown knob is taken");
@@ -211,6 +242,7 @@ static const struct scenario scenarios[] = {
     {"clean_pages_are_told", clean_pages_are_told},
     {"json_agrees", json_agrees},
     {"metadata_is_small", metadata_is_small},
+    {"mallinfo_is_clipped", mallinfo_is_clipped},
     {"mallopt_sets_options", mallopt_sets_options},
 };
 

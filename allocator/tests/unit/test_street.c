@@ -1,6 +1,8 @@
 /* The street's parts: between two of them lies a page that is never mapped, however far each has grown. */
 #include "street.h"
 
+#include <sys/mman.h>
+
 #include "options.h"
 #include "os.h"
 #include "scenario.h"
@@ -63,9 +65,40 @@ static void gaps_stay(void) {
     expect_gap(arena_address(street_first()), "the first slice", false);
 }
 
+static unsigned asked;
+enum os_answer __real_os_map_at(void *at, size_t bytes);
+enum os_answer __wrap_os_map_at(void *at, size_t bytes);
+
+enum os_answer __wrap_os_map_at(void *at, size_t bytes) {
+    asked++;
+    return __real_os_map_at(at, bytes);
+}
+
+/* A gibibyte of somebody else's in the way costs one call a few questions, not one for each MiB. */
+static void passes_what_is_in_the_way(void) {
+    enum { BEFORE = 64, THEIRS = 16384, QUESTIONS_MOST = 40 };
+    EXPECT(street_open(), "no street");
+    if (street_is_reserved()) {
+        return; /* nobody else's is there */
+    }
+    uint32_t at = street_first(), theirs = at + BEFORE;
+    void *wanted = arena_address(theirs);
+    void *mapped = mmap(wanted, (size_t)THEIRS << SLICE_BITS, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    EXPECT(mapped == wanted, "the kernel puts a mapping to %p, not to %p", mapped, wanted);
+    while (at <= theirs) {
+        asked = 0;
+        uint32_t slices = street_grow(&at, 1);
+        EXPECT(slices != 0, "the street ends at %u", at);
+        at += slices;
+    }
+    EXPECT(at > theirs + THEIRS && is_there(arena_address(at - 1)), "the street goes on at %u", at);
+    EXPECT(asked <= QUESTIONS_MOST, "the kernel was asked %u times", asked);
+}
+
 static const struct scenario scenarios[] = {
     {"parts_lie_apart", parts_lie_apart},
     {"gaps_stay", gaps_stay},
+    {"passes_what_is_in_the_way", passes_what_is_in_the_way},
 };
 
 SCENARIO_MAIN(scenarios)
