@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.xdist_group("measured")  # what they measure or look for, others would disturb
 
-MOST = 17
+MOST = 14
 """Names looked up; each is some 800 instructions of every start."""
 
 

@@ -33,7 +33,8 @@ static void fork_inside(void) {
     }
     fork_ms = tasks_clock() - before;
     int status = 0;
-    EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the child ended with status 0x%x", (unsigned)status);
+    EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the child ended with status 0x%x",
+           (unsigned)status);
 }
 
 static int decide(long number, const long arguments[6]) {
@@ -100,7 +101,8 @@ int main(int count, char **arguments) {
     if (count > 1) {
         forks_here = true;
         free(unseen(malloc(LARGE)));
-        EXPECT(fork_ms >= 0 && fork_ms < WAIT_MS / 2, "a fork in a handler took %ld ms beside a call that took %d", fork_ms, WAIT_MS);
+        EXPECT(fork_ms >= 0 && fork_ms < WAIT_MS / 2, "a fork in a handler took %ld ms beside a call that took %d",
+               fork_ms, WAIT_MS);
         _exit(0);
     }
     pid_t child = fork();

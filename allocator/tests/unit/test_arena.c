@@ -364,6 +364,29 @@ static void slow_huge_pages_are_left(void) {
     street_check(true);
 }
 
+/* Milliseconds that pass in none. */
+uint64_t __real_os_milliseconds(void);
+uint64_t __wrap_os_milliseconds(void);
+static uint64_t later;
+
+uint64_t __wrap_os_milliseconds(void) { return __real_os_milliseconds() + later; }
+
+/* Each slow one is followed by a longer rest, up to about a minute. */
+static void rests_grow_longer(void) {
+    enum { FIRST_MS = 1000, LAST_MS = 64000, MARGIN_MS = 500 };
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, 0);
+    for (uint64_t rest = FIRST_MS; rest <= 4 * LAST_MS; rest *= 2) {
+        uint64_t now = bits_min(rest, LAST_MS);
+        EXPECT(huge_is_wanted(1), "there are none before a rest of %ju ms", (uintmax_t)now);
+        huge_rest();
+        later += now - MARGIN_MS;
+        EXPECT(!huge_is_wanted(1), "a rest is shorter than %ju ms", (uintmax_t)now);
+        later += (uint64_t)2 * MARGIN_MS;
+        EXPECT(huge_is_wanted(1), "a rest is longer than %ju ms", (uintmax_t)now);
+    }
+}
+
 /* Of memory that need not all be mapped yet. */
 static size_t resident_bytes(char *at, size_t bytes) {
     size_t page = os_page_bytes(), count = 0;
@@ -917,6 +940,7 @@ static const struct scenario scenarios[] = {
     {"what_grows_at_the_front_is_huge", what_grows_at_the_front_is_huge},
     {"little_of_a_chunk_stays_plain", little_of_a_chunk_stays_plain},
     {"slow_huge_pages_are_left", slow_huge_pages_are_left},
+    {"rests_grow_longer", rests_grow_longer},
     {"what_grows_is_brought_in_ahead", what_grows_is_brought_in_ahead},
     {"budget_is_kept", budget_is_kept},
     {"age_is_kept", age_is_kept},

@@ -42,7 +42,8 @@ static void expect_deaf_with_rights(void) {
     while ((length = read(from, block, sizeof block)) > 0) {
         EXPECT(write(to, block, (size_t)length) == length, "no copy");
     }
-    EXPECT(length == 0 && fchown(to, NOBODY, NOBODY) == 0 && fchmod(to, 04755) == 0, "no program with rights of another's");
+    EXPECT(length == 0 && fchown(to, NOBODY, NOBODY) == 0 && fchmod(to, 04755) == 0,
+           "no program with rights of another's");
     close(from);
     close(to);
     self = program;

@@ -83,7 +83,8 @@ static void passes_what_is_in_the_way(void) {
     }
     uint32_t at = street_first(), theirs = at + BEFORE;
     void *wanted = arena_address(theirs);
-    void *mapped = mmap(wanted, (size_t)THEIRS << SLICE_BITS, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *mapped =
+        mmap(wanted, (size_t)THEIRS << SLICE_BITS, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     EXPECT(mapped == wanted, "the kernel puts a mapping to %p, not to %p", mapped, wanted);
     while (at <= theirs) {
         asked = 0;
