@@ -61,7 +61,8 @@ int main(int count, char **arguments) {
     require_serving();
     child_works();
     child_gives_up_privileges();
-    EXPECT(prctl(PR_SET_NO_NEW_PRIVS, 2, 0, 0, 0) != 0, "a wrong word gives them up"); /* nor does what is refused confine it */
+    EXPECT(prctl(PR_SET_NO_NEW_PRIVS, 2, 0, 0, 0) != 0,
+           "a wrong word gives them up"); /* nor does what is refused confine it */
     swing(BLOCKS, BYTES);
     EXPECT(tasks_await_keeper(true, 5000), "nobody gives the parent's memory back");
     /* Somebody who vanished inside would be waited for. */
