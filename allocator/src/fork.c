@@ -5,6 +5,7 @@
 #include "arena.h"
 #include "keeping.h"
 #include "large.h"
+#include "os.h"
 #include "shelter.h"
 #include "thread_inside.h"
 #include "turns.h"
@@ -57,7 +58,9 @@ static void after_fork_in_child(void) {
     bool handled = closings > 0;
     closings -= handled;
     if (gate.page != NULL) {
-        gate_mark_child(handled ? fork_seen : GATE_UNHANDLED, &thread_view, thread_view.cache, closings);
+        /* Asked here where it can be: the first to ask later may be a child of vfork. */
+        uint32_t process = keeper_is_unwatched() ? os_process() : GATE_ANY;
+        gate_mark_child(handled ? fork_seen : GATE_UNHANDLED, &thread_view, thread_view.cache, closings, process);
     }
 }
 

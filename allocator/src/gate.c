@@ -55,7 +55,9 @@ static bool settle_child(void) {
     if (answer == GATE_PUT_RIGHT) {
         /* Those counted are threads of the parent's that were refused just then: in a child nobody counts before the mark is set. */
         atomic_store_explicit(&gate.outsiders, 0, memory_order_relaxed);
-        atomic_store_explicit(&gate.page->process, GATE_ANY, memory_order_relaxed);
+        if (atomic_load_explicit(&gate.page->process, memory_order_relaxed) == 0) { /* no handler ran */
+            atomic_store_explicit(&gate.page->process, GATE_ANY, memory_order_relaxed);
+        }
     }
     if (answer != GATE_LATER) {
         uint32_t mark = answer == GATE_PUT_RIGHT ? GATE_RIGHT : GATE_TORN;
@@ -131,7 +133,7 @@ void gate_reopen(void) {
 
 /* -- the child ----------------------------------------------------------------------------------------------- */
 
-void gate_mark_child(enum gate_fork fork, void *forker, void *cache, uint32_t forks) {
+void gate_mark_child(enum gate_fork fork, void *forker, void *cache, uint32_t forks, uint32_t process) {
     struct gate_page *page = gate.page;
     /* For kernels that wipe no page; the child has one thread. */
     atomic_store_explicit(&page->mark, GATE_CHILD, memory_order_relaxed);
@@ -139,7 +141,7 @@ void gate_mark_child(enum gate_fork fork, void *forker, void *cache, uint32_t fo
     atomic_store_explicit(&page->settling, 0, memory_order_relaxed);
     atomic_store_explicit(&page->leaving, forks, memory_order_relaxed);
     atomic_store_explicit(&page->keeper, 0, memory_order_relaxed);
-    atomic_store_explicit(&page->process, GATE_ANY, memory_order_relaxed);
+    atomic_store_explicit(&page->process, process, memory_order_relaxed);
     atomic_store_explicit(&page->fork, fork, memory_order_relaxed);
     atomic_store_explicit(&page->forker, forker, memory_order_relaxed);
     atomic_store_explicit(&page->cache, cache, memory_order_relaxed);

@@ -101,7 +101,8 @@ void gate_reopen(void);
  * gate's counts are to be in one order with what was done before. */
 void gate_count_down(_Atomic uint32_t *count);
 
-/* In the child, where a handler runs: what it is to be put right by. `forks` of its thread are still under way: one within another's handler. */
-void gate_mark_child(enum gate_fork fork, void *forker, void *cache, uint32_t forks);
+/* In the child, where a handler runs: what it is to be put right by. `forks` of its thread are still under way: one within another's handler.
+ * `process` is the child's number, GATE_ANY where it may not be asked for. */
+void gate_mark_child(enum gate_fork fork, void *forker, void *cache, uint32_t forks, uint32_t process);
 
 #endif

@@ -152,14 +152,14 @@ static bool is_confined(void) {
     return atomic_load_explicit(&keeper.confined, memory_order_relaxed) && option_value(OPTION_KEEPER) != KEEPER_ALWAYS;
 }
 
-static bool is_unwatched(void) {
+bool keeper_is_unwatched(void) {
     return os_filters() == 0 && !atomic_load_explicit(&keeper.confined, memory_order_relaxed);
 }
 
 /* Asked without a system call: under filters any might be punished. */
 static bool is_allowed(void) {
     bool known = os_filters() != OS_FILTERS_UNKNOWN && atomic_load_explicit(&keeper.threaded, memory_order_relaxed);
-    return is_unwatched() || option_value(OPTION_KEEPER) == KEEPER_ALWAYS || (known && !is_confined());
+    return keeper_is_unwatched() || option_value(OPTION_KEEPER) == KEEPER_ALWAYS || (known && !is_confined());
 }
 
 /* A child of vfork would take it along when it ends, in the middle of its work: its parent will start it. That question is a system call, and
@@ -179,7 +179,7 @@ static bool start(void) {
     if (atomic_load_explicit(&gate.page->leaving, memory_order_seq_cst) != 0 || !is_allowed()) {
         return false;
     }
-    keeper.plain = is_unwatched();
+    keeper.plain = keeper_is_unwatched();
     if (keeper.plain && option_value(OPTION_KEEPER) != KEEPER_ALWAYS && os_tasks_are_few()) {
         return false;
     }
@@ -301,7 +301,7 @@ bool keeper_leave(bool inside) {
     }
     atomic_store_explicit(&keeper.deaf, alive != 0, memory_order_relaxed);
     if (last > 1 && alive == 0 &&
-        is_unwatched()) { /* the kernel counts the threads of who asks for a namespace, and so do programs that fork */
+        keeper_is_unwatched()) { /* the kernel counts the threads of who asks for a namespace, and so do programs that fork */
         os_await_thread_gone(last, LEAVE_MS);
     }
     return true;

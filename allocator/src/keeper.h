@@ -65,6 +65,9 @@ bool keeper_give_way(bool inside);
 /* In the place of keeper_return: the program was refused a thread, and the keeper is tried again as after a refusal of its own. */
 void keeper_stay_away(void);
 
+/* Whether no filter watches what the library asks the kernel for, as far as that is known. */
+bool keeper_is_unwatched(void);
+
 /* Asked by the keeper between two pieces of work. */
 bool keeper_is_to_leave(void);
 

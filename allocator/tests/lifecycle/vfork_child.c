@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,24 @@ static void child_works(void) {
     }
 }
 
+/* The same in a child of fork, which nobody has asked yet which process it is. */
+static void childs_child_works(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        free(unseen(malloc(BYTES))); /* the heap is this process's */
+        pid_t other = vfork(); /* NOLINT: likewise */
+        if (other == 0) {
+            enum { ONE_THREAD = 3 }; /* links of the folder: itself twice, and one for each thread */
+            struct stat tasks;
+            swing(BLOCKS, BYTES);
+            _exit(stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > ONE_THREAD);
+        }
+        await(other);
+        _exit(0);
+    }
+    await(child);
+}
+
 static void child_gives_up_privileges(void) {
     pid_t child = vfork(); /* NOLINT: likewise */
     if (child == 0) {
@@ -59,6 +78,7 @@ int main(int count, char **arguments) {
         return 0;
     }
     require_serving();
+    childs_child_works(); /* first: nobody has wished for a keeper yet */
     child_works();
     child_gives_up_privileges();
     EXPECT(prctl(PR_SET_NO_NEW_PRIVS, 2, 0, 0, 0) != 0,
