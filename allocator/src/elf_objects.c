@@ -1,7 +1,5 @@
 #include "elf_objects.h"
 
-#include <sys/auxv.h>
-
 /* What a search looks for and has found. */
 struct search {
     const void *address; /* the object that it lies in, */
@@ -184,36 +182,42 @@ void *elf_function_needed(struct elf_object object, const char *name) {
 struct precedence {
     const void *address; /* what is found has to stand before this */
     const char *function;
-    const void *linker; /* an address in the dynamic linker, behind which are objects that were loaded later */
     void *of_program, *of_earlier;
-    bool begun;
+    bool begun, reached;
+    bool early; /* the address lies in what was loaded with the program */
 };
 
-/* Objects come in the order in which the dynamic linker searches: the program, what is preloaded, what they need; then, at the end of these, the
- * linker itself, which libc needs. Not 0 ends the search. */
+/* glibc's dynamic linker. */
+static bool is_linker(struct elf_object object) {
+    const ElfW(Dyn) *entry = entry_of(object, DT_SONAME);
+    const char *names = table_of(object, DT_STRTAB);
+    const char *name = entry == NULL || names == NULL ? "" : names + entry->d_un.d_val;
+    return name[0] == 'l' && name[1] == 'd' && name[2] == '-';
+}
+
+/* Objects come in the order in which the dynamic linker searches: the program, what is preloaded, what they need; at the end of these the
+ * linker itself, which libc needs; then what was loaded later, of which one is not before another for everybody. Not 0 ends the search. */
 static int look_before(struct dl_phdr_info *info, size_t size, void *argument) {
     (void)size;
     struct precedence *search = argument;
-    bool is_linker = search->linker != NULL && covers(info, search->linker);
-    if (is_linker || covers(info, search->address)) {
-        if (is_linker) { /* the address lies in what came later: others like it are not before it for everybody */
-            search->of_earlier = NULL;
-        }
+    struct elf_object object = object_of(info);
+    search->reached |= covers(info, search->address);
+    if (search->begun && is_linker(object)) {
+        search->early = search->reached;
         return 1;
     }
     void **found = search->begun ? &search->of_earlier : &search->of_program;
-    search->begun = true;
-    if (*found == NULL) {
-        *found = elf_function_in(object_of(info), search->function);
+    if (!search->reached && *found == NULL) {
+        *found = elf_function_in(object, search->function);
     }
+    search->begun = true;
     return search->of_program != NULL;
 }
 
 void *elf_function_before(const void *address, const char *name) {
-    struct precedence search = {.address = address, .function = name, .linker = (const void *)getauxval(AT_BASE)};
+    struct precedence search = {.address = address, .function = name};
     (void)dl_iterate_phdr(look_before, &search);
-    void *earlier =
-        search.linker != NULL ? search.of_earlier : NULL; /* else it cannot be told when the address was loaded */
+    void *earlier = search.early ? search.of_earlier : NULL;
     void *found = search.of_program != NULL ? search.of_program : earlier;
     return found != NULL ? found : (void *)address;
 }
