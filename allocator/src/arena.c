@@ -21,7 +21,8 @@ enum {
     SHARE_LEAST = 8,
     SHARE_MOST = 24,
     SETTLE_SLICES = 64, /* at the street's end that are unmapped where nobody takes any: 4 MiB */
-    SETTLE_SPANS = 64, /* there, that are given up under one hold of the lock */
+    SETTLE_SPANS = 64, /* there, that are given up under one hold of the lock, */
+    FORGET_SLICES = 16384, /* of which the advice is forgotten under another: a gibibyte */
 };
 
 static struct {
@@ -417,18 +418,23 @@ bool arena_has_more(void) { return ages_slices() != 0; }
 void arena_revive(bool all) { purge_revive(all); }
 
 /* What lies behind the front is usable no longer: nobody has any of it from now on. The caller holds `growing` and the arena's lock, which
- * is given back here, before the kernel is asked. */
+ * is given back here, before the kernel is asked. What was advised is forgotten piece by piece, since others wait for the lock: nobody looks at
+ * it but who holds `growing`, and from the end down no piece makes an edge more. */
 static void give_end_up(void) {
     uint32_t usable = arena.usable, front = spans_front();
-    if (front == usable) {
-        arena_unlock();
-        return;
-    }
     arena.usable = front;
     arena.populated = (uint32_t)bits_min(arena.populated, front);
-    huge_forget(front, usable);
     arena_unlock();
-    street_shrink(front, usable);
+    for (uint32_t end = usable; end != front;) {
+        uint32_t piece = end - front > FORGET_SLICES ? end - FORGET_SLICES : front;
+        arena_lock();
+        huge_forget(piece, end);
+        arena_unlock();
+        end = piece;
+    }
+    if (front != usable) {
+        street_shrink(front, usable);
+    }
 }
 
 /* The last span of the street, if it is free, clean, and so long. */

@@ -609,7 +609,8 @@ static void audit_edges(void) {
     uint32_t found_there, most, counted = seam_huge_edges(&found_there, &most);
     CHECK(counted == found_there, "huge: %u edges, %u counted", found_there, counted);
     CHECK(counted <= most, "huge: %u edges, and %u at most", counted, most);
-    for (uint32_t slice = seam_arena_usable(); slice < street_described(); slice++) {
+    bool changes = seam_lock_of_arena() != NULL; /* it is forgotten piece by piece */
+    for (uint32_t slice = seam_arena_usable(); !changes && slice < street_described(); slice++) {
         CHECK(arena_span(slice)->advice == ADVICE_NONE, "huge: advice for slice %u, which is not mapped", slice);
     }
 }
