@@ -88,6 +88,25 @@ static OUT_OF_LINE void delete_aligned_by(enum cxx_operator which, void *block, 
     ((operator_delete_aligned *)cxx_in_force(which))(block, alignment);
 }
 
+/* The first call finds out that none is replaced: then the size is checked, as in those after it. */
+static OUT_OF_LINE void delete_sized_by(enum cxx_operator which, void *block, size_t size) {
+    void *other = cxx_in_force(which);
+    if (cxx_is_replaced()) {
+        ((operator_delete *)other)(block);
+    } else {
+        release_sized(block, size);
+    }
+}
+
+static OUT_OF_LINE void delete_sized_aligned_by(enum cxx_operator which, void *block, size_t size, size_t alignment) {
+    void *other = cxx_in_force(which);
+    if (cxx_is_replaced()) {
+        ((operator_delete_aligned *)other)(block, alignment);
+    } else {
+        release_sized(block, size);
+    }
+}
+
 /* operator new[](size_t) */
 static void *new_array_own(size_t size) {
     if (cxx_is_replaced()) {
@@ -128,7 +147,7 @@ PUBLIC void _ZdaPvSt11align_val_t(void *, size_t) __attribute__((alias("delete_a
 #define SIZED(name, which)                       \
     PUBLIC void name(void *block, size_t size) { \
         if (cxx_is_replaced()) {                 \
-            delete_by(which, block);             \
+            delete_sized_by(which, block, size); \
             return;                              \
         }                                        \
         release_sized(block, size);              \
@@ -148,13 +167,13 @@ SIZED(_ZdaPvm, CXX_DELETE_ARRAY)
 NOTHROW(_ZdlPvRKSt9nothrow_t, CXX_DELETE)
 NOTHROW(_ZdaPvRKSt9nothrow_t, CXX_DELETE_ARRAY)
 
-#define SIZED_ALIGNED(name, which)                                 \
-    PUBLIC void name(void *block, size_t size, size_t alignment) { \
-        if (cxx_is_replaced()) {                                   \
-            delete_aligned_by(which, block, alignment);            \
-            return;                                                \
-        }                                                          \
-        release_sized(block, size);                                \
+#define SIZED_ALIGNED(name, which)                                  \
+    PUBLIC void name(void *block, size_t size, size_t alignment) {  \
+        if (cxx_is_replaced()) {                                    \
+            delete_sized_aligned_by(which, block, size, alignment); \
+            return;                                                 \
+        }                                                           \
+        release_sized(block, size);                                 \
     }
 SIZED_ALIGNED(_ZdlPvmSt11align_val_t, CXX_DELETE_ALIGNED)
 SIZED_ALIGNED(_ZdaPvmSt11align_val_t, CXX_DELETE_ARRAY_ALIGNED)
