@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import pwd
@@ -83,9 +84,24 @@ def await_answer(ask: list[str], process: subprocess.Popen[bytes], folder: Path)
 
 
 def kill_all(process: subprocess.Popen[bytes]) -> None:
-    """What a crash of the machine leaves behind: nobody tidies up."""
-    os.killpg(process.pid, signal.SIGKILL)
+    """What a crash of the machine leaves behind: nobody tidies up, and nobody is left.
+
+    Every process of PostgreSQL is the leader of a session of its own, which a signal to the group does not reach; one
+    that has not yet noticed its parent's end holds the shared memory, and the next server does not start.
+    """
+    everybody = [process.pid]
+    for each in everybody:
+        with contextlib.suppress(FileNotFoundError):
+            children = Path(f"/proc/{each}/task/{each}/children").read_text().split()
+            everybody += map(int, children)
+    for each in everybody:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
     process.wait(STARTING_S)
+    end = time.monotonic() + STARTING_S
+    while any(Path(f"/proc/{each}").exists() for each in everybody):
+        assert time.monotonic() < end, f"some of {everybody} are still there"
+        time.sleep(0.01)
 
 
 def in_parallel(commands: list[list[str]], texts: list[str], folder: Path, environment: dict[str, str]) -> None:

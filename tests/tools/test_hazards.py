@@ -412,6 +412,7 @@ def test_what_was_answered_before_an_interruption_is_told(
     assert set(store.read(tmp_path / "answers.jsonl")) == {("6", "glibc")}
 
 
+@pytest.mark.usefixtures("heard_signals")
 @needs_compiler
 def test_an_interruption_ends_the_program_that_is_tried(tmp_path: Path) -> None:
     """It is in a session of its own, where the terminal's signal does not come."""
