@@ -119,8 +119,8 @@ LAYERS = (
 """From the ground up. ``large`` stands beside the slabs, on the arena; ``allocate`` is what all entry points share."""
 ROOMS = {
     "arena": {"span", "street", "bins", "ages", "spans", "huge", "purge", "arena_lock"},
-    "heap": {"heap_inside", "heap_choice", "heap_figures", "shelf", "flush", "depot", "reclaim"},
-    "thread_cache": {"thread_inside", "thread_life", "borrow", "keeping", "fork"},
+    "heap": {"heap_inside", "heap_choice", "heap_figures", "shelf", "flush", "depot", "reclaim", "check"},
+    "thread_cache": {"thread_inside", "thread_life", "borrow", "keeping", "last_look", "fork"},
 }
 """What a layer is made of, where that is more than one file; the rooms of a layer know each other."""
 LEAVES = {

@@ -51,10 +51,13 @@ static inline void *allocate_fast(size_t size) {
     return pop(thread_view.by_step[last >> CLASS_STEP_BITS]);
 }
 
-/* Pushes a block on a loaded magazine; false when that is full. */
+/* Pushes a block on a loaded magazine; false when that is full, or seems to hold the block as one of its last two: freed twice, then, or
+ * what is left over below the bottom. (Whoever has borrowed the cache may raise the bottom meanwhile, and writes NULL there.) */
 static inline bool push(struct cache_class *magazines, void *block) {
-    void **slot = magazines->top + 1;
-    if (unlikely(magazine_is_past_end(slot))) {
+    void **top = magazines->top;
+    void **slot = top + 1;
+    if (unlikely(magazine_is_past_end(slot)) || unlikely(GLANCE(top[0]) == block) ||
+        unlikely(GLANCE(top[-1]) == block)) {
         return false;
     }
     /* A fork may freeze this thread between the two, and whoever has borrowed the cache may look on (borrow.c): neither must find the
@@ -66,22 +69,28 @@ static inline bool push(struct cache_class *magazines, void *block) {
 
 /* The slot of a block; 0 for what is no slab's block. */
 static inline unsigned slot_of_block(const void *block) {
-    uint32_t tag;
-    return likely(tag_of(block, &tag)) ? tag_slot(tag) : 0;
+    size_t place;
+    return likely(tag_place_of(block, &place)) ? (unsigned)(place >> TAG_SLOT_SHIFT) : 0;
+}
+
+/* The magazines at a place in the thread's cache that a tag tells. */
+static inline struct cache_class *magazines_at(size_t place) {
+    _Static_assert(sizeof(struct cache_class) == 1 << TAG_SLOT_SHIFT, "a tag tells the place in bytes");
+    return (struct cache_class *)(void *)((char *)thread_view.cache + place);
 }
 
 /* free's fast path, for the blocks of every heap; what it leaves to others goes to release_slow. NULL, mappings and foreign
  * pointers leave by the first branch, large blocks by the one that finds a magazine full: that of slot 0 always is. */
 static inline bool release_fast(void *block) {
-    uint32_t tag;
-    return likely(tag_of(block, &tag)) && push(&thread_view.cache->slots[tag_slot(tag)], block);
+    size_t place;
+    return likely(tag_place_of(block, &place)) && push(magazines_at(place), block);
 }
 
 /* The same where the caller says how large the block is; what it leaves to others goes to release_sized_slow. */
 static inline bool release_sized_fast(void *block, size_t size) {
-    uint32_t tag;
-    return likely(tag_of(block, &tag)) && likely(size <= slot_bytes[tag_slot(tag)]) &&
-           push(&thread_view.cache->slots[tag_slot(tag)], block);
+    size_t place;
+    return likely(tag_place_of(block, &place)) && likely(size <= slot_bytes[place >> TAG_SLOT_SHIFT]) &&
+           push(magazines_at(place), block);
 }
 
 /* The whole of malloc and free: every entry point is one of these, and the library itself calls them by these names,

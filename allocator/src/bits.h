@@ -18,6 +18,14 @@
 /* Kept out of line so that a hot caller needs no stack frame: the call to it becomes a jump. */
 #define OUT_OF_LINE __attribute__((noinline, cold))
 
+/* The word as another thread may be changing it, where any value it had will do. An aligned word is read whole by every machine we run on; an
+ * atomic read would say so, but compilers do not fold that into the comparison: an instruction on every hot path. */
+#if defined(__SANITIZE_THREAD__)
+#define GLANCE(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
+#else
+#define GLANCE(word) (word)
+#endif
+
 /* For the body of a loop that runs for every block. */
 #define INLINE_ALWAYS __attribute__((always_inline)) inline
 

@@ -197,7 +197,7 @@ void **heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsi
         if (magazine != NULL) {
             depot_keep_spare(heap, magazine);
         }
-        top = magazine_full_top(full);
+        top = magazine_unfold(magazine_full_top(full));
     } else if (magazine != NULL || (magazine = depot_take_spare(heap)) != NULL) {
         top = filled(magazine, take_blocks(heap, class, &magazine->word[MAGAZINE_WORDS], capacity), capacity);
     }
@@ -230,7 +230,7 @@ void **heap_exchange_used(struct heap *heap, unsigned class, void **empty, unsig
     union magazine *full = depot_pop(heap, class);
     if (full != NULL) {
         depot_keep_spare(heap, magazine);
-        top = magazine_full_top(full);
+        top = magazine_unfold(magazine_full_top(full));
     } else {
         top = filled(magazine, take_used(heap, class, &magazine->word[MAGAZINE_WORDS], capacity), capacity);
     }

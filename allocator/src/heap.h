@@ -76,6 +76,10 @@ void *heap_take_one(struct heap *heap, unsigned class, bool *zero);
  * array is used as scratch. */
 void heap_give(void **blocks, unsigned count);
 
+/* Stops the program where one of these blocks of the class, which somebody's cache holds as free, is free in its slab too, is among them
+ * twice, or is no block's start. Changes nothing. At most what two magazines hold; their owner is inside. */
+void heap_check(unsigned class, void *const *blocks, unsigned count);
+
 /* Drains what depots did not need since they were last asked. True when there is anything in one. */
 bool heap_drain_unneeded(void);
 

@@ -23,12 +23,13 @@ union magazine {
         union magazine *next; /* in a depot or among the spare ones */
         uint32_t bottom;      /* number of the word that holds NULL */
         uint32_t size_class;  /* while it is on its way to other heaps */
+        bool folded;          /* see magazine_fold */
     };
     void *word[MAGAZINE_WORDS];
 };
 _Static_assert(sizeof(void *) == 8, "a magazine's geometry is that of 64-bit pointers");
 _Static_assert(sizeof(union magazine) == MAGAZINE_BYTES, "a magazine's end is told from its address");
-_Static_assert(MAGAZINE_WORDS - 1 - MAGAZINE_MOST > 2, "the header lies below the bottom");
+_Static_assert(MAGAZINE_WORDS - 1 - MAGAZINE_MOST > 2, "the header lies below the bottom, and below the word under it");
 
 /* The magazine that `top` points into. */
 static inline union magazine *magazine_of(void **top) {
@@ -44,6 +45,7 @@ static inline bool magazine_is_full(void **top) { return magazine_is_past_end(to
 /* Makes a magazine empty with room for `capacity` blocks, 1 to MAGAZINE_MOST; returns its top. */
 static inline void **magazine_clear(union magazine *magazine, unsigned capacity) {
     magazine->bottom = (uint32_t)(MAGAZINE_WORDS - 1 - capacity);
+    magazine->folded = false;
     magazine->word[magazine->bottom] = NULL;
     return &magazine->word[magazine->bottom];
 }
@@ -52,6 +54,31 @@ static inline void **magazine_full_top(union magazine *magazine) { return &magaz
 
 static inline unsigned magazine_capacity(const union magazine *magazine) {
     return MAGAZINE_WORDS - 1 - magazine->bottom;
+}
+
+/* Takes the newest block out of a full magazine of two or more, which is full all the same: the oldest lies where that was, and the
+ * bottom is higher by one. For a magazine that is put aside while its newest block has to stay in sight. */
+static inline void *magazine_fold(void **top) {
+    union magazine *magazine = magazine_of(top);
+    void *newest = *top;
+    magazine->bottom++;
+    *top = magazine->word[magazine->bottom];
+    magazine->word[magazine->bottom] = NULL;
+    magazine->folded = true;
+    return newest;
+}
+
+/* The top of a full magazine that is loaded, its blocks in the order in which they were pushed. */
+static inline void **magazine_unfold(void **top) {
+    union magazine *magazine = magazine_of(top);
+    if (likely(!magazine->folded)) {
+        return top;
+    }
+    magazine->folded = false;
+    magazine->word[magazine->bottom] = *top;
+    magazine->bottom--;
+    magazine->word[magazine->bottom] = NULL;
+    return top - 1;
 }
 
 /* Blocks it holds. */

@@ -43,21 +43,24 @@ static inline unsigned slot_class(unsigned slot) { /* not of slot 0 */
     return slot < LINE_SLOTS ? slot - 1 + LINE_CLASSES : (slot - LINE_SLOTS) % LINE_CLASSES;
 }
 
-/* Tags. A slab's is (heap + 1) << TAG_HEAP_SHIFT | slot; every other tag is of slot 0. */
+/* Tags. A slab's is (heap + 1) << TAG_HEAP_SHIFT | slot << TAG_SLOT_SHIFT; every other tag is of slot 0. The lower half is so the place of
+ * the slot's magazines in a thread's cache, in bytes. */
 enum {
-    TAG_HEAP_SHIFT = 8,
-    TAG_HEAPS_MOST = 1 << 16,
+    TAG_SLOT_SHIFT = 5,
+    TAG_HEAP_SHIFT = 16,
+    TAG_HEAPS_MOST = (1 << 16) - 3,
 };
 static const uint32_t TAG_NONE = 0;                      /* bookkeeping, free, or never used */
-static const uint32_t TAG_LARGE = UINT32_C(0xFFFFFF00);  /* first slice of a large span */
-static const uint32_t TAG_INSIDE = UINT32_C(0xFFFFFE00); /* a further slice of a large span */
-_Static_assert((int)SLOT_COUNT <= 1 << (int)TAG_HEAP_SHIFT, "a slot fits into a tag's lowest byte");
+static const uint32_t TAG_LARGE = UINT32_C(0xFFFF0000);  /* first slice of a large span */
+static const uint32_t TAG_INSIDE = UINT32_C(0xFFFE0000); /* a further slice of a large span */
+_Static_assert((int)SLOT_COUNT << (int)TAG_SLOT_SHIFT <= 1 << (int)TAG_HEAP_SHIFT,
+               "a slot fits into a tag's lower half");
 
 static inline uint32_t tag_of_slab(unsigned heap, unsigned class) {
-    return (heap + 1) << TAG_HEAP_SHIFT | slot_of(heap, class);
+    return (uint32_t)(heap + 1) << TAG_HEAP_SHIFT | slot_of(heap, class) << TAG_SLOT_SHIFT;
 }
-static inline unsigned tag_slot(uint32_t tag) { return tag & ((1u << TAG_HEAP_SHIFT) - 1); }
-static inline bool tag_is_slab(uint32_t tag) { return tag_slot(tag) != 0; }
+static inline unsigned tag_slot(uint32_t tag) { return (tag & UINT16_MAX) >> TAG_SLOT_SHIFT; }
+static inline bool tag_is_slab(uint32_t tag) { return (tag & UINT16_MAX) != 0; }
 static inline unsigned tag_class(uint32_t tag) { return slot_class(tag_slot(tag)); }      /* of a slab's tag */
 static inline unsigned tag_heap(uint32_t tag) { return (tag >> TAG_HEAP_SHIFT) - 1; } /* likewise, the heap's number */
 
@@ -71,6 +74,20 @@ static inline bool tag_of(const void *pointer, uint32_t *tag) {
         return false;
     }
     *tag = __atomic_load_n(&((const uint32_t *)base)[offset >> SLICE_BITS], __ATOMIC_RELAXED);
+    return true;
+}
+
+/* The same for whoever needs no more than the lower half: one instruction loads and widens it. */
+typedef uint16_t __attribute__((may_alias)) tag_half;
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a tag's lower half is the first");
+
+static inline bool tag_place_of(const void *pointer, size_t *place) {
+    uintptr_t base = window.base;
+    size_t offset = (uintptr_t)pointer - base;
+    if (unlikely(offset >= GLANCE(window.extent))) {
+        return false;
+    }
+    *place = GLANCE(((const tag_half *)base)[2 * (offset >> SLICE_BITS)]);
     return true;
 }
 

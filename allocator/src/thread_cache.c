@@ -3,9 +3,13 @@
 #include "arena.h"
 #include "keeping.h"
 #include "large.h"
+#include "message.h"
 #include "os.h"
 #include "shelter.h"
 #include "thread_inside.h"
+
+/* A static link takes only the objects that something names. */
+__attribute__((used)) static void (*const with_last_look)(void) = thread_last_look;
 
 enum {
     CAPACITY_FIRST = 16,
@@ -218,7 +222,7 @@ static void **refill(struct thread_cache *cache, struct cache_class *magazines, 
     void **top = magazines->previous;
     if (top != NULL && !magazine_is_empty(top)) {
         magazines->previous = empty;
-        return top;
+        return magazine_unfold(top);
     }
     top = heap_exchange_empty(heap_of(cache, class), class, empty == VOID_TOP ? NULL : empty,
                               grown_capacity(cache, magazines, class));
@@ -383,6 +387,34 @@ static void **room_in_previous(struct thread_cache *cache, struct cache_class *m
     return other;
 }
 
+/* Whether the block is one of a magazine's last two. */
+static bool is_among_last(void **top, const void *block) {
+    unsigned count = top == NULL || top == VOID_TOP ? 0 : magazine_count(top);
+    return (count > 0 && top[0] == block) || (count > 1 && top[-1] == block);
+}
+
+/* Room in another magazine than the slot's loaded one, which is full. The last block freed comes along, so that free() finds it there,
+ * should it be freed again: where a magazine holds but one, every free comes here and looks into both. */
+static void **make_room_elsewhere(struct thread_cache *cache, unsigned slot, void **full) {
+    struct cache_class *magazines = &cache->slots[slot];
+    unsigned class = slot_class(slot);
+    void *last = magazine_capacity(magazine_of(full)) > 1 ? magazine_fold(full) : NULL;
+    void **top;
+    if (magazines->taken) {
+        top = room_in_previous(cache, magazines, class, full);
+    } else {
+        cache->exchanges++;
+        top =
+            heap_exchange_full(heap_of(cache, class), class, full, capacity_here(cache, magazines, class), ONLY_GIVES);
+    }
+    if (likely(last != NULL) && likely(magazine_capacity(magazine_of(top)) > 1)) {
+        *++top = last;
+    } else if (last != NULL) { /* a crowd has left it room for the block in hand alone */
+        heap_give(&last, 1);
+    }
+    return top;
+}
+
 /* Room behind `top`, the slot's loaded magazine, or its first. Returns the top of what is loaded then; NULL when a first one would take memory
  * that is out, or is not earned. */
 static void **make_room(struct thread_cache *cache, unsigned slot, void **top) {
@@ -398,14 +430,7 @@ static void **make_room(struct thread_cache *cache, unsigned slot, void **top) {
         return heap_spare(heap, capacity_here(cache, magazines, class));
     }
     top = reopened(cache, magazines, class, top);
-    if (!magazine_is_full(top)) {
-        return top;
-    }
-    if (!magazines->taken) {
-        cache->exchanges++;
-        return heap_exchange_full(heap, class, top, capacity_here(cache, magazines, class), ONLY_GIVES);
-    }
-    return room_in_previous(cache, magazines, class, top);
+    return magazine_is_full(top) ? make_room_elsewhere(cache, slot, top) : top;
 }
 
 static void give(struct thread_cache *cache, void *block, unsigned slot) {
@@ -413,6 +438,9 @@ static void give(struct thread_cache *cache, void *block, unsigned slot) {
     void **top = NULL;
     if (likely(magazines->taken || slot_bytes[slot] <= GIVEN_BYTES / 2)) {
         void **before = slot_unload(magazines);
+        if (unlikely(is_among_last(before, block) || is_among_last(magazines->previous, block))) {
+            message_double_free(block, "size class", slot_bytes[slot]);
+        }
         top = make_room(cache, slot, before);
         if (likely(top != NULL)) {
             *++top = block;

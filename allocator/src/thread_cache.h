@@ -97,6 +97,9 @@ void thread_cache_give(void *block, unsigned slot);
  * arena. The caller is inside. */
 void thread_cache_reclaim(void);
 
+/* The library's destructor: stops a program that has freed a block twice and would end unnoticed. */
+void thread_last_look(void);
+
 /* Empties the calling thread's cache into its heap and delivers what belongs to others. */
 void thread_cache_flush(void);
 

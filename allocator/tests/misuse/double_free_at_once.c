@@ -6,6 +6,5 @@ int main(void) {
     announce("double free: pointer %p, size class 48 bytes", block);
     free(block);
     free(unseen(block));
-    flush();
-    return unnoticed();
+    _exit(unnoticed());
 }

@@ -363,6 +363,10 @@ void os_write_error(const char *text, size_t length) {
     said[kept > 0 ? kept - 1 : 0] = '\0'; /* without the line's end */
 }
 
+/* The library's destructor is not played. */
+void thread_last_look(void);
+void thread_last_look(void) {}
+
 /* -- libc's threads ------------------------------------------------------------------------------------------ */
 
 int simulator_key_create(pthread_key_t *key, void (*destructor)(void *));

@@ -50,6 +50,31 @@ static void check_refill(unsigned capacity) {
     EXPECT(magazine_is_empty(top), "capacity %u: more than was put in", capacity);
 }
 
+/* Folded it holds all but the newest, and is full; unfolded it hands them out as if that had been popped. */
+static void check_fold(unsigned capacity) {
+    void **top = magazine_clear(&magazine, capacity);
+    for (unsigned i = 0; i < capacity; i++) {
+        *++top = block(i);
+    }
+    EXPECT(magazine_unfold(top) == top, "capacity %u: what is not folded is unfolded", capacity);
+    EXPECT(magazine_fold(top) == block(capacity - 1), "capacity %u: another than the newest comes out", capacity);
+    check_ends(top, capacity - 1, capacity - 1);
+    uint64_t seen[2] = {0};
+    for (void **at = top; *at != NULL; at--) {
+        size_t number = ((uintptr_t)*at - 0x1000) / 16;
+        seen[number / 64] |= UINT64_C(1) << (number % 64);
+    }
+    EXPECT(seen[0] == bits_low(capacity - 1) && seen[1] == (capacity - 1 > 64 ? bits_low(capacity - 1 - 64) : 0),
+           "capacity %u: folded, it does not hold each once", capacity);
+    top = magazine_unfold(top);
+    check_ends(top, capacity, capacity - 1);
+    for (unsigned i = capacity - 1; i-- > 0;) {
+        EXPECT(*top-- == block(i), "capacity %u: number %u comes out of order after a fold", capacity, i);
+    }
+    EXPECT(magazine_is_empty(top), "capacity %u: more than was put in", capacity);
+    EXPECT(magazine_unfold(magazine_full_top(&magazine)) == magazine_full_top(&magazine), "it is unfolded twice");
+}
+
 /* In a depot a full magazine carries a link; neither that nor its bottom may touch a block. */
 static void check_header(unsigned capacity) {
     void **top = magazine_clear(&magazine, capacity);
@@ -70,6 +95,9 @@ int main(void) {
         check_stack(capacity);
         check_refill(capacity);
         check_header(capacity);
+        if (capacity > 1) {
+            check_fold(capacity);
+        }
     }
     return 0;
 }
