@@ -89,7 +89,7 @@ static inline bool release_fast(void *block) {
 /* The same where the caller says how large the block is; what it leaves to others goes to release_sized_slow. */
 static inline bool release_sized_fast(void *block, size_t size) {
     size_t place;
-    return likely(tag_place_of(block, &place)) && likely(size <= slot_bytes[place >> TAG_SLOT_SHIFT]) &&
+    return likely(tag_place_of(block, &place)) && likely(size <= magazines_at(place)->bytes) &&
            push(magazines_at(place), block);
 }
 

@@ -119,10 +119,10 @@ static bool is_unearned(const struct cache_class *magazines, unsigned class) {
 
 /* A class that was used and has its magazines just as they were looks idle too; it is filled again. */
 static bool is_idle(struct cache_class *magazines) {
-    uint32_t top = (uint32_t)(uintptr_t)magazines->top;
-    bool idle = magazines->last_top == top && magazines->last_visits == magazines->visits;
+    uint16_t top = (uint16_t)(uintptr_t)magazines->top, visits = (uint16_t)magazines->visits;
+    bool idle = magazines->last_top == top && magazines->last_visits == visits;
     magazines->last_top = top;
-    magazines->last_visits = magazines->visits;
+    magazines->last_visits = visits;
     return idle;
 }
 

@@ -31,8 +31,9 @@ struct cache_class {
     bool
         taken; /* blocks of the class are asked for; where not, the slot is only pushed to, and by_step leaves it out */
     bool surplus; /* the last exchange with a heap was a full magazine */
-    uint32_t last_top; /* low half of `top` when the season changed */
-    uint32_t visits, last_visits; /* of the slow paths, and when the season changed */
+    uint16_t last_top, last_visits; /* lowest bits of `top` and `visits` when the season changed */
+    uint32_t visits; /* of the slow paths */
+    uint32_t bytes; /* in a block; 0 where there is no cache */
 };
 _Static_assert(sizeof(struct cache_class) == 32, "indexed by a shift");
 

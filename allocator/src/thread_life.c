@@ -141,6 +141,9 @@ static void make_empty(struct thread_cache *cache) {
         memcpy(to + at, from + at, sizeof(uint64_t));
         __asm__ volatile("" : : : "memory"); /* or the compiler makes a call of it again */
     }
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        cache->slots[slot].bytes = slot_bytes[slot];
+    }
 }
 
 static struct thread_cache *new_cache(void) {
