@@ -34,6 +34,9 @@ size_t usable_bytes(const void *block);
 static inline void *pop(struct cache_class *magazines) {
     void **top = magazines->top;
     void *block = *top;
+#if defined(__x86_64__)
+    __asm__("" : "+a"(block)); /* where a function returns it: GCC 12 puts `top` there, and moves the block behind it */
+#endif
     if (likely(block != NULL)) {
         magazines->top = top - 1;
     }

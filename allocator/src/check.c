@@ -1,40 +1,50 @@
 /* Whether blocks are what those who freed them believe: nothing is changed, only looked at. */
+#include <string.h>
+
 #include "heap_inside.h"
 #include "message.h"
 
 enum {
-    TWINS_MOST = 2 * MAGAZINE_MOST, /* blocks in both magazines of a slot */
-    PLACES = 512,                   /* in which they are told apart; a power of two */
-    PLACE_SHIFT = 64 - 9,
+    PLACES_MOST = 512, /* in which blocks are told apart; a power of two, as are fewer */
+    PLACES_LEAST = 32,
 };
-_Static_assert(TWINS_MOST <= UINT8_MAX, "a block's number fits");
+_Static_assert(2 * (int)MAGAZINE_MOST <= (int)UINT8_MAX, "a block's number fits");
 
-static unsigned place_of(const void *block) {
-    return (unsigned)(((uint64_t)(uintptr_t)block >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> PLACE_SHIFT);
+/* Places for so many blocks: at least twice as many. */
+static unsigned places_for(unsigned count) {
+    unsigned places = PLACES_LEAST;
+    while (places < 2 * count && places < PLACES_MOST) {
+        places *= 2;
+    }
+    return places;
 }
 
 /* Stops the program when one of them is there twice. */
 static void check_twins(unsigned class, void *const *blocks, unsigned count) {
-    uint8_t last[PLACES] = {0};       /* number of the last block in each place, counted from 1, */
-    uint8_t before[TWINS_MOST + 1];   /* and of the one before it there */
+    uint8_t last[PLACES_MOST];             /* number of the last block in each place, counted from 1, */
+    uint8_t before[2 * MAGAZINE_MOST + 1]; /* and of the one before it there */
+    unsigned places = places_for(count);
+    for (unsigned place = 0; place < places; place += 8) {
+        memset(&last[place], 0, 8);
+    }
+    uint64_t scale = UINT64_C(0x9E3779B97F4A7C15);
+    unsigned shift = 64 - bits_lowest(places);
     for (unsigned i = 0; i < count; i++) {
-        unsigned place = place_of(blocks[i]);
-        for (unsigned other = last[place]; other != 0; other = before[other]) {
+        unsigned place = (unsigned)(((uintptr_t)blocks[i] >> 4) * scale >> shift);
+        unsigned other = last[place];
+        before[i + 1] = (uint8_t)other;
+        last[place] = (uint8_t)(i + 1);
+        for (; unlikely(other != 0); other = before[other]) {
             if (unlikely(blocks[other - 1] == blocks[i])) {
                 message_double_free(blocks[i], "size class", class_bytes[class]);
             }
         }
-        before[i + 1] = last[place];
-        last[place] = (uint8_t)(i + 1);
     }
 }
 
 /* The heap that the block belongs to, locked; what was locked before is not any more. */
-static struct heap *move_lock(struct heap *locked, void *block, unsigned class) {
+static OUT_OF_LINE struct heap *move_lock(struct heap *locked, void *block, unsigned class) {
     struct heap *owner = flush_home(block, class);
-    if (owner == locked && owner != NULL) {
-        return locked;
-    }
     if (locked != NULL) {
         lock_free(&locked->lock);
     }
@@ -47,11 +57,20 @@ static struct heap *move_lock(struct heap *locked, void *block, unsigned class) 
 
 void heap_check(unsigned class, void *const *blocks, unsigned count) {
     struct slab_shape shape = slab_shape(class);
+    const uint32_t *tags = (const uint32_t *)shape.base;
     struct heap *locked = NULL;
-    check_twins(class, blocks, count);
+    uint32_t expected = TAG_NONE;
+    if (count > 1) {
+        check_twins(class, blocks, count);
+    }
     for (unsigned i = 0; i < count; i++) {
-        locked = move_lock(locked, blocks[i], class);
-        uint32_t slab = slab_shape_slab(&shape, slab_shape_slice(&shape, blocks[i]));
+        uint32_t slice = slab_shape_slice(&shape, blocks[i]);
+        /* relaxed: no other thread changes the tag of a slab of this heap, whose lock is held; for any other tag it is asked again */
+        if (unlikely(__atomic_load_n(&tags[slice], __ATOMIC_RELAXED) != expected || expected == TAG_NONE)) {
+            locked = move_lock(locked, blocks[i], class);
+            expected = tag_of_slab(locked->number, class);
+        }
+        uint32_t slab = slab_shape_slab(&shape, slice);
         size_t number = slab_number(slab, &shape, blocks[i]);
         if (unlikely((shape.spans[slab].bitmap[number / 64] >> (number % 64) & 1) != 0)) {
             slab_misuse(slab, &blocks[i], 1);

@@ -62,7 +62,8 @@ static bool has_room(const struct heap *heap, unsigned class, unsigned blocks) {
 
 union magazine *depot_keep(struct heap *heap, unsigned class, union magazine *full, unsigned capacity) {
     unsigned blocks = magazine_capacity(full);
-    bool keep = blocks >= capacity / 2 && has_room(heap, class, blocks); /* few blocks are not worth a magazine */
+    bool few = blocks + full->folded < capacity / 2; /* not worth a magazine */
+    bool keep = !few && has_room(heap, class, blocks);
     union magazine *spare = keep ? depot_take_spare(heap) : NULL;
     if (spare != NULL) {
         push(heap, class, full);

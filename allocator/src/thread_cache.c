@@ -387,10 +387,9 @@ static void **room_in_previous(struct thread_cache *cache, struct cache_class *m
     return other;
 }
 
-/* Whether the block is one of a magazine's last two. */
-static bool is_among_last(void **top, const void *block) {
-    unsigned count = top == NULL || top == VOID_TOP ? 0 : magazine_count(top);
-    return (count > 0 && top[0] == block) || (count > 1 && top[-1] == block);
+/* Whether the block is one of a magazine's last two. Below the bottom may lie anything. */
+static inline bool is_among_last(void **top, const void *block) {
+    return top != NULL && (unlikely(top[0] == block) || (unlikely(top[-1] == block) && magazine_count(top) > 1));
 }
 
 /* Room in another magazine than the slot's loaded one, which is full. The last block freed comes along, so that free() finds it there,
