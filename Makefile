@@ -36,7 +36,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench hazards foreign test test-native test-python test-aarch64 model build lint format soak sanitize yielding planted readme-figure lock clean
+.PHONY: help compare bench hazards misuses foreign test test-native test-python test-aarch64 model build lint format soak sanitize yielding planted readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -56,6 +56,7 @@ help:
 	@echo 'make yielding        the same and more while other threads go first at any atomic operation; also for aarch64'
 	@echo 'make test-aarch64    the tests of the allocator for aarch64, by an emulator; PAGE_BYTES=65536'
 	@echo 'make hazards         what users of allocators were hurt by, under every allocator: docs/hazards.md'
+	@echo 'make misuses         programs of one bug each, under every allocator, who stops which and when: docs/misuses.md'
 	@echo 'make planted         how often diff and gate find regressions that were planted'
 	@echo 'make readme-figure   put a measurement into the README: RESULTS=folder'
 	@echo 'make lock            renew $(LOCK)'
@@ -223,6 +224,12 @@ hazards: build
 	@$(PACKAGES) compare bench --tried $(VENV)/.tried-bench
 	@PYTHONPATH=tools $(BIN)/python -m hazards $(if $(ONLY),--only '$(ONLY)') $(if $(ALLOCATORS),--allocators '$(ALLOCATORS)') \
 	    $(if $(KEEP),--keep) $(if $(PLANTED),--planted) $(if $(ONLY)$(ALLOCATORS)$(PLANTED),,--page docs/hazards.md)
+
+# The page is written by a run of everything.
+misuses: build
+	@$(PACKAGES) compare bench --tried $(VENV)/.tried-bench
+	@PYTHONPATH=tools $(BIN)/python -m misuses $(if $(ONLY),--only '$(ONLY)') $(if $(ALLOCATORS),--allocators '$(ALLOCATORS)') \
+	    $(if $(ONLY)$(ALLOCATORS),,--page docs/misuses.md)
 
 # How often diff and gate find a regression that was planted, and accuse a library that is the same. About an hour.
 planted: build

@@ -20,7 +20,14 @@
 
 /* The word as another thread may be changing it, where any value it had will do. An aligned word is read whole by every machine we run on; an
  * atomic read would say so, but compilers do not fold that into the comparison: an instruction on every hot path. */
-#if defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#define IS_THREAD_SANITIZED __has_feature(thread_sanitizer)
+#elif defined(__SANITIZE_THREAD__)
+#define IS_THREAD_SANITIZED 1
+#else
+#define IS_THREAD_SANITIZED 0
+#endif
+#if IS_THREAD_SANITIZED
 #define GLANCE(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
 #else
 #define GLANCE(word) (word)

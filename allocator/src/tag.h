@@ -79,7 +79,7 @@ static inline bool tag_of(const void *pointer, uint32_t *tag) {
 
 /* The same for whoever needs no more than the lower half: one instruction loads and widens it. */
 typedef uint16_t __attribute__((may_alias)) tag_half;
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a tag's lower half is the first");
+enum { TAG_LOWER_HALF = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ };
 
 static inline bool tag_place_of(const void *pointer, size_t *place) {
     uintptr_t base = window.base;
@@ -87,7 +87,7 @@ static inline bool tag_place_of(const void *pointer, size_t *place) {
     if (unlikely(offset >= GLANCE(window.extent))) {
         return false;
     }
-    *place = GLANCE(((const tag_half *)base)[2 * (offset >> SLICE_BITS)]);
+    *place = GLANCE(((const tag_half *)base)[2 * (offset >> SLICE_BITS) + TAG_LOWER_HALF]);
     return true;
 }
 
