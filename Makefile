@@ -36,7 +36,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench hazards misuses foreign test test-native test-python test-aarch64 model build lint format soak sanitize yielding planted readme-figure lock clean
+.PHONY: help compare bench hazards misuses foreign fuzz test test-modes test-native test-python test-aarch64 model build lint format soak sanitize yielding planted readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -57,6 +57,8 @@ help:
 	@echo 'make test-aarch64    the tests of the allocator for aarch64, by an emulator; PAGE_BYTES=65536'
 	@echo 'make hazards         what users of allocators were hurt by, under every allocator: docs/hazards.md'
 	@echo 'make misuses         programs of one bug each, under every allocator, who stops which and when: docs/misuses.md'
+	@echo 'make test-modes      real programs under libfreestone hardened and sampled'
+	@echo 'make fuzz            sequences of calls against a model, by libFuzzer and AFL++, in every mode: SECONDS=60'
 	@echo 'make planted         how often diff and gate find regressions that were planted'
 	@echo 'make readme-figure   put a measurement into the README: RESULTS=folder'
 	@echo 'make lock            renew $(LOCK)'
@@ -157,6 +159,17 @@ soak: build
 foreign: build
 	@$(PACKAGES) foreign --tried $(VENV)/.tried-foreign $(if $(ONLY),--only $(ONLY))
 	@PYTHONPATH=tools $(BIN)/python -m foreign $(ONLY) $(WHOLE) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(PAGE),--page $(PAGE))
+
+# Real programs that are right must not notice that they are watched.
+test-modes: build
+	@for options in harden=1 guard=1000 guard=20; do \
+	    echo "freestone: real programs, FREESTONE_OPTIONS=$$options"; \
+	    FREESTONE_TESTED_OPTIONS=$$options $(BIN)/pytest -q tests/programs || exit 1; done
+
+# SECONDS=3600: in all. KEEP=--keep: what reaches more goes into the corpus.
+fuzz: $(VENV)/.run
+	@$(PACKAGES) fuzz --tried $(VENV)/.tried-fuzz
+	@$(BIN)/python tools/fuzz.py $(if $(SECONDS),--seconds $(SECONDS)) $(KEEP)
 
 # Leaves what it finds, shrunk, in $(BUILD): allocator/tests/simulator/scripts is where such scripts are kept.
 SEED  ?= 1

@@ -108,6 +108,8 @@ LAYERS = (
     "arena",
     "large",
     "slab",
+    "hardened",
+    "guarded",
     "heap",
     "thread_cache",
     "allocate",
@@ -119,8 +121,10 @@ LAYERS = (
 """From the ground up. ``large`` stands beside the slabs, on the arena; ``allocate`` is what all entry points share."""
 ROOMS = {
     "arena": {"span", "street", "bins", "ages", "spans", "huge", "purge", "arena_lock"},
+    "hardened": {"hard_inside", "hard_shard", "hard_slab", "hard_held", "hard_large"},
     "heap": {"heap_inside", "heap_choice", "heap_figures", "shelf", "flush", "depot", "reclaim", "check"},
-    "thread_cache": {"thread_inside", "thread_life", "borrow", "keeping", "last_look", "fork"},
+    "guarded": {"guarded_inside", "guarded_report", "trace", "trace_loaded", "trace_linked"},
+    "thread_cache": {"sampling", "thread_inside", "thread_life", "borrow", "keeping", "last_look", "fork"},
 }
 """What a layer is made of, where that is more than one file; the rooms of a layer know each other."""
 LEAVES = {
@@ -139,6 +143,9 @@ LEAVES = {
     "shelter",
     "patience",
     "elf_objects",
+    "made",
+    "random",
+    "hard_canary",
 }
 """Known to every layer; they know each other and ``os``, nothing else."""
 SYSTEM_CALLS = {"mmap", "munmap", "mremap", "madvise", "mprotect", "prctl", "syscall", "brk", "sbrk", "write", "open"}

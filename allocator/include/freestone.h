@@ -42,7 +42,13 @@ struct freestone_stats {
     size_t mapped;        /* their bytes; part of `large` */
     size_t heaps;         /* number of heaps in use */
     size_t clean;         /* pages of free blocks that the kernel has back; part of `slabs` and `free_blocks` */
+    size_t unguarded;     /* number of guards left out that harden=1 or guard=N ask for: refused, or too many */
+    size_t guarded;       /* number of blocks that guard=N has guarded since the start */
 };
+
+/* In a hardened process (FREESTONE_OPTIONS=harden=1), looks at every block: whether anything was written behind it or before it, or into
+ * what is free. Stops the program with a line that says what it found; else returns the number of blocks in use. 0 in any other process. */
+size_t freestone_check(void);
 
 void freestone_stats_read(struct freestone_stats *stats);
 

@@ -5,10 +5,14 @@
 
 #include "arena.h"
 #include "gate.h"
+#include "guarded.h"
+#include "hardened.h"
 #include "keeping.h"
 #include "large.h"
 #include "message.h"
+#include "options.h"
 #include "os.h"
+#include "sampling.h"
 #include "shelter.h"
 #include "thread_life.h"
 
@@ -29,6 +33,163 @@ static void *take_inside(size_t size, size_t alignment, bool dense, bool growing
     return growing ? large_take_growing(size, zero) : large_take(size, alignment, dense, zero);
 }
 
+/* Where the heap has nothing but what somebody else may give back. */
+static bool is_hopeless(size_t size);
+
+/* -- hardened: hardened.h ------------------------------------------------------------------------------------ */
+
+/* Before the first block the environment has to be read. A handler that has interrupted just that finds the modes unread, and all as by
+ * default. */
+bool allocate_is_hardened(void) {
+    if (unlikely(modes() == MODES_UNREAD)) {
+        options_read_environment();
+    }
+    return (modes() & MODE_HARDENED) != 0;
+}
+
+static unsigned own_shard(const struct thread_cache *cache) { return cache != NULL ? heap_number(cache->heap) : 0; }
+
+/* Of who is inside; NULL for an outsider. */
+static struct thread_cache *cache_of(enum pass pass) { return pass == PASS_CACHE ? thread_view.cache : NULL; }
+
+static struct hard_cache *hard_cache_of(const struct thread_cache *cache) { return cache != NULL ? cache->hard : NULL; }
+
+static OUT_OF_LINE void *take_hardened_inside(size_t size, size_t alignment, enum made made) {
+    if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) {
+        return NULL;
+    }
+    enum pass pass = thread_enter();
+    if (unlikely(pass == PASS_REFUSED)) {
+        return thread_take_shelter(bits_max(size, 1), alignment);
+    }
+    struct thread_cache *cache = cache_of(pass);
+    struct hard_cache *hard = hard_cache_of(cache);
+    void *block = hardened_take(hard, own_shard(cache), size, alignment, made);
+    if (unlikely(block == NULL) && !is_hopeless(size)) {
+        arena_make_room(); /* at a limit on data pages can be made accessible only once others are gone */
+        hardened_reclaim();
+        arena_make_room();
+        block = hardened_take(hard, own_shard(cache), size, alignment, made);
+        block = block != NULL ? block : hardened_take_anywhere(size, alignment, made);
+    }
+    if (cache != NULL) {
+        thread_cache_look();
+    }
+    thread_leave(pass);
+    return block;
+}
+
+static void *take_hardened(size_t size, size_t alignment, enum made made) {
+    void *block = hardened_take_ahead(thread_view.cache->hard, size, alignment, made);
+    return likely(block != NULL) ? block : take_hardened_inside(size, alignment, made);
+}
+
+static OUT_OF_LINE void release_hardened_inside(void *block, uint32_t tag, enum made made, size_t size) {
+    enum pass pass = thread_enter();
+    if (unlikely(pass == PASS_REFUSED)) {
+        if (hardened_can_be_parked(block, tag)) {
+            shelter_park(block);
+            keeper_wish();
+        }
+        return;
+    }
+    struct thread_cache *cache = cache_of(pass);
+    if (tag == TAG_HARD_LARGE) {
+        hardened_give_large(block, made, size);
+    } else if (!hardened_give_ahead(hard_cache_of(cache), block, made, size, false)) {
+        hardened_give_cleared(hard_cache_of(cache), own_shard(cache), block);
+    }
+    if (cache != NULL) {
+        thread_cache_look();
+    }
+    thread_leave(pass);
+    thread_serve_wishes();
+}
+
+static void release_hardened(void *block, uint32_t tag, enum made made, size_t size) {
+    struct hard_cache *hard = thread_view.cache->hard;
+    if (unlikely(tag == TAG_HARD_LARGE) || unlikely(!hardened_has_room(hard, block))) {
+        release_hardened_inside(block, tag, made, size);
+    } else {
+        (void)hardened_give_ahead(hard, block, made, size, false);
+    }
+}
+
+/* Bytes of a block in use; 0 where none starts there, and of one that has none. */
+static OUT_OF_LINE size_t usable_hardened(const void *block) {
+    size_t size;
+    return hardened_size(block, &size) ? size : 0;
+}
+
+/* -- sampled: guarded.h --------------------------------------------------------------------------------------- */
+
+/* After libc's own constructors, and before the program's. Here: every process touches this page already. */
+__attribute__((constructor)) static void open_traces(void) {
+    options_read_environment();
+    if (unlikely((modes() & MODE_GUARDED) != 0)) {
+        trace_open();
+    }
+}
+
+/* A guarded block; NULL where this one is not sampled, or none can be had. */
+static OUT_OF_LINE void *take_sampled(size_t size, size_t alignment) {
+    unsigned class = size <= CLASS_LARGEST && size > 0 ? class_of(size) : CLASS_COUNT;
+    if (size == 0 || !trace_is_open() || !sampling_is_due(class) || !guarded_may_take()) {
+        return NULL;
+    }
+    struct trace taken;
+    trace_take(&taken);
+    enum pass pass = thread_enter();
+    void *block = pass != PASS_REFUSED ? guarded_take(size, alignment, &taken) : NULL;
+    thread_leave(pass);
+    return block;
+}
+
+static inline void *take_by_chance(size_t size, size_t alignment) {
+    return unlikely((modes() & MODE_GUARDED) != 0) ? take_sampled(size, alignment) : NULL;
+}
+
+void *allocate_by_chance(size_t size) { return take_by_chance(size, 1); }
+
+bool is_guarded(const void *block) { return (modes() & MODE_GUARDED) != 0 && guarded_owns(block); }
+
+static OUT_OF_LINE void release_guarded(void *block, size_t size) {
+    struct trace given;
+    trace_take(&given);
+    enum pass pass = thread_enter();
+    if (pass == PASS_REFUSED) {
+        shelter_park(block);
+        keeper_wish();
+        return;
+    }
+    guarded_give(block, size, &given, false);
+    thread_leave(pass);
+}
+
+bool is_hardened_block(const void *block) {
+    uint32_t tag;
+    return tag_of(block, &tag) && hardened_owns(tag);
+}
+
+OUT_OF_LINE void *resize_hardened(void *block, size_t size) {
+    size_t had;
+    uint32_t tag = TAG_NONE;
+    (void)tag_of(block, &tag);
+    if (!hardened_size(block, &had)) {
+        release_hardened(block, tag, MADE_BY_MALLOC, SIZE_UNTOLD); /* says what is wrong, and stops */
+    }
+    if (hardened_resize(block, size)) {
+        return block;
+    }
+    void *moved = take_hardened(size, 1, MADE_BY_MALLOC);
+    if (moved == NULL) {
+        return out_of_memory();
+    }
+    memmove(moved, block, bits_min(had, size));
+    release_hardened(block, tag, MADE_BY_MALLOC, SIZE_UNTOLD);
+    return moved;
+}
+
 /* A request for more than all that the library could give back beside what the kernel has, as programs make by mistake and live with. The others
  * are worth the search. */
 static bool is_hopeless(size_t size) {
@@ -41,6 +202,15 @@ static bool is_hopeless(size_t size) {
 }
 
 void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bool *zero) {
+    if (unlikely(allocate_is_hardened())) {
+        *zero = true;
+        return take_hardened(size, alignment, MADE_BY_MALLOC);
+    }
+    void *sampled = take_by_chance(size, alignment);
+    if (unlikely(sampled != NULL)) {
+        *zero = true;
+        return sampled;
+    }
     if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) {
         return NULL;
     }
@@ -66,15 +236,32 @@ static __attribute__((noinline)) void *allocate_slow_large(size_t size) {
 }
 
 __attribute__((noinline)) void *allocate_slow(size_t size) {
+    if (unlikely(allocate_is_hardened())) {
+        void *block = take_hardened(size, 1, MADE_BY_MALLOC);
+        return likely(block != NULL) ? block : out_of_memory();
+    }
     if (unlikely(size > CLASS_LARGEST)) {
         return allocate_slow_large(size);
     }
-    void *block = take_class(class_of(size == 0 ? 1 : size), 1);
+    void *block = take_by_chance(size, 1);
+    block = likely(block == NULL) ? take_class(class_of(size == 0 ? 1 : size), 1) : block;
     return likely(block != NULL) ? block : out_of_memory();
 }
 
-void *allocate_aligned(size_t alignment, size_t size) {
+OUT_OF_LINE void *allocate_slow_as(size_t size, enum made made) {
+    if (likely(!allocate_is_hardened())) {
+        return allocate_slow(size);
+    }
+    void *block = take_hardened(size, 1, made);
+    return likely(block != NULL) ? block : out_of_memory();
+}
+
+void *allocate_aligned(size_t alignment, size_t size, enum made made) {
     void *block = NULL;
+    if (unlikely(allocate_is_hardened())) {
+        block = take_hardened(size, alignment, made);
+        return likely(block != NULL) ? block : out_of_memory();
+    }
     if (size <= CLASS_LARGEST && alignment <= CLASS_LARGEST) {
         /* Slabs start at a slice, so a class whose size is a multiple of the alignment has every block aligned, up to
          * the slice. Four classes per doubling include the powers of two: the search ends within a few steps. */
@@ -83,7 +270,8 @@ void *allocate_aligned(size_t alignment, size_t size) {
             while (class_bytes[class] % alignment != 0) {
                 class++;
             }
-            block = take_class(class, alignment);
+            block = take_by_chance(size, alignment);
+            block = likely(block == NULL) ? take_class(class, alignment) : block;
             return likely(block != NULL) ? block : out_of_memory();
         }
     }
@@ -104,7 +292,11 @@ static void release_later(void *block, uint32_t tag) {
 }
 
 /* No slab's. */
-static void release_large(void *block, uint32_t tag) {
+static void release_large(void *block, uint32_t tag, size_t size) {
+    if (tag != TAG_LARGE && is_guarded(block)) {
+        release_guarded(block, size);
+        return;
+    }
     if (tag != TAG_LARGE && shelter_give(block)) {
         return;
     }
@@ -118,16 +310,22 @@ static void release_large(void *block, uint32_t tag) {
     thread_serve_wishes();
 }
 
-__attribute__((noinline)) void release_slow(void *block) {
+__attribute__((noinline)) void release_slow(void *block, enum made made) {
     uint32_t tag = TAG_NONE;
     if (likely(tag_of(block, &tag)) && likely(tag_is_slab(tag))) {
         thread_cache_give(block, tag_slot(tag));
+    } else if (unlikely(hardened_owns(tag))) {
+        release_hardened(block, tag, made, SIZE_UNTOLD);
     } else if (block != NULL) {
-        release_large(block, tag);
+        release_large(block, tag, SIZE_UNTOLD);
     }
 }
 
 static size_t usable_large(const void *block, uint32_t tag) {
+    size_t size;
+    if (tag != TAG_LARGE && is_guarded(block)) {
+        return guarded_size(block, &size) ? size : 0;
+    }
     size_t bytes = tag == TAG_LARGE ? 0 : shelter_usable(block);
     if (bytes == 0) {
         enum pass pass = thread_enter();
@@ -144,6 +342,9 @@ size_t usable_bytes(const void *block) {
     }
     if (tag_of(block, &tag) && tag_is_slab(tag)) {
         return slot_bytes[tag_slot(tag)];
+    }
+    if (unlikely(hardened_owns(tag))) {
+        return usable_hardened(block);
     }
     return usable_large(block, tag);
 }
@@ -164,15 +365,23 @@ void *resize_large(void *block, size_t size, bool at_last) {
     return resized;
 }
 
-__attribute__((noinline)) void release_sized_slow(void *block, size_t size) {
+__attribute__((noinline)) void release_sized_slow(void *block, size_t size, enum made made) {
+    uint32_t tag = TAG_NONE;
+    (void)tag_of(block, &tag);
+    if (unlikely(hardened_owns(tag))) {
+        release_hardened(block, tag, made, size);
+        return;
+    }
+    if (unlikely(is_guarded(block))) {
+        release_large(block, tag, size);
+        return;
+    }
     size_t usable = usable_bytes(block);
     if (unlikely(size > usable && usable > 0)) {
-        uint32_t tag = TAG_NONE;
-        (void)tag_of(block, &tag);
         if (tag_is_slab(tag)) {
             message_wrong_size(block, size, "size class", usable);
         }
         large_wrong_size(block, tag, size);
     }
-    release_slow(block); /* also says what is wrong with the pointer itself */
+    release_slow(block, made); /* also says what is wrong with the pointer itself */
 }

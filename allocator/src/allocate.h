@@ -4,14 +4,18 @@
 
 #include <stdatomic.h>
 
+#include "made.h"
 #include "tag.h"
 #include "thread_cache.h"
 
 /* Everything the fast paths leave to others; sets errno on failure. `size` may be anything. */
 void *allocate_slow(size_t size);
 
+/* The same for whoever is not malloc: in a hardened process a block is freed as it was made. */
+void *allocate_slow_as(size_t size, enum made made);
+
 /* A block aligned to `alignment`, a power of two. NULL and ENOMEM when that cannot be had. */
-void *allocate_aligned(size_t alignment, size_t size);
+void *allocate_aligned(size_t alignment, size_t size, enum made made);
 
 /* A large block, above the classes or aligned to more than they are; NULL when memory is out. `dense`: all of it will be written;
  * `growing`: it has grown, and may well grow again. *zero tells whether it reads as zero. */
@@ -21,11 +25,20 @@ void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bo
  * copied either, so that it may also move where it leaves its addresses behind. */
 void *resize_large(void *block, size_t size, bool at_last);
 
-/* Frees what release() could not: NULL, large and foreign blocks, full magazines. Keeps errno. */
-void release_slow(void *block);
+/* Frees what release() could not: NULL, large and foreign blocks, full magazines. Keeps errno. `made`: how the caller thinks that it was made. */
+void release_slow(void *block, enum made made);
 
 /* The same after it has stopped the program if `block` does not hold `size` bytes. */
-void release_sized_slow(void *block, size_t size);
+void release_sized_slow(void *block, size_t size, enum made made);
+
+/* Of a process that guards some of its blocks: such a block, which reads as zero, or NULL where this one is like the others. */
+void *allocate_by_chance(size_t size);
+bool is_guarded(const void *block);
+
+/* Whether the hardened heap serves this process; and, of a block of its own, realloc: NULL and ENOMEM when memory is out. */
+bool allocate_is_hardened(void);
+bool is_hardened_block(const void *block);
+void *resize_hardened(void *block, size_t size);
 
 /* Bytes the owner of `block` may write; 0 for NULL and for what is no block. */
 size_t usable_bytes(const void *block);
@@ -103,15 +116,15 @@ static inline void *allocate(size_t size) {
     return likely(block != NULL) ? block : allocate_slow(size);
 }
 
-static inline void release(void *block) {
+static inline void release(void *block, enum made made) {
     if (unlikely(!release_fast(block))) {
-        release_slow(block);
+        release_slow(block, made);
     }
 }
 
-static inline void release_sized(void *block, size_t size) {
+static inline void release_sized(void *block, size_t size, enum made made) {
     if (unlikely(!release_sized_fast(block, size))) {
-        release_sized_slow(block, size);
+        release_sized_slow(block, size, made);
     }
 }
 

@@ -36,7 +36,7 @@ static void *take(size_t size, const void *nothrow, enum cxx_operator which, con
         operator_new runtimes = (operator_new)cxx_runtime_function(name, caller);
         return runtimes != NULL ? runtimes(size, nothrow) : ((void *(*)(size_t))cxx_in_force(base_of(which)))(size);
     }
-    void *block = cxx_try_new(size, 1);
+    void *block = cxx_try_new(size, 1, which == CXX_NEW ? MADE_BY_NEW : MADE_BY_NEW_ARRAY);
     if (likely(block != NULL)) {
         return block;
     }
@@ -51,7 +51,8 @@ static void *take_aligned(size_t size, size_t alignment, const void *nothrow, en
         return runtimes != NULL ? runtimes(size, alignment, nothrow)
                                 : ((void *(*)(size_t, size_t))cxx_in_force(base_of(which)))(size, alignment);
     }
-    void *block = cxx_try_new(size, alignment);
+    void *block =
+        cxx_try_new(size, alignment, which == CXX_NEW_ALIGNED ? MADE_BY_ALIGNED_NEW : MADE_BY_ALIGNED_NEW_ARRAY);
     if (likely(block != NULL)) {
         return block;
     }

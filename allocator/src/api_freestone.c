@@ -1,7 +1,10 @@
 /* The library's own entry points: identity, figures, purging. */
 #include "freestone.h"
 
+#include "allocate.h"
 #include "arena.h"
+#include "guarded.h"
+#include "hardened.h"
 #include "heap.h"
 #include "keeping.h"
 #include "large.h"
@@ -16,6 +19,16 @@ PUBLIC const char *freestone_version(void) { return FREESTONE_BUILD_VERSION; }
 
 PUBLIC size_t freestone_purge(void) { return keeping_purge(); }
 
+PUBLIC size_t freestone_check(void) {
+    size_t blocks = 0;
+    enum pass pass = thread_enter();
+    if (pass != PASS_REFUSED && allocate_is_hardened()) {
+        blocks = hardened_check(pass == PASS_CACHE ? thread_view.cache->hard : NULL);
+    }
+    thread_leave(pass);
+    return blocks;
+}
+
 PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
     *stats = (struct freestone_stats){0};
     enum pass pass = thread_enter();
@@ -28,9 +41,16 @@ PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
     heap_figures(&heap, NULL);
     arena_figures(&arena);
     large_figures(&mappings, &mapped);
+    struct hardened_figures hard;
+    hardened_figures(&hard);
+    size_t guarded, unguarded;
+    guarded_figures(&guarded, &unguarded);
     thread_leave(pass);
+    heap.slabs += hard.slabs;
+    heap.in_use += hard.in_use;
+    heap.free += hard.free;
     /* The parts are read one after the other: slabs may have come or gone in between. */
-    size_t spans = arena.used - bits_min(arena.used, heap.slabs);
+    size_t spans = arena.used - bits_min(arena.used, heap.slabs + hard.held_spans);
     size_t large = spans + mapped;
     *stats = (struct freestone_stats){
         .reserved = arena.reserved,
@@ -46,6 +66,8 @@ PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
         .mapped = mapped,
         .heaps = heap.heaps,
         .clean = heap.clean,
+        .unguarded = hard.unguarded + unguarded,
+        .guarded = guarded,
     };
 }
 
@@ -74,6 +96,8 @@ PUBLIC int freestone_stats_json(char *buffer, size_t size) {
     add_figure(&text, "mapped", stats.mapped);
     add_figure(&text, "heaps", stats.heaps);
     add_figure(&text, "clean", stats.clean);
+    add_figure(&text, "unguarded", stats.unguarded);
+    add_figure(&text, "guarded", stats.guarded);
     text_add(&text, "}");
     return (int)text.length;
 }

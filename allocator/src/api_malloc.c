@@ -12,7 +12,7 @@
 
 PUBLIC_HOT void *malloc(size_t size) { return allocate(size); }
 
-PUBLIC_HOT void free(void *block) { release(block); }
+PUBLIC_HOT void free(void *block) { release(block, MADE_BY_MALLOC); }
 
 /* Large memory that is known to be zero is not touched. */
 static void *take_zeroed(size_t size) {
@@ -29,8 +29,12 @@ static void *take_zeroed(size_t size) {
         bool zero = false;
         unsigned class = class_of(size);
         void *block = pop(thread_magazines(class)); /* warm, and cheaper than the heap */
+        if (block == NULL && (block = allocate_by_chance(size)) != NULL) {
+            return block;
+        }
         if (block == NULL) {
-            block = thread_cache_take_zero(class, &zero);
+            block = unlikely(allocate_is_hardened()) ? allocate_large(size, 1, false, false, &zero)
+                                                     : thread_cache_take_zero(class, &zero);
         }
         if (unlikely(block == NULL)) {
             errno = ENOMEM;
@@ -74,7 +78,7 @@ static void *move(void *block, size_t had, size_t size) {
     }
     /* memmove here and everywhere: memcpy would be one more name to look up in every program that starts. */
     memmove(moved, block, bits_min(had, size));
-    release(block);
+    release(block, MADE_BY_MALLOC);
     return moved;
 }
 
@@ -104,17 +108,24 @@ static inline void *resize_small(void *block, unsigned slot, size_t size) {
     }
     copy(moved, block, bits_min(had, size));
     if (unlikely(!push(&thread_view.cache->slots[slot], block))) {
-        release_slow(block);
+        release_slow(block, MADE_BY_MALLOC);
     }
     return moved;
 }
 
 static void *resize(void *block, size_t size) {
+    if (unlikely(is_hardened_block(block))) {
+        return resize_hardened(block, size);
+    }
     size_t had = usable_bytes(block);
     if (unlikely(had == 0)) {
-        release(block); /* no block: says so and stops, but in a torn child, where it may be one after all */
+        release(block,
+                MADE_BY_MALLOC); /* no block: says so and stops, but in a torn child, where it may be one after all */
         errno = ENOMEM;
         return NULL;
+    }
+    if (unlikely(is_guarded(block))) { /* what it is shrunk to ends elsewhere */
+        return move(block, had, size);
     }
     if (stays(had, size)) {
         if (had <= CLASS_LARGEST || had - size < os_page_bytes()) {
@@ -140,7 +151,7 @@ static void *resize_or_take(void *block, size_t size) {
         return allocate(size);
     }
     if (size == 0) {
-        release(block);
+        release(block, MADE_BY_MALLOC);
         return NULL;
     }
     unsigned slot = slot_of_block(block);
@@ -160,11 +171,11 @@ PUBLIC void *reallocarray(void *block, size_t count, size_t size) {
 
 /* -- sized free (C23) ---------------------------------------------------------------------------------------- */
 
-PUBLIC void free_sized(void *block, size_t size) { release_sized(block, size); }
+PUBLIC void free_sized(void *block, size_t size) { release_sized(block, size, MADE_BY_MALLOC); }
 
 PUBLIC void free_aligned_sized(void *block, size_t alignment, size_t size) {
     (void)alignment;
-    release_sized(block, size);
+    release_sized(block, size, MADE_BY_MALLOC);
 }
 
 /* -- aligned ------------------------------------------------------------------------------------------------- */
@@ -175,7 +186,7 @@ static void *invalid(void) {
 }
 
 PUBLIC void *aligned_alloc(size_t alignment, size_t size) {
-    return bits_is_power_of_two(alignment) ? allocate_aligned(alignment, size) : invalid();
+    return bits_is_power_of_two(alignment) ? allocate_aligned(alignment, size, MADE_BY_MALLOC) : invalid();
 }
 
 /* glibc rounds an alignment that is no power of two up to the next one. */
@@ -186,7 +197,7 @@ PUBLIC void *memalign(size_t alignment, size_t size) {
     if (!bits_is_power_of_two(alignment)) {
         alignment = alignment == 0 ? 1 : (size_t)1 << (bits_highest(alignment) + 1);
     }
-    return allocate_aligned(alignment, size);
+    return allocate_aligned(alignment, size, MADE_BY_MALLOC);
 }
 
 static int take_into(void **block, size_t alignment, size_t size) {
@@ -194,7 +205,7 @@ static int take_into(void **block, size_t alignment, size_t size) {
         return EINVAL;
     }
     int saved = errno; /* it reports by its result */
-    void *taken = allocate_aligned(alignment, size);
+    void *taken = allocate_aligned(alignment, size, MADE_BY_MALLOC);
     errno = saved;
     if (taken == NULL) {
         return ENOMEM;
@@ -207,7 +218,7 @@ PUBLIC int posix_memalign(void **block, size_t alignment, size_t size) { return 
 
 PUBLIC int __posix_memalign(void **block, size_t alignment, size_t size) { return take_into(block, alignment, size); }
 
-PUBLIC void *valloc(size_t size) { return allocate_aligned(os_page_bytes(), size); }
+PUBLIC void *valloc(size_t size) { return allocate_aligned(os_page_bytes(), size, MADE_BY_MALLOC); }
 
 PUBLIC void *pvalloc(size_t size) {
     size_t page = os_page_bytes();
@@ -215,19 +226,23 @@ PUBLIC void *pvalloc(size_t size) {
         errno = ENOMEM;
         return NULL;
     }
-    return allocate_aligned(page, bits_round_up(bits_max(size, 1), page));
+    return allocate_aligned(page, bits_round_up(bits_max(size, 1), page), MADE_BY_MALLOC);
 }
 
 PUBLIC size_t malloc_usable_size(void *block) { return usable_bytes(block); }
 
 /* -- other names --------------------------------------------------------------------------------------------- */
 
+/* By the name's value, where it is a macro: fuzzers have another malloc beside this one. */
+#define ALIAS_OF(name) __attribute__((alias(#name)))
+#define ALIAS(name) ALIAS_OF(name)
+
 /* Old programs, and libc's own parts in a static link, use these. */
-PUBLIC void cfree(void *) __attribute__((alias("free")));
-PUBLIC void *__libc_malloc(size_t) __attribute__((alias("malloc")));
-PUBLIC void __libc_free(void *) __attribute__((alias("free")));
-PUBLIC void *__libc_calloc(size_t, size_t) __attribute__((alias("calloc")));
-PUBLIC void *__libc_realloc(void *, size_t) __attribute__((alias("realloc")));
-PUBLIC void *__libc_memalign(size_t, size_t) __attribute__((alias("memalign")));
-PUBLIC void *__libc_valloc(size_t) __attribute__((alias("valloc")));
-PUBLIC void *__libc_pvalloc(size_t) __attribute__((alias("pvalloc")));
+PUBLIC void cfree(void *) ALIAS(free);
+PUBLIC void *__libc_malloc(size_t) ALIAS(malloc);
+PUBLIC void __libc_free(void *) ALIAS(free);
+PUBLIC void *__libc_calloc(size_t, size_t) ALIAS(calloc);
+PUBLIC void *__libc_realloc(void *, size_t) ALIAS(realloc);
+PUBLIC void *__libc_memalign(size_t, size_t) ALIAS(memalign);
+PUBLIC void *__libc_valloc(size_t) ALIAS(valloc);
+PUBLIC void *__libc_pvalloc(size_t) ALIAS(pvalloc);

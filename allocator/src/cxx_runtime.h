@@ -23,11 +23,12 @@ _Noreturn void cxx_throw_bad_alloc(const void *caller);
 void *cxx_runtime_function(const char *name, const void *caller);
 
 /* One try, without a handler. `alignment` 1 asks for the default. */
-static inline void *cxx_try_new(size_t size, size_t alignment) {
+static inline void *cxx_try_new(size_t size, size_t alignment, enum made made) {
     if (alignment > 1) {
-        return bits_is_power_of_two(alignment) ? allocate_aligned(alignment, size) : NULL;
+        return bits_is_power_of_two(alignment) ? allocate_aligned(alignment, size, made) : NULL;
     }
-    return allocate(size);
+    void *block = allocate_fast(size);
+    return likely(block != NULL) ? block : allocate_slow_as(size, made);
 }
 
 #endif

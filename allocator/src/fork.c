@@ -3,6 +3,8 @@
 #include <pthread.h>
 
 #include "arena.h"
+#include "guarded.h"
+#include "hardened.h"
 #include "keeping.h"
 #include "large.h"
 #include "os.h"
@@ -114,6 +116,8 @@ static enum gate_answer put_child_right(void) {
     heap_after_fork();
     arena_after_fork();
     large_after_fork();
+    hardened_after_fork();
+    guarded_after_fork();
     shelter_after_fork();
     keeper_after_fork();
     bool handled = atomic_load_explicit(&gate.page->fork, memory_order_relaxed) != GATE_UNHANDLED;

@@ -82,7 +82,7 @@ struct purge {
 };
 
 static bool purge_some(struct purge *purge, enum pass pass) {
-    bool more;
+    bool more = false; /* of the next look; nobody here asks */
     switch (purge->stage) {
     case PARKED:
         if (!shelter_has_parked() || !thread_free_parked()) {

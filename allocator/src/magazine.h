@@ -24,12 +24,14 @@ union magazine {
         uint32_t bottom;      /* number of the word that holds NULL */
         uint32_t size_class;  /* while it is on its way to other heaps */
         bool folded;          /* see magazine_fold */
+        uint8_t planted;      /* number of the word at which it ends early; 0: it does not */
+        void *displaced;      /* what belongs there */
     };
     void *word[MAGAZINE_WORDS];
 };
 _Static_assert(sizeof(void *) == 8, "a magazine's geometry is that of 64-bit pointers");
 _Static_assert(sizeof(union magazine) == MAGAZINE_BYTES, "a magazine's end is told from its address");
-_Static_assert(MAGAZINE_WORDS - 1 - MAGAZINE_MOST > 2, "the header lies below the bottom, and below the word under it");
+_Static_assert(MAGAZINE_WORDS - 1 - MAGAZINE_MOST > 4, "the header lies below the bottom, and below the word under it");
 
 /* The magazine that `top` points into. */
 static inline union magazine *magazine_of(void **top) {
@@ -79,6 +81,28 @@ static inline void **magazine_unfold(void **top) {
     magazine->bottom--;
     magazine->word[magazine->bottom] = NULL;
     return top - 1;
+}
+
+/* An early end below the `depth` newest blocks of a loaded magazine that has more: whoever pops as far finds it empty. */
+static inline void magazine_plant(void **top, unsigned depth) {
+    union magazine *magazine = magazine_of(top);
+    magazine->planted = (uint8_t)((unsigned)(top - magazine->word) - depth);
+    magazine->displaced = magazine->word[magazine->planted];
+    magazine->word[magazine->planted] = NULL;
+}
+
+/* ... is there no more. */
+static inline void magazine_lift(void **top) {
+    union magazine *magazine = magazine_of(top);
+    if (magazine->planted != 0) {
+        magazine->word[magazine->planted] = magazine->displaced;
+        magazine->planted = 0;
+    }
+}
+
+static inline bool magazine_ends_early(void **top) {
+    const union magazine *magazine = magazine_of(top);
+    return magazine->planted != 0 && top == &magazine->word[magazine->planted];
 }
 
 /* Blocks it holds. */

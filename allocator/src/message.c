@@ -42,6 +42,11 @@ void message_print(const struct message *message) {
     os_write_error(line.text, line.length);
 }
 
+OUT_OF_LINE _Noreturn void message_stop(void) {
+    lock_abandon_all();
+    os_abort();
+}
+
 static _Noreturn void stop(const struct message *message) {
     lock_abandon_all();
     message_print(message);
@@ -88,5 +93,53 @@ OUT_OF_LINE _Noreturn void message_wrong_size(const void *pointer, size_t given,
     message_number(&message, given);
     message_text(&message, " bytes given");
     block(&message, what, bytes);
+    stop(&message);
+}
+
+/* ", 5 bytes behind it" */
+static void place(struct message *message, size_t at, const char *where) {
+    message_text(message, ", ");
+    message_number(message, at);
+    message_text(message, at == 1 ? " byte" : " bytes");
+    message_text(message, where);
+}
+
+OUT_OF_LINE _Noreturn void message_overflow(const void *pointer, const char *what, size_t bytes, size_t at) {
+    struct message message = misuse("overflow", pointer);
+    block(&message, what, bytes);
+    if (at > 0) {
+        place(&message, at, " behind its end overwritten");
+    } else {
+        message_text(&message, ", its end overwritten");
+    }
+    stop(&message);
+}
+
+OUT_OF_LINE _Noreturn void message_underflow(const void *pointer, const char *what, size_t bytes, size_t at) {
+    struct message message = misuse("underflow", pointer);
+    block(&message, what, bytes);
+    if (at > 0) {
+        place(&message, at, " before its start overwritten");
+    } else {
+        message_text(&message, ", what lies before it overwritten");
+    }
+    stop(&message);
+}
+
+OUT_OF_LINE _Noreturn void message_written_after_free(const void *pointer, size_t bytes, size_t at) {
+    struct message message = misuse("write after free", pointer);
+    block(&message, "size class", bytes);
+    message_text(&message, ", byte ");
+    message_number(&message, at);
+    message_text(&message, " written since");
+    stop(&message);
+}
+
+OUT_OF_LINE _Noreturn void message_mismatch(const void *pointer, const char *made, const char *freed) {
+    struct message message = misuse("mismatch", pointer);
+    message_text(&message, ", made by ");
+    message_text(&message, made);
+    message_text(&message, ", freed by ");
+    message_text(&message, freed);
     stop(&message);
 }

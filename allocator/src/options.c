@@ -7,10 +7,13 @@
 #include "message.h"
 
 uint32_t options[OPTION_COUNT] = {
-    [OPTION_RETAIN_MIB] = 128, [OPTION_RETAIN_PERCENT] = 50, [OPTION_RETAIN_MS] = 1000,
-    [OPTION_HEAPS] = 0,        [OPTION_HUGE_FROM_MIB] = 16,  [OPTION_POPULATE_KIB] = 0,
-    [OPTION_RESERVE_GIB] = 0,  [OPTION_KEEPER] = 1,          [OPTION_IDENTIFY] = 0,
+    [OPTION_RETAIN_MIB] = 128,   [OPTION_RETAIN_PERCENT] = 50, [OPTION_RETAIN_MS] = 1000,    [OPTION_HEAPS] = 0,
+    [OPTION_HUGE_FROM_MIB] = 16, [OPTION_POPULATE_KIB] = 0,    [OPTION_RESERVE_GIB] = 0,     [OPTION_KEEPER] = 1,
+    [OPTION_IDENTIFY] = 0,       [OPTION_HARDEN] = 0,          [OPTION_QUARANTINE_KIB] = 16, [OPTION_CANARIES] = 1,
+    [OPTION_CLEAR] = 1,          [OPTION_GUARD_PAGES] = 1,     [OPTION_KINDS] = 1,           [OPTION_RANDOM] = 1,
 };
+
+uint32_t options_modes = MODES_UNREAD;
 
 static const struct {
     const char *name;
@@ -25,6 +28,15 @@ static const struct {
     [OPTION_RESERVE_GIB] = {"reserve_gib", 1024},
     [OPTION_KEEPER] = {"keeper", KEEPER_ALWAYS},
     [OPTION_IDENTIFY] = {"identify", 1},
+    [OPTION_HARDEN] = {"harden", 1},
+    [OPTION_QUARANTINE_KIB] = {"quarantine_kib", 1024},
+    [OPTION_CANARIES] = {"canaries", 1},
+    [OPTION_CLEAR] = {"clear", 1},
+    [OPTION_GUARD_PAGES] = {"guard_pages", 1},
+    [OPTION_KINDS] = {"kinds", 1},
+    [OPTION_RANDOM] = {"random", 1},
+    [OPTION_GUARD] = {"guard", 1000u * 1000 * 1000},
+    [OPTION_GUARD_RECOVER] = {"guard_recover", 1},
 };
 
 /* Begins the line about a part; the caller says why. */
@@ -101,7 +113,9 @@ static void read_part(const char *part, size_t length) {
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
         if (is_name(known[i].name, part, key)) {
             uint32_t value;
-            if (read_number(part + key + 1, length - key - 1, known[i].most, &value)) {
+            if (i == OPTION_GUARD && is_name("auto", part + key + 1, length - key - 1)) {
+                option_set(OPTION_GUARD, GUARD_AUTO);
+            } else if (read_number(part + key + 1, length - key - 1, known[i].most, &value)) {
                 option_set((enum option)i, value);
             } else {
                 warn_of_range(part, length, known[i].most);
@@ -140,6 +154,11 @@ __attribute__((constructor(101))) void options_read_environment(void) {
     if (text != NULL) {
         options_read(text);
     }
+    /* Hardened, every block is looked after. */
+    uint32_t chosen = option_value(OPTION_HARDEN) != 0  ? MODE_HARDENED
+                      : option_value(OPTION_GUARD) != 0 ? MODE_GUARDED
+                                                        : 0;
+    __atomic_store_n(&options_modes, chosen, __ATOMIC_RELAXED);
     if (option_value(OPTION_IDENTIFY) != 0) {
         struct message message = {0};
         message_text(&message, FREESTONE_BUILD_VERSION " serves malloc");

@@ -17,10 +17,22 @@ enum option {
     OPTION_RESERVE_GIB,    /* address space reserved at start; 0: none, taken piece by piece */
     OPTION_KEEPER, /* 1: a thread of the library's own returns memory while the program idles; KEEPER_ALWAYS */
     OPTION_IDENTIFY, /* 1: one line on standard error at start that says the library is in force */
+    OPTION_HARDEN, /* 1: every block by the hardened heap (hardened.h); what follows are its parts, 0 leaves one out */
+    OPTION_QUARANTINE_KIB, /* of freed blocks held back, of each class, twice */
+    OPTION_CANARIES, /* behind each block, and what lies before it is looked at */
+    OPTION_CLEAR, /* what is freed is cleared, and must be clear still when it is taken */
+    OPTION_GUARD_PAGES, /* behind each slab, and before and behind each large block */
+    OPTION_KINDS, /* freed as it was made, and by its size where that is told */
+    OPTION_RANDOM, /* slots are chosen at random */
+    OPTION_GUARD, /* one allocation in so many is guarded (guarded.h); 0: none */
+    OPTION_GUARD_RECOVER, /* 1: the process goes on after a report */
     OPTION_COUNT,
 };
 
 enum { HUGE_NEVER = 1 << 24, RETAIN_ALL_MIB = 1 << 24 };
+
+/* guard=auto: a rate for a service in production. */
+enum { GUARD_AUTO = 5000 };
 
 /* Of OPTION_RETAIN_MS, by mallopt alone. */
 static const uint32_t RETAIN_FOR_EVER = UINT32_MAX;
@@ -29,6 +41,12 @@ static const uint32_t RETAIN_FOR_EVER = UINT32_MAX;
 enum { KEEPER_ALWAYS = 2 };
 
 extern uint32_t options[OPTION_COUNT] INTERNAL;
+
+/* What the slow paths do otherwise than by default; MODES_UNREAD before the environment was read. Relaxed: it is set before there is a second
+ * thread, or the first block. */
+enum { MODES_UNREAD = 1, MODE_HARDENED = 2, MODE_GUARDED = 4 };
+extern uint32_t options_modes INTERNAL;
+static inline uint32_t modes(void) { return __atomic_load_n(&options_modes, __ATOMIC_RELAXED); }
 
 static inline uint32_t option_value(enum option which) { return __atomic_load_n(&options[which], __ATOMIC_RELAXED); }
 

@@ -114,6 +114,17 @@ bool os_commit(void *at, size_t bytes) {
     return kernel(SYS_mprotect, (long)at, (long)bytes, PROT_READ | PROT_WRITE, 0, 0) == 0;
 }
 
+bool os_guard(void *at, size_t bytes) { return kernel(SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0) == 0; }
+
+uint64_t os_secret(void) {
+    uint64_t secret = 0;
+    (void)kernel(SYS_getrandom, (long)&secret, sizeof secret, 1 /* GRND_NONBLOCK */, 0, 0);
+    /* Where it is refused, what is different in each process. */
+    secret = (secret ^ (uintptr_t)&secret) * UINT64_C(0x9E3779B97F4A7C15) + os_nanoseconds();
+    secret = (secret ^ secret >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
+    return secret ^ secret >> 29;
+}
+
 void os_decommit(void *at, size_t bytes) {
     (void)os_purge(at, bytes);
     (void)kernel(SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0);
@@ -290,6 +301,10 @@ void os_write_error(const char *text, size_t length) {
     }
 }
 
+void os_raise(int number) {
+    (void)kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0, 0, 0), kernel(SYS_gettid, 0, 0, 0, 0, 0), number, 0, 0);
+}
+
 _Noreturn void os_abort(void) {
     struct { /* the kernel's, not libc's; nothing but zeros asks for the default action */
         void (*handler)(int);
@@ -300,7 +315,7 @@ _Noreturn void os_abort(void) {
     uint64_t abort_only = UINT64_C(1) << (SIGABRT - 1);
     for (;;) {
         (void)kernel(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&abort_only, 0, sizeof abort_only, 0);
-        (void)kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0, 0, 0), kernel(SYS_gettid, 0, 0, 0, 0, 0), SIGABRT, 0, 0);
+        os_raise(SIGABRT);
         /* Still here: a handler has returned, or it is ignored. */
         if (kernel(SYS_rt_sigaction, SIGABRT, (long)&by_default, 0, sizeof abort_only, 0) != 0) {
             __builtin_trap(); /* a sandbox that forbids even this */

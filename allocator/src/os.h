@@ -27,6 +27,12 @@ bool os_commit(void *at, size_t bytes);
 /* Makes it address space without memory again. */
 void os_decommit(void *at, size_t bytes);
 
+/* Nobody may touch it any more; what lies there stays. os_commit ends that. False when the kernel refuses. */
+bool os_guard(void *at, size_t bytes);
+
+/* 64 bits that nobody outside can guess, where the kernel gives random ones (getrandom). */
+uint64_t os_secret(void);
+
 /* An address from which on so many bytes are free now. Nothing is reserved: somebody else may map there later. NULL when so
  * much is refused. */
 void *os_find(size_t bytes, size_t alignment);
@@ -130,6 +136,9 @@ void *os_thread_memory(void);
 /* The calling thread, which libc does not know, becomes a plain one of that name (at most 15 characters): on the CPUs that the process
  * was started on, of the plain class, and without any capability, whoever happened to start it. */
 void os_be_plain(const char *name);
+
+/* Sends a signal to the calling thread. */
+void os_raise(int number);
 
 /* Ends the process by SIGABRT as libc's abort does, also where that signal is blocked or ignored or its handler returns; on any
  * thread, also one that libc does not know. */

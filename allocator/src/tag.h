@@ -48,11 +48,13 @@ static inline unsigned slot_class(unsigned slot) { /* not of slot 0 */
 enum {
     TAG_SLOT_SHIFT = 5,
     TAG_HEAP_SHIFT = 16,
-    TAG_HEAPS_MOST = (1 << 16) - 3,
+    TAG_HEAPS_MOST = (1 << 16) - 5,
 };
 static const uint32_t TAG_NONE = 0;                      /* bookkeeping, free, or never used */
 static const uint32_t TAG_LARGE = UINT32_C(0xFFFF0000);  /* first slice of a large span */
 static const uint32_t TAG_INSIDE = UINT32_C(0xFFFE0000); /* a further slice of a large span */
+static const uint32_t TAG_HARD = UINT32_C(0xFFFD0000);       /* a slice of a slab of the hardened heap */
+static const uint32_t TAG_HARD_LARGE = UINT32_C(0xFFFC0000); /* a slice of a large span of its */
 _Static_assert((int)SLOT_COUNT << (int)TAG_SLOT_SHIFT <= 1 << (int)TAG_HEAP_SHIFT,
                "a slot fits into a tag's lower half");
 

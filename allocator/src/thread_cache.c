@@ -1,6 +1,8 @@
 #include "thread_cache.h"
 
 #include "arena.h"
+#include "guarded.h"
+#include "hardened.h"
 #include "keeping.h"
 #include "large.h"
 #include "message.h"
@@ -190,6 +192,18 @@ static OUT_OF_LINE void wish(struct thread_cache *cache) {
     }
 }
 
+/* What threads have left that are gone, and what could not be freed while a fork was under way. */
+static inline void look_for_others(void) {
+    if (unlikely(atomic_load_explicit(&registry.orphans, memory_order_relaxed) != 0)) {
+        thread_adopt_some();
+    }
+    if (shelter_has_parked()) {
+        (void)thread_free_parked();
+    }
+}
+
+void thread_cache_look(void) { look_for_others(); }
+
 static inline void look_round_sometimes(struct thread_cache *cache) {
     if (unlikely(cache->exchanges - cache->wished >= WISH_EXCHANGES)) {
         wish(cache);
@@ -200,12 +214,7 @@ static inline void look_round_sometimes(struct thread_cache *cache) {
     if (unlikely(cache->sweep != SWEEP_NONE)) {
         sweep_on(cache);
     }
-    if (unlikely(atomic_load_explicit(&registry.orphans, memory_order_relaxed) != 0)) {
-        thread_adopt_some();
-    }
-    if (shelter_has_parked()) {
-        (void)thread_free_parked();
-    }
+    look_for_others();
 }
 
 /* -- taking -------------------------------------------------------------------------------------------------- */
@@ -317,8 +326,10 @@ OUT_OF_LINE void *thread_cache_take(unsigned class, size_t alignment) {
  * the page fault of a fresh one. */
 static bool has_used(struct thread_cache *cache, unsigned class) {
     struct cache_class *magazines = &cache->slots[own_slot(cache, class)];
-    if (!magazine_is_empty(magazines->top) ||
-        (magazines->previous != NULL && !magazine_is_empty(magazines->previous))) {
+    void **loaded = slot_unload(magazines);
+    bool has_some = !magazine_is_empty(loaded);
+    slot_load(magazines, loaded);
+    if (has_some || (magazines->previous != NULL && !magazine_is_empty(magazines->previous))) {
         return true;
     }
     if (magazines->top == VOID_TOP) {
@@ -468,6 +479,14 @@ __attribute__((noinline)) void thread_cache_give(void *block, unsigned slot) {
     thread_serve_wishes();
 }
 
+static OUT_OF_LINE void give_hardened(void *block, uint32_t tag) {
+    if (tag == TAG_HARD_LARGE) {
+        hardened_give_large(block, MADE_ANYHOW, SIZE_UNTOLD);
+    } else if (!hardened_give_ahead(NULL, block, MADE_ANYHOW, SIZE_UNTOLD, true)) {
+        hardened_give_cleared(NULL, 0, block);
+    }
+}
+
 OUT_OF_LINE bool thread_free_parked(void) {
     if (!shelter_begin_taking()) {
         return false; /* another thread does */
@@ -477,6 +496,11 @@ OUT_OF_LINE bool thread_free_parked(void) {
         uint32_t tag = TAG_NONE;
         if (tag_of(block, &tag) && tag_is_slab(tag)) {
             heap_give(&block, 1);
+        } else if (guarded_owns(block)) {
+            struct trace nobody = {0};
+            guarded_give(block, SIZE_UNTOLD, &nobody, true);
+        } else if (hardened_owns(tag)) {
+            give_hardened(block, tag);
         } else {
             large_give(block, tag);
         }

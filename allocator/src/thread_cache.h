@@ -15,6 +15,7 @@
 #ifndef FREESTONE_THREAD_CACHE_H
 #define FREESTONE_THREAD_CACHE_H
 
+#include "hardened.h"
 #include "heap.h"
 
 enum {
@@ -54,6 +55,8 @@ struct thread_cache {
     uint8_t sweep; /* enum sweep: why its slots are gone through, some at each visit, */
     uint8_t swept; /* and up to which that has come */
     size_t room; /* what its magazines may hold; part of the registry's */
+    uint64_t chance; /* state of random_next; 0 before the first use. Sampling's */
+    struct hard_cache *hard; /* in a hardened process, instead of magazines; else NULL. It stays with the cache */
 };
 
 /* Sheltered: not born yet, since a fork was under way, but its end will be seen. */
@@ -97,6 +100,12 @@ void thread_cache_give(void *block, unsigned slot);
 /* Memory is out: what lies free in the caches of all threads that are not inside, and in depots, goes into the bitmaps, and empty slabs to the
  * arena. The caller is inside. */
 void thread_cache_reclaim(void);
+
+/* For who is inside with a cache and uses no magazine: what threads have left, or could not free during a fork. */
+void thread_cache_look(void);
+
+/* Frees some of what could not be freed while a fork was under way; false while another thread does. The caller is inside. */
+bool thread_free_parked(void);
 
 /* The library's destructor: stops a program that has freed a block twice and would end unnoticed. */
 void thread_last_look(void);

@@ -5,6 +5,8 @@
 
 #include "gate.h"
 #include "lock.h"
+#include "options.h"
+#include "sampling.h"
 #include "thread_cache.h"
 #include "thread_life.h"
 
@@ -48,10 +50,16 @@ static inline void **slot_unload(struct cache_class *magazines) {
     void **top = magazines->top;
     magazines->top = VOID_TOP;
     atomic_signal_fence(memory_order_seq_cst);
+    if (unlikely((modes() & MODE_GUARDED) != 0)) {
+        sampling_lift(top);
+    }
     return top;
 }
 
 static inline void slot_load(struct cache_class *magazines, void **top) {
+    if (unlikely((modes() & MODE_GUARDED) != 0)) {
+        sampling_sow(magazines, top);
+    }
     atomic_signal_fence(memory_order_seq_cst);
     magazines->top = top;
 }
@@ -118,9 +126,6 @@ void thread_look_at_clock(void);
 
 /* Takes over what threads have left that ended during a fork, or that are not in this child of one: some of it. The caller is inside. */
 void thread_adopt_some(void);
-
-/* Frees some of what could not be freed while a fork was under way; false while another thread does. The caller is inside. */
-bool thread_free_parked(void);
 
 /* Empties what others than `own` have cached and do not use: caches that were not used since the last look, or, `all`, all whose threads
  * are not inside. Goes on as long as `goes_on` says; the caller is inside, or asks the gate there. */

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "fork.h"
+#include "guarded.h"
+#include "hardened.h"
 #include "keeping.h"
 #include "options.h"
 #include "os.h"
@@ -49,6 +51,12 @@ static bool open_library(void) {
     gate_open();
     if (!heap_start()) {
         return false;
+    }
+    if ((modes() & MODE_HARDENED) != 0) {
+        hardened_open();
+    }
+    if ((modes() & MODE_GUARDED) != 0 && guarded_open()) {
+        sampling_arm();
     }
     keeper_open(keeping_look, keeping_hurry);
     fork_open();
@@ -158,7 +166,9 @@ static struct thread_cache *new_cache(void) {
         cache = street_bookkeeping(sizeof *cache);
     }
     if (cache != NULL) {
+        struct hard_cache *hard = cache->hard;
         make_empty(cache);
+        cache->hard = hard;
         link_cache(cache);
         note_birth(cache);
     }
@@ -230,6 +240,9 @@ static bool be_born(void) {
     struct thread_cache *cache = new_cache();
     if (cache != NULL) {
         heap_join(&cache->heap);
+        if (unlikely((modes() & MODE_HARDENED) != 0) && cache->hard == NULL) {
+            cache->hard = hardened_cache();
+        }
         struct thread_view *view = &thread_view;
         view->cache = cache; /* by_step leaves every slot out until blocks are taken: see begin_taking */
         view->state = THREAD_ALIVE;
@@ -346,6 +359,9 @@ void cache_flush_slot(struct thread_cache *cache, unsigned slot) {
 }
 
 void cache_flush(struct thread_cache *cache) {
+    if (unlikely(cache->hard != NULL)) {
+        hardened_flush(cache->hard, heap_number(cache->heap));
+    }
     for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
         if (cache->slots[slot].top != VOID_TOP) { /* without a loaded magazine there is none at all */
             cache_flush_slot(cache, slot);
@@ -453,6 +469,9 @@ void thread_adopt_some(void) {
         }
     }
     bool finished = slot == SLOT_COUNT;
+    if (unlikely(finished && cache->hard != NULL)) {
+        hardened_flush(cache->hard, heap_number(cache->heap));
+    }
     lock_take(&registry.lock);
     registry.adopting--;
     if (finished) {

@@ -30,6 +30,7 @@ void free_aligned_sized(void *block, size_t alignment, size_t size);
 #pragma weak freestone_identity
 #pragma weak freestone_version
 #pragma weak freestone_purge
+#pragma weak freestone_check
 #pragma weak freestone_stats_read
 #pragma weak freestone_stats_json
 #endif

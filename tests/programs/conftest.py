@@ -50,6 +50,8 @@ class Bench:
         if served:
             environment["LD_PRELOAD"] = f"{self.notes_preload}:{self.library}"
             environment["PROVIDER_NOTES"] = str(self.notes(folder))
+            if "FREESTONE_TESTED_OPTIONS" in os.environ:  # make test-modes
+                environment["FREESTONE_OPTIONS"] = os.environ["FREESTONE_TESTED_OPTIONS"]
         return environment
 
     @staticmethod

@@ -57,7 +57,7 @@ def test_the_table_counts_each_bug_once(stops: list[Stop]) -> None:
 def test_the_page_says_how_it_came_about() -> None:
     answers = {(case, "one"): Stop.LATE for case in EVERY}
     allocator = Allocator(name="one", title="One", version="1.0", file="/lib/one.so", preload=["/lib/one.so"])
-    text = page.text(EVERY, [allocator], answers, day="2026-11-25")
+    text = page.text(EVERY, ["one"], [allocator], answers, day="2026-11-25")
     assert "make misuses" in text
     assert "one 1.0" in text
 

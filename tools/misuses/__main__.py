@@ -30,6 +30,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "tests" / "misuses"
 BUILT = REPOSITORY / "build" / "misuses"
 LIMIT_S = 30.0
+MODES = ("harden=1",)
 # The compiler may neither see the bug nor know what malloc is.
 OPTIONS = ("-std=c++17", "-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Wno-free-nonheap-object", "-pthread")
 
@@ -62,7 +63,7 @@ def main(words: Sequence[str]) -> int:
     if told.page:
         allocators = [configuration.allocator for configuration in configurations]
         told.page.write_text(
-            page.text(chosen, allocators, answers, day=datetime.date.today().isoformat()), encoding="utf-8"
+            page.text(chosen, names, allocators, answers, day=datetime.date.today().isoformat()), encoding="utf-8"
         )
     return int(Stop.INVALID in answers.values())
 
@@ -79,12 +80,24 @@ def _build() -> None:
 def _configurations(words: str) -> list[Configuration]:
     found = discovery.find([words]) if words else [each for each in discovery.discover() if each.available]
     found.sort(key=lambda each: each.name != "freestone")
-    configurations = [discovery.configuration_for(each) for each in found]
-    return [
-        each
-        for each, allocator in zip(configurations, found, strict=True)
-        if verify(allocator, settings=each.environment).verified
+    configurations = [mode for each in found for mode in _modes(discovery.configuration_for(each))]
+    return [each for each in configurations if verify(each.allocator, settings=each.environment).verified]
+
+
+def _modes(configuration: Configuration) -> list[Configuration]:
+    """libfreestone is safer on request: a column more for each way to ask for it."""
+    if "freestone" not in configuration.allocator.name:
+        return [configuration]
+    modes = [
+        configuration.model_copy(
+            update={
+                "name": f"{configuration.name}, {options}",
+                "environment": {**configuration.environment, "FREESTONE_OPTIONS": options},
+            }
+        )
+        for options in MODES
     ]
+    return [configuration, *modes]
 
 
 def _answer(case: Case, configuration: Configuration) -> Stop:

@@ -14,10 +14,11 @@ Answers = Mapping[tuple[Case, str], Stop]
 MARKS = {Stop.AT_ONCE: "●", Stop.LATE: "◐", Stop.HARMLESS: "○", Stop.NEVER: "·", Stop.INVALID: "?"}
 
 
-def text(cases: Sequence[Case], allocators: Sequence[Allocator], answers: Answers, *, day: str) -> str:
+def text(
+    cases: Sequence[Case], names: Sequence[str], allocators: Sequence[Allocator], answers: Answers, *, day: str
+) -> str:
     """The page, whole."""
-    names = [each.name for each in allocators]
-    versions = ", ".join(f"{each.name} {each.version or '?'}" for each in allocators)
+    versions = ", ".join(dict.fromkeys(f"{each.name} {each.version or '?'}" for each in allocators))
     marks = ", ".join(f"{mark} {stop.value}" for stop, mark in MARKS.items() if stop is not Stop.INVALID)
     return f"""# Misuse: who stops what, and when
 

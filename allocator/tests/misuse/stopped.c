@@ -1,4 +1,4 @@
-/* stopped PROGRAM: runs a program of misuse and requires that it was stopped by SIGABRT, having written on standard
+/* stopped PROGRAM [ARGUMENT ...]: runs a program of misuse and requires that it was stopped by SIGABRT, having written on standard
  * error exactly the one line it announced on standard output. */
 #include <signal.h>
 #include <sys/resource.h>
@@ -20,7 +20,7 @@ static size_t read_all(int from, char text[TEXT_MOST]) {
 }
 
 int main(int count, char **arguments) {
-    EXPECT(count == 2, "usage: stopped PROGRAM");
+    EXPECT(count >= 2, "usage: stopped PROGRAM [ARGUMENT ...]");
     int output[2];
     int error[2];
     EXPECT(pipe(output) == 0 && pipe(error) == 0, "no pipe");

@@ -8,6 +8,7 @@
 
 #include "failure.h"
 #include "fibers.h"
+#include "guarded.h"
 #include "os.h"
 #include "program.h"
 
@@ -120,6 +121,14 @@ bool os_commit(void *at, size_t bytes) {
     (void)at, (void)bytes;
     return false;
 }
+
+/* Only hardened processes ask for it; what is played is not. */
+bool os_guard(void *at, size_t bytes) {
+    (void)at, (void)bytes;
+    return false;
+}
+
+uint64_t os_secret(void) { return 1; }
 
 void os_decommit(void *at, size_t bytes) { (void)at, (void)bytes; }
 
@@ -430,3 +439,28 @@ void world_fork(void) {
         }
     }
 }
+
+/* -- guarded blocks: only where the environment asks for them -------------------------------------------------- */
+
+bool guarded_open(void) { return false; }
+bool guarded_may_take(void) { return false; }
+void *guarded_take(size_t size, size_t alignment, const struct trace *taken) {
+    (void)size, (void)alignment, (void)taken;
+    return NULL;
+}
+bool guarded_owns(const void *pointer) {
+    (void)pointer;
+    return false;
+}
+void guarded_give(void *block, size_t size, const struct trace *given, bool parked) {
+    (void)block, (void)size, (void)given, (void)parked;
+}
+bool guarded_size(const void *block, size_t *size) {
+    (void)block, (void)size;
+    return false;
+}
+void guarded_figures(size_t *served, size_t *unguarded) { *served = *unguarded = 0; }
+void guarded_after_fork(void) {}
+void trace_open(void) {}
+bool trace_is_open(void) { return false; }
+void trace_take(struct trace *trace) { (void)trace; }

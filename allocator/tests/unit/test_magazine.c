@@ -90,11 +90,39 @@ static void check_header(unsigned capacity) {
     EXPECT(magazine_is_empty(top), "capacity %u: the header overwrote the NULL at the bottom", capacity);
 }
 
+/* An early end at every depth: as many can be popped as lie above it, then none, and when it is lifted the rest is there. */
+static void check_early_end(unsigned capacity) {
+    for (unsigned depth = 0; depth < capacity; depth++) {
+        void **top = magazine_clear(&magazine, capacity);
+        for (unsigned i = 0; i < capacity; i++) {
+            *++top = block(i);
+        }
+        magazine_plant(top, depth);
+        EXPECT(magazine_ends_early(top) == (depth == 0), "capacity %u: ends %u deep, and says so at the top", capacity,
+               depth);
+        for (unsigned i = capacity; i-- > capacity - depth;) {
+            EXPECT(*top-- == block(i), "capacity %u, %u deep: number %u is not there", capacity, depth, i);
+        }
+        EXPECT(magazine_is_empty(top) && magazine_ends_early(top), "capacity %u: does not end %u deep", capacity,
+               depth);
+        EXPECT(magazine_count(top) == capacity - depth, "capacity %u: %u are left", capacity, magazine_count(top));
+        magazine_lift(top);
+        EXPECT(!magazine_ends_early(top), "capacity %u: it still ends early", capacity);
+        for (unsigned i = capacity - depth; i-- > 0;) {
+            EXPECT(*top-- == block(i), "capacity %u, %u deep: number %u is lost", capacity, depth, i);
+        }
+        EXPECT(magazine_is_empty(top), "capacity %u: more than was put in", capacity);
+        magazine_lift(top);
+        EXPECT(magazine_is_empty(top), "capacity %u: lifted twice, it changes", capacity);
+    }
+}
+
 int main(void) {
     for (unsigned capacity = 1; capacity <= MAGAZINE_MOST; capacity++) {
         check_stack(capacity);
         check_refill(capacity);
         check_header(capacity);
+        check_early_end(capacity);
         if (capacity > 1) {
             check_fold(capacity);
         }

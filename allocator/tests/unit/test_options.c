@@ -23,6 +23,15 @@ static const struct {
     [OPTION_RESERVE_GIB] = {"reserve_gib", 1024, 0},
     [OPTION_KEEPER] = {"keeper", 2, 1},
     [OPTION_IDENTIFY] = {"identify", 1, 0},
+    [OPTION_HARDEN] = {"harden", 1, 0},
+    [OPTION_QUARANTINE_KIB] = {"quarantine_kib", 1024, 16},
+    [OPTION_CANARIES] = {"canaries", 1, 1},
+    [OPTION_CLEAR] = {"clear", 1, 1},
+    [OPTION_GUARD_PAGES] = {"guard_pages", 1, 1},
+    [OPTION_KINDS] = {"kinds", 1, 1},
+    [OPTION_RANDOM] = {"random", 1, 1},
+    [OPTION_GUARD] = {"guard", 1000000000, 0},
+    [OPTION_GUARD_RECOVER] = {"guard_recover", 1, 0},
 };
 
 static int screen, warnings_file;

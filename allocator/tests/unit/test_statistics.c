@@ -39,7 +39,7 @@ static void *churn(void *argument) {
             block[i] = take(size);
         }
         for (size_t i = 0; i < count; i++) {
-            release_slow(block[i]);
+            release_slow(block[i], MADE_BY_MALLOC);
         }
         thread_cache_flush();
         look_trim();
@@ -84,7 +84,7 @@ static void follow_each_block(void) {
         {((size_t)10 << 20) - 4095, (size_t)10 << 20, 0},
         {((size_t)129 << 20) - 4095, (size_t)129 << 20, 1},
     };
-    release_slow(take(1));
+    release_slow(take(1), MADE_BY_MALLOC);
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
         struct freestone_stats before = stats_now();
         struct mallinfo2 info_before = mallinfo2();
@@ -100,7 +100,7 @@ static void follow_each_block(void) {
                    info.uordblks + info.hblkhd == info_before.uordblks + info_before.hblkhd + blocks[i].counted,
                "%zu bytes: mallinfo2 says %zu in %zu mappings, %zu in the arena", blocks[i].size, info.hblkhd,
                info.hblks, info.uordblks);
-        release_slow(block);
+        release_slow(block, MADE_BY_MALLOC);
         EXPECT(stats_now().in_use == before.in_use, "%zu bytes freed are in use", blocks[i].size);
     }
 }
@@ -128,7 +128,7 @@ static void clean_pages_are_told(void) {
     size_t resident = resident_kib();
     for (size_t i = 0; i < BLOCKS; i++) {
         if (i % KEPT_EACH != 0) {
-            release_slow(block[i]);
+            release_slow(block[i], MADE_BY_MALLOC);
         }
     }
     (void)freestone_purge();
@@ -146,13 +146,13 @@ static void clean_pages_are_told(void) {
     }
     EXPECT(stats_now().clean < s.clean / 8, "%zu bytes are clean, %zu before", stats_now().clean, s.clean);
     for (size_t i = 0; i < BLOCKS; i++) {
-        release_slow(block[i]);
+        release_slow(block[i], MADE_BY_MALLOC);
     }
 }
 
 static void json_agrees(void) {
     char text[1024], short_text[10];
-    release_slow(take(1));
+    release_slow(take(1), MADE_BY_MALLOC);
     int length = freestone_stats_json(text, sizeof text);
     EXPECT(length > 0 && (size_t)length == strlen(text), "%d characters: %s", length, text);
     EXPECT(freestone_stats_json(short_text, sizeof short_text) == length, "another length in a short buffer");
@@ -191,7 +191,7 @@ static void metadata_is_small(void) {
         }
     }
     for (size_t i = 0; i < BLOCKS; i++) {
-        release_slow(block[i]);
+        release_slow(block[i], MADE_BY_MALLOC);
     }
 }
 
@@ -205,7 +205,7 @@ static void mallinfo_is_clipped(void) {
     }
     struct mallinfo info = mallinfo();
     EXPECT(info.hblkhd == INT32_MAX && info.hblks == 1, "5 GiB are %d bytes in %d mappings", info.hblkhd, info.hblks);
-    release_slow(block);
+    release_slow(block, MADE_BY_MALLOC);
     EXPECT(mallinfo().hblkhd == 0, "%d bytes are mapped", mallinfo().hblkhd);
 #pragma GCC diagnostic pop
 }

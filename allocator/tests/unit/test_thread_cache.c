@@ -30,7 +30,7 @@ static void *take(size_t size) {
 
 static void give(void *block) {
     if (!release_fast(block)) {
-        release_slow(block);
+        release_slow(block, MADE_BY_MALLOC);
     }
 }
 
@@ -169,7 +169,7 @@ static void every_alignment(void) {
         void *held[8];
         static const size_t sizes[] = {1, 24, 129, 5000, 70000, 200000, 300000, 3000000};
         for (size_t i = 0; i < 8; i++) {
-            held[i] = allocate_aligned(alignment, sizes[i]);
+            held[i] = allocate_aligned(alignment, sizes[i], MADE_BY_MALLOC);
             EXPECT(held[i] != NULL && ((uintptr_t)held[i] & (alignment - 1)) == 0, "%zu bytes by %zu at %p", sizes[i],
                    alignment, held[i]);
             EXPECT(usable_bytes(held[i]) >= sizes[i], "%zu bytes got %zu", sizes[i], usable_bytes(held[i]));

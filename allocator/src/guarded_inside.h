@@ -1,0 +1,42 @@
+/* What the rooms of guarded blocks share. */
+#ifndef FREESTONE_GUARDED_INSIDE_H
+#define FREESTONE_GUARDED_INSIDE_H
+
+#include <stdatomic.h>
+
+#include "guarded.h"
+
+/* Being taken or freed, a place is in one thread's hands; only an empty one and one that is freed can be had. */
+enum guarded_state { GUARDED_EMPTY, GUARDED_TAKING, GUARDED_USED, GUARDED_FREEING, GUARDED_FREED };
+
+/* One place. Changed under the pool's lock; read without by who reports. */
+struct guarded_place {
+    _Atomic uint32_t state; /* enum guarded_state; release when it changes: whoever sees it finds what it tells of */
+    unsigned char *block;
+    size_t size;
+    unsigned char *from; /* the first of its pages */
+    size_t bytes, room;  /* of the pages that may be touched; of all that lie between two that never may */
+    struct trace taken, given;
+};
+
+/* The place nearest to an address in the pool; NULL where none was ever used. */
+struct guarded_place *guarded_nearest(const void *pointer);
+
+enum guarded_fault {
+    GUARDED_OVERFLOW,
+    GUARDED_UNDERFLOW,
+    GUARDED_AFTER_FREE,
+    GUARDED_DOUBLE_FREE,
+    GUARDED_INVALID_FREE,
+    GUARDED_WRONG_SIZE
+};
+
+/* Says what happened, once in a process. Comes back only where the process is to go on (guard_recover=1). `access` is NULL where what happened
+ * was found later. */
+void guarded_report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
+                    size_t told, const struct trace *access);
+
+/* Reports the faults that the kernel tells of; whose they are not goes on to who was there before. */
+void guarded_listen(void);
+
+#endif

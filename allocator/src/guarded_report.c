@@ -1,0 +1,196 @@
+/* What is said of a guarded block that was misused, and how a fault comes here. */
+#include <signal.h>
+#include <ucontext.h>
+
+#include "guarded_inside.h"
+#include "keeper.h"
+#include "message.h"
+#include "options.h"
+#include "os.h"
+
+static const char *const names[] = {
+    [GUARDED_OVERFLOW] = "overflow",         [GUARDED_UNDERFLOW] = "underflow",
+    [GUARDED_AFTER_FREE] = "use after free", [GUARDED_DOUBLE_FREE] = "double free",
+    [GUARDED_INVALID_FREE] = "invalid free", [GUARDED_WRONG_SIZE] = "wrong size",
+};
+
+/* -- the report ---------------------------------------------------------------------------------------------- */
+
+/* "5 bytes behind the end of", "at byte 3 of", "1 byte before" */
+static void say_where(struct message *line, const struct guarded_place *place, const unsigned char *pointer) {
+    bool before = pointer < place->block, behind = pointer >= place->block + place->size;
+    size_t bytes = before   ? (size_t)(place->block - pointer)
+                   : behind ? (size_t)(pointer - place->block) - place->size + 1
+                            : (size_t)(pointer - place->block);
+    message_text(line, before || behind ? ", " : ", byte ");
+    message_number(line, bytes);
+    if (before || behind) {
+        message_text(line, bytes == 1 ? " byte " : " bytes ");
+        message_text(line, before ? "before" : "behind the end of");
+    } else {
+        message_text(line, " of");
+    }
+    message_text(line, " a block of ");
+    message_number(line, place->size);
+    message_text(line, place->size == 1 ? " byte at " : " bytes at ");
+    message_pointer(line, place->block);
+}
+
+static void say_trace(const char *what, const struct trace *trace) {
+    struct message line = {0};
+    message_text(&line, what);
+    message_text(&line, " by thread ");
+    message_pointer(&line, (const void *)trace->thread);
+    message_text(&line, ":");
+    message_print(&line);
+    trace_print(trace);
+}
+
+static void say(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
+                size_t told, const struct trace *access) {
+    struct message line = {0};
+    message_text(&line, names[fault]);
+    message_text(&line, ": pointer ");
+    message_pointer(&line, pointer);
+    if (place != NULL) {
+        say_where(&line, place, pointer);
+    }
+    if (fault == GUARDED_WRONG_SIZE) {
+        message_text(&line, ", freed as one of ");
+        message_number(&line, told);
+    }
+    if (access == NULL) {
+        message_text(&line, ", ");
+        message_text(&line, how);
+        message_text(&line, " before it was freed");
+    }
+    message_print(&line);
+    if (access != NULL) {
+        say_trace(how, access);
+    }
+    if (place != NULL) {
+        say_trace("allocated", &place->taken);
+        if (place->given.thread != 0) {
+            say_trace("freed", &place->given);
+        }
+    }
+}
+
+/* The first alone: what comes after it may be its consequence. True when the process is to go on. */
+static bool report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
+                   size_t told, const struct trace *access) {
+    static _Atomic uint32_t reported; /* relaxed: of several threads one is the first */
+    if (atomic_exchange_explicit(&reported, 1, memory_order_relaxed) == 0) {
+        say(fault, place, pointer, how, told, access);
+    }
+    return option_value(OPTION_GUARD_RECOVER) != 0;
+}
+
+void guarded_report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
+                    size_t told, const struct trace *access) {
+    if (!report(fault, place, pointer, how, told, access)) {
+        message_stop();
+    }
+}
+
+/* -- faults -------------------------------------------------------------------------------------------------- */
+
+/* Who was there before: the program's own handler, perhaps. Changed by guarded_listen alone. */
+static struct sigaction next_segv, next_bus;
+
+/* What the access was, and where, as far as this machine tells. */
+static const char *access_of(const ucontext_t *context, uintptr_t *at) {
+#if defined(__x86_64__)
+    *at = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    return (context->uc_mcontext.gregs[REG_ERR] & 2) != 0 ? "written" : "read";
+#elif defined(__aarch64__)
+    *at = (uintptr_t)context->uc_mcontext.pc;
+    return "touched";
+#else
+    (void)context;
+    *at = 0;
+    return "touched";
+#endif
+}
+
+/* The frames from the one that faulted on: those before it are the handler's. */
+static void take_from_fault(struct trace *trace, uintptr_t at) {
+    trace_take(trace);
+    unsigned first = 0;
+    while (first < trace->count && trace->frames[first] != at - 1 && trace->frames[first] != at) {
+        first++;
+    }
+    if (at != 0 && first == trace->count) { /* nothing unwound as far as that */
+        trace->frames[0] = at;
+        trace->count = 1;
+        return;
+    }
+    for (unsigned i = first; i < trace->count; i++) {
+        trace->frames[i - first] = trace->frames[i];
+    }
+    trace->count -= first;
+    if (trace->count > 0) {
+        trace->frames[0] = at; /* no call: the instruction itself */
+    }
+}
+
+static enum guarded_fault fault_of(const struct guarded_place *place, const unsigned char *pointer) {
+    bool freed = atomic_load_explicit(&place->state, memory_order_acquire) >= GUARDED_FREEING;
+    return freed ? GUARDED_AFTER_FREE : pointer < place->block ? GUARDED_UNDERFLOW : GUARDED_OVERFLOW;
+}
+
+/* True when it was in the pool, and the access may be tried again. */
+static bool reported_and_mended(const siginfo_t *info, const ucontext_t *context) {
+    size_t page = os_page_bytes();
+    const struct guarded_place *place = info->si_code > 0 ? guarded_nearest(info->si_addr) : NULL;
+    if (place == NULL) {
+        return false;
+    }
+    uintptr_t at;
+    const char *how = access_of(context, &at);
+    struct trace access;
+    take_from_fault(&access, at);
+    unsigned char *pointer = info->si_addr;
+    return report(fault_of(place, pointer), place, pointer, how, 0, &access) &&
+           os_commit(pointer - (uintptr_t)pointer % page, page);
+}
+
+static void go_on(const struct sigaction *next, int number, siginfo_t *info, void *context) {
+    if ((next->sa_flags & SA_SIGINFO) != 0) {
+        next->sa_sigaction(number, info, context);
+    } else if (next->sa_handler != SIG_DFL && next->sa_handler != SIG_IGN) {
+        next->sa_handler(number);
+    } else { /* the access faults again, or the signal is sent again, and nobody catches it */
+        (void)trace_sigaction(number, next, NULL);
+        if (info->si_code <= 0) {
+            os_raise(number);
+        }
+    }
+}
+
+static void on_fault(int number, siginfo_t *info, void *context) {
+    if (!reported_and_mended(info, context)) {
+        go_on(number == SIGSEGV ? &next_segv : &next_bus, number, info, context);
+    }
+}
+
+static void listen_to(int number, struct sigaction *next) {
+    struct sigaction now;
+    if (trace_sigaction(number, NULL, &now) != 0 ||
+        ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault)) {
+        return;
+    }
+    *next = now;
+    struct sigaction own = now; /* with the mask of whoever is next, who expects it */
+    own.sa_flags = SA_SIGINFO | SA_ONSTACK | (now.sa_flags & (SA_NODEFER | SA_RESTART));
+    own.sa_sigaction = on_fault;
+    (void)trace_sigaction(number, &own, NULL);
+}
+
+void guarded_listen(void) {
+    if (!keeper_is_unwatched()) { /* filters may know nothing of the call */
+        return;
+    }
+    listen_to(SIGSEGV, &next_segv);
+    listen_to(SIGBUS, &next_bus);
+}

@@ -1,0 +1,131 @@
+/* What the rooms of the hardened heap share. */
+#ifndef FREESTONE_HARD_INSIDE_H
+#define FREESTONE_HARD_INSIDE_H
+
+#include "arena.h"
+#include "hard_canary.h"
+#include "hardened.h"
+#include "lock.h"
+#include "options.h"
+
+enum {
+    HARD_NOTHING = CLASS_COUNT, /* the class of blocks of no bytes: slots of 16 on pages that nobody may touch */
+    HARD_CLASSES,
+    HARD_SHARDS = 8,
+    HARD_LEAST = 32, /* smaller slots would need more bits than a slice has */
+};
+
+static inline size_t hard_slot_bytes(unsigned class) { return class == HARD_NOTHING ? 16 : class_bytes[class]; }
+
+/* -- pages that nobody may touch: hard_slab.c ----------------------------------------------------------------- */
+
+/* False, and counted, when the kernel refuses or there are too many. */
+bool hard_guard(void *at, size_t bytes);
+
+/* False when the kernel refuses: the pages stay as they are. */
+bool hard_unguard(void *at, size_t bytes);
+
+size_t hard_unguarded(void);
+
+/* -- slots in slabs: hard_slab.c ----------------------------------------------------------------------------- */
+
+/* A new slab, all slots free and clear, its tags not yet set; 0 when memory is out. Needs no lock. */
+uint32_t hard_slab_make(unsigned class, unsigned shard);
+
+/* An empty slab goes back to the arena. Its tags are gone. Needs no lock. */
+void hard_slab_unmake(uint32_t slab);
+
+/* A free slot of the slab, which has one; at random, if asked. */
+void *hard_slab_take(uint32_t slab, uint64_t *chance);
+
+/* Stops the program: no slot of the slab starts there. */
+_Noreturn void hard_slab_misuse(uint32_t slab, const void *pointer);
+
+/* The slot with the block; stops the program when none starts there. */
+static inline uint32_t hard_slab_slot(uint32_t slab, const void *block) {
+    const struct span *span = arena_span(slab);
+    size_t offset = (uintptr_t)block - (uintptr_t)arena_address(slab);
+    size_t slot = offset * span->reciprocal >> 32;
+    if (unlikely(slot * hard_slot_bytes(span->size_class) != offset || slot >= span->blocks)) {
+        hard_slab_misuse(slab, block);
+    }
+    return (uint32_t)slot;
+}
+
+/* Whether the slot is one that hard_slab_take may choose; and makes it one. */
+bool hard_slab_is_free(uint32_t slab, uint32_t slot);
+void hard_slab_free(uint32_t slab, uint32_t slot);
+
+static inline unsigned char *hard_slab_block(uint32_t slab, uint32_t slot) {
+    return (unsigned char *)arena_address(slab) + slot * hard_slot_bytes(arena_span(slab)->size_class);
+}
+
+/* The slab, found by any address in it. */
+static inline uint32_t hard_slab_of(const void *block) { return arena_span(arena_slice(block))->first; }
+
+/* -- held back: hard_held.c ---------------------------------------------------------------------------------- */
+
+/* Freed slots that nobody takes yet: a row from which each newcomer displaces one at random, and a ring behind it. */
+struct hard_held {
+    void **places; /* `count` of the row, `count` of the ring; NULL where there is no memory, or nothing is held back */
+    uint32_t count, next;
+};
+
+/* Room for what is held back of a class; without the lock, since it may ask the kernel. */
+void hard_held_open(struct hard_held *held, unsigned class);
+
+/* Holds the block back for the one that is returned, NULL for none; the block itself where there is no room. */
+void *hard_held_swap(struct hard_held *held, void *block, uint64_t *chance);
+
+/* One of them, NULL when there are none. */
+void *hard_held_pop(struct hard_held *held);
+
+/* -- slabs and what is held back, by shards: hard_shard.c ----------------------------------------------------- */
+
+void hard_shard_open(unsigned shard, uint64_t chance);
+
+/* Up to `want` slots of a class; fewer, but one, where the slab at hand has no more; 0 when memory is out. */
+unsigned hard_shard_take(unsigned shard, unsigned class, void **slots, unsigned want);
+
+/* One that is free in any shard. NULL when there is none. */
+void *hard_shard_take_anywhere(unsigned class);
+
+/* Cleared slots of a class are held back, and others no longer. */
+void hard_shard_give(unsigned shard, unsigned class, void *const *slots, unsigned count);
+
+/* Looks at what is free and what is held back; and at those in use, which it counts. */
+void hard_shard_check(void);
+size_t hard_slab_check(uint32_t slab);
+
+void hard_shard_reclaim(void);
+void hard_shard_figures(struct hardened_figures *figures);
+void hard_shard_after_fork(void);
+
+/* -- large blocks: hard_large.c ------------------------------------------------------------------------------ */
+
+void *hard_large_take(size_t size, size_t alignment, enum made made);
+void hard_large_give(void *block, enum made made, size_t size);
+bool hard_large_size(const void *block, size_t *size);
+size_t hard_large_check(uint32_t slice);
+bool hard_large_reclaim(void);
+void hard_large_figures(size_t *held);
+void hard_large_after_fork(void);
+
+/* -- what is wrong: hardened.c -------------------------------------------------------------------------------- */
+
+/* What is checked of a block whose size and maker are known. */
+void hard_check_kind(const void *block, enum made was, enum made made, size_t size, size_t told);
+
+/* Whether nothing was written there since it was freed. */
+_Noreturn void hard_not_clear(const unsigned char *block, size_t bytes, const unsigned char *broken);
+static INLINE_ALWAYS void hard_check_clear(const unsigned char *block, size_t bytes) {
+    const unsigned char *broken = likely(option_value(OPTION_CLEAR) != 0) ? zero_broken(block, bytes) : NULL;
+    if (unlikely(broken != NULL)) {
+        hard_not_clear(block, bytes, broken);
+    }
+}
+
+/* Looks at a slot that may be in use, while others may be freeing it: true when it is. */
+bool hard_check_used(uint32_t slab, uint32_t slot);
+
+#endif

@@ -1,0 +1,206 @@
+/* Blocks above the classes in the hardened heap: a span each. The block ends where the page begins that nobody may touch, as nearly as its
+ * alignment allows; so does, from below, its first page.
+ *
+ *   [ pages that nobody may touch | canary | block | canary ][ a page that nobody may touch ... the span's end ]
+ *
+ * Once freed, none of the span may be touched; its memory goes back at once, its addresses after some more such blocks. */
+#include "hard_inside.h"
+#include "message.h"
+#include "options.h"
+#include "os.h"
+
+enum {
+    HELD_SPANS = 64,
+    HELD_SLICES = 4096, /* 256 MiB of addresses */
+    FREED = MADE_ANYHOW, /* how a block was made that is held back */
+};
+
+/* Spans held back, the oldest at `next` when all places are taken. `lock` protects it, and how each large block was made. */
+static struct {
+    struct lock lock;
+    uint32_t next, slices;
+    uint32_t span[HELD_SPANS];
+} large;
+
+static unsigned char *base_of(uint32_t slice) { return arena_address(slice); }
+static unsigned char *block_of(uint32_t slice) { return base_of(slice) + arena_span(slice)->offset; }
+
+/* Where the pages of a block begin and end. */
+struct pages {
+    unsigned char *from, *to;
+};
+
+static struct pages pages_of(uint32_t slice) {
+    size_t page = os_page_bytes();
+    unsigned char *block = block_of(slice);
+    uintptr_t end = (uintptr_t)block + arena_span(slice)->used_bytes;
+    return (struct pages){block - (uintptr_t)block % page, block + (bits_round_up(end, page) - (uintptr_t)block)};
+}
+
+static uint32_t slices_of(size_t size, size_t alignment) {
+    size_t bytes = size + os_page_bytes() + (alignment < os_page_bytes() ? 0 : os_page_bytes());
+    return (uint32_t)((bytes + SLICE_BYTES - 1) >> SLICE_BITS);
+}
+
+void *hard_large_take(size_t size, size_t alignment, enum made made) {
+    size_t page = os_page_bytes();
+    if (size > (size_t)1 << 46 || alignment > (size_t)1 << 46) {
+        return NULL;
+    }
+    alignment = bits_max(alignment, 16);
+    uint32_t slices = slices_of(size, alignment);
+    bool zero;
+    uint32_t slice = arena_take(slices, (uint32_t)(bits_max(alignment, SLICE_BYTES) >> SLICE_BITS), false, &zero);
+    if (slice == 0) {
+        return NULL;
+    }
+    size_t bytes = (size_t)slices << SLICE_BITS;
+    size_t last = bytes - page - size; /* the block may begin here at the latest */
+    struct span *span = arena_span(slice);
+    span->offset = alignment > page ? 0 : (uint32_t)(last & ~(alignment - 1));
+    span->used_bytes = size;
+    span->size_class = (uint8_t)made;
+    for (uint32_t i = 0; i < slices; i++) {
+        arena_span(slice + i)->first = slice;
+    }
+    unsigned char *block = block_of(slice);
+    struct pages pages = pages_of(slice);
+    if (!zero) {
+        memset(pages.from, 0, (size_t)(pages.to - pages.from));
+    }
+    if (option_value(OPTION_CANARIES) != 0) {
+        canary_write(pages.from, block); /* a multiple of 16 both */
+        canary_write(block + size, pages.to);
+    }
+    if (option_value(OPTION_GUARD_PAGES) != 0) {
+        if (pages.from > base_of(slice)) {
+            (void)hard_guard(base_of(slice), (size_t)(pages.from - base_of(slice)));
+        }
+        (void)hard_guard(pages.to, bytes - (size_t)(pages.to - base_of(slice)));
+    }
+    arena_tag(slice, slices, TAG_HARD_LARGE);
+    return block;
+}
+
+/* Nobody holds it back any more. All of it can be touched again, and reads as zero where the kernel took its pages. */
+static void let_go(uint32_t slice) {
+    size_t bytes = (size_t)arena_span(slice)->slices << SLICE_BITS;
+    bool clean = arena_span(slice)->examined != 0;
+    if (!hard_unguard(base_of(slice), bytes)) {
+        arena_abandon(slice, 0);
+    } else if (clean) {
+        arena_give_clean(slice);
+    } else {
+        (void)arena_give(slice);
+        arena_age();
+    }
+}
+
+/* Puts a span, 0 for none, where the oldest is, which is returned. With the lock. */
+static uint32_t exchange(uint32_t slice) {
+    uint32_t oldest = large.span[large.next];
+    large.slices += slice != 0 ? arena_span(slice)->slices : 0;
+    large.slices -= oldest != 0 ? arena_span(oldest)->slices : 0;
+    large.span[large.next] = slice;
+    large.next = (large.next + 1) % HELD_SPANS;
+    return oldest;
+}
+
+static void hold(uint32_t slice) {
+    bool holds = option_value(OPTION_QUARANTINE_KIB) != 0 && arena_span(slice)->slices <= HELD_SLICES;
+    if (!holds) {
+        let_go(slice);
+        return;
+    }
+    bool more = true;
+    while (more) {
+        lock_take(&large.lock);
+        uint32_t oldest = exchange(slice);
+        more = large.slices > HELD_SLICES;
+        lock_free(&large.lock);
+        slice = 0;
+        if (oldest != 0) {
+            let_go(oldest);
+        }
+    }
+}
+
+static void check_canaries(uint32_t slice) {
+    const unsigned char *block = block_of(slice);
+    size_t size = arena_span(slice)->used_bytes;
+    struct pages pages = pages_of(slice);
+    if (option_value(OPTION_CANARIES) == 0) {
+        return;
+    }
+    const unsigned char *broken = canary_broken(pages.from, block);
+    if (unlikely(broken != NULL)) {
+        message_underflow(block, "size", size, (size_t)(block - broken));
+    }
+    broken = canary_broken(block + size, pages.to);
+    if (unlikely(broken != NULL)) {
+        message_overflow(block, "size", size, (size_t)(broken - block) - size + 1);
+    }
+}
+
+void hard_large_give(void *block, enum made made, size_t size) {
+    uint32_t slice = hard_slab_of(block);
+    struct span *span = arena_span(slice);
+    size_t bytes = (size_t)span->slices << SLICE_BITS;
+    lock_take(&large.lock);
+    enum made was = (enum made)span->size_class;
+    bool starts = block == block_of(slice);
+    size_t told = span->used_bytes;
+    if (likely(starts && (int)was != FREED)) {
+        hard_check_kind(block, was, made, told, size);
+        span->size_class = FREED;
+    }
+    lock_free(&large.lock);
+    if (unlikely((int)was == FREED)) {
+        message_double_free(block, "span", bytes);
+    }
+    if (unlikely(!starts)) {
+        message_interior_pointer(block, "span", bytes);
+    }
+    check_canaries(slice);
+    (void)hard_guard(base_of(slice), bytes);
+    span->examined = os_purge(base_of(slice), bytes); /* locked memory stays as it is */
+    hold(slice);
+}
+
+bool hard_large_size(const void *block, size_t *size) {
+    uint32_t slice = hard_slab_of(block);
+    *size = arena_span(slice)->used_bytes;
+    return block == block_of(slice) && (int)arena_span(slice)->size_class != FREED;
+}
+
+size_t hard_large_check(uint32_t slice) {
+    lock_take(&large.lock);
+    bool used = arena_span(slice)->first == slice && (int)arena_span(slice)->size_class != FREED;
+    if (used) {
+        check_canaries(slice);
+    }
+    lock_free(&large.lock);
+    return used;
+}
+
+bool hard_large_reclaim(void) {
+    bool any = false;
+    for (unsigned i = 0; i < HELD_SPANS; i++) {
+        lock_take(&large.lock);
+        uint32_t oldest = exchange(0);
+        lock_free(&large.lock);
+        if (oldest != 0) {
+            let_go(oldest);
+            any = true;
+        }
+    }
+    return any;
+}
+
+void hard_large_figures(size_t *held) {
+    lock_take(&large.lock);
+    *held = (size_t)large.slices << SLICE_BITS;
+    lock_free(&large.lock);
+}
+
+void hard_large_after_fork(void) { lock_reset(&large.lock); }

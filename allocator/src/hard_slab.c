@@ -1,0 +1,128 @@
+/* Slots in slabs of the hardened heap: a bit each that tells which are free, in the room that the arena has for a slab's bitmap. */
+#include "hard_inside.h"
+#include "message.h"
+#include "options.h"
+#include "os.h"
+
+enum { GUARDS_MOST = 24 * 1024 }; /* two mappings each, of the 65,530 that a process may have */
+
+/* Relaxed: figures, and a bound that may be passed by a few. */
+static _Atomic uint32_t guards, unguarded;
+
+bool hard_guard(void *at, size_t bytes) {
+    if (atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed) < GUARDS_MOST && os_guard(at, bytes)) {
+        return true;
+    }
+    atomic_fetch_sub_explicit(&guards, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&unguarded, 1, memory_order_relaxed);
+    return false;
+}
+
+bool hard_unguard(void *at, size_t bytes) {
+    if (!os_commit(at, bytes)) {
+        return false;
+    }
+    atomic_fetch_sub_explicit(&guards, 1, memory_order_relaxed);
+    return true;
+}
+
+size_t hard_unguarded(void) { return atomic_load_explicit(&unguarded, memory_order_relaxed); }
+
+static uint64_t *free_bits(uint32_t slab) { return (uint64_t *)(void *)(arena_bitmaps + (size_t)slab * BITMAP_BYTES); }
+
+static uint32_t words_of(uint32_t slots) { return (slots + 63) / 64; }
+
+/* The slab's end is a page that nobody may touch. A slice more where that would leave few slots. */
+static uint32_t slices_of(unsigned class) {
+    bool more = class != HARD_NOTHING && (class_bytes[class] > 4096 || os_page_bytes() > 4096);
+    return class == HARD_NOTHING ? 1 : class_slices[class] + more;
+}
+
+static uint32_t slots_of(unsigned class) {
+    size_t bytes = ((size_t)slices_of(class) << SLICE_BITS) - (class == HARD_NOTHING ? 0 : os_page_bytes());
+    return (uint32_t)(bytes / hard_slot_bytes(class));
+}
+
+/* Where the pages begin that nobody may touch, from the slab's start. */
+static size_t guard_of(unsigned class) {
+    return class == HARD_NOTHING ? 0 : bits_round_up(slots_of(class) * hard_slot_bytes(class), os_page_bytes());
+}
+
+uint32_t hard_slab_make(unsigned class, unsigned shard) {
+    uint32_t slices = slices_of(class);
+    bool zero;
+    uint32_t slab = arena_take(slices, 1, false, &zero);
+    if (slab == 0) {
+        return 0;
+    }
+    char *base = arena_address(slab);
+    size_t guard = guard_of(class);
+    if (!zero && guard > 0) {
+        memset(base, 0, guard);
+    }
+    struct span *span = arena_span(slab);
+    span->size_class = (uint8_t)class;
+    span->heap = (uint16_t)shard;
+    span->blocks = slots_of(class);
+    span->free_blocks = span->blocks;
+    span->reciprocal = class == HARD_NOTHING ? class_reciprocals[0] : class_reciprocals[class];
+    for (uint32_t i = 1; i + 1 < slices; i++) { /* the arena has set, and reads, the ends */
+        arena_span(slab + i)->first = slab;
+    }
+    uint32_t words = words_of(span->blocks);
+    for (uint32_t w = 0; w < words; w++) {
+        free_bits(slab)[w] = bits_low((unsigned)bits_min(span->blocks - 64 * w, 64));
+    }
+    span->summary = bits_low(words);
+    size_t rest = ((size_t)slices << SLICE_BITS) - guard;
+    span->taken = (class == HARD_NOTHING || option_value(OPTION_GUARD_PAGES) != 0) && hard_guard(base + guard, rest);
+    return slab;
+}
+
+void hard_slab_unmake(uint32_t slab) {
+    const struct span *span = arena_span(slab);
+    size_t guard = guard_of(span->size_class);
+    size_t rest = ((size_t)span->slices << SLICE_BITS) - guard;
+    if (!span->taken || hard_unguard((char *)arena_address(slab) + guard, rest)) {
+        (void)arena_give(slab);
+        arena_age();
+    } else {
+        arena_abandon(slab, 0);
+    }
+}
+
+/* The lowest set bit from a random one on, going round. */
+static unsigned some_bit(uint64_t word, unsigned turn) {
+    uint64_t turned = word >> turn | word << (-turn & 63);
+    return (bits_lowest(turned) + turn) & 63;
+}
+
+void *hard_slab_take(uint32_t slab, uint64_t *chance) {
+    struct span *span = arena_span(slab);
+    uint64_t turn = option_value(OPTION_RANDOM) != 0 ? random_next(chance) >> 32 : 0;
+    unsigned w = some_bit(span->summary, (unsigned)turn & 63);
+    uint64_t *word = &free_bits(slab)[w];
+    unsigned bit = some_bit(*word, (unsigned)(turn >> 6) & 63);
+    *word ^= UINT64_C(1) << bit;
+    if (*word == 0) {
+        span->summary ^= UINT64_C(1) << w;
+    }
+    span->free_blocks--;
+    return hard_slab_block(slab, 64 * w + bit);
+}
+
+OUT_OF_LINE _Noreturn void hard_slab_misuse(uint32_t slab, const void *pointer) {
+    message_interior_pointer(pointer, "size class", hard_slot_bytes(arena_span(slab)->size_class));
+}
+
+bool hard_slab_is_free(uint32_t slab, uint32_t slot) { return (free_bits(slab)[slot / 64] >> (slot % 64) & 1) != 0; }
+
+void hard_slab_free(uint32_t slab, uint32_t slot) {
+    struct span *span = arena_span(slab);
+    if (unlikely(hard_slab_is_free(slab, slot))) { /* two threads freed it at the same instant */
+        message_double_free(hard_slab_block(slab, slot), "size class", hard_slot_bytes(span->size_class));
+    }
+    free_bits(slab)[slot / 64] |= UINT64_C(1) << (slot % 64);
+    span->summary |= UINT64_C(1) << (slot / 64);
+    span->free_blocks++;
+}

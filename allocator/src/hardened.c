@@ -1,0 +1,405 @@
+#include "hardened.h"
+
+#include "hard_inside.h"
+#include "message.h"
+#include "options.h"
+#include "os.h"
+#include "street.h"
+
+enum {
+    AHEAD_BYTES = 2048, /* of each class, taken ahead, and given at a time; */
+    AHEAD_MOST = 16,    /* in blocks, */
+    AHEAD_PLACES = 520, /* of all classes: test_hardened.c counts */
+};
+
+/* What a thread has taken ahead, and what it has freed: of each class so many places of either kind, one behind the other. */
+struct hard_cache {
+    uint8_t taken[CLASS_COUNT], freed[CLASS_COUNT];
+    void *places[AHEAD_PLACES];
+};
+
+struct hard_secret hard_secret;
+
+static struct {
+    uint8_t most;
+    uint16_t first;
+} ahead[CLASS_COUNT]; /* written by hardened_open alone */
+
+static void **taken_of(struct hard_cache *cache, unsigned class) { return &cache->places[ahead[class].first]; }
+static void **freed_of(struct hard_cache *cache, unsigned class) { return taken_of(cache, class) + ahead[class].most; }
+
+/* No byte of the pattern is 0: what most often is written one too far is the end of a string. */
+static uint64_t without_zeros(uint64_t pattern) {
+    for (unsigned bit = 0; bit < 64; bit += 8) {
+        pattern |= (pattern >> bit & 0xFF) == 0 ? UINT64_C(0x5A) << bit : 0;
+    }
+    return pattern;
+}
+
+void hardened_open(void) {
+    uint64_t seed = os_secret();
+    hard_secret.pattern = without_zeros(random_stir(seed + 1));
+    hard_secret.mask = random_stir(seed + 2) | 1;
+    hard_secret.factor = random_stir(seed + 3) | 1;
+    for (unsigned shard = 0; shard < HARD_SHARDS; shard++) {
+        hard_shard_open(shard, random_stir(seed + 4 + shard) | 1);
+    }
+    uint16_t first = 0;
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        ahead[class].most = (uint8_t)bits_min(bits_max(AHEAD_BYTES / class_bytes[class], 1), AHEAD_MOST);
+        ahead[class].first = first;
+        first = (uint16_t)(first + 2 * ahead[class].most);
+    }
+}
+
+struct hard_cache *hardened_cache(void) {
+    (void)street_bookkeeping_grow();
+    return street_bookkeeping(sizeof(struct hard_cache));
+}
+
+/* -- checks -------------------------------------------------------------------------------------------------- */
+
+static OUT_OF_LINE void check_told(const void *block, enum made was, enum made made, size_t size, size_t told) {
+    if (option_value(OPTION_KINDS) == 0) {
+        return;
+    }
+    if (made != MADE_ANYHOW && was != made) {
+        message_mismatch(block, made_name(was), made_end(made));
+    }
+    if (told != SIZE_UNTOLD && told != size) {
+        message_wrong_size(block, told, "size", size);
+    }
+}
+
+void hard_check_kind(const void *block, enum made was, enum made made, size_t size, size_t told) {
+    if (unlikely(made != was) || unlikely(told != SIZE_UNTOLD && told != size)) {
+        check_told(block, was, made, size, told);
+    }
+}
+
+OUT_OF_LINE _Noreturn void hard_not_clear(const unsigned char *block, size_t bytes, const unsigned char *broken) {
+    message_written_after_free(block, bytes, (size_t)(broken - block));
+}
+
+/* Another thread may take or free the slot at any time: its trailer is there as a whole, or not at all. */
+static INLINE_ALWAYS uint64_t *trailer_at(uint32_t slab, uint32_t slot) {
+    size_t bytes = hard_slot_bytes(arena_span(slab)->size_class);
+    return (uint64_t *)(void *)(hard_slab_block(slab, slot) + bytes - TRAILER_BYTES);
+}
+
+static INLINE_ALWAYS uint64_t trailer_seen(uint32_t slab, uint32_t slot) {
+    /* acquire: who sees a trailer sees the canary before it */
+    return __atomic_load_n(trailer_at(slab, slot), __ATOMIC_ACQUIRE);
+}
+
+/* From now on the slot has none. No exchange, which would wait for all that the program has just written: of two threads that free a block at the
+ * same instant both may find its trailer, and the second slot that comes back is found in the shard. acquire: what who took the block has
+ * written is there; the fence: who sees what is written next finds no trailer when he looks again. */
+static INLINE_ALWAYS uint64_t take_trailer(uint64_t *at) {
+    uint64_t trailer = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+    __atomic_store_n(at, 0, __ATOMIC_RELAXED);
+    atomic_thread_fence(memory_order_release);
+    return trailer;
+}
+
+/* What lies before the block is the end of a slot, in use or not. */
+static INLINE_ALWAYS bool ends_well(uint32_t slab, uint32_t slot) {
+    uint64_t trailer = trailer_seen(slab, slot);
+    size_t size;
+    enum made made;
+    return trailer == 0 || trailer_read(hard_slab_block(slab, slot), trailer, &size, &made) ||
+           option_value(OPTION_CLEAR) == 0;
+}
+
+static INLINE_ALWAYS const unsigned char *canary_broken_of(const unsigned char *block, size_t most, size_t size,
+                                                           size_t skipped) {
+    const unsigned char *to = block + bits_min((size + CANARY_MOST) & ~(size_t)7, most);
+    return option_value(OPTION_CANARIES) != 0 ? canary_broken(block + bits_max(size, skipped), to) : NULL;
+}
+
+/* It has no trailer: it is free, unless somebody has written zeros over it. */
+static OUT_OF_LINE _Noreturn void stop_without_trailer(const unsigned char *block, size_t bytes) {
+    if (option_value(OPTION_CLEAR) != 0 && zero_broken(block, bytes - TRAILER_BYTES) != NULL) {
+        message_overflow(block, "size class", bytes, 0);
+    }
+    message_double_free(block, "size class", bytes);
+}
+
+/* Reads what the trailer tells of a block, and looks at the canary. `skipped` bytes of the block may be anything. */
+static INLINE_ALWAYS void check_block(const unsigned char *block, size_t bytes, uint64_t trailer, size_t skipped,
+                                      size_t *size, enum made *made) {
+    size_t most = bytes - TRAILER_BYTES;
+    if (unlikely(trailer == 0)) {
+        stop_without_trailer(block, bytes);
+    }
+    if (unlikely(!trailer_read(block, trailer, size, made)) || unlikely(*size > most)) {
+        message_overflow(block, "size class", bytes, 0);
+    }
+    const unsigned char *broken = canary_broken_of(block, most, *size, skipped);
+    if (unlikely(broken != NULL)) {
+        message_overflow(block, "size", *size, (size_t)(broken - block) - *size + 1);
+    }
+}
+
+bool hard_check_used(uint32_t slab, uint32_t slot) {
+    const unsigned char *block = hard_slab_block(slab, slot);
+    size_t bytes = hard_slot_bytes(arena_span(slab)->size_class), size;
+    enum made made;
+    uint64_t trailer = trailer_seen(slab, slot);
+    if (trailer == 0) { /* taken ahead, or just being freed */
+        return false;
+    }
+    bool sound = trailer_read(block, trailer, &size, &made) && size <= bytes - TRAILER_BYTES &&
+                 canary_broken_of(block, bytes - TRAILER_BYTES, size, 0) == NULL;
+    atomic_thread_fence(memory_order_acquire); /* looks again after it has looked: see take_trailer */
+    if (unlikely(!sound) && trailer_seen(slab, slot) == trailer) { /* and not freed or resized meanwhile */
+        check_block(block, bytes, trailer, 0, &size, &made);
+    }
+    return true;
+}
+
+/* -- slots and blocks ------------------------------------------------------------------------------------------ */
+
+/* The class of the least slots for such a block, CLASS_COUNT when it is a large one. */
+static inline unsigned class_for(size_t size, size_t alignment) {
+    if (size > CLASS_LARGEST - TRAILER_BYTES || alignment > SLICE_BYTES) {
+        return CLASS_COUNT;
+    }
+    unsigned class = class_of(bits_max(bits_max(size + TRAILER_BYTES, alignment), HARD_LEAST));
+    while (alignment > 16 && class < CLASS_COUNT && class_bytes[class] % alignment != 0) {
+        class++;
+    }
+    return class;
+}
+
+static inline bool is_nothing(size_t size, size_t alignment) { return size == 0 && alignment <= 16; }
+
+static INLINE_ALWAYS void write_end(unsigned char *block, size_t bytes, size_t size, enum made made) {
+    size_t most = bytes - TRAILER_BYTES;
+    if (option_value(OPTION_CANARIES) != 0) {
+        canary_write(block + size, block + bits_min((size + CANARY_MOST) & ~(size_t)7, most));
+    }
+    /* release: see trailer_seen */
+    __atomic_store_n((uint64_t *)(void *)(block + most), trailer_of(block, size, made), __ATOMIC_RELEASE);
+}
+
+/* A slot becomes a block. */
+static INLINE_ALWAYS void *block_in(unsigned char *slot, size_t bytes, size_t size, enum made made) {
+    if (likely(option_value(OPTION_CLEAR) != 0)) {
+        hard_check_clear(slot, bytes);
+    } else {
+        memset(slot, 0, bytes);
+    }
+    write_end(slot, bytes, size, made);
+    return slot;
+}
+
+/* -- taking -------------------------------------------------------------------------------------------------- */
+
+static INLINE_ALWAYS void *take_ahead(struct hard_cache *cache, unsigned class) {
+    unsigned count = cache->taken[class];
+    if (unlikely(count == 0)) {
+        return NULL;
+    }
+    cache->taken[class] = (uint8_t)(count - 1);
+    return taken_of(cache, class)[count - 1];
+}
+
+void *hardened_take_ahead(struct hard_cache *cache, size_t size, size_t alignment, enum made made) {
+    unsigned class = class_for(size, alignment);
+    if (unlikely(cache == NULL || class == CLASS_COUNT || size == 0)) {
+        return NULL;
+    }
+    void *slot = take_ahead(cache, class);
+    return likely(slot != NULL) ? block_in(slot, class_bytes[class], size, made) : NULL;
+}
+
+void *hardened_take(struct hard_cache *cache, unsigned shard, size_t size, size_t alignment, enum made made) {
+    void *slot = NULL;
+    if (unlikely(is_nothing(size, alignment))) {
+        (void)hard_shard_take(shard, HARD_NOTHING, &slot, 1);
+        return slot;
+    }
+    unsigned class = class_for(size, alignment);
+    if (unlikely(class == CLASS_COUNT)) {
+        return hard_large_take(bits_max(size, 1), alignment, made); /* it may be aligned, and of no bytes */
+    }
+    if (unlikely(cache == NULL)) {
+        (void)hard_shard_take(shard, class, &slot, 1);
+    } else {
+        cache->taken[class] = (uint8_t)hard_shard_take(shard, class, taken_of(cache, class), ahead[class].most);
+        slot = take_ahead(cache, class);
+    }
+    return likely(slot != NULL) ? block_in(slot, class_bytes[class], size, made) : NULL;
+}
+
+OUT_OF_LINE void *hardened_take_anywhere(size_t size, size_t alignment, enum made made) {
+    for (unsigned class = class_for(size, alignment); class < CLASS_COUNT; class++) {
+        void *slot = class_bytes[class] % alignment == 0 ? hard_shard_take_anywhere(class) : NULL;
+        if (slot != NULL) {
+            return block_in(slot, class_bytes[class], size, made);
+        }
+    }
+    return NULL;
+}
+
+/* -- giving -------------------------------------------------------------------------------------------------- */
+
+/* Of no bytes: the bit alone tells. */
+static OUT_OF_LINE void check_nothing(uint32_t slab, uint32_t slot, const void *block) {
+    if (hard_slab_is_free(slab, slot)) {
+        message_double_free(block, "size class", hard_slot_bytes(HARD_NOTHING));
+    }
+}
+
+bool hardened_has_room(const struct hard_cache *cache, const void *block) {
+    unsigned class = arena_span(hard_slab_of(block))->size_class;
+    return likely(cache != NULL) && class != HARD_NOTHING && cache->freed[class] < ahead[class].most;
+}
+
+bool hardened_can_be_parked(const void *block, uint32_t tag) {
+    return tag == TAG_HARD_LARGE || arena_span(hard_slab_of(block))->size_class != HARD_NOTHING;
+}
+
+bool hardened_give_ahead(struct hard_cache *cache, void *block, enum made made, size_t told, bool parked) {
+    uint32_t slab = hard_slab_of(block);
+    uint32_t slot = hard_slab_slot(slab, block);
+    unsigned class = arena_span(slab)->size_class;
+    if (unlikely(class == HARD_NOTHING)) {
+        check_nothing(slab, slot, block);
+        return false;
+    }
+    size_t bytes = class_bytes[class], size;
+    enum made was;
+    uint64_t trailer = take_trailer((uint64_t *)(void *)((unsigned char *)block + bytes - TRAILER_BYTES));
+    check_block(block, bytes, trailer, parked ? sizeof(void *) : 0, &size, &was);
+    hard_check_kind(block, was, made, size, told);
+    if (slot > 0 && unlikely(!ends_well(slab, slot - 1))) {
+        message_underflow(block, "size", size, 0);
+    }
+    if (likely(option_value(OPTION_CLEAR) != 0)) {
+        zero_write(block, bytes);
+    }
+    unsigned count = cache != NULL ? cache->freed[class] : AHEAD_MOST;
+    if (unlikely(count >= ahead[class].most)) {
+        return false;
+    }
+    freed_of(cache, class)[count] = block;
+    cache->freed[class] = (uint8_t)(count + 1);
+    return true;
+}
+
+static void give_freed(struct hard_cache *cache, unsigned shard, unsigned class) {
+    unsigned count = cache->freed[class];
+    cache->freed[class] = 0;
+    hard_shard_give(shard, class, freed_of(cache, class), count);
+}
+
+void hardened_give_cleared(struct hard_cache *cache, unsigned shard, void *block) {
+    unsigned class = arena_span(hard_slab_of(block))->size_class;
+    if (cache != NULL && class != HARD_NOTHING) {
+        give_freed(cache, shard, class);
+    }
+    hard_shard_give(shard, class, &block, 1);
+}
+
+void hardened_give_large(void *block, enum made made, size_t size) { hard_large_give(block, made, size); }
+
+void hardened_flush(struct hard_cache *cache, unsigned shard) {
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        give_freed(cache, shard, class);
+        unsigned count = cache->taken[class];
+        cache->taken[class] = 0;
+        hard_shard_give(shard, class, taken_of(cache, class), count);
+    }
+}
+
+/* -- asking and resizing -------------------------------------------------------------------------------------- */
+
+static bool is_large(const void *block) {
+    uint32_t tag;
+    return tag_of(block, &tag) && tag == TAG_HARD_LARGE;
+}
+
+bool hardened_size(const void *block, size_t *size) {
+    *size = 0;
+    if (is_large(block)) {
+        return hard_large_size(block, size);
+    }
+    uint32_t slab = hard_slab_of(block), slot = hard_slab_slot(slab, block);
+    unsigned class = arena_span(slab)->size_class;
+    if (class == HARD_NOTHING) {
+        return !hard_slab_is_free(slab, slot);
+    }
+    uint64_t trailer = trailer_seen(slab, slot);
+    enum made made;
+    if (trailer != 0) {
+        check_block(block, class_bytes[class], trailer, 0, size, &made);
+    }
+    return trailer != 0;
+}
+
+bool hardened_resize(void *block, size_t size) {
+    uint32_t slab = hard_slab_of(block);
+    unsigned class = arena_span(slab)->size_class;
+    if (is_large(block) || class == HARD_NOTHING || size == 0 || class_for(size, 1) != class) {
+        return false;
+    }
+    size_t bytes = class_bytes[class], had;
+    enum made made;
+    check_block(block, bytes, take_trailer(trailer_at(slab, hard_slab_slot(slab, block))), 0, &had, &made);
+    hard_check_kind(block, made, MADE_BY_MALLOC, had, SIZE_UNTOLD);
+    if (size > had) { /* a canary is nobody's to read */
+        memset((unsigned char *)block + had, 0, bits_min(size - had, CANARY_MOST));
+    }
+    write_end(block, bytes, size, made);
+    return true;
+}
+
+/* -- all of it ------------------------------------------------------------------------------------------------ */
+
+/* What the calling thread has at hand. */
+static void check_ahead(const struct hard_cache *cache) {
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        void *const *places = &cache->places[ahead[class].first];
+        for (unsigned i = 0; i < cache->taken[class]; i++) {
+            hard_check_clear(places[i], class_bytes[class]);
+        }
+        for (unsigned i = 0; i < cache->freed[class]; i++) {
+            hard_check_clear(places[ahead[class].most + i], class_bytes[class]);
+        }
+    }
+}
+
+size_t hardened_check(const struct hard_cache *cache) {
+    size_t used = 0;
+    uint32_t tag;
+    if (cache != NULL) {
+        check_ahead(cache);
+    }
+    hard_shard_check();
+    for (uint32_t slice = arena_first_slice(); tag_of(arena_address(slice), &tag); slice++) {
+        if (hardened_owns(tag) && arena_span(slice)->first == slice) {
+            used += tag == TAG_HARD ? hard_slab_check(slice) : hard_large_check(slice);
+        }
+    }
+    return used;
+}
+
+void hardened_reclaim(void) {
+    (void)hard_large_reclaim();
+    hard_shard_reclaim();
+}
+
+void hardened_figures(struct hardened_figures *figures) {
+    *figures = (struct hardened_figures){0};
+    hard_shard_figures(figures);
+    hard_large_figures(&figures->held_spans);
+    figures->free = figures->slabs - bits_min(figures->slabs, figures->in_use);
+    figures->unguarded = hard_unguarded();
+}
+
+void hardened_after_fork(void) {
+    hard_shard_after_fork();
+    hard_large_after_fork();
+}

@@ -1,0 +1,22 @@
+/* What traces need, in the shared library: of the process, or else of the compiler's own library, loaded for it. */
+#include <dlfcn.h>
+#include <signal.h>
+
+#include "trace.h"
+
+void trace_find(struct trace_libc *libc) {
+    void *from = RTLD_DEFAULT;
+    void *(*open)(const char *, int);
+    *(void **)&open = dlsym(RTLD_DEFAULT, "dlopen");
+    if (dlsym(from, "_Unwind_Backtrace") == NULL && open != NULL) {
+        from = open("libgcc_s.so.1", RTLD_NOW);
+    }
+    if (from != NULL || dlsym(RTLD_DEFAULT, "_Unwind_Backtrace") != NULL) {
+        *(void **)&libc->backtrace = dlsym(from, "_Unwind_Backtrace");
+        *(void **)&libc->address = dlsym(from, "_Unwind_GetIP");
+    }
+    *(void **)&libc->dladdr = dlsym(RTLD_DEFAULT, "dladdr");
+    *(void **)&libc->sigaction = dlsym(RTLD_DEFAULT, "sigaction");
+    void *const *stack_end = dlsym(RTLD_DEFAULT, "__libc_stack_end");
+    libc->stack_end = stack_end != NULL ? (uintptr_t)*stack_end : 0;
+}

@@ -1,0 +1,240 @@
+/* stops BUG: one bug in a hardened process, and the line that it earns (misuse/stopped.c compares).
+ *
+ * The options of each are in CMakeLists.txt: where the line depends on which slots are neighbours, they are not chosen at random. */
+#include <pthread.h>
+#include <string.h>
+
+#include "../misuse/misuse.h"
+
+#define SIZE 40   /* in slots of 48 bytes: no canary between, the trailer follows at once */
+#define SHORT 33  /* seven bytes of canary */
+#define LARGE 600000
+
+static unsigned char *take(size_t size) { return unseen(malloc(size)); }
+
+static void nul_behind_end(void) {
+    unsigned char *block = take(SHORT);
+    announce("overflow: pointer %p, size 33 bytes, 1 byte behind its end overwritten", (void *)block);
+    block[SHORT] = '\0';
+    free(block);
+}
+
+static void canary_end(void) {
+    unsigned char *block = take(SHORT);
+    announce("overflow: pointer %p, size 33 bytes, 7 bytes behind its end overwritten", (void *)block);
+    block[SHORT + 6] ^= 1;
+    free(block);
+}
+
+static void trailer(void) {
+    unsigned char *block = take(SIZE);
+    announce("overflow: pointer %p, size class 48 bytes, its end overwritten", (void *)block);
+    block[SIZE] = '\0';
+    free(block);
+}
+
+static void far(void) {
+    unsigned char *block = take(SHORT);
+    announce("overflow: pointer %p, size class 48 bytes, its end overwritten", (void *)block);
+    memset(block + SHORT, 1, 4096);
+    free(block);
+}
+
+static void seen_by_realloc(void) {
+    unsigned char *block = take(SHORT);
+    announce("overflow: pointer %p, size 33 bytes, 3 bytes behind its end overwritten", (void *)block);
+    block[SHORT + 2] ^= 1;
+    (void)unseen(realloc(block, SHORT + 4));
+}
+
+static void seen_by_check(void) {
+    unsigned char *block = take(SHORT);
+    announce("overflow: pointer %p, size 33 bytes, 2 bytes behind its end overwritten", (void *)block);
+    block[SHORT + 1] ^= 1;
+    (void)freestone_check();
+}
+
+static void seen_at_end(void) {
+    unsigned char *block = take(SHORT);
+    announce("overflow: pointer %p, size 33 bytes, 2 bytes behind its end overwritten", (void *)block);
+    block[SHORT + 1] ^= 1;
+    exit(0);
+}
+
+static void large_end(void) {
+    unsigned char *block = take(LARGE + 1);
+    announce("overflow: pointer %p, size 600001 bytes, 1 byte behind its end overwritten", (void *)block);
+    block[LARGE + 1] = '\0';
+    free(block);
+}
+
+static void large_start(void) {
+    unsigned char *block = take(LARGE);
+    announce("underflow: pointer %p, size 600000 bytes, 3 bytes before its start overwritten", (void *)block);
+    block[-3] ^= 1;
+    free(block);
+}
+
+/* Not at random: the second lies behind the first. */
+static void before_start(void) {
+    (void)take(SIZE);
+    unsigned char *block = take(SIZE);
+    announce("underflow: pointer %p, size 40 bytes, what lies before it overwritten", (void *)block);
+    block[-1] ^= 1;
+    free(block);
+}
+
+static void before_start_beside_freed(void) {
+    unsigned char *first = take(SIZE);
+    unsigned char *block = take(SIZE);
+    free(first);
+    announce("underflow: pointer %p, size 40 bytes, what lies before it overwritten", (void *)block);
+    block[-1] ^= 1;
+    free(block);
+}
+
+static void double_free(size_t size, const char *line) {
+    unsigned char *block = take(size);
+    announce(line, (void *)block);
+    free(block);
+    free(unseen(block));
+}
+
+static void twice(void) { double_free(SIZE, "double free: pointer %p, size class 48 bytes"); }
+static void twice_nothing(void) { double_free(0, "double free: pointer %p, size class 16 bytes"); }
+static void twice_large(void) { double_free(LARGE, "double free: pointer %p, span 655360 bytes"); }
+
+static void twice_apart(void) {
+    unsigned char *block = take(SIZE);
+    announce("double free: pointer %p, size class 48 bytes", (void *)block);
+    free(block);
+    for (int i = 0; i < 100; i++) { /* fewer than are held back */
+        free(take(SIZE));
+    }
+    free(unseen(block));
+}
+
+static void *free_it(void *block) {
+    free(block);
+    return NULL;
+}
+
+static void twice_by_threads(void) {
+    unsigned char *block = take(SIZE);
+    pthread_t thread;
+    announce("double free: pointer %p, size class 48 bytes", (void *)block);
+    EXPECT(pthread_create(&thread, NULL, free_it, block) == 0, "no thread");
+    pthread_join(thread, NULL);
+    free(unseen(block));
+}
+
+static void realloc_freed(void) {
+    unsigned char *block = take(SIZE);
+    announce("double free: pointer %p, size class 48 bytes", (void *)block);
+    free(block);
+    (void)unseen(realloc(unseen(block), 2 * SIZE));
+}
+
+static void inside(void) {
+    unsigned char *block = take(SIZE);
+    announce("interior pointer: pointer %p, size class 48 bytes", (void *)(block + 16));
+    free(unseen(block + 16));
+}
+
+static void unaligned(void) {
+    unsigned char *block = take(SIZE);
+    announce("interior pointer: pointer %p, size class 48 bytes", (void *)(block + 1));
+    free(unseen(block + 1));
+}
+
+static void inside_large(void) {
+    unsigned char *block = take(LARGE);
+    announce("interior pointer: pointer %p, span 655360 bytes", (void *)(block + 4096));
+    free(unseen(block + 4096));
+}
+
+static void on_stack(void) {
+    int here = 0;
+    announce("foreign pointer: pointer %p was not allocated here", (void *)&here);
+    free(unseen((void *)&here));
+}
+
+/* What is not held back is taken again soon. */
+static void written_since(void) {
+    unsigned char *block = take(SIZE);
+    announce("write after free: pointer %p, size class 48 bytes, byte 5 written since", (void *)block);
+    free(block);
+    ((unsigned char *)unseen(block))[5] = 1;
+    for (int i = 0; i < 100; i++) {
+        free(take(SIZE));
+    }
+}
+
+static void written_since_seen_at_end(void) {
+    unsigned char *block = take(SIZE);
+    announce("write after free: pointer %p, size class 48 bytes, byte 47 written since", (void *)block);
+    free(block);
+    ((unsigned char *)unseen(block))[47] = 1;
+    exit(0);
+}
+
+static void larger(void) {
+    unsigned char *block = take(SIZE);
+    announce("wrong size: pointer %p, 41 bytes given, size 40 bytes", (void *)block);
+    free_sized(block, SIZE + 1);
+}
+
+static void smaller(void) {
+    unsigned char *block = take(SIZE);
+    announce("wrong size: pointer %p, 39 bytes given, size 40 bytes", (void *)block);
+    free_sized(block, SIZE - 1);
+}
+
+static void larger_large(void) {
+    unsigned char *block = take(LARGE);
+    announce("wrong size: pointer %p, 600001 bytes given, size 600000 bytes", (void *)block);
+    free_sized(block, LARGE + 1);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} bugs[] = {
+    {"nul_behind_end", nul_behind_end},
+    {"canary_end", canary_end},
+    {"trailer", trailer},
+    {"far", far},
+    {"seen_by_realloc", seen_by_realloc},
+    {"seen_by_check", seen_by_check},
+    {"seen_at_end", seen_at_end},
+    {"large_end", large_end},
+    {"large_start", large_start},
+    {"before_start", before_start},
+    {"before_start_beside_freed", before_start_beside_freed},
+    {"twice", twice},
+    {"twice_nothing", twice_nothing},
+    {"twice_large", twice_large},
+    {"twice_apart", twice_apart},
+    {"twice_by_threads", twice_by_threads},
+    {"realloc_freed", realloc_freed},
+    {"inside", inside},
+    {"unaligned", unaligned},
+    {"inside_large", inside_large},
+    {"on_stack", on_stack},
+    {"written_since", written_since},
+    {"written_since_seen_at_end", written_since_seen_at_end},
+    {"larger", larger},
+    {"smaller", smaller},
+    {"larger_large", larger_large},
+};
+
+int main(int count, char **arguments) {
+    EXPECT(count == 2, "usage: stops BUG");
+    for (size_t i = 0; i < sizeof bugs / sizeof *bugs; i++) {
+        if (strcmp(bugs[i].name, arguments[1]) == 0) {
+            bugs[i].run();
+            _exit(unnoticed());
+        }
+    }
+    EXPECT(0, "no such bug: %s", arguments[1]);
+}
