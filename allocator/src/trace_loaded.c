@@ -6,10 +6,10 @@
 
 void trace_find(struct trace_libc *libc) {
     void *from = RTLD_DEFAULT;
-    void *(*open)(const char *, int);
-    *(void **)&open = dlsym(RTLD_DEFAULT, "dlopen");
-    if (dlsym(from, "_Unwind_Backtrace") == NULL && open != NULL) {
-        from = open("libgcc_s.so.1", RTLD_NOW);
+    void *(*load)(const char *, int);
+    *(void **)&load = dlsym(RTLD_DEFAULT, "dlopen");
+    if (dlsym(from, "_Unwind_Backtrace") == NULL && load != NULL) {
+        from = load("libgcc_s.so.1", RTLD_NOW);
     }
     if (from != NULL || dlsym(RTLD_DEFAULT, "_Unwind_Backtrace") != NULL) {
         *(void **)&libc->backtrace = dlsym(from, "_Unwind_Backtrace");

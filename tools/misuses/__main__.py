@@ -22,7 +22,7 @@ from freestone.allocators import discovery
 from freestone.allocators.errors import AllocatorError
 from freestone.allocators.verification import verify
 from freestone.records.schema import Configuration
-from misuses import cases, page
+from misuses import cases, page, picture
 from misuses.cases import Case
 from misuses.judging import Stop, judge
 
@@ -30,7 +30,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "tests" / "misuses"
 BUILT = REPOSITORY / "build" / "misuses"
 LIMIT_S = 30.0
-MODES = ("harden=1",)
+MODES = ("guard=1", "harden=1")
 # The compiler may neither see the bug nor know what malloc is.
 OPTIONS = ("-std=c++17", "-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Wno-free-nonheap-object", "-pthread")
 
@@ -61,6 +61,7 @@ def main(words: Sequence[str]) -> int:
     print(page.families(chosen, names, answers))
     print(page.each(chosen, names, answers))
     if told.page:
+        picture.save(picture.draw(chosen, names, answers), REPOSITORY / "docs" / "images")
         allocators = [configuration.allocator for configuration in configurations]
         told.page.write_text(
             page.text(chosen, names, allocators, answers, day=datetime.date.today().isoformat()), encoding="utf-8"

@@ -31,6 +31,13 @@ ends; it is **harmless** where it met nothing: a read that found nothing of the 
 write that nobody's data felt. Cells: all of these (at once + late + harmless). One run each, on one machine: where
 addresses are random, a neighbour may be another next time.
 
+<picture>
+  <source media="(prefers-color-scheme: dark)" srcset="images/misuses-dark.png">
+  <img alt="Bugs stopped at once, late, or harmless, by allocator." src="images/misuses-light.png">
+</picture>
+
+`guard=1` stands for what is found in those blocks that `guard=N` samples: 48 small and 16 large ones at a time.
+
 {families(cases, names, answers)}
 ## Each
 

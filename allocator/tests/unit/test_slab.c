@@ -164,7 +164,8 @@ static void against_the_model(void) {
 static void largest_heap_number(void) {
     open_arena();
     uint32_t slab = make(CLASS_COUNT - 1, TAG_HEAPS_MOST - 1);
-    EXPECT(arena_span(slab)->heap == TAG_HEAPS_MOST - 1 && street_tag(slab) < TAG_HARD_LARGE, "tag %#x", street_tag(slab));
+    EXPECT(arena_span(slab)->heap == TAG_HEAPS_MOST - 1 && street_tag(slab) < TAG_HARD_LARGE, "tag %#x",
+           street_tag(slab));
 }
 
 /* -- runs ------------------------------------------------------------------------------------------------------ */
