@@ -19,7 +19,9 @@ PARTS = {Stop.AT_ONCE: "#2b6cb0", Stop.LATE: "#90b4d8", Stop.HARMLESS: "#c8c8c8"
 def draw(cases: Sequence[Case], names: Sequence[str], answers: Answers) -> alt.Chart:
     """One bar for each name, the longest first."""
     count = {
-        (name, stop): sum(answers[case, name] is stop for case in cases) for name in names for stop in (*PARTS, Stop.NEVER)
+        (name, stop): sum(answers[case, name] is stop for case in cases)
+        for name in names
+        for stop in (*PARTS, Stop.NEVER)
     }
     order = sorted(names, key=lambda name: -sum(count[name, stop] for stop in PARTS))
     rows = [

@@ -35,7 +35,8 @@ int main(void) {
     EXPECT(stats.unguarded > 1000, "%zu guards were left out", stats.unguarded);
     EXPECT(mappings() < MAPPINGS_MOST, "%zu mappings", mappings());
     for (size_t i = 0; i < BLOCKS; i++) {
-        EXPECT(blocks[i][99] == (unsigned char)i && blocks[i][SIZE - 1] == (unsigned char)i, "block %zu has changed", i);
+        EXPECT(blocks[i][99] == (unsigned char)i && blocks[i][SIZE - 1] == (unsigned char)i, "block %zu has changed",
+               i);
         free(blocks[i]);
     }
     EXPECT(mappings() < MAPPINGS_MOST, "%zu mappings once all are freed", mappings());
