@@ -96,7 +96,7 @@ static OUT_OF_LINE void release_hardened_inside(void *block, uint32_t tag, enum 
     struct thread_cache *cache = cache_of(pass);
     if (tag == TAG_HARD_LARGE) {
         hardened_give_large(block, made, size);
-    } else if (!hardened_give_ahead(hard_cache_of(cache), block, made, size, false)) {
+    } else if (hardened_give_ahead(hard_cache_of(cache), block, made, size, true, false) == HARD_CLEARED) {
         hardened_give_cleared(hard_cache_of(cache), own_shard(cache), block);
     }
     if (cache != NULL) {
@@ -107,11 +107,9 @@ static OUT_OF_LINE void release_hardened_inside(void *block, uint32_t tag, enum 
 }
 
 static void release_hardened(void *block, uint32_t tag, enum made made, size_t size) {
-    struct hard_cache *hard = thread_view.cache->hard;
-    if (unlikely(tag == TAG_HARD_LARGE) || unlikely(!hardened_has_room(hard, block))) {
+    if (unlikely(tag == TAG_HARD_LARGE) || unlikely(hardened_give_ahead(thread_view.cache->hard, block, made, size, false,
+                                                                        false) != HARD_GIVEN)) {
         release_hardened_inside(block, tag, made, size);
-    } else {
-        (void)hardened_give_ahead(hard, block, made, size, false);
     }
 }
 

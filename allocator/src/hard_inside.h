@@ -22,8 +22,11 @@ static inline size_t hard_slot_bytes(unsigned class) { return class == HARD_NOTH
 /* False, and counted, when the kernel refuses or there are too many. */
 bool hard_guard(void *at, size_t bytes);
 
-/* False when the kernel refuses: the pages stay as they are. */
-bool hard_unguard(void *at, size_t bytes);
+/* The same of a range that has `guards` of them already: returns how many it has then. */
+unsigned hard_guard_whole(void *at, size_t bytes, unsigned guards);
+
+/* Where there are `guards` of them. False when the kernel refuses: the pages stay as they are. */
+bool hard_unguard(void *at, size_t bytes, unsigned guards);
 
 size_t hard_unguarded(void);
 
@@ -105,6 +108,7 @@ void hard_shard_after_fork(void);
 
 void *hard_large_take(size_t size, size_t alignment, enum made made);
 void hard_large_give(void *block, enum made made, size_t size);
+bool hard_large_can_be_parked(const void *block);
 bool hard_large_size(const void *block, size_t *size);
 size_t hard_large_check(uint32_t slice);
 bool hard_large_reclaim(void);

@@ -72,12 +72,15 @@ void *hard_large_take(size_t size, size_t alignment, enum made made) {
         canary_write(pages.from, block); /* a multiple of 16 both */
         canary_write(block + size, pages.to);
     }
+    unsigned guards = 0;
     if (option_value(OPTION_GUARD_PAGES) != 0) {
         if (pages.from > base_of(slice)) {
-            (void)hard_guard(base_of(slice), (size_t)(pages.from - base_of(slice)));
+            guards += hard_guard(base_of(slice), (size_t)(pages.from - base_of(slice)));
         }
-        (void)hard_guard(pages.to, bytes - (size_t)(pages.to - base_of(slice)));
+        guards += hard_guard(pages.to, bytes - (size_t)(pages.to - base_of(slice)));
     }
+    span->clean_pages = (uint16_t)guards;
+    atomic_thread_fence(memory_order_release); /* who sees the tag sees the canaries: hard_large_check */
     arena_tag(slice, slices, TAG_HARD_LARGE);
     return block;
 }
@@ -86,7 +89,7 @@ void *hard_large_take(size_t size, size_t alignment, enum made made) {
 static void let_go(uint32_t slice) {
     size_t bytes = (size_t)arena_span(slice)->slices << SLICE_BITS;
     bool clean = arena_span(slice)->examined != 0;
-    if (!hard_unguard(base_of(slice), bytes)) {
+    if (!hard_unguard(base_of(slice), bytes, arena_span(slice)->clean_pages)) {
         arena_abandon(slice, 0);
     } else if (clean) {
         arena_give_clean(slice);
@@ -162,9 +165,13 @@ void hard_large_give(void *block, enum made made, size_t size) {
         message_interior_pointer(block, "span", bytes);
     }
     check_canaries(slice);
-    (void)hard_guard(base_of(slice), bytes);
+    span->clean_pages = (uint16_t)hard_guard_whole(base_of(slice), bytes, span->clean_pages);
     span->examined = os_purge(base_of(slice), bytes); /* locked memory stays as it is */
     hold(slice);
+}
+
+bool hard_large_can_be_parked(const void *block) {
+    return arena_span(hard_slab_of(block))->used_bytes >= sizeof(void *);
 }
 
 bool hard_large_size(const void *block, size_t *size) {
@@ -174,8 +181,11 @@ bool hard_large_size(const void *block, size_t *size) {
 }
 
 size_t hard_large_check(uint32_t slice) {
-    lock_take(&large.lock);
-    bool used = arena_span(slice)->first == slice && (int)arena_span(slice)->size_class != FREED;
+    uint32_t tag;
+    lock_take(&large.lock); /* what is in use stays so */
+    bool used = tag_of(arena_address(slice), &tag) && tag == TAG_HARD_LARGE && arena_span(slice)->first == slice &&
+                (int)arena_span(slice)->size_class != FREED;
+    atomic_thread_fence(memory_order_acquire); /* see hard_large_take */
     if (used) {
         check_canaries(slice);
     }

@@ -18,11 +18,20 @@ bool hard_guard(void *at, size_t bytes) {
     return false;
 }
 
-bool hard_unguard(void *at, size_t bytes) {
+unsigned hard_guard_whole(void *at, size_t bytes, unsigned had) {
+    atomic_fetch_sub_explicit(&guards, had, memory_order_relaxed);
+    if (hard_guard(at, bytes)) {
+        return 1;
+    }
+    atomic_fetch_add_explicit(&guards, had, memory_order_relaxed);
+    return had;
+}
+
+bool hard_unguard(void *at, size_t bytes, unsigned had) {
     if (!os_commit(at, bytes)) {
         return false;
     }
-    atomic_fetch_sub_explicit(&guards, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&guards, had, memory_order_relaxed);
     return true;
 }
 
@@ -83,7 +92,7 @@ void hard_slab_unmake(uint32_t slab) {
     const struct span *span = arena_span(slab);
     size_t guard = guard_of(span->size_class);
     size_t rest = ((size_t)span->slices << SLICE_BITS) - guard;
-    if (!span->taken || hard_unguard((char *)arena_address(slab) + guard, rest)) {
+    if (!span->taken || hard_unguard((char *)arena_address(slab) + guard, rest, 1)) {
         (void)arena_give(slab);
         arena_age();
     } else {

@@ -252,22 +252,24 @@ static OUT_OF_LINE void check_nothing(uint32_t slab, uint32_t slot, const void *
     }
 }
 
-bool hardened_has_room(const struct hard_cache *cache, const void *block) {
-    unsigned class = arena_span(hard_slab_of(block))->size_class;
-    return likely(cache != NULL) && class != HARD_NOTHING && cache->freed[class] < ahead[class].most;
-}
-
 bool hardened_can_be_parked(const void *block, uint32_t tag) {
-    return tag == TAG_HARD_LARGE || arena_span(hard_slab_of(block))->size_class != HARD_NOTHING;
+    return tag == TAG_HARD_LARGE ? hard_large_can_be_parked(block)
+                                 : arena_span(hard_slab_of(block))->size_class != HARD_NOTHING;
 }
 
-bool hardened_give_ahead(struct hard_cache *cache, void *block, enum made made, size_t told, bool parked) {
+enum hard_given hardened_give_ahead(struct hard_cache *cache, void *block, enum made made, size_t told, bool inside,
+                                    bool parked) {
     uint32_t slab = hard_slab_of(block);
     uint32_t slot = hard_slab_slot(slab, block);
     unsigned class = arena_span(slab)->size_class;
-    if (unlikely(class == HARD_NOTHING)) {
+    bool nothing = class == HARD_NOTHING;
+    bool room = likely(cache != NULL) && likely(!nothing) && likely(cache->freed[class] < ahead[class].most);
+    if (unlikely(!room) && !inside) {
+        return HARD_FULL;
+    }
+    if (unlikely(nothing)) {
         check_nothing(slab, slot, block);
-        return false;
+        return HARD_CLEARED;
     }
     size_t bytes = class_bytes[class], size;
     enum made was;
@@ -280,19 +282,26 @@ bool hardened_give_ahead(struct hard_cache *cache, void *block, enum made made, 
     if (likely(option_value(OPTION_CLEAR) != 0)) {
         zero_write(block, bytes);
     }
-    unsigned count = cache != NULL ? cache->freed[class] : AHEAD_MOST;
-    if (unlikely(count >= ahead[class].most)) {
-        return false;
+    if (unlikely(!room)) {
+        return HARD_CLEARED;
     }
+    unsigned count = cache->freed[class];
     freed_of(cache, class)[count] = block;
     cache->freed[class] = (uint8_t)(count + 1);
-    return true;
+    return HARD_GIVEN;
+}
+
+/* Copied first: a signal's handler that frees while this waits for a lock puts its block into the same places. */
+static void give_all(void *const *places, uint8_t *count, unsigned shard, unsigned class) {
+    void *slots[AHEAD_MOST];
+    unsigned had = *count;
+    memcpy(slots, places, had * sizeof *slots);
+    *count = 0;
+    hard_shard_give(shard, class, slots, had);
 }
 
 static void give_freed(struct hard_cache *cache, unsigned shard, unsigned class) {
-    unsigned count = cache->freed[class];
-    cache->freed[class] = 0;
-    hard_shard_give(shard, class, freed_of(cache, class), count);
+    give_all(freed_of(cache, class), &cache->freed[class], shard, class);
 }
 
 void hardened_give_cleared(struct hard_cache *cache, unsigned shard, void *block) {
@@ -308,9 +317,7 @@ void hardened_give_large(void *block, enum made made, size_t size) { hard_large_
 void hardened_flush(struct hard_cache *cache, unsigned shard) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         give_freed(cache, shard, class);
-        unsigned count = cache->taken[class];
-        cache->taken[class] = 0;
-        hard_shard_give(shard, class, taken_of(cache, class), count);
+        give_all(taken_of(cache, class), &cache->taken[class], shard, class);
     }
 }
 

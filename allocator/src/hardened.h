@@ -31,15 +31,19 @@ void hardened_open(void);
 /* A block of `size` bytes that reads as zero; NULL where the cache, which may be NULL, has no slot for it. */
 void *hardened_take_ahead(struct hard_cache *cache, size_t size, size_t alignment, enum made made);
 
-/* Whether hardened_give_ahead would take it. */
-bool hardened_has_room(const struct hard_cache *cache, const void *block);
-
 /* Whether the library may write into a block in use: not where it has no bytes. */
 bool hardened_can_be_parked(const void *block, uint32_t tag);
 
-/* Frees a block whose tag is TAG_HARD. `made` and `size` are what the caller says of it. False when the cache has no room: the block is
- * nobody's by then, and is to be given to hardened_give_cleared. `parked`: its first bytes were overwritten by the library itself. */
-bool hardened_give_ahead(struct hard_cache *cache, void *block, enum made made, size_t size, bool parked);
+enum hard_given {
+    HARD_GIVEN,
+    HARD_FULL, /* nothing is done: the cache has no room, and the thread is not inside */
+    HARD_CLEARED, /* the block is nobody's, and is to be given to hardened_give_cleared */
+};
+
+/* Frees a block whose tag is TAG_HARD. `made` and `size` are what the caller says of it. `inside`: whether the thread is (gate.h). `parked`:
+ * the block's first bytes were overwritten by the library itself. */
+enum hard_given hardened_give_ahead(struct hard_cache *cache, void *block, enum made made, size_t size, bool inside,
+                                    bool parked);
 
 /* Bytes that were asked for; false when no block in use starts there. */
 bool hardened_size(const void *block, size_t *size);
@@ -59,7 +63,7 @@ void *hardened_take(struct hard_cache *cache, unsigned shard, size_t size, size_
 /* The same where memory is out: from any shard, and from larger slots than it takes. */
 void *hardened_take_anywhere(size_t size, size_t alignment, enum made made);
 
-/* What hardened_give_ahead has left. */
+/* What hardened_give_ahead has cleared. */
 void hardened_give_cleared(struct hard_cache *cache, unsigned shard, void *block);
 
 /* Frees a block whose tag is TAG_HARD_LARGE. */

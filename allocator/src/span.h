@@ -36,7 +36,7 @@ struct span {
     };
     uint32_t free_blocks; /* slab: set bits in its bitmap */
     uint32_t reciprocal; /* slab: class_reciprocal */
-    uint16_t clean_pages; /* slab: bits set in `clean`, over all its slices */
+    uint16_t clean_pages; /* slab: bits set in `clean`, over all its slices; large block of the hardened heap: guards */
     bool taken; /* slab: blocks were taken since slab_clean last looked */
     uint8_t advice; /* arena, first slice of a chunk: enum advice of huge.h */
     union {

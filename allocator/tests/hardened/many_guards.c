@@ -7,7 +7,7 @@
 #include "../expect.h"
 #include "../serving.h"
 
-enum { BLOCKS = 16000, SIZE = 300000, MAPPINGS_MOST = 60000 };
+enum { BLOCKS = 16000, SIZE = 300000, MAPPINGS_MOST = 60000, ROUNDS = 32000 };
 
 static unsigned char *blocks[BLOCKS];
 
@@ -40,5 +40,12 @@ int main(void) {
         free(blocks[i]);
     }
     EXPECT(mappings() < MAPPINGS_MOST, "%zu mappings once all are freed", mappings());
+    freestone_stats_read(&stats);
+    size_t before = stats.unguarded; /* guards of what was freed are no longer counted: */
+    for (size_t i = 0; i < ROUNDS; i++) {
+        free(unseen(malloc(SIZE + i % 8 * 100000)));
+    }
+    freestone_stats_read(&stats);
+    EXPECT(stats.unguarded == before, "%zu guards were left out with one block in use", stats.unguarded - before);
     return 0;
 }
