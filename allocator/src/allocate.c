@@ -126,6 +126,7 @@ __attribute__((constructor)) static void open_traces(void) {
     options_read_environment();
     if (unlikely((modes() & MODE_GUARDED) != 0)) {
         trace_open();
+        keeper_wish(); /* it summons who allocates: sampling.h */
     }
 }
 
@@ -140,6 +141,7 @@ static OUT_OF_LINE void *take_sampled(size_t size, size_t alignment) {
     enum pass pass = thread_enter();
     void *block = pass != PASS_REFUSED ? guarded_take(size, alignment, &taken) : NULL;
     thread_leave(pass);
+    thread_serve_wishes();
     return block;
 }
 

@@ -45,13 +45,13 @@ size_t usable_bytes(const void *block);
 
 /* The block on top of the loaded magazine, NULL when it is empty. */
 static inline void *pop(struct cache_class *magazines) {
-    void **top = magazines->top;
+    void **top = __atomic_load_n(&magazines->top, __ATOMIC_RELAXED); /* see summon in borrow.c */
     void *block = *top;
 #if defined(__x86_64__)
     __asm__("" : "+a"(block)); /* where a function returns it: GCC 12 puts `top` there, and moves the block behind it */
 #endif
     if (likely(block != NULL)) {
-        magazines->top = top - 1;
+        __atomic_store_n(&magazines->top, top - 1, __ATOMIC_RELAXED);
     }
     return block;
 }
@@ -70,7 +70,7 @@ static inline void *allocate_fast(size_t size) {
 /* Pushes a block on a loaded magazine; false when that is full, or seems to hold the block as one of its last two: freed twice, then, or
  * what is left over below the bottom. (Whoever has borrowed the cache may raise the bottom meanwhile, and writes NULL there.) */
 static inline bool push(struct cache_class *magazines, void *block) {
-    void **top = magazines->top;
+    void **top = __atomic_load_n(&magazines->top, __ATOMIC_RELAXED);
     void **slot = top + 1;
     if (unlikely(magazine_is_past_end(slot)) || unlikely(GLANCE(top[0]) == block) ||
         unlikely(GLANCE(top[-1]) == block)) {

@@ -11,7 +11,12 @@
  * So of a loaded magazine the borrower takes only where the thread does nothing but push (taken is false): from the bottom up to the top as it
  * was noted. A push writes the block and then the top (release); the borrower reads the top (acquire) and so finds the blocks below
  * it. It raises the bottom, which the thread does not look at outside. A cache that is borrowed cannot go: its thread, to end, has to come
- * inside. */
+ * inside.
+ *
+ * Summons (sampling.h). Of a slot that the thread takes from the borrower may withhold the loaded magazine: he notes its top and puts that of
+ * the void in its place, by a compare-and-swap. A fast path that has read the top before and is about to write another one writes over
+ * it: then nothing is withheld, the note is out of date, and whoever finds the slot not void knows so. One that reads the void writes
+ * nothing and comes inside, where it waits for the cache to be given back. So no top is lost, and none is there twice. */
 #include "os.h"
 #include "thread_inside.h"
 
@@ -110,6 +115,64 @@ void borrow_caches(const struct thread_cache *own, bool all, bool (*goes_on)(voi
             if (give_back(cache)) {
                 os_wake(&cache->borrowed);
             }
+        }
+    }
+    lock_free(&borrowing);
+}
+
+/* -- summons --------------------------------------------------------------------------------------------------- */
+
+static void withhold(struct thread_cache *cache) {
+    struct summons *summons = cache->summons;
+    /* relaxed, and the notes plain: the thread reads them when it is inside, once the cache was given back */
+    atomic_store_explicit(&summons->out, 1, memory_order_relaxed);
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        struct cache_class *magazines = &cache->slots[slot];
+        void **top = __atomic_load_n(&magazines->top, __ATOMIC_RELAXED);
+        if (magazines->taken != TAKING || top == VOID_TOP) {
+            continue;
+        }
+        summons->withheld[slot] = top;
+        /* relaxed: what lies in the magazine is the thread's own */
+        if (!__atomic_compare_exchange_n(&magazines->top, &top, VOID_TOP, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+            summons->withheld[slot] = NULL;
+        }
+    }
+}
+
+static bool may_be_summoned(const struct thread_cache *cache) {
+    return cache->summons != NULL && atomic_load_explicit(&cache->summons->out, memory_order_relaxed) == 0 &&
+           atomic_load_explicit(&cache->orphan, memory_order_relaxed) == 0;
+}
+
+/* Looks at a few caches for one that can be borrowed and whose thread waits for no summons. */
+static struct thread_cache *borrow_one_to_summon(void) {
+    enum { AT_A_TIME = 16 };
+    struct thread_cache *next = NULL;
+    bool borrowed = false, waits = false;
+    lock_take(&registry.lock);
+    for (int seen = 0; !borrowed && !waits && seen < AT_A_TIME; seen++) {
+        next = registry.to_summon != NULL ? registry.to_summon : registry.alive;
+        if (next == NULL) {
+            break;
+        }
+        registry.to_summon = next->next;
+        borrowed = may_be_summoned(next) && borrow(next, &waits);
+    }
+    lock_free(&registry.lock);
+    if (waits) {
+        os_wake(&next->borrowed);
+    }
+    return borrowed ? next : NULL;
+}
+
+void borrow_to_summon(void) {
+    lock_take(&borrowing);
+    struct thread_cache *cache = borrow_one_to_summon();
+    if (cache != NULL) {
+        withhold(cache);
+        if (give_back(cache)) {
+            os_wake(&cache->borrowed);
         }
     }
     lock_free(&borrowing);

@@ -47,6 +47,8 @@ static struct {
     _Atomic uint32_t away; /* not 0 since it left; counts wishes */
     keeper_look *look; /* written before the first start, read by the thread */
     keeper_share *share;
+    keeper_beat *beat;
+    uint32_t beat_ms; /* 0: never */
     void *memory; /* of its stack, for one life after the other; changed by who has claimed `alive` */
     bool plain; /* no filter watches; likewise */
 } keeper;
@@ -54,6 +56,11 @@ static struct {
 void keeper_open(keeper_look *look, keeper_share *share) {
     keeper.look = look;
     keeper.share = share;
+}
+
+void keeper_beat_every(uint32_t milliseconds, keeper_beat *beat) {
+    keeper.beat_ms = milliseconds;
+    keeper.beat = beat;
 }
 
 static uint32_t commands(void) { return atomic_load_explicit(&keeper.command, memory_order_acquire); }
@@ -78,8 +85,18 @@ static bool may_end(void) {
     return false;
 }
 
-/* Until then, or until it is told to leave; hurries on the way. False when it is to leave. */
-static bool sleep_until(uint64_t then) {
+/* The next beat, which is called when it is due; 0 for none. `worked` becomes true when somebody has worked since the last. */
+static uint64_t beat(uint64_t next, uint64_t now, bool *worked) {
+    if (keeper.beat_ms == 0 || now < next) {
+        return next;
+    }
+    *worked |= keeper.beat();
+    return now + keeper.beat_ms;
+}
+
+/* Until then, or until it is told to leave; hurries and beats on the way. False when it is to leave. */
+static bool sleep_until(uint64_t then, bool *worked) {
+    uint64_t next = os_milliseconds() + keeper.beat_ms;
     for (;;) {
         uint32_t told = commands();
         if ((told & LEAVE) != 0) {
@@ -94,7 +111,9 @@ static bool sleep_until(uint64_t then) {
         if (now >= then) {
             return true;
         }
-        os_wait_for(&keeper.command, 0, (uint32_t)(then - now));
+        next = beat(next, now, worked);
+        uint64_t until = keeper.beat_ms != 0 ? bits_min(then, next) : then;
+        os_wait_for(&keeper.command, 0, (uint32_t)(until - now));
     }
 }
 
@@ -109,7 +128,8 @@ static void live(void) {
     }
     uint32_t nap = NAP_MS;
     int quiet = 0;
-    while (sleep_until(os_milliseconds() + nap)) {
+    bool worked = false;
+    while (sleep_until(os_milliseconds() + nap, &worked)) {
         bool wished = atomic_exchange_explicit(&keeper_wished, 0, memory_order_seq_cst) != 0;
         bool more;
         uint64_t began = os_nanoseconds();
@@ -118,7 +138,8 @@ static void live(void) {
         if (keeper_is_to_leave()) {
             break; /* the look may have been cut short */
         }
-        quiet = wished || returned || more ? 0 : quiet + 1;
+        quiet = wished || returned || more || worked ? 0 : quiet + 1;
+        worked = false;
         if (quiet >= QUIET_ROUNDS && may_end()) {
             return;
         }

@@ -24,8 +24,14 @@ typedef size_t keeper_look(bool *more);
 /* Only what is due at once. */
 typedef size_t keeper_share(void);
 
-/* Called once, at the first allocation: what a keeper does. */
+/* Something short between two looks; false when nobody has worked since the last. */
+typedef bool keeper_beat(void);
+
+/* Called once, at the first allocation: what a keeper does, */
 void keeper_open(keeper_look *look, keeper_share *share);
+
+/* and in so many milliseconds again, while the program works; 0: never. Before the first start. */
+void keeper_beat_every(uint32_t milliseconds, keeper_beat *beat);
 
 extern _Atomic uint32_t keeper_wished INTERNAL;
 

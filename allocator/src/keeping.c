@@ -71,6 +71,18 @@ size_t keeping_look(bool *more) {
     return bytes;
 }
 
+bool keeping_summon(void) {
+    static uint32_t heard; /* the keeper's alone */
+    if (begin_piece()) {
+        borrow_to_summon();
+        gate_leave();
+    }
+    uint32_t answers = sampling_answers();
+    bool any = answers != heard;
+    heard = answers;
+    return any;
+}
+
 /* -- by the program ------------------------------------------------------------------------------------------ */
 
 /* What is given back, piece by piece; false after the last. The thread comes out between two, so that a fork does not wait for all of it. */

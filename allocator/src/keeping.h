@@ -11,6 +11,9 @@ size_t keeping_purge(void);
 size_t keeping_look(bool *more);
 size_t keeping_hurry(void);
 
+/* Summons a thread; false when none has answered since the last. By the keeper. */
+bool keeping_summon(void);
+
 /* To be called, by who is not inside and holds no lock, behind every slow path that may have made memory free. */
 static inline void thread_serve_wishes(void) {
     if (keeper_is_wished()) {

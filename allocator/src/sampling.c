@@ -1,12 +1,25 @@
 #include "sampling.h"
 
+#include "keeper.h"
 #include "options.h"
 #include "os.h"
 #include "random.h"
+#include "street.h"
 #include "thread_inside.h"
 
 static _Atomic bool
     armed; /* release when set: who sees it finds `within`. A few allocations more or less at the start are no matter */
+
+static _Atomic uint32_t answers; /* relaxed: sampling_answers */
+
+enum {
+    DENSE = 100, /* at least one in so many: each is drawn */
+    GLANCED = 2, /* of a magazine's newest blocks, at which each free looks: they stay in sight */
+    SUMMONS_MS = 2, /* between two of them, */
+    SUMMONS_MOST_MS = 1000,
+    FREES_MOST = 64, /* that come one after the other before the allocation that is waited for */
+    ALLOCATIONS_MS = 500, /* or what a thread that does little else, but not nothing else, takes a millisecond for */
+};
 
 /* That one of the next so many allocations is sampled, where each is with one chance in `guard`: of 2^64. Written by sampling_arm alone. */
 uint64_t sampling_within[MAGAZINE_MOST + 1] LAID_LAST;
@@ -30,7 +43,7 @@ static uint64_t *chance_of(struct thread_cache *cache) {
 
 void sampling_sow(struct cache_class *magazines, void **top) {
     struct thread_cache *cache = thread_view.cache;
-    if (top == VOID_TOP || !magazines->taken || thread_view.state != THREAD_ALIVE ||
+    if (top == VOID_TOP || magazines->taken != TAKING || thread_view.state != THREAD_ALIVE ||
         !atomic_load_explicit(&armed, memory_order_acquire)) {
         return;
     }
@@ -42,10 +55,66 @@ void sampling_sow(struct cache_class *magazines, void **top) {
     while (drawn >= sampling_within[depth + 1]) {
         depth++;
     }
-    magazine_plant(top, depth);
+    depth += GLANCED;
+    if (depth < magazine_count(top)) {
+        magazine_plant(top, depth);
+    }
 }
 
 void sampling_lift(void **top) { magazine_lift(top); }
+
+bool sampling_is_dense(void) { return (modes() & MODE_GUARDED) != 0 && option_value(OPTION_GUARD) <= DENSE; }
+
+uint32_t sampling_interval(void) {
+    if ((modes() & MODE_GUARDED) == 0 || sampling_is_dense()) {
+        return 0;
+    }
+    return (uint32_t)bits_min(bits_max(option_value(OPTION_GUARD) / ALLOCATIONS_MS, SUMMONS_MS), SUMMONS_MOST_MS);
+}
+
+struct summons *sampling_summons(void) {
+    if (sampling_interval() == 0) {
+        return NULL;
+    }
+    (void)street_bookkeeping_grow();
+    return street_bookkeeping(sizeof(struct summons));
+}
+
+uint32_t sampling_answers(void) { return atomic_load_explicit(&answers, memory_order_relaxed); }
+
+OUT_OF_LINE void sampling_answer(struct thread_cache *cache) {
+    struct summons *summons = cache->summons;
+    if (atomic_load_explicit(&summons->out, memory_order_relaxed) == 0) {
+        return;
+    }
+    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+        /* Where the thread was about to push or to pop at that instant, it has done so, and nothing is withheld. */
+        if (summons->withheld[slot] != NULL && cache->slots[slot].top == VOID_TOP) {
+            __atomic_store_n(&cache->slots[slot].top, summons->withheld[slot], __ATOMIC_RELAXED);
+        }
+        summons->withheld[slot] = NULL;
+    }
+    atomic_store_explicit(&summons->out, 0, memory_order_relaxed);
+    summons->answered = true;
+    atomic_fetch_add_explicit(&answers, 1, memory_order_relaxed);
+    keeper_wish(); /* the thread works: the next summons is to come */
+}
+
+OUT_OF_LINE void sampling_wait_on(struct thread_cache *cache, unsigned slot) {
+    struct summons *summons = cache->summons;
+    struct cache_class *magazines = &cache->slots[slot];
+    if (!summons->answered || summons->frees == FREES_MOST || magazines->taken != TAKING ||
+        magazines->top == VOID_TOP) {
+        summons->frees = 0;
+        return;
+    }
+    summons->frees++;
+    summons->answered = false;
+    summons->withheld[slot] = magazines->top;
+    atomic_signal_fence(memory_order_seq_cst);
+    magazines->top = VOID_TOP;
+    atomic_store_explicit(&summons->out, 1, memory_order_relaxed);
+}
 
 /* The early end is reached: the magazine is loaded anew, with another perhaps. False when the thread may not come inside. */
 static bool load_anew(struct cache_class *magazines) {
@@ -58,6 +127,21 @@ static bool load_anew(struct cache_class *magazines) {
     return pass == PASS_CACHE;
 }
 
+/* Whether the thread was summoned, and this is what it has come with. */
+static bool is_summoned(struct thread_cache *cache) {
+    struct summons *summons = cache->summons;
+    if (summons == NULL) {
+        return false;
+    }
+    if (atomic_load_explicit(&summons->out, memory_order_relaxed) != 0) {
+        thread_leave(thread_enter());
+    }
+    bool answered = summons->answered;
+    summons->answered = false;
+    summons->frees = 0;
+    return answered;
+}
+
 bool sampling_is_due(unsigned class) {
     if (thread_view.state == THREAD_UNBORN) { /* its first allocation is one like the others */
         thread_leave(thread_enter());
@@ -66,14 +150,16 @@ bool sampling_is_due(unsigned class) {
         return false;
     }
     struct thread_cache *cache = thread_view.cache;
+    bool due = is_summoned(cache);
     if (class < CLASS_COUNT) {
         struct cache_class *magazines = thread_magazines(class);
-        if (!magazine_is_empty(magazines->top)) { /* larger than the fast path knows: it was drawn with the magazine */
+        if (magazine_ends_early(magazines->top)) {
+            return load_anew(magazines) || due;
+        }
+        if (!due &&
+            !magazine_is_empty(magazines->top)) { /* larger than the fast path knows: it was drawn with the magazine */
             return false;
         }
-        if (magazine_ends_early(magazines->top)) {
-            return load_anew(magazines);
-        }
     }
-    return random_next(chance_of(cache)) < sampling_within[1];
+    return due || random_next(chance_of(cache)) < sampling_within[1];
 }

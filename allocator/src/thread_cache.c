@@ -48,9 +48,12 @@ static unsigned own_slot(const struct thread_cache *cache, unsigned class) {
 
 /* From now on blocks are popped from the slot: others keep their hands off what is loaded. */
 static inline void begin_taking(struct thread_cache *cache, unsigned slot) {
-    if (unlikely(!cache->slots[slot].taken)) {
-        cache->slots[slot].taken = true;
-        thread_point_steps(slot_class(slot), &cache->slots[slot]);
+    if (unlikely(cache->slots[slot].taken == TAKING_NOT)) {
+        bool aside = sampling_is_dense();
+        cache->slots[slot].taken = aside ? TAKING_ASIDE : TAKING;
+        if (!aside) {
+            thread_point_steps(slot_class(slot), &cache->slots[slot]);
+        }
     }
 }
 
@@ -468,6 +471,9 @@ __attribute__((noinline)) void thread_cache_give(void *block, unsigned slot) {
         struct thread_cache *cache = thread_view.cache;
         look_round_sometimes(cache);
         give(cache, block, slot);
+        if (unlikely(cache->summons != NULL)) {
+            sampling_wait_on(cache, slot);
+        }
     } else if (pass == PASS_OUTSIDER) {
         heap_give(&block, 1);
     } else {

@@ -23,14 +23,17 @@ enum {
     STEP_COUNT = STEP_LARGEST >> CLASS_STEP_BITS,
 };
 
+/* Whether blocks of the class are asked for. Where not, the slot is only pushed to, and by_step leaves it out; aside: so do the fast paths,
+ * since each allocation is one to be drawn (sampling.h). */
+enum taking { TAKING_NOT, TAKING, TAKING_ASIDE };
+
 /* One slot's magazines in a thread; 32 bytes, so that the slot's number is turned into its place by a shift. */
 struct cache_class {
     void **top; /* in the loaded magazine; the NULL below its lowest block when empty */
     void **previous; /* top of the other magazine, NULL while there is none */
     uint8_t capacity;
     uint8_t noted; /* the keeper's: number of the word that `top` was at when it looked, 0 for none */
-    bool
-        taken; /* blocks of the class are asked for; where not, the slot is only pushed to, and by_step leaves it out */
+    uint8_t taken; /* enum taking */
     bool surplus; /* the last exchange with a heap was a full magazine */
     uint16_t last_top, last_visits; /* lowest bits of `top` and `visits` when the season changed */
     uint32_t visits; /* of the slow paths */
@@ -56,7 +59,8 @@ struct thread_cache {
     uint8_t swept; /* and up to which that has come */
     size_t room; /* what its magazines may hold; part of the registry's */
     uint64_t chance; /* state of random_next; 0 before the first use. Sampling's */
-    struct hard_cache *hard; /* in a hardened process, instead of magazines; else NULL. It stays with the cache */
+    struct hard_cache *hard; /* in a hardened process, instead of magazines; else NULL. It stays with the cache, */
+    struct summons *summons; /* as does this, where allocations are sampled; else NULL */
 };
 
 /* Sheltered: not born yet, since a fork was under way, but its end will be seen. */
@@ -83,7 +87,7 @@ static inline struct cache_class *thread_magazines(unsigned class) {
         return thread_view.by_step[(bytes >> CLASS_STEP_BITS) - 1];
     }
     struct cache_class *magazines = &thread_view.cache->slots[slot_of(0, class)];
-    return likely(magazines->taken) ? magazines : &thread_view.cache->slots[0];
+    return likely(magazines->taken == TAKING) ? magazines : &thread_view.cache->slots[0];
 }
 
 /* A block of the class when the loaded magazine is empty, or, of the class's size and so aligned, from elsewhere. NULL when memory is

@@ -22,6 +22,7 @@ struct registry {
     struct thread_cache *alive;
     struct thread_cache *unused;
     struct thread_cache *cursor; /* the next to be looked at; see borrow.c */
+    struct thread_cache *to_summon; /* the next to be summoned; NULL: from the start */
     struct thread_cache
         *born[BIRTH_PLACES]; /* caches, unused ones too, by where their thread's view was: see thread_life.c */
     uint32_t adopting; /* orphans that somebody has in his hands, and may put back; counted in `orphans` */
@@ -81,6 +82,9 @@ static inline bool cache_enter(struct thread_cache *cache) {
             if (likely(atomic_load_explicit(&cache->borrowed, memory_order_seq_cst) == 0) && likely(gate_is_open())) {
                 uint32_t visits = atomic_load_explicit(&cache->visits, memory_order_relaxed);
                 atomic_store_explicit(&cache->visits, visits + 1, memory_order_relaxed);
+                if (unlikely(cache->summons != NULL)) {
+                    sampling_answer(cache);
+                }
                 return true;
             }
             atomic_store_explicit(&cache->busy, 0, memory_order_release);
@@ -130,6 +134,9 @@ void thread_adopt_some(void);
 /* Empties what others than `own` have cached and do not use: caches that were not used since the last look, or, `all`, all whose threads
  * are not inside. Goes on as long as `goes_on` says; the caller is inside, or asks the gate there. */
 void borrow_caches(const struct thread_cache *own, bool all, bool (*goes_on)(void));
+
+/* Summons a thread that is not inside, one after the other at each call (sampling.h). By who is inside. */
+void borrow_to_summon(void);
 void borrow_after_fork(void);
 
 #endif

@@ -59,6 +59,7 @@ static bool open_library(void) {
         sampling_arm();
     }
     keeper_open(keeping_look, keeping_hurry);
+    keeper_beat_every(sampling_interval(), keeping_summon);
     fork_open();
     /* Without a key (a program may have used them all up) caches outlive their threads, until the next are born there. */
     life.has_key = pthread_key_create(&life.key, end_thread) == 0;
@@ -111,6 +112,9 @@ static void unlink_cache(struct thread_cache *cache) {
     atomic_fetch_sub_explicit(&registry.count, 1, memory_order_relaxed);
     if (registry.cursor == cache) {
         registry.cursor = cache->next;
+    }
+    if (registry.to_summon == cache) {
+        registry.to_summon = cache->next;
     }
     if (cache->next != NULL) {
         cache->next->prev = cache->prev;
@@ -167,8 +171,10 @@ static struct thread_cache *new_cache(void) {
     }
     if (cache != NULL) {
         struct hard_cache *hard = cache->hard;
+        struct summons *summons = cache->summons;
         make_empty(cache);
         cache->hard = hard;
+        cache->summons = summons;
         link_cache(cache);
         note_birth(cache);
     }
@@ -242,6 +248,9 @@ static bool be_born(void) {
         heap_join(&cache->heap);
         if (unlikely((modes() & MODE_HARDENED) != 0) && cache->hard == NULL) {
             cache->hard = hardened_cache();
+        }
+        if (unlikely((modes() & MODE_GUARDED) != 0) && cache->summons == NULL) {
+            cache->summons = sampling_summons();
         }
         struct thread_view *view = &thread_view;
         view->cache = cache; /* by_step leaves every slot out until blocks are taken: see begin_taking */
@@ -338,7 +347,7 @@ static bool is_pointed_at(unsigned class, const struct cache_class *magazines) {
 
 /* Where the slot is of the heap before, the thread takes from another by now. */
 static void end_taking(struct thread_cache *cache, unsigned slot) {
-    cache->slots[slot].taken = false;
+    cache->slots[slot].taken = TAKING_NOT;
     if (is_pointed_at(slot_class(slot), &cache->slots[slot])) {
         thread_point_steps(slot_class(slot), &cache->slots[0]);
     }
@@ -451,7 +460,7 @@ static struct thread_cache *take_orphan(void) {
 
 /* The thread that took from it is no more. By the keeper too, which has no thread_view. */
 static void flush_orphans_slot(struct thread_cache *cache, unsigned slot) {
-    cache->slots[slot].taken = false;
+    cache->slots[slot].taken = TAKING_NOT;
     flush_slot(cache, slot);
 }
 
@@ -459,6 +468,9 @@ void thread_adopt_some(void) {
     struct thread_cache *cache = take_orphan();
     if (cache == NULL) {
         return;
+    }
+    if (unlikely(cache->summons != NULL)) {
+        sampling_answer(cache);
     }
     unsigned flushed = 0;
     unsigned slot = 1;
