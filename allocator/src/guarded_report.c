@@ -81,18 +81,20 @@ static void say(enum guarded_fault fault, const struct guarded_place *place, con
  * is about to end the process; but not for ever, nor for himself. */
 static bool report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
                    size_t told, const struct trace *access) {
-    enum { LONGEST_MS = 5000 };
+    enum { LONGEST_MS = 5000, STACK_BYTES = 64 * 1024 };
     static _Atomic uint32_t reports; /* relaxed: of several threads one is the first */
-    static _Atomic uint32_t done; /* relaxed: nothing is read but this */
-    static _Thread_local volatile bool is_first __attribute__((tls_model("initial-exec")));
+    static _Atomic uintptr_t first; /* relaxed, as the next: where its stack is, for a fault within the report */
+    static _Atomic uint32_t done;
     bool goes_on = option_value(OPTION_GUARD_RECOVER) != 0;
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0); /* no thread-local: the keeper comes here too */
     if (atomic_exchange_explicit(&reports, 1, memory_order_relaxed) == 0) {
-        is_first = true;
+        atomic_store_explicit(&first, frame, memory_order_relaxed);
         say(fault, place, pointer, how, told, access);
         atomic_store_explicit(&done, 1, memory_order_relaxed);
         return goes_on;
     }
-    for (int ms = 0; !goes_on && !is_first && ms < LONGEST_MS && atomic_load_explicit(&done, memory_order_relaxed) == 0;
+    bool same = atomic_load_explicit(&first, memory_order_relaxed) - frame < STACK_BYTES;
+    for (int ms = 0; !goes_on && !same && ms < LONGEST_MS && atomic_load_explicit(&done, memory_order_relaxed) == 0;
          ms++) {
         os_nap(1);
     }
