@@ -133,7 +133,7 @@ __attribute__((constructor)) static void open_traces(void) {
 /* A guarded block; NULL where this one is not sampled, or none can be had. */
 static OUT_OF_LINE void *take_sampled(size_t size, size_t alignment) {
     unsigned class = size <= CLASS_LARGEST && size > 0 ? class_of(size) : CLASS_COUNT;
-    if (size == 0 || size > GUARDED_MOST || !trace_is_open() || !keeper_is_unwatched() || !sampling_is_due(class) ||
+    if (size == 0 || size > GUARDED_MOST || !trace_is_open() || keeper_is_confined() || !sampling_is_due(class) ||
         !guarded_may_take()) {
         return NULL;
     }
