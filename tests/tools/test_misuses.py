@@ -68,6 +68,23 @@ def test_a_page_of_some_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     assert not (tmp_path / "page.md").exists()
 
 
+def test_no_such_bug_is_one_line_and_nothing_is_built_for_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("misuses.__main__._build", lambda: pytest.fail("built"))
+    assert main(["--only", "nonsense"]) == 2
+    told = capsys.readouterr()
+    assert re.fullmatch(r"misuses: no bug has 'nonsense' in its name, .*double free.*\n", told.err)
+    assert told.out == ""
+
+
+def test_bugs_are_chosen_by_any_part_of_family_program_and_arguments() -> None:
+    assert cases.choose("") == EVERY
+    assert {case.family for case in cases.choose("double free")} == {"double free"}
+    assert {case.words[-1] for case in cases.choose("malloc medium")} == {"medium"}
+    assert [" ".join(case.words) for case in cases.choose("mismatch free-new")] == ["mismatch free-new small"]
+
+
 def test_no_such_allocator_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--only", "double free", "--allocators", "nonesuch"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
@@ -77,7 +94,9 @@ def test_no_such_allocator_is_one_line(capsys: pytest.CaptureFixture[str]) -> No
 def test_the_default_stops_double_frees(freestone_library: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """At once and interleaved, of small and medium blocks: in the second free. The others: late rather than never."""
     assert main(["--only", "double free", "--allocators", str(freestone_library)]) == 0
-    seen = dict(re.findall(r"^\| double_free (\S+ \S+ \S+) \| (\S+) \| ", capsys.readouterr().out, re.M))
+    said = capsys.readouterr().out
+    seen = dict(re.findall(r"^\| double_free (\S+ \S+ \S+) \| (\S+) \| ", said, re.M))
+    assert all(f"{mark} {stop.value}" in said.splitlines()[-1] for stop, mark in page.MARKS.items())
     assert len(seen) == sum(case.words[0] == "double_free" for case in EVERY)
     marks = {stop.value: mark for stop, mark in page.MARKS.items()}
     for bug, mark in seen.items():

@@ -17,6 +17,26 @@ class Case:
     name: str
     words: tuple[str, ...]
 
+    def __str__(self) -> str:
+        return f"{self.family}: {' '.join(self.words)}"
+
+
+class NoSuchBug(Exception):
+    """A text that no bug has in its name."""
+
+
+def choose(text: str) -> list[Case]:
+    """Those whose ``family: program arguments`` holds the text, in the order of the table.
+
+    Raises:
+        NoSuchBug: there is none.
+    """
+    chosen = [case for case in every() if text in str(case)]
+    if not chosen:
+        families = " | ".join(dict.fromkeys(case.family for case in every()))
+        raise NoSuchBug(f"no bug has '{text}' in its name; a name: '{every()[0]}'; families: {families}")
+    return chosen
+
 
 def every() -> list[Case]:
     """All bugs, in the order of the table."""

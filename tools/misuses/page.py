@@ -12,6 +12,8 @@ Answers = Mapping[tuple[Case, str], Stop]
 """(bug, name of the configuration) -> when it is stopped."""
 
 MARKS = {Stop.AT_ONCE: "●", Stop.LATE: "◐", Stop.HARMLESS: "○", Stop.NEVER: "·", Stop.INVALID: "?"}
+LEGEND = ", ".join(f"{mark} {stop.value}" for stop, mark in MARKS.items())
+"""What the signs stand for, on the terminal; a page of invalid answers is not written."""
 
 
 def text(
