@@ -74,7 +74,7 @@ def test_no_such_bug_is_one_line_and_nothing_is_built_for_it(
     monkeypatch.setattr("misuses.__main__._build", lambda: pytest.fail("built"))
     assert main(["--only", "nonsense"]) == 2
     told = capsys.readouterr()
-    assert re.fullmatch(r"misuses: no bug has 'nonsense' in its name, .*double free.*\n", told.err)
+    assert re.fullmatch(r"misuses: no bug has 'nonsense' in its name; .*double free.*\n", told.err)
     assert told.out == ""
 
 
