@@ -57,7 +57,7 @@ help:
 	@echo 'make yielding        the same and more while other threads go first at any atomic operation; also for aarch64'
 	@echo 'make test-aarch64    the tests of the allocator for aarch64, by an emulator; PAGE_BYTES=65536'
 	@echo 'make hazards         what users of allocators were hurt by, under every allocator: docs/hazards.md; ONLY="6 errno": by number or name'
-	@echo 'make misuses         programs of one bug each, under every allocator, who stops which and when: docs/misuses.md; ONLY="double free": those with that text in their names'
+	@echo 'make misuses         programs of one bug each, under every allocator, who stops which and when: docs/misuses.md; ONLY="double free": with that text'
 	@echo 'make test-modes      real programs under libfreestone hardened and sampled'
 	@echo 'make fuzz            sequences of calls against a model, by libFuzzer and AFL++, in every mode; SECONDS=60: all together'
 	@echo 'make planted         how often diff and gate find regressions that were planted'

@@ -1,9 +1,9 @@
 """Every bug under every allocator: stopped at once, late, harmless, or never.
 
-Usage: ``PYTHONPATH=tools .venv/bin/python -m misuses [--only TEXT] [--allocators freestone,glibc] [--page FILE]``
+Usage: ``PYTHONPATH=tools .venv/bin/python -m misuses [--only FAMILY] [--allocators freestone,glibc] [--page FILE]``
 
 ``--page`` writes the tables into a page of Markdown; only a run of all bugs under all allocators may. Exit status 2:
-wrong use, a text that no bug has, or a program that cannot be compiled; 1: a program did not come as far as its bug.
+wrong use, or a program that cannot be compiled; 1: a program did not come as far as its bug.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ OPTIONS = ("-std=c++17", "-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Wno-
 
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="misuses", description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument(
-        "--only", metavar="TEXT", default="", help=f"bugs whose name holds this text, such as '{cases.every()[0]}'"
-    )
+    parser.add_argument("--only", default="", help="bugs that have this text in 'family: program arguments'")
     parser.add_argument("--allocators", default="", help="names or libraries, with commas between")
     parser.add_argument("--page", type=Path)
     told = parser.parse_args(words)
@@ -47,11 +45,15 @@ def main(words: Sequence[str]) -> int:
         print("misuses: a page is written by a run of all bugs under all allocators only", file=sys.stderr)
         return 2
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    chosen = cases.choose(told.only)
+    if not chosen:
+        families = " | ".join(dict.fromkeys(case.family for case in cases.every()))
+        print(f"misuses: no bug has '{told.only}' in its name; families: {families}", file=sys.stderr)
+        return 2
     try:
-        chosen = cases.choose(told.only)
         _build()
         configurations = _configurations(told.allocators)
-    except (cases.NoSuchBug, AllocatorError, subprocess.CalledProcessError) as error:
+    except (AllocatorError, subprocess.CalledProcessError) as error:
         print(f"misuses: {error}", file=sys.stderr)
         return 2
     answers: dict[tuple[Case, str], Stop] = {}
@@ -62,7 +64,7 @@ def main(words: Sequence[str]) -> int:
     names = [configuration.name for configuration in configurations]
     print(page.families(chosen, names, answers))
     print(page.each(chosen, names, answers))
-    print(f"{page.LEGEND}; in the upper table: all of these (at once + late + harmless).")
+    print(page.legend())
     if told.page:
         picture.save(picture.draw(chosen, names, answers), REPOSITORY / "docs" / "images")
         allocators = [configuration.allocator for configuration in configurations]

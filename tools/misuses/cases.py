@@ -17,30 +17,15 @@ class Case:
     name: str
     words: tuple[str, ...]
 
-    def __str__(self) -> str:
-        return f"{self.family}: {' '.join(self.words)}"
-
-
-class NoSuchBug(Exception):
-    """A text that no bug has in its name."""
-
-
-def choose(text: str) -> list[Case]:
-    """Those whose ``family: program arguments`` holds the text, in the order of the table.
-
-    Raises:
-        NoSuchBug: there is none.
-    """
-    chosen = [case for case in every() if text in str(case)]
-    if not chosen:
-        families = " | ".join(dict.fromkeys(case.family for case in every()))
-        raise NoSuchBug(f"no bug has '{text}' in its name; a name: '{every()[0]}'; families: {families}")
-    return chosen
-
 
 def every() -> list[Case]:
     """All bugs, in the order of the table."""
     return [Case(family, " ".join(words[1:]), words) for family, words in _every()]
+
+
+def choose(text: str) -> list[Case]:
+    """Those that have the text in ``family: program arguments``, in the order of the table."""
+    return [case for case in every() if text in f"{case.family}: {' '.join(case.words)}"]
 
 
 def _every() -> Iterator[tuple[str, tuple[str, ...]]]:

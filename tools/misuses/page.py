@@ -12,8 +12,6 @@ Answers = Mapping[tuple[Case, str], Stop]
 """(bug, name of the configuration) -> when it is stopped."""
 
 MARKS = {Stop.AT_ONCE: "●", Stop.LATE: "◐", Stop.HARMLESS: "○", Stop.NEVER: "·", Stop.INVALID: "?"}
-LEGEND = ", ".join(f"{mark} {stop.value}" for stop, mark in MARKS.items())
-"""What the signs stand for, on the terminal; a page of invalid answers is not written."""
 
 
 def text(
@@ -74,6 +72,11 @@ def _counts(cases: Sequence[Case], name: str, answers: Answers) -> str:
     seen = [answers[case, name] for case in cases]
     at_once, late, harmless = (seen.count(each) for each in (Stop.AT_ONCE, Stop.LATE, Stop.HARMLESS))
     return f"{at_once + late + harmless} ({at_once}+{late}+{harmless})"
+
+
+def legend() -> str:
+    """What the signs on the terminal stand for, those of runs that are invalid too."""
+    return ", ".join(f"{mark} {stop.value}" for stop, mark in MARKS.items())
 
 
 def _markdown(rows: Sequence[Sequence[str]]) -> str:
