@@ -74,6 +74,11 @@ def _counts(cases: Sequence[Case], name: str, answers: Answers) -> str:
     return f"{at_once + late + harmless} ({at_once}+{late}+{harmless})"
 
 
+def legend() -> str:
+    """What the signs on the terminal stand for, those of runs that are invalid too."""
+    return ", ".join(f"{mark} {stop.value}" for stop, mark in MARKS.items())
+
+
 def _markdown(rows: Sequence[Sequence[str]]) -> str:
     head, *body = rows
     lines = [head, ["---"] * len(head), *body]
