@@ -271,7 +271,7 @@ void guarded_give(void *block, size_t size, const struct trace *given, bool park
         guarded_report(GUARDED_WRONG_SIZE, place, block, "freed", size, given);
     }
     if (unlikely(
-            !keeper_is_unwatched())) { /* the program is under filters by now, and no more is guarded: nothing is asked of the kernel */
+            keeper_is_confined())) { /* the program is under filters by now, and no more is guarded: nothing is asked of the kernel */
         memset(place->from, 0, place->bytes);
     } else if (place->bytes > 0) {
         if (!os_purge(place->from, place->bytes)) { /* locked memory */

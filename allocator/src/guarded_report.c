@@ -71,7 +71,7 @@ static void say(enum guarded_fault fault, const struct guarded_place *place, con
     }
     if (place != NULL) {
         say_trace("allocated", &place->taken);
-        if (place->given.thread != 0) {
+        if (place->given.thread != 0 && fault != GUARDED_WRONG_SIZE) { /* that is the access itself */
             say_trace("freed", &place->given);
         }
     }
@@ -221,7 +221,7 @@ static void listen_to(int number, struct sigaction *next) {
 void guarded_listen(void) {
     static _Atomic uint32_t listens; /* relaxed: of several threads one is the first */
     if (likely(atomic_load_explicit(&listens, memory_order_relaxed) != 0) ||
-        !keeper_is_unwatched() || /* filters may know nothing of the call */
+        keeper_is_confined() ||   /* its filters may know nothing of the call */
         !gate_is_own_process(true) || /* the handlers of a child of vfork are not those of the memory it writes to */
         atomic_exchange_explicit(&listens, 1, memory_order_relaxed) != 0) {
         return;
