@@ -12,7 +12,6 @@
 enum {
     SIZE = 40, /* in slots of 48 bytes */
     SLOT = 48,
-    SLAB_SLOTS = 1000, /* fewer than one has */
     HELD = 128, /* places of the row, and of the ring behind it, where they hold as much as they may */
 };
 
