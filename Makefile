@@ -9,6 +9,7 @@
 # RESULTS=folder      where `make compare` and `make bench` put their results
 # SUITES="field"      what `make bench` measures
 # ONLY="6 errno"      which hazards `make hazards` tries, by number or name; ALLOCATORS=freestone,glibc: under which allocators
+# ONLY="double free"  which bugs `make misuses` tries: those with this text in "family: program arguments"
 # KEEP=1              `make hazards` asks again only what has changed; PLANTED=1: under allocators with the very fault
 # PAGE_BYTES=65536    pages of the emulated kernel of `make test-aarch64`: 4096, 16384 or 65536
 
@@ -55,10 +56,10 @@ help:
 	@echo 'make model           the protocol between threads, gone through by spin, and faults planted in it'
 	@echo 'make yielding        the same and more while other threads go first at any atomic operation; also for aarch64'
 	@echo 'make test-aarch64    the tests of the allocator for aarch64, by an emulator; PAGE_BYTES=65536'
-	@echo 'make hazards         what users of allocators were hurt by, under every allocator: docs/hazards.md'
-	@echo 'make misuses         programs of one bug each, under every allocator, who stops which and when: docs/misuses.md'
+	@echo 'make hazards         what users of allocators were hurt by, under every allocator: docs/hazards.md; ONLY="6 errno": by number or name'
+	@echo 'make misuses         programs of one bug each, under every allocator, who stops which and when: docs/misuses.md; ONLY="double free": with that text'
 	@echo 'make test-modes      real programs under libfreestone hardened and sampled'
-	@echo 'make fuzz            sequences of calls against a model, by libFuzzer and AFL++, in every mode: SECONDS=60'
+	@echo 'make fuzz            sequences of calls against a model, by libFuzzer and AFL++, in every mode; SECONDS=60: all together'
 	@echo 'make planted         how often diff and gate find regressions that were planted'
 	@echo 'make readme-figure   put a measurement into the README: RESULTS=folder'
 	@echo 'make lock            renew $(LOCK)'

@@ -133,7 +133,8 @@ __attribute__((constructor)) static void open_traces(void) {
 /* A guarded block; NULL where this one is not sampled, or none can be had. */
 static OUT_OF_LINE void *take_sampled(size_t size, size_t alignment) {
     unsigned class = size <= CLASS_LARGEST && size > 0 ? class_of(size) : CLASS_COUNT;
-    if (size == 0 || !trace_is_open() || !sampling_is_due(class) || !guarded_may_take()) {
+    if (size == 0 || size > GUARDED_MOST || !trace_is_open() || keeper_is_confined() || !sampling_is_due(class) ||
+        !guarded_may_take()) {
         return NULL;
     }
     struct trace taken;
@@ -221,6 +222,7 @@ void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bo
     }
     void *block = take_inside(size, alignment, dense, growing, zero);
     if (unlikely(block == NULL) && !is_hopeless(size)) {
+        guarded_reclaim();
         thread_cache_reclaim();
         arena_make_room();
         block = take_inside(size, alignment, dense, growing, zero);

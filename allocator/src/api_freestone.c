@@ -43,8 +43,9 @@ PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
     large_figures(&mappings, &mapped);
     struct hardened_figures hard;
     hardened_figures(&hard);
-    size_t guarded, unguarded;
-    guarded_figures(&guarded, &unguarded);
+    size_t guarded, unguarded, guarded_bytes;
+    guarded_figures(&guarded, &unguarded, &guarded_bytes);
+    mapped += guarded_bytes;
     thread_leave(pass);
     heap.slabs += hard.slabs;
     heap.in_use += hard.in_use;

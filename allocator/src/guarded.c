@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "guarded_inside.h"
+#include "keeper.h"
 #include "lock.h"
 #include "made.h"
 #include "options.h"
@@ -82,10 +83,12 @@ static struct guarded_place *place_of(const void *pointer) {
         return &pool.places[bits_min(offset / pool.stride, SMALL_PLACES - 1)];
     }
     for (unsigned i = SMALL_PLACES; i < PLACES; i++) {
-        size_t room = __atomic_load_n(&pool.places[i].room, __ATOMIC_ACQUIRE);
         const unsigned char *from = __atomic_load_n(&pool.places[i].from, __ATOMIC_ACQUIRE);
+        size_t room = __atomic_load_n(&pool.places[i].room, __ATOMIC_ACQUIRE);
         size_t before = (uintptr_t)pointer - (uintptr_t)from + os_page_bytes();
-        if (from != NULL && room != 0 && before < room + 2 * os_page_bytes()) {
+        /* Once more: the pages may have been changed for others meanwhile, whose room this is. */
+        bool same = from != NULL && from == __atomic_load_n(&pool.places[i].from, __ATOMIC_ACQUIRE);
+        if (same && room != 0 && before < room + 2 * os_page_bytes()) {
             return &pool.places[i];
         }
     }
@@ -143,12 +146,9 @@ static struct guarded_place *claim(bool small) {
     return claimed;
 }
 
-/* The pages of a large place: new ones, where those that it has do not do. */
-static bool has_pages(struct guarded_place *place, size_t bytes) {
+/* A large place has no pages any more. */
+static void drop_pages(struct guarded_place *place) {
     size_t page = os_page_bytes();
-    if (place->room >= bytes && place->room / 2 <= bytes) {
-        return true;
-    }
     unsigned char *had = place->from;
     size_t room = place->room;
     /* Before they are anybody else's: another place's pages may be there next. release, as below: who looks for an address finds the room that
@@ -158,6 +158,15 @@ static bool has_pages(struct guarded_place *place, size_t bytes) {
     if (had != NULL) {
         os_unmap(had - page, room + 2 * page);
     }
+}
+
+/* The pages of a large place: new ones, where those that it has do not do. */
+static bool has_pages(struct guarded_place *place, size_t bytes) {
+    size_t page = os_page_bytes();
+    if (place->room >= bytes && place->room / 2 <= bytes) {
+        return true;
+    }
+    drop_pages(place);
     unsigned char *base = os_reserve(bytes + 2 * page, page);
     if (base != NULL) {
         __atomic_store_n(&place->from, base + page, __ATOMIC_RELEASE);
@@ -187,15 +196,29 @@ static void lay(struct guarded_place *place, unsigned char *from, size_t bytes, 
     memset(from + offset + size, MAGIC, bytes - offset - size);
 }
 
+/* After a fault pages of the place, or beside it, may be accessible, and dirty. False when the kernel refuses. */
+static bool is_as_before(struct guarded_place *place) {
+    size_t page = os_page_bytes(), bytes = place->room + 2 * page;
+    if (likely(!atomic_load_explicit(&place->mended, memory_order_relaxed))) {
+        return true;
+    }
+    if (!os_purge(place->from - page, bytes) || !os_guard(place->from - page, bytes)) {
+        return false;
+    }
+    atomic_store_explicit(&place->mended, false, memory_order_relaxed);
+    return true;
+}
+
 void *guarded_take(size_t size, size_t alignment, const struct trace *taken) {
     size_t page = os_page_bytes();
-    if (!is_open() || alignment > page || size > PTRDIFF_MAX / 2) {
+    if (!is_open() || alignment > page || size > GUARDED_MOST) {
         return NULL;
     }
     size_t bytes = bits_round_up(size, page);
     bool small = bytes <= pool.stride - page;
     struct guarded_place *place = claim(small);
-    if (place == NULL || (!small && !has_pages(place, bytes)) || (bytes > 0 && !os_commit(place->from, bytes))) {
+    if (place == NULL || !is_as_before(place) || (!small && !has_pages(place, bytes)) ||
+        (bytes > 0 && !os_commit(place->from, bytes))) {
         return refuse(place);
     }
     lay(place, place->from, bytes, size, alignment);
@@ -242,12 +265,15 @@ void guarded_give(void *block, size_t size, const struct trace *given, bool park
         guarded_report(GUARDED_DOUBLE_FREE, place, block, "freed again", 0, given);
         return;
     }
+    place->given = *given;
     check_margins(place, parked);
     if (size != SIZE_UNTOLD && size != place->size) {
         guarded_report(GUARDED_WRONG_SIZE, place, block, "freed", size, given);
     }
-    place->given = *given;
-    if (place->bytes > 0) {
+    if (unlikely(
+            keeper_is_confined())) { /* the program is under filters by now, and no more is guarded: nothing is asked of the kernel */
+        memset(place->from, 0, place->bytes);
+    } else if (place->bytes > 0) {
         if (!os_purge(place->from, place->bytes)) { /* locked memory */
             memset(place->from, 0, place->bytes);
         }
@@ -258,7 +284,27 @@ void guarded_give(void *block, size_t size, const struct trace *given, bool park
 
 /* -- figures and fork -------------------------------------------------------------------------------------------- */
 
-void guarded_figures(size_t *served, size_t *unguarded) {
+void guarded_reclaim(void) {
+    for (unsigned i = SMALL_PLACES; is_open() && i < PLACES; i++) {
+        struct guarded_place *place = &pool.places[i];
+        lock_take(&pool.lock);
+        bool unused = state_of(place) == GUARDED_EMPTY || state_of(place) == GUARDED_FREED;
+        if (unused) {
+            atomic_store_explicit(&place->state, GUARDED_TAKING, memory_order_release);
+        }
+        lock_free(&pool.lock);
+        if (unused) {
+            drop_pages(place);
+            atomic_store_explicit(&place->state, GUARDED_EMPTY, memory_order_release);
+        }
+    }
+}
+
+void guarded_figures(size_t *served, size_t *unguarded, size_t *in_use) {
+    *in_use = 0;
+    for (unsigned i = 0; is_open() && i < PLACES; i++) {
+        *in_use += state_of(&pool.places[i]) == GUARDED_USED ? pool.places[i].bytes : 0;
+    }
     *served = atomic_load_explicit(&pool.served, memory_order_relaxed);
     *unguarded = atomic_load_explicit(&pool.unguarded, memory_order_relaxed);
 }

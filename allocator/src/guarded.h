@@ -13,6 +13,9 @@
 /* Opens the pool; false when the kernel refuses: then nothing is guarded. */
 bool guarded_open(void);
 
+/* Larger blocks are never guarded: each would keep as many addresses for ever. */
+enum { GUARDED_MOST = 1024 * 1024 };
+
 /* Whether one more may be served just now: so many at once, and so many a second, however many are asked for; those that are not are counted. */
 bool guarded_may_take(void);
 
@@ -29,8 +32,11 @@ void guarded_give(void *block, size_t size, const struct trace *given, bool park
 /* Bytes of a block in use, false where none starts there. No lock. */
 bool guarded_size(const void *block, size_t *size);
 
-/* Blocks served so far, and those that could not be. */
-void guarded_figures(size_t *served, size_t *unguarded);
+/* Blocks served so far, and those that could not be; bytes of the pages in use. */
+void guarded_figures(size_t *served, size_t *unguarded, size_t *in_use);
+
+/* Memory is out, or a program asks for what is not used: addresses of large blocks that were freed. */
+void guarded_reclaim(void);
 
 /* In the child of a fork, where no other thread exists. */
 void guarded_after_fork(void);

@@ -17,6 +17,8 @@ struct guarded_place {
     unsigned char *from; /* the first of its pages */
     size_t bytes, room;  /* of the pages that may be touched; of all that lie between two that never may */
     struct trace taken, given;
+    _Atomic bool
+        mended; /* pages were made accessible after a fault, so that the program goes on; relaxed: the fault comes first */
 };
 
 /* The place nearest to an address in the pool; NULL where none was ever used. */
@@ -36,7 +38,8 @@ enum guarded_fault {
 void guarded_report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
                     size_t told, const struct trace *access);
 
-/* Reports the faults that the kernel tells of; whose they are not goes on to who was there before. */
+/* Reports the faults that the kernel tells of; whose they are not goes on to who was there before. Once in a process: whoever sets a handler
+ * of his own later may pass on to this one, and to put it in front of him again would have the two call each other for ever. */
 void guarded_listen(void);
 
 #endif

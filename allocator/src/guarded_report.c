@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
+#include "gate.h"
 #include "guarded_inside.h"
 #include "keeper.h"
 #include "message.h"
@@ -70,20 +71,34 @@ static void say(enum guarded_fault fault, const struct guarded_place *place, con
     }
     if (place != NULL) {
         say_trace("allocated", &place->taken);
-        if (place->given.thread != 0) {
+        if (place->given.thread != 0 && fault != GUARDED_WRONG_SIZE) { /* that is the access itself */
             say_trace("freed", &place->given);
         }
     }
 }
 
-/* The first alone: what comes after it may be its consequence. True when the process is to go on. */
+/* The first alone: what comes after it may be its consequence. True when the process is to go on. Else whoever comes second waits, since he
+ * is about to end the process; but not for ever, nor for himself. */
 static bool report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
                    size_t told, const struct trace *access) {
-    static _Atomic uint32_t reported; /* relaxed: of several threads one is the first */
-    if (atomic_exchange_explicit(&reported, 1, memory_order_relaxed) == 0) {
+    enum { LONGEST_MS = 5000, STACK_BYTES = 64 * 1024 };
+    static _Atomic uint32_t reports; /* relaxed: of several threads one is the first */
+    static _Atomic uintptr_t first; /* relaxed, as the next: where its stack is, for a fault within the report */
+    static _Atomic uint32_t done;
+    bool goes_on = option_value(OPTION_GUARD_RECOVER) != 0;
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0); /* no thread-local: the keeper comes here too */
+    if (atomic_exchange_explicit(&reports, 1, memory_order_relaxed) == 0) {
+        atomic_store_explicit(&first, frame, memory_order_relaxed);
         say(fault, place, pointer, how, told, access);
+        atomic_store_explicit(&done, 1, memory_order_relaxed);
+        return goes_on;
     }
-    return option_value(OPTION_GUARD_RECOVER) != 0;
+    bool same = atomic_load_explicit(&first, memory_order_relaxed) - frame < STACK_BYTES;
+    for (int ms = 0; !goes_on && !same && ms < LONGEST_MS && atomic_load_explicit(&done, memory_order_relaxed) == 0;
+         ms++) {
+        os_nap(1);
+    }
+    return goes_on;
 }
 
 void guarded_report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
@@ -95,7 +110,7 @@ void guarded_report(enum guarded_fault fault, const struct guarded_place *place,
 
 /* -- faults -------------------------------------------------------------------------------------------------- */
 
-/* Who was there before: the program's own handler, perhaps. Changed by guarded_listen alone. */
+/* Who was there before: the program's own handler, perhaps. Written once, before it can be called. */
 static struct sigaction next_segv, next_bus;
 
 /* What the access was, and where, as far as this machine tells. */
@@ -142,7 +157,7 @@ static enum guarded_fault fault_of(const struct guarded_place *place, const unsi
 /* True when it was in the pool, and the access may be tried again. */
 static bool reported_and_mended(const siginfo_t *info, const ucontext_t *context) {
     size_t page = os_page_bytes();
-    const struct guarded_place *place = info->si_code > 0 ? guarded_nearest(info->si_addr) : NULL;
+    struct guarded_place *place = info->si_code > 0 ? guarded_nearest(info->si_addr) : NULL;
     if (place == NULL) {
         return false;
     }
@@ -151,11 +166,25 @@ static bool reported_and_mended(const siginfo_t *info, const ucontext_t *context
     struct trace access;
     take_from_fault(&access, at);
     unsigned char *pointer = info->si_addr;
-    return report(fault_of(place, pointer), place, pointer, how, 0, &access) &&
-           os_commit(pointer - (uintptr_t)pointer % page, page);
+    if (!report(fault_of(place, pointer), place, pointer, how, 0, &access)) {
+        return false;
+    }
+    /* Of both places that a page may lie between. */
+    for (int step = 0; step <= 1; step++) {
+        struct guarded_place *other = guarded_nearest(pointer - (uintptr_t)pointer % page + (step == 0 ? 0 : page - 1));
+        if (other != NULL) {
+            atomic_store_explicit(&other->mended, true, memory_order_relaxed);
+        }
+    }
+    atomic_store_explicit(&place->mended, true, memory_order_relaxed);
+    return os_commit(pointer - (uintptr_t)pointer % page, page);
 }
 
 static void go_on(const struct sigaction *next, int number, siginfo_t *info, void *context) {
+    if ((next->sa_flags & (int)SA_RESETHAND) != 0) { /* once, and then none: as if it were called by the kernel */
+        struct sigaction none = {.sa_handler = SIG_DFL};
+        (void)trace_sigaction(number, &none, NULL);
+    }
     if ((next->sa_flags & SA_SIGINFO) != 0) {
         next->sa_sigaction(number, info, context);
     } else if (next->sa_handler != SIG_DFL && next->sa_handler != SIG_IGN) {
@@ -174,21 +203,27 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     }
 }
 
+/* In front of whoever is there. When another thread sets a handler at the very same instant, its own is the later one. */
 static void listen_to(int number, struct sigaction *next) {
-    struct sigaction now;
-    if (trace_sigaction(number, NULL, &now) != 0 ||
-        ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault)) {
+    struct sigaction before;
+    if (trace_sigaction(number, NULL, next) != 0) {
         return;
     }
-    *next = now;
-    struct sigaction own = now; /* with the mask of whoever is next, who expects it */
-    own.sa_flags = SA_SIGINFO | SA_ONSTACK | (now.sa_flags & (SA_NODEFER | SA_RESTART));
+    struct sigaction own = *next; /* with the mask and the stack of whoever is next, who expects them */
+    own.sa_flags = SA_SIGINFO | (next->sa_flags & (SA_ONSTACK | SA_NODEFER | SA_RESTART));
     own.sa_sigaction = on_fault;
-    (void)trace_sigaction(number, &own, NULL);
+    if (trace_sigaction(number, &own, &before) == 0 &&
+        (before.sa_sigaction != next->sa_sigaction || before.sa_flags != next->sa_flags)) {
+        (void)trace_sigaction(number, &before, NULL);
+    }
 }
 
 void guarded_listen(void) {
-    if (!keeper_is_unwatched()) { /* filters may know nothing of the call */
+    static _Atomic uint32_t listens; /* relaxed: of several threads one is the first */
+    if (likely(atomic_load_explicit(&listens, memory_order_relaxed) != 0) ||
+        keeper_is_confined() ||   /* its filters may know nothing of the call */
+        !gate_is_own_process(true) || /* the handlers of a child of vfork are not those of the memory it writes to */
+        atomic_exchange_explicit(&listens, 1, memory_order_relaxed) != 0) {
         return;
     }
     listen_to(SIGSEGV, &next_segv);

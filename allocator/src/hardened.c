@@ -9,8 +9,20 @@
 enum {
     AHEAD_BYTES = 2048, /* of each class, taken ahead, and given at a time; */
     AHEAD_MOST = 16,    /* in blocks, */
-    AHEAD_PLACES = 520, /* of all classes: test_hardened.c counts */
+    AHEAD_PLACES = 520, /* of all classes */
 };
+
+/* Places that the classes need: eight up to 128 bytes, four in each doubling above (size_class.h), and of each class above 2 KiB one of either
+ * kind. */
+#define AHEAD_OF(bytes) (AHEAD_BYTES / (bytes) < AHEAD_MOST ? AHEAD_BYTES / (bytes) : AHEAD_MOST)
+#define AHEAD_ABOVE(bytes) \
+    (AHEAD_OF((bytes) / 4 * 5) + AHEAD_OF((bytes) / 4 * 6) + AHEAD_OF((bytes) / 4 * 7) + AHEAD_OF((bytes) * 2))
+_Static_assert(AHEAD_BYTES == 2048 && AHEAD_BYTES / AHEAD_MOST == 128, "as they are summed up here");
+_Static_assert(AHEAD_PLACES >= 2 * (8 * AHEAD_MOST + AHEAD_ABOVE(128) + AHEAD_ABOVE(256) + AHEAD_ABOVE(512) +
+                                    AHEAD_ABOVE(1024) + (CLASS_COUNT - 8 - 4 * 4)),
+               "a cache has places for what is taken ahead and what is freed of every class");
+#undef AHEAD_ABOVE
+#undef AHEAD_OF
 
 /* What a thread has taken ahead, and what it has freed: of each class so many places of either kind, one behind the other. */
 struct hard_cache {

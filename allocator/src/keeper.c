@@ -173,6 +173,8 @@ static bool is_confined(void) {
     return atomic_load_explicit(&keeper.confined, memory_order_relaxed) && option_value(OPTION_KEEPER) != KEEPER_ALWAYS;
 }
 
+bool keeper_is_confined(void) { return atomic_load_explicit(&keeper.confined, memory_order_relaxed); }
+
 bool keeper_is_unwatched(void) {
     return os_filters() == 0 && !atomic_load_explicit(&keeper.confined, memory_order_relaxed);
 }

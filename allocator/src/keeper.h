@@ -71,6 +71,9 @@ bool keeper_give_way(bool inside);
 /* In the place of keeper_return: the program was refused a thread, and the keeper is tried again as after a refusal of its own. */
 void keeper_stay_away(void);
 
+/* Whether the program has put itself under filters: what they allow nobody knows. Those that were there at its start let it run. */
+bool keeper_is_confined(void);
+
 /* Whether no filter watches what the library asks the kernel for, as far as that is known. */
 bool keeper_is_unwatched(void);
 

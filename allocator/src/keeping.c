@@ -2,6 +2,7 @@
 
 #include "arena.h"
 #include "gate.h"
+#include "guarded.h"
 #include "shelter.h"
 #include "thread_inside.h"
 
@@ -120,6 +121,7 @@ static bool purge_some(struct purge *purge, enum pass pass) {
     default:
         more = arena_purge_some(&purge->bytes);
         if (!more) {
+            guarded_reclaim();
             arena_retreat(RETREAT_SLICES);
         }
         return more;

@@ -9,6 +9,10 @@ enum { END_OF_STACK = 5 }; /* _URC_END_OF_STACK */
 
 static struct trace_libc libc;
 static _Atomic bool opened; /* release when set: who sees it finds the unwinder */
+static _Atomic bool registered; /* relaxed: a walk under way when it is set has found nothing registered yet */
+
+/* A walk that allocates is not to begin another. */
+static _Thread_local volatile bool walking __attribute__((tls_model("initial-exec")));
 
 bool trace_is_open(void) { return atomic_load_explicit(&opened, memory_order_acquire); }
 
@@ -67,14 +71,19 @@ static void follow_frame_pointers(struct trace *trace) {
     }
 }
 
+void trace_follow_pointers(void) { atomic_store_explicit(&registered, true, memory_order_relaxed); }
+
 __attribute__((noinline)) void trace_take(struct trace *trace) {
     trace->thread = thread_itself();
     trace->count = 0;
-    if (libc.backtrace != NULL && libc.address != NULL) {
-        (void)libc.backtrace(visit, trace);
-    } else {
+    if (libc.backtrace == NULL || libc.address == NULL || walking ||
+        atomic_load_explicit(&registered, memory_order_relaxed)) {
         follow_frame_pointers(trace);
+        return;
     }
+    walking = true;
+    (void)libc.backtrace(visit, trace);
+    walking = false;
 }
 
 int trace_sigaction(int number, const struct sigaction *action, struct sigaction *before) {

@@ -19,9 +19,12 @@ void trace_open(void);
 /* Whether that has happened. */
 bool trace_is_open(void);
 
-/* Notes the calling thread and its callers, those within the library left out. Not inside (gate.h): to unwind may take the dynamic linker's
- * lock. */
+/* Notes the calling thread and its callers. Not inside (gate.h): to unwind may take the dynamic linker's lock. Never where frames are
+ * registered: there it may take a lock of the unwinder, whose holder may be in malloc, or the parent's. Then frame pointers are followed. */
 void trace_take(struct trace *trace);
+
+/* The program registers frames of its own making with the unwinder, or is about to. */
+void trace_follow_pointers(void);
 
 /* A line for each frame on standard error, with the function and the file it lies in where they can be told. */
 void trace_print(const struct trace *trace);

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from freestone.commands.program import tool_as_typed
 from freestone.records import store
 
 Start = Callable[[str], subprocess.Popen[str]]
@@ -110,6 +111,26 @@ def test_once_stops_cleanly_and_resume_goes_on(
     records = store.read_trials(only_folder()).records
     assert len(records) == 12
     assert records[:3] == reading.records
+
+
+@pytest.mark.parametrize(
+    ("started", "path", "typed"),
+    [
+        ("{}/freestone", "{}", "freestone"),
+        ("{}/freestone", "/usr/bin", "{}/freestone"),
+        # `make compare` has the folder in its PATH, who types the next command has not.
+        (".venv/bin/freestone", "{}", ".venv/bin/freestone"),
+        ("my tools/freestone", "/usr/bin", "'my tools/freestone'"),
+        ("{}/freestone/__main__.py", "/usr/bin", "freestone"),
+    ],
+)
+def test_how_to_go_on_is_told_as_the_tool_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: str, path: str, typed: str
+) -> None:
+    (tmp_path / "freestone").touch(mode=0o755)
+    monkeypatch.setattr("sys.argv", [started.format(tmp_path), "compare"])
+    monkeypatch.setenv("PATH", path.format(tmp_path))
+    assert tool_as_typed() == typed.format(tmp_path)
 
 
 def test_the_whole_foreground_group_gets_a_terminals_ctrl_c(

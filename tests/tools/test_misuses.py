@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 from collections.abc import Callable, Sequence
@@ -163,6 +164,23 @@ def test_a_page_of_some_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     assert not (tmp_path / "page.md").exists()
 
 
+def test_no_such_bug_is_one_line_and_nothing_is_built_for_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("misuses.__main__.build", lambda: pytest.fail("built"))
+    assert main(["--only", "nonsense"]) == 2
+    told = capsys.readouterr()
+    assert re.fullmatch(r"misuses: no bug has 'nonsense' in its name; .*double free.*\n", told.err)
+    assert told.out == ""
+
+
+def test_bugs_are_chosen_by_any_part_of_family_program_and_arguments() -> None:
+    assert cases.choose("") == EVERY
+    assert {case.family for case in cases.choose("double free")} == {"double free"}
+    assert {case.words[-1] for case in cases.choose("malloc medium")} == {"medium"}
+    assert [" ".join(case.words) for case in cases.choose("mismatch free-new")] == ["mismatch free-new small"]
+
+
 def test_no_such_allocator_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--only", "double free", "--allocators", "nonesuch"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
@@ -234,3 +252,10 @@ def test_a_bug_becomes_what_it_should(
     under: Callable[[str, str], dict[str, Stop]], options: str, bug: str, wanted: Stop
 ) -> None:
     assert under(options, bug) == {bug: wanted}
+
+
+@needs_compiler
+def test_the_terminal_says_what_the_signs_stand_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "double_free at-once malloc small", "--allocators", "glibc"]) == 0
+    legend = capsys.readouterr().out.splitlines()[-1]
+    assert legend.split(", ") == [f"{mark} {stop.value}" for stop, mark in page.MARKS.items()]

@@ -44,7 +44,7 @@ OPTIONS = ("-std=c++17", "-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Wno-
 
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="misuses", description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--only", default="", help="bugs whose family or name holds this")
+    parser.add_argument("--only", default="", help="bugs that have this text in 'family: program arguments'")
     parser.add_argument("--allocators", default="", help="names or libraries, with commas between")
     parser.add_argument("--page", type=Path)
     told = parser.parse_args(words)
@@ -52,7 +52,11 @@ def main(words: Sequence[str]) -> int:
         print("misuses: a page is written by a run of all bugs under all allocators only", file=sys.stderr)
         return 2
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    chosen = [case for case in cases.every() if told.only in f"{case.family}: {' '.join(case.words)}"]
+    chosen = cases.choose(told.only)
+    if not chosen:
+        families = " | ".join(dict.fromkeys(case.family for case in cases.every()))
+        print(f"misuses: no bug has '{told.only}' in its name; families: {families}", file=sys.stderr)
+        return 2
     try:
         build()
         found = columns.find(told.allocators)
@@ -72,6 +76,7 @@ def main(words: Sequence[str]) -> int:
     names = [column.name for column in found]
     print(page.families(chosen, names, answers))
     print(page.each(chosen, names, answers))
+    print(page.legend())
     if told.page:
         picture.save(picture.draw(chosen, found, answers), REPOSITORY / "docs" / "images")
         told.page.write_text(page.text(chosen, found, answers, day=datetime.date.today().isoformat()), encoding="utf-8")

@@ -33,6 +33,11 @@ def every() -> list[Case]:
     return [Case(family, " ".join(words[1:]), words) for family, words in _every()]
 
 
+def choose(text: str) -> list[Case]:
+    """Those that have the text in ``family: program arguments``, in the order of the table."""
+    return [case for case in every() if text in f"{case.family}: {' '.join(case.words)}"]
+
+
 def _every() -> Iterator[tuple[str, tuple[str, ...]]]:
     for what in ("write", "read"):
         for side, family in (("over", "overflow"), ("under", "underflow")):

@@ -165,6 +165,11 @@ def _number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
+def legend() -> str:
+    """What the signs on the terminal stand for, those of runs that are invalid too."""
+    return ", ".join(f"{mark} {stop.value}" for stop, mark in MARKS.items())
+
+
 def _markdown(rows: Sequence[Sequence[str]]) -> str:
     head, *body = rows
     lines = [head, ["---"] * len(head), *body]

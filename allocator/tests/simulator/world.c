@@ -459,7 +459,8 @@ bool guarded_size(const void *block, size_t *size) {
     (void)block, (void)size;
     return false;
 }
-void guarded_figures(size_t *served, size_t *unguarded) { *served = *unguarded = 0; }
+void guarded_figures(size_t *served, size_t *unguarded, size_t *in_use) { *served = *unguarded = *in_use = 0; }
+void guarded_reclaim(void) {}
 void guarded_after_fork(void) {}
 void trace_open(void) {}
 bool trace_is_open(void) { return false; }

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from freestone import suites
 from freestone.commands import measuring, scoring, sitting
+from freestone.commands.program import tool_as_typed
 from freestone.commands.status import ExitStatus
 from freestone.commands.wish import EVERY, Wish
 from freestone.experiments.plan import PlanError
@@ -104,7 +105,8 @@ def _followed(results: Path, course: _Course) -> int:
             print(f"freestone: {error}", file=sys.stderr)
             status = ExitStatus.PARTLY_MEASURED
         if status == ExitStatus.STORE or status > 128:
-            print(f"freestone: all suites go on with: freestone bench --resume {results}", file=sys.stderr)
+            again = f"{tool_as_typed()} bench --resume {results}"
+            print(f"freestone: all suites go on with: {again}", file=sys.stderr)
             return status
         course.ended[name] = status
         _write(results, course)

@@ -202,7 +202,7 @@ def measure(
     if outcome is Outcome.INTERRUPTED:
         kept = f"{len(records)} finished trial{'' if len(records) == 1 else 's'} kept"
         why = trouble[0] if trouble else "interrupted"
-        progress.line(f"{why}; {kept}, go on with: freestone {verb} --resume {folder}")
+        progress.line(f"{why}; {kept}, go on with: {program.tool_as_typed()} {verb} --resume {folder}")
         return status or (128 + stop.signal if stop.signal else ExitStatus.INTERRUPTED)
     for line in trouble:
         progress.line(f"{line}; every record is kept")

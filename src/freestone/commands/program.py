@@ -1,15 +1,29 @@
-"""The CMD a user gives after ``--``: found and executable, or one line that says why not. Shared by the verbs."""
+"""The CMD a user gives after ``--``: found and executable, or one line that says why not; and the tool as it was typed.
+
+Shared by the verbs.
+"""
 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import stat
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from freestone.allocators import elf
 from freestone.commands.status import ExitStatus, Stop
+
+
+def tool_as_typed() -> str:
+    """What starts the tool again: ``freestone`` where the shell finds it by its name, else the path that was typed."""
+    started = sys.argv[0]
+    if Path(started).name != "freestone" or started == shutil.which("freestone"):
+        return "freestone"
+    return shlex.quote(started)
 
 
 def require(

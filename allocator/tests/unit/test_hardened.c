@@ -1,0 +1,229 @@
+/* The hardened heap by itself: what nobody can guess, how long freed slots are held back, and what two threads at the same instant, or a trailer
+ * that was copied, would pass by. */
+#include "hardened.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "hard_inside.h"
+#include "options.h"
+#include "scenario.h"
+
+enum {
+    SIZE = 40, /* in slots of 48 bytes */
+    SLOT = 48,
+    HELD = 128, /* places of the row, and of the ring behind it, where they hold as much as they may */
+};
+
+static uint64_t planned; /* what os_secret tells; 0: what it would */
+
+uint64_t __real_os_secret(void);
+uint64_t __wrap_os_secret(void);
+uint64_t __wrap_os_secret(void) { return planned != 0 ? planned : __real_os_secret(); }
+
+static void open_heap(void) {
+    EXPECT(arena_open(), "no address space");
+    hardened_open();
+}
+
+static unsigned char *take_of(size_t size, enum made made) {
+    unsigned char *block = hardened_take(NULL, 0, size, 1, made);
+    EXPECT(block != NULL, "no memory");
+    return block;
+}
+
+static unsigned char *take(void) { return take_of(SIZE, MADE_BY_MALLOC); }
+
+static void give(void *block) {
+    enum hard_given given = hardened_give_ahead(NULL, block, MADE_BY_MALLOC, SIZE_UNTOLD, true, false);
+    EXPECT(given == HARD_CLEARED, "%d", (int)given);
+    hardened_give_cleared(NULL, 0, block);
+}
+
+/* -- what nobody can guess ------------------------------------------------------------------------------------ */
+
+/* The end of a string, written one byte too far, is a zero: wherever it falls, it changes the canary. */
+static void no_byte_of_the_canary_is_zero(void) {
+    open_heap();
+    uint64_t before = 0;
+    for (planned = 1; planned <= 20000; planned++) {
+        hardened_open();
+        EXPECT(hard_secret.pattern != before, "another secret, and the same canary");
+        before = hard_secret.pattern;
+        for (unsigned bit = 0; bit < 64; bit += 8) {
+            EXPECT((hard_secret.pattern >> bit & 0xFF) != 0, "secret %llu: the canary is %016llx",
+                   (unsigned long long)planned, (unsigned long long)hard_secret.pattern);
+        }
+    }
+    const unsigned char *block = take_of(SIZE - 7, MADE_BY_MALLOC);
+    for (unsigned i = SIZE - 7; i < SIZE; i++) {
+        EXPECT(block[i] != 0, "byte %u behind the block is zero", i - (SIZE - 7));
+    }
+}
+
+/* Successive blocks that lie in slots one behind the other, and those that lie higher than the one before. */
+static void successive(unsigned count, unsigned *next, unsigned *higher) {
+    *next = *higher = 0;
+    const unsigned char *before = take();
+    for (unsigned i = 1; i < count; i++) {
+        const unsigned char *block = take();
+        *next += block == before + SLOT;
+        *higher += block > before;
+        before = block;
+    }
+}
+
+static void slots_are_taken_at_random(void) {
+    open_heap();
+    unsigned next, higher;
+    successive(401, &next, &higher);
+    EXPECT(next < 100, "%u of 400 blocks follow the one before", next);
+    EXPECT(higher > 140 && higher < 260, "%u of 400 blocks lie higher than the one before", higher);
+}
+
+static void slots_are_taken_in_order_if_asked(void) {
+    open_heap();
+    option_set(OPTION_RANDOM, 0);
+    unsigned next, higher;
+    successive(401, &next, &higher);
+    EXPECT(next == 400, "%u of 400 blocks follow the one before", next);
+}
+
+/* -- what is held back ------------------------------------------------------------------------------------------ */
+
+/* For each of `count` blocks that are taken and freed one by one, how many frees it takes until its slot is free in the slab again. */
+static void count_frees(unsigned count, unsigned *frees, unsigned most) {
+    static unsigned char *freed[8192];
+    unsigned done = 0;
+    for (unsigned i = 0; done < count; i++) {
+        EXPECT(i < sizeof freed / sizeof *freed, "%u of %u blocks came back", done, count);
+        freed[i] = take();
+        give(freed[i]);
+        for (unsigned j = 0; j <= i; j++) {
+            uint32_t slab = freed[j] != NULL ? hard_slab_of(freed[j]) : 0;
+            if (slab != 0 && hard_slab_is_free(slab, hard_slab_slot(slab, freed[j]))) {
+                EXPECT(i - j <= most, "block %u came back after %u frees", j, i - j);
+                freed[j] = NULL;
+                frees[done++] = i - j;
+            }
+        }
+    }
+}
+
+/* A newcomer stays in the row until another displaces it, each with one chance in as many as it has places, and then passes the whole ring. */
+static void freed_slots_are_held_back_for_long(void) {
+    enum { COUNT = 300, MOST = HELD + 40 * HELD };
+    unsigned frees[COUNT], sum = 0;
+    bool seen[MOST + 1] = {false};
+    unsigned different = 0;
+    open_heap();
+    count_frees(COUNT, frees, MOST);
+    for (unsigned i = 0; i < COUNT; i++) {
+        EXPECT(frees[i] > HELD, "block %u came back after %u frees", i, frees[i]);
+        sum += frees[i];
+        different += !seen[frees[i]];
+        seen[frees[i]] = true;
+    }
+    EXPECT(sum / COUNT > HELD + HELD / 2 && sum / COUNT < 4 * HELD, "they came back after %u frees on average",
+           sum / COUNT);
+    EXPECT(different > COUNT / 5, "there were %u different numbers of frees", different);
+}
+
+/* Fewer places, and fewer frees. */
+static void what_is_held_back_is_as_large_as_asked(void) {
+    enum { COUNT = 300, PLACES = 1024 / SLOT, MOST = PLACES + 60 * PLACES };
+    unsigned frees[COUNT];
+    open_heap();
+    option_set(OPTION_QUARANTINE_KIB, 1);
+    count_frees(COUNT, frees, MOST);
+    for (unsigned i = 0; i < COUNT; i++) {
+        EXPECT(frees[i] > PLACES, "block %u came back after %u frees", i, frees[i]);
+    }
+}
+
+static void nothing_is_held_back_if_asked(void) {
+    unsigned frees[10];
+    open_heap();
+    option_set(OPTION_QUARANTINE_KIB, 0);
+    count_frees(10, frees, 0);
+}
+
+/* -- what is found ---------------------------------------------------------------------------------------------- */
+
+static void free_it(const void *block) { give((void *)(uintptr_t)block); }
+
+/* As large, as made, in the same slab: only the address is another. */
+static void trailer_of_another_block_is_found(void) {
+    open_heap();
+    for (unsigned i = 0; i < 50; i++) {
+        unsigned char *one = take(), *other = take();
+        memcpy(other + SIZE, one + SIZE, TRAILER_BYTES);
+        char line[128];
+        snprintf(line, sizeof line, "overflow: pointer %p, size class 48 bytes, its end overwritten", (void *)other);
+        scenario_stops(free_it, other, line);
+    }
+}
+
+/* Of a slot whose class leaves more than a hundred bytes behind the block: whoever writes at an offset skips the first of them. */
+static void write_far_behind_the_end_is_found(void) {
+    enum { LONG = 1100, BEHIND = 40 };
+    open_heap();
+    unsigned char *block = take_of(LONG, MADE_BY_MALLOC);
+    EXPECT(arena_span(hard_slab_of(block))->size_class == class_of(1280), "another class");
+    for (unsigned at = 1; at <= 57; at += 8) { /* 64 bytes, rounded down to words */
+        block[LONG + at - 1] ^= 1;
+        char line[128];
+        snprintf(line, sizeof line, "overflow: pointer %p, size 1100 bytes, %u byte%s behind its end overwritten",
+                 (void *)block, at, at == 1 ? "" : "s");
+        scenario_stops(free_it, block, line);
+        block[LONG + at - 1] ^= 1;
+    }
+    give(block);
+}
+
+static void resize_it(const void *block) { (void)hardened_resize((void *)(uintptr_t)block, SIZE); }
+
+/* realloc takes what malloc made: also where the block can stay. */
+static void kind_is_checked_where_a_block_grows_in_place(void) {
+    open_heap();
+    void *block = take_of(SIZE - 7, MADE_BY_NEW);
+    char line[128];
+    snprintf(line, sizeof line, "mismatch: pointer %p, made by new, freed by free", block);
+    scenario_stops(resize_it, block, line);
+    block = take_of(SIZE - 7, MADE_BY_MALLOC);
+    EXPECT(hardened_resize(block, SIZE), "it has to move");
+}
+
+/* Both have found the trailer and cleared the slot: the second comes back to the shard as if it had been in use. */
+static void give_twice(const void *block) {
+    void *slot = (void *)(uintptr_t)block;
+    hard_shard_give(0, class_of(SLOT), &slot, 1);
+    hard_shard_give(1, class_of(SLOT), &slot, 1);
+    hardened_reclaim();
+}
+
+static void free_by_two_threads_at_once_is_found(void) {
+    open_heap();
+    void *block = take();
+    (void)hardened_give_ahead(NULL, block, MADE_BY_MALLOC, SIZE_UNTOLD, true, false);
+    char line[128];
+    snprintf(line, sizeof line, "double free: pointer %p, size class 48 bytes", block);
+    scenario_stops(give_twice, block, line);
+    option_set(OPTION_QUARANTINE_KIB, 0);
+    scenario_stops(give_twice, block, line);
+}
+
+static const struct scenario scenarios[] = {
+    {"no_byte_of_the_canary_is_zero", no_byte_of_the_canary_is_zero},
+    {"slots_are_taken_at_random", slots_are_taken_at_random},
+    {"slots_are_taken_in_order_if_asked", slots_are_taken_in_order_if_asked},
+    {"freed_slots_are_held_back_for_long", freed_slots_are_held_back_for_long},
+    {"what_is_held_back_is_as_large_as_asked", what_is_held_back_is_as_large_as_asked},
+    {"nothing_is_held_back_if_asked", nothing_is_held_back_if_asked},
+    {"trailer_of_another_block_is_found", trailer_of_another_block_is_found},
+    {"write_far_behind_the_end_is_found", write_far_behind_the_end_is_found},
+    {"kind_is_checked_where_a_block_grows_in_place", kind_is_checked_where_a_block_grows_in_place},
+    {"free_by_two_threads_at_once_is_found", free_by_two_threads_at_once_is_found},
+};
+
+SCENARIO_MAIN(scenarios)
