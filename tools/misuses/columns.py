@@ -31,6 +31,8 @@ class Column:
     configuration: Configuration
     group: str
     by_chance: bool
+    is_hidden: bool = False
+    """See Offer."""
 
     @property
     def name(self) -> str:
@@ -47,6 +49,9 @@ class Offer:
     """Of a library that is not in the catalogue, since nobody would compare its speed; patterns of paths too."""
     environment: tuple[tuple[str, str], ...] = ()
     by_chance: bool = False
+    is_hidden: bool = False
+    """Its entries are found by those who ask for them with a version, as linked programs do; who asks by name alone, as
+    the verification does, is sent to the C library."""
 
     @property
     def base(self) -> str:
@@ -78,6 +83,7 @@ OFFERS = (
         "glibc, malloc.check=3",
         sonames=("libc_malloc_debug.so.0",),
         environment=(("GLIBC_TUNABLES", "glibc.malloc.check=3"),),
+        is_hidden=True,
     ),
 )
 
@@ -125,7 +131,7 @@ def _of_catalogue(known: Iterable[Allocator]) -> Iterator[Column]:
 def _column(offer: Offer, allocator: Allocator) -> Column:
     name = allocator.name + offer.name.removeprefix(offer.base)
     configuration = discovery.configuration_for(allocator, name=name, environment=dict(offer.environment))
-    return Column(configuration, HARDENED, offer.by_chance)
+    return Column(configuration, HARDENED, offer.by_chance, offer.is_hidden)
 
 
 def _library(sonames: Sequence[str]) -> Path | None:
@@ -138,4 +144,5 @@ def _library(sonames: Sequence[str]) -> Path | None:
 
 
 def _serves(column: Column) -> bool:
-    return verify(column.configuration.allocator, settings=column.configuration.environment).verified
+    configuration = column.configuration
+    return column.is_hidden or verify(configuration.allocator, settings=configuration.environment).verified

@@ -104,11 +104,11 @@ def _versions(columns: Sequence[Column]) -> str:
 
 
 def families(cases: Sequence[Case], names: Sequence[str], answers: Answers) -> str:
-    """What became of all bugs, a row a column; then how many of each family count."""
+    """What became of all bugs, whoever stops the most first; then how many of each family count."""
     bugs = [case for case in cases if case.is_bug]
     stops = [stop for stop in Stop if stop is not Stop.INVALID]
     totals = [[f"of {len(bugs)} bugs", "stopped, told or refused", *(stop.value for stop in stops)]]
-    for name in names:
+    for name in sorted(names, key=lambda name: -mean(bugs, name, answers, COUNTED)):
         means = [_number(mean(bugs, name, answers, [stop])) for stop in stops]
         totals.append(
             [name, f"**{_number(mean(bugs, name, answers, COUNTED))}**{_spread(bugs, name, answers)}", *means]
