@@ -40,9 +40,10 @@ offer. Some of them again, in seconds: `make misuses ONLY="double free" ALLOCATO
 What counts is what the allocator did:
 
 - **reported**: it wrote what it saw and ended the program, or ended it by a signal of its own (abort, trap);
-- **guarded page**: the program faulted on a page of the allocator's that nobody may touch;
+- **guarded page**: the program faulted on a page of the allocator's that nobody may touch, be it there as a guard, for
+  what was freed, or as room held ready;
 - both **at once**, in the call or the access that is wrong, or **late**, while the program goes on or when it ends;
-- **told or refused**: the program went on, and a line was written, or a free that may not be was not carried out.
+- **told or refused**: the program went on, and a line was written, or nobody ever felt the free that may not be.
 
 What does not count is luck, good or bad:
 
@@ -60,8 +61,7 @@ differ. Numbers are the means of the runs; with a range, the fewest and the most
   <img alt="Bugs reported, met by a guarded page, told or refused, by allocator." src="images/misuses-light.png">
 </picture>
 
-{"".join(_group(group, names[group], cases, answers) for group in GROUPS if names[group])}
-## What makes bugs worse
+{"".join(_group(group, names[group], cases, answers) for group in GROUPS if names[group])}## What makes bugs worse
 
 In so many of three sizes a stale pointer, or who is given a freed block, meets nothing of what was there.
 
@@ -70,16 +70,15 @@ In so many of three sizes a stale pointer, or who is given a freed block, meets 
 
 {marks}. Sizes: small 40 bytes, medium 5,000, large 600,000. Where runs differ: how many of them ended how.
 
-{"".join(_each(group, names[group], cases, answers) for group in GROUPS if names[group])}
-## Versions
+{"".join(_each(group, names[group], cases, answers) for group in GROUPS if names[group])}## Versions
 
 {_versions(columns)}.
 """
 
 
 _NOTES = {
-    HARDENED: """`guard=1` samples every allocation while there is room (48 small and 16 large blocks at a time). It is
-a rate for debugging: nobody runs it in production, where `guard=5000` finds the same bugs in one block of 5,000.
+    HARDENED: """`guard=1` samples every allocation while there is room (48 small and 16 large blocks at a time).
+It is a rate for debugging: nobody runs it in production, where `guard=5000` finds the same bugs in one block of 5,000.
 `tcmalloc-debug` and glibc's `malloc.check` are for debugging too.
 
 """,

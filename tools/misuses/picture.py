@@ -63,5 +63,6 @@ def _bars(group: str, bugs: Sequence[Case], names: Sequence[str], answers: Answe
 
 def save(chart: alt.VConcatChart, folder: Path) -> None:
     """``misuses-light.png`` and ``misuses-dark.png`` in the folder."""
-    figures.save_png(chart, folder / "misuses-light.png", theme=figures.LIGHT)
-    figures.save_png(chart, folder / "misuses-dark.png", theme=figures.DARK)
+    for name, theme in (("light", figures.LIGHT), ("dark", figures.DARK)):
+        with_legend = chart.configure_legend(labelColor=theme.ink, labelFontSize=11)
+        figures.save_png(with_legend, folder / f"misuses-{name}.png", theme=theme)
