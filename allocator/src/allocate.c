@@ -5,6 +5,7 @@
 
 #include "arena.h"
 #include "gate.h"
+#include "faults.h"
 #include "guarded.h"
 #include "hardened.h"
 #include "keeping.h"
@@ -124,8 +125,12 @@ static OUT_OF_LINE size_t usable_hardened(const void *block) {
 /* After libc's own constructors, and before the program's. Here: every process touches this page already. */
 __attribute__((constructor)) static void open_traces(void) {
     options_read_environment();
-    if (unlikely((modes() & MODE_GUARDED) != 0)) {
+    if (unlikely((modes() & (MODE_GUARDED | MODE_HARDENED)) != 0)) {
         trace_open();
+    }
+    if (unlikely((modes() & MODE_HARDENED) != 0)) {
+        faults_listen(); /* any page may be closed */
+    } else if (unlikely((modes() & MODE_GUARDED) != 0)) {
         keeper_wish(); /* it summons who allocates: sampling.h */
     }
 }
