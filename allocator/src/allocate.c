@@ -88,10 +88,10 @@ static void *take_hardened(size_t size, size_t alignment, enum made made) {
 static OUT_OF_LINE void release_hardened_inside(void *block, uint32_t tag, enum made made, size_t size) {
     enum pass pass = thread_enter();
     if (unlikely(pass == PASS_REFUSED)) {
-        if (hardened_can_be_parked(block, tag)) {
+        if (hardened_make_room(block, tag)) {
             shelter_park(block);
-            keeper_wish();
         }
+        keeper_wish();
         return;
     }
     struct thread_cache *cache = cache_of(pass);
@@ -177,6 +177,16 @@ bool is_hardened_block(const void *block) {
     return tag_of(block, &tag) && hardened_owns(tag);
 }
 
+/* Where there is no memory to move to. False while a fork is under way. */
+static OUT_OF_LINE bool shrink_hardened(void *block, size_t size) {
+    enum pass pass = thread_enter();
+    if (pass != PASS_REFUSED) {
+        hardened_shrink(block, size);
+    }
+    thread_leave(pass);
+    return pass != PASS_REFUSED;
+}
+
 OUT_OF_LINE void *resize_hardened(void *block, size_t size) {
     size_t had;
     uint32_t tag = TAG_NONE;
@@ -189,7 +199,7 @@ OUT_OF_LINE void *resize_hardened(void *block, size_t size) {
     }
     void *moved = take_hardened(size, 1, MADE_BY_MALLOC);
     if (moved == NULL) {
-        return out_of_memory();
+        return size < had && shrink_hardened(block, size) ? block : out_of_memory();
     }
     memmove(moved, block, bits_min(had, size));
     release_hardened(block, tag, MADE_BY_MALLOC, SIZE_UNTOLD);
