@@ -1,5 +1,5 @@
 // after_free write|read at-once|reused direct|call SIZE: a block is used after it was freed, at once or when somebody else may have it.
-// A read is harmless where what was in the block is gone; a write where it did not change what somebody else holds.
+// A read has done its harm where it met what had been in the block; a write where it changed what somebody else holds, or is given later.
 #include "misuse.h"
 
 enum { SECRET = 0x5A, OTHERS = 64 };
@@ -21,7 +21,7 @@ int main(int count, char **words) {
             memset(others[held], 0, size);
         }
     }
-    say("doing");
+    say_doing();
     volatile char *at = unseen(block) + size / 2;
     bool met = false;
     if (writes && by_call) {
@@ -35,17 +35,14 @@ int main(int count, char **words) {
     } else {
         met = *at == SECRET;
     }
-    if (reused && writes) {
-        for (int i = 0; i < held; i++) {
-            met |= others[i][size / 2] == 0x41;
-        }
-        say(met ? "done" : "harmless");
-    } else {
-        say(writes || met ? "done" : "harmless");
+    say("done");
+    if (met) {
+        harm();
     }
     for (int i = 0; i < held; i++) {
+        look_for_all(others[i], size, 0);
         free(others[i]);
     }
     live_on(size);
-    return 0;
+    return farewell();
 }

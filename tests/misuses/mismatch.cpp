@@ -9,6 +9,12 @@ int main(int count, char **words) {
     const char *how = words[1];
     size_t size = size_named(words[2]);
     auto aligned = std::align_val_t(64);
+    enum { NEIGHBOURS = 16 };
+    char *neighbours[NEIGHBOURS];
+    for (char *&neighbour : neighbours) {
+        neighbour = take(size);
+        memset(neighbour, 2, size);
+    }
     void *block;
     if (is(how, "delete-malloc")) {
         block = take(size);
@@ -21,7 +27,7 @@ int main(int count, char **words) {
     }
     block = unseen(block);
     memset(block, 1, size);
-    say("doing");
+    say_doing();
     if (is(how, "larger")) {
         ::operator delete(block, unseen(size * 2));
     } else if (is(how, "smaller")) {
@@ -38,6 +44,13 @@ int main(int count, char **words) {
         ::operator delete(block);
     }
     say("done");
+    /* Where a size was believed, the block is given to somebody who wants that many bytes. */
+    live_on(is(how, "smaller") ? size / 2 : is(how, "larger") || is(how, "array-larger") ? size * 2 : size);
     live_on(size);
-    return 0;
+    for (char *neighbour : neighbours) {
+        look_for_all(neighbour, size, 2);
+        free(neighbour);
+    }
+    part(size);
+    return farewell();
 }

@@ -10,7 +10,7 @@ int main(int count, char **words) {
     void *got =
         is(words[2], "new") ? ::operator new(unseen(static_cast<size_t>(0))) : malloc(unseen(static_cast<size_t>(0)));
     volatile char *block = static_cast<char *>(unseen(got));
-    say("doing");
+    say_doing();
     if (is(words[1], "write")) {
         *block = 0x41;
     } else {
@@ -22,6 +22,9 @@ int main(int count, char **words) {
     } else {
         free(got);
     }
+    look_for_all(before, 16, 0x5A);
     live_on(16);
-    return 0;
+    look_for_all(before, 16, 0x5A);
+    free(before);
+    return farewell();
 }

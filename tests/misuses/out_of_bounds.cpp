@@ -1,5 +1,6 @@
 // out_of_bounds write|read over|under DISTANCE direct|call SIZE: a block is left by so many bytes, in a straight line or by one access so
-// far away, and given back afterwards. A read is harmless where it meets nothing of the neighbours'.
+// far away, and given back afterwards. A write is felt by the neighbours, whose bytes it changes, or later, by whoever is given what it spoilt; a
+// read has done its harm where it met what a neighbour had.
 #include "misuse.h"
 
 enum { NEIGHBOURS = 16, SECRET = 0x5A };
@@ -43,26 +44,35 @@ int main(int count, char **words) {
     auto distance = static_cast<std::ptrdiff_t>(strtoul(words[3], nullptr, 10));
     size_t size = size_named(words[5]);
     char *blocks[NEIGHBOURS];
-    for (char *&block : blocks) {
+    for (char *&block : blocks) { /* all of them are somebody's, but for the one in the middle */
         block = take(size);
         memset(block, SECRET, size);
     }
     char *block = blocks[NEIGHBOURS / 2];
     memset(block, 1, size);
-    say("doing");
+    say_doing();
     if (over) {
         touch(unseen(block) + size, unseen(block) + size + distance - 1, writes, by_call);
     } else {
         touch(unseen(block) - 1, unseen(block) - distance, writes, by_call);
     }
-    say(writes || met ? "done" : "harmless");
+    say("done");
+    if (met) {
+        harm();
+    }
     free(block);
-    say("freed");
     for (char *other : blocks) {
         if (other != block) {
-            free(other);
+            look_for_all(other, size, SECRET);
         }
     }
     live_on(size);
-    return 0;
+    for (char *other : blocks) {
+        if (other != block) {
+            look_for_all(other, size, SECRET);
+            free(other);
+        }
+    }
+    part(size);
+    return farewell();
 }

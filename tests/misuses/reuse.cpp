@@ -1,5 +1,5 @@
 // reuse contents|address SIZE: a block that was freed is handed out again: with what was in it, or at once at the same place, where a stale pointer
-// meets it. Harmless where it is not so.
+// meets it. No bug, but what makes bugs worse.
 #include "misuse.h"
 
 enum { SECRET = 0x5A, TRIES = 64 };
@@ -12,7 +12,7 @@ int main(int count, char **words) {
     char *block = take(size);
     memset(block, SECRET, size);
     free(block);
-    say("doing");
+    say_doing();
     bool met = false;
     if (is(words[1], "address")) {
         char *next = take(size);
@@ -31,7 +31,10 @@ int main(int count, char **words) {
             free(held[i]);
         }
     }
-    say(met ? "done" : "harmless");
+    say("done");
+    if (met) {
+        harm();
+    }
     live_on(size);
-    return 0;
+    return farewell();
 }

@@ -1,38 +1,46 @@
-// wrong_free stack|global|text|interior|unaligned|near|mapped|unmapped SIZE: what is freed is no block.
+// wrong_free stack|global|text|interior|unaligned|near|mapped|unmapped SIZE: what is freed is no block. It is felt when those bytes, or a part of
+// the block they lie in, are given to somebody.
 #include "misuse.h"
 
 #include <sys/mman.h>
 
+enum { ROOM = 1 << 16 };
+
 static char global[MEDIUM];
 
-static char *wrong(const char *what, char *block, size_t size) {
-    static char on_stack_too;
+/* What is freed, and the bytes around it that are somebody's. */
+struct Wrong {
+    char *freed;
+    Owned owned;
+};
+
+static Wrong wrong(const char *what, char *block, size_t size) {
+    Owned own = {block, size};
     if (is(what, "global")) {
-        return global + 64;
+        return {global + 64, {global, sizeof global}};
     }
     if (is(what, "text")) {
-        return reinterpret_cast<char *>(reinterpret_cast<uintptr_t>(&size_named));
+        char *text = reinterpret_cast<char *>(reinterpret_cast<uintptr_t>(&wrong));
+        return {text, {text, 64}};
     }
     if (is(what, "interior")) {
-        return block + (size / 2 & ~static_cast<size_t>(15));
+        return {block + (size / 2 & ~static_cast<size_t>(15)), own};
     }
     if (is(what, "unaligned")) {
-        return block + 1;
+        return {block + 1, own};
     }
     if (is(what, "near")) {
-        return block - 16;
+        return {block - 16, own};
     }
-    if (is(what, "mapped") || is(what, "unmapped")) {
-        void *room = mmap(nullptr, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (room == MAP_FAILED) {
-            _exit(EXIT_UNFIT);
-        }
-        if (is(what, "unmapped")) {
-            munmap(room, 1 << 16);
-        }
-        return static_cast<char *>(room) + 4096;
+    char *room = static_cast<char *>(mmap(nullptr, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (room == MAP_FAILED) {
+        _exit(EXIT_UNFIT);
     }
-    return &on_stack_too;
+    if (is(what, "unmapped")) { /* and nobody's: an allocator may map it anew */
+        munmap(room, ROOM);
+        return {room + 4096, {nullptr, 0}};
+    }
+    return {room + 4096, {room, ROOM}};
 }
 
 int main(int count, char **words) {
@@ -44,10 +52,13 @@ int main(int count, char **words) {
     memset(unseen(&stack[0]), 1, sizeof stack);
     char *block = take(size);
     memset(block, 1, size);
-    char *freed = is(words[1], "stack") ? &stack[64] : wrong(words[1], block, size);
-    say("doing");
-    free(unseen(freed));
+    Wrong bug = is(words[1], "stack") ? Wrong{&stack[64], {stack, sizeof stack}} : wrong(words[1], block, size);
+    say_doing();
+    free(unseen(bug.freed));
     say("done");
-    live_on(size);
-    return 0;
+    live_on(size, bug.owned);
+    look_for_all(block, size, 1);
+    free(block);
+    part(size, bug.freed >= block && bug.freed < block + size ? Owned{nullptr, 0} : bug.owned);
+    return farewell();
 }

@@ -1,4 +1,4 @@
-"""Every bug under every allocator: stopped at once, late, harmless, or never.
+"""Every bug under every allocator: reported, met by a guarded page, refused, harmless, crashed, or never seen.
 
 Usage: ``PYTHONPATH=tools .venv/bin/python -m misuses [--only FAMILY] [--allocators freestone,glibc] [--page FILE]``
 
@@ -16,21 +16,28 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
-from freestone.allocators import discovery
 from freestone.allocators.errors import AllocatorError
-from freestone.allocators.verification import verify
 from freestone.records.schema import Configuration
-from misuses import cases, page, picture
-from misuses.cases import Case
-from misuses.judging import Stop, judge
+from misuses import cases, columns, page, picture
+from misuses.cases import SIZES, Case
+from misuses.columns import Column
+from misuses.judging import Evidence, Stop, judge, read
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "tests" / "misuses"
 BUILT = REPOSITORY / "build" / "misuses"
 LIMIT_S = 30.0
-MODES = ("guard=1", "harden=1")
+"""For who waits for ever; who is busy for ever is ended by the program's own limit."""
+RUNS = 10
+AGREEING = 3
+"""So many runs suffice where they agree and nothing is drawn by chance."""
+AT_A_TIME = 4
+"""Programs: most of the time goes into starting and ending them."""
+NO_BUG = [Case("no bug", size, ("nobug", size)) for size in SIZES]
 # The compiler may neither see the bug nor know what malloc is.
 OPTIONS = ("-std=c++17", "-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Wno-free-nonheap-object", "-pthread")
 
@@ -51,30 +58,33 @@ def main(words: Sequence[str]) -> int:
         print(f"misuses: no bug has '{told.only}' in its name; families: {families}", file=sys.stderr)
         return 2
     try:
-        _build()
-        configurations = _configurations(told.allocators)
+        build()
+        found = columns.find(told.allocators)
     except (AllocatorError, subprocess.CalledProcessError) as error:
         print(f"misuses: {error}", file=sys.stderr)
         return 2
-    answers: dict[tuple[Case, str], Stop] = {}
-    for configuration in configurations:
-        print(f"misuses: {configuration.name} ...", file=sys.stderr, flush=True)
-        for case in chosen:
-            answers[case, configuration.name] = _answer(case, configuration)
-    names = [configuration.name for configuration in configurations]
+    answers: dict[tuple[Case, str], tuple[Stop, ...]] = {}
+    for column in found:
+        print(f"misuses: {column.name} ...", file=sys.stderr, flush=True)
+        for case in NO_BUG:
+            if answer(case, column.configuration) is not Stop.HARMLESS:
+                print(f"misuses: {column.name} does not serve a program without a bug", file=sys.stderr)
+                return 2
+        with ThreadPoolExecutor(AT_A_TIME) as pool:
+            for case, stops in zip(chosen, pool.map(_answers, chosen, repeat(column)), strict=True):
+                answers[case, column.name] = stops
+    names = [column.name for column in found]
     print(page.families(chosen, names, answers))
     print(page.each(chosen, names, answers))
     print(page.legend())
     if told.page:
-        picture.save(picture.draw(chosen, names, answers), REPOSITORY / "docs" / "images")
-        allocators = [configuration.allocator for configuration in configurations]
-        told.page.write_text(
-            page.text(chosen, names, allocators, answers, day=datetime.date.today().isoformat()), encoding="utf-8"
-        )
-    return int(Stop.INVALID in answers.values())
+        picture.save(picture.draw(chosen, found, answers), REPOSITORY / "docs" / "images")
+        told.page.write_text(page.text(chosen, found, answers, day=datetime.date.today().isoformat()), encoding="utf-8")
+    return int(any(Stop.INVALID in stops for stops in answers.values()))
 
 
-def _build() -> None:
+def build() -> None:
+    """Compile the programs whose sources have changed."""
     BUILT.mkdir(parents=True, exist_ok=True)
     newest = (SOURCES / "misuse.h").stat().st_mtime
     for source in sorted(SOURCES.glob("*.cpp")):
@@ -83,31 +93,24 @@ def _build() -> None:
             subprocess.run(["g++", *OPTIONS, str(source), "-o", str(output)], check=True)
 
 
-def _configurations(words: str) -> list[Configuration]:
-    found = discovery.find([words]) if words else [each for each in discovery.discover() if each.available]
-    found.sort(key=lambda each: each.name != "freestone")
-    configurations = [mode for each in found for mode in _modes(discovery.configuration_for(each))]
-    return [each for each in configurations if verify(each.allocator, settings=each.environment).verified]
+def _answers(case: Case, column: Column) -> tuple[Stop, ...]:
+    stops: list[Stop] = []
+    while len(stops) < RUNS:
+        stops.append(answer(case, column.configuration))
+        if len(stops) == AGREEING and len(set(stops)) == 1 and not column.by_chance:
+            break
+    return tuple(stops)
 
 
-def _modes(configuration: Configuration) -> list[Configuration]:
-    """libfreestone is safer on request: a column more for each way to ask for it."""
-    if "freestone" not in configuration.allocator.name:
-        return [configuration]
-    modes = [
-        configuration.model_copy(
-            update={
-                "name": f"{configuration.name}, {options}",
-                "environment": {**configuration.environment, "FREESTONE_OPTIONS": options},
-            }
-        )
-        for options in MODES
-    ]
-    return [configuration, *modes]
+def answer(case: Case, configuration: Configuration) -> Stop:
+    """What becomes of the bug in one run."""
+    return judge(_evidence(case, configuration), frees=case.frees)
 
 
-def _answer(case: Case, configuration: Configuration) -> Stop:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("LD_", "MALLOC_"))}
+def _evidence(case: Case, configuration: Configuration) -> Evidence:
+    # Settings of allocators, the user's own.
+    strange = ("LD_", "MALLOC_", "GLIBC_", "MIMALLOC_", "SCUDO_", "TCMALLOC_", "FREESTONE_OPTIONS")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(strange)}
     environment |= {"LC_ALL": "C", **configuration.environment}
     environment["LD_PRELOAD"] = ":".join(configuration.allocator.preload)
     with subprocess.Popen(
@@ -115,19 +118,20 @@ def _answer(case: Case, configuration: Configuration) -> Stop:
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
+        errors="replace",
         start_new_session=True,
     ) as process:
         status: int | None
         try:
-            said, _ = process.communicate(timeout=LIMIT_S)
+            output, errors = process.communicate(timeout=LIMIT_S)
             status = process.returncode
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            said, _ = process.communicate()
+            output, errors = process.communicate()
             status = None
-    return judge(status, said)
+    return read(status, output, errors)
 
 
 if __name__ == "__main__":

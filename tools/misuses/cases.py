@@ -17,6 +17,16 @@ class Case:
     name: str
     words: tuple[str, ...]
 
+    @property
+    def frees(self) -> bool:
+        """It is a free that may not be."""
+        return self.family in ("double free", "free of what is no block")
+
+    @property
+    def is_bug(self) -> bool:
+        """Not so of what makes bugs worse: nobody could stop it."""
+        return not self.family.startswith("reuse")
+
 
 def every() -> list[Case]:
     """All bugs, in the order of the table."""

@@ -1,4 +1,4 @@
-"""Who stops how many bugs, drawn: a bar for each way to allocate, its parts by when."""
+"""Who stops how many bugs, drawn: a bar for each way to allocate, its parts by how; the hardened above the usual."""
 
 from __future__ import annotations
 
@@ -9,23 +9,35 @@ import altair as alt
 
 from freestone.reports import figures
 from misuses.cases import Case
-from misuses.judging import Stop
-from misuses.page import Answers
+from misuses.columns import GROUPS, Column
+from misuses.judging import COUNTED, Stop
+from misuses.page import Answers, mean
 
-PARTS = {Stop.AT_ONCE: "#2b6cb0", Stop.LATE: "#90b4d8", Stop.HARMLESS: "#c8c8c8"}
-"""When a bug is stopped, in the order of the bar, and its colour, which does on light and on dark."""
+PARTS = {
+    Stop.REPORTED: "#2b6cb0",
+    Stop.GUARDED: "#2a9d8f",
+    Stop.REPORTED_LATE: "#8fb5dc",
+    Stop.GUARDED_LATE: "#93d0c8",
+    Stop.TOLD: "#e0a458",
+}
+"""How a bug was stopped, in the order of the bar, and its colour, which does on light and on dark."""
+assert tuple(PARTS) == COUNTED
 
 
-def draw(cases: Sequence[Case], names: Sequence[str], answers: Answers) -> alt.Chart:
-    """One bar for each name, the longest first."""
-    count = {
-        (name, stop): sum(answers[case, name] is stop for case in cases)
-        for name in names
-        for stop in (*PARTS, Stop.NEVER)
-    }
-    order = sorted(names, key=lambda name: -sum(count[name, stop] for stop in PARTS))
+def draw(cases: Sequence[Case], columns: Sequence[Column], answers: Answers) -> alt.VConcatChart:
+    """For each group one bar for each name, the longest first."""
+    bugs = [case for case in cases if case.is_bug]
+    groups = [(group, [each.name for each in columns if each.group == group]) for group in GROUPS]
+    chart: alt.VConcatChart = alt.vconcat(
+        *(_bars(group, bugs, names, answers) for group, names in groups if names), spacing=16
+    ).resolve_scale(color="shared")
+    return chart
+
+
+def _bars(group: str, bugs: Sequence[Case], names: Sequence[str], answers: Answers) -> alt.Chart:
+    order = sorted(names, key=lambda name: -mean(bugs, name, answers, COUNTED))
     rows = [
-        {"name": name, "when": stop.value, "bugs": count[name, stop], "place": place}
+        {"name": name, "how": stop.value, "bugs": mean(bugs, name, answers, [stop]), "place": place}
         for name in order
         for place, stop in enumerate(PARTS)
     ]
@@ -33,10 +45,10 @@ def draw(cases: Sequence[Case], names: Sequence[str], answers: Answers) -> alt.C
         alt.Chart(alt.InlineData(values=rows))
         .mark_bar()
         .encode(
-            x=alt.X("bugs:Q", title=f"of {len(cases)} bugs", scale=alt.Scale(domain=[0, len(cases)], nice=False)),
-            y=alt.Y("name:N", title=None, sort=order, axis=alt.Axis(labelLimit=260)),
+            x=alt.X("bugs:Q", title=f"of {len(bugs)} bugs", scale=alt.Scale(domain=[0, len(bugs)], nice=False)),
+            y=alt.Y("name:N", title=None, sort=order, axis=alt.Axis(labelLimit=260, minExtent=160)),
             color=alt.Color(
-                "when:N",
+                "how:N",
                 title=None,
                 sort=[stop.value for stop in PARTS],
                 scale=alt.Scale(domain=[stop.value for stop in PARTS], range=list(PARTS.values())),
@@ -44,12 +56,12 @@ def draw(cases: Sequence[Case], names: Sequence[str], answers: Answers) -> alt.C
             ),
             order=alt.Order("place:Q"),
         )
-        .properties(width=520, height=alt.Step(20))
+        .properties(width=520, height=alt.Step(20), title=alt.Title(group, anchor="start"))
     )
     return chart
 
 
-def save(chart: alt.Chart, folder: Path) -> None:
+def save(chart: alt.VConcatChart, folder: Path) -> None:
     """``misuses-light.png`` and ``misuses-dark.png`` in the folder."""
     figures.save_png(chart, folder / "misuses-light.png", theme=figures.LIGHT)
     figures.save_png(chart, folder / "misuses-dark.png", theme=figures.DARK)
