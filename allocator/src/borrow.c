@@ -140,9 +140,15 @@ static void withhold(struct thread_cache *cache) {
     }
 }
 
-static bool may_be_summoned(const struct thread_cache *cache) {
-    return cache->summons != NULL && atomic_load_explicit(&cache->summons->out, memory_order_relaxed) == 0 &&
-           atomic_load_explicit(&cache->orphan, memory_order_relaxed) == 0;
+/* Whether the thread waits for no summons; or has a magazine all the same: it has written over the void, as one that does nothing else does nearly
+ * always, and will not come. While the cache is borrowed. */
+static bool may_be_summoned(struct thread_cache *cache) {
+    bool may = atomic_load_explicit(&cache->summons->out, memory_order_relaxed) == 0;
+    for (unsigned slot = 1; !may && slot < SLOT_COUNT; slot++) {
+        const struct cache_class *magazines = &cache->slots[slot];
+        may = magazines->taken == TAKING && __atomic_load_n(&magazines->top, __ATOMIC_RELAXED) != VOID_TOP;
+    }
+    return may;
 }
 
 /* Looks at a few caches for one that can be borrowed and whose thread waits for no summons. */
@@ -157,7 +163,12 @@ static struct thread_cache *borrow_one_to_summon(void) {
             break;
         }
         registry.to_summon = next->next;
-        borrowed = may_be_summoned(next) && borrow(next, &waits);
+        bool known = next->summons != NULL && atomic_load_explicit(&next->orphan, memory_order_relaxed) == 0;
+        borrowed = known && borrow(next, &waits);
+        if (borrowed && !may_be_summoned(next)) {
+            borrowed = false;
+            waits = give_back(next);
+        }
     }
     lock_free(&registry.lock);
     if (waits) {

@@ -109,10 +109,11 @@ static unsigned some_bit(uint64_t word, unsigned turn) {
 
 void *hard_slab_take(uint32_t slab, uint64_t *chance) {
     struct span *span = arena_span(slab);
-    uint64_t turn = option_value(OPTION_RANDOM) != 0 ? random_next(chance) >> 32 : 0;
-    unsigned w = some_bit(span->summary, (unsigned)turn & 63);
+    /* One of the slab's slots: of words and bits that it has fewer of than 64, the first would be chosen most of the time. */
+    uint32_t turn = option_value(OPTION_RANDOM) != 0 ? random_below(chance, span->blocks) : 0;
+    unsigned w = some_bit(span->summary, turn / 64);
     uint64_t *word = &free_bits(slab)[w];
-    unsigned bit = some_bit(*word, (unsigned)(turn >> 6) & 63);
+    unsigned bit = some_bit(*word, turn % 64);
     *word ^= UINT64_C(1) << bit;
     if (*word == 0) {
         span->summary ^= UINT64_C(1) << w;
