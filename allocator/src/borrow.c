@@ -154,27 +154,27 @@ static bool may_be_summoned(struct thread_cache *cache) {
 /* Looks at a few caches for one that can be borrowed and whose thread waits for no summons. */
 static struct thread_cache *borrow_one_to_summon(void) {
     enum { AT_A_TIME = 16 };
-    struct thread_cache *next = NULL;
+    struct thread_cache *candidate = NULL;
     bool borrowed = false, waits = false;
     lock_take(&registry.lock);
     for (int seen = 0; !borrowed && !waits && seen < AT_A_TIME; seen++) {
-        next = registry.to_summon != NULL ? registry.to_summon : registry.alive;
-        if (next == NULL) {
+        candidate = registry.to_summon != NULL ? registry.to_summon : registry.alive;
+        if (candidate == NULL) {
             break;
         }
-        registry.to_summon = next->next;
-        bool known = next->summons != NULL && atomic_load_explicit(&next->orphan, memory_order_relaxed) == 0;
-        borrowed = known && borrow(next, &waits);
-        if (borrowed && !may_be_summoned(next)) {
+        registry.to_summon = candidate->next;
+        bool known = candidate->summons != NULL && atomic_load_explicit(&candidate->orphan, memory_order_relaxed) == 0;
+        borrowed = known && borrow(candidate, &waits);
+        if (borrowed && !may_be_summoned(candidate)) {
             borrowed = false;
-            waits = give_back(next);
+            waits = give_back(candidate);
         }
     }
     lock_free(&registry.lock);
     if (waits) {
-        os_wake(&next->borrowed);
+        os_wake(&candidate->borrowed);
     }
-    return borrowed ? next : NULL;
+    return borrowed ? candidate : NULL;
 }
 
 void borrow_to_summon(void) {

@@ -9,6 +9,7 @@
 #include "hardened.h"
 #include "keeper.h"
 #include "options.h"
+#include "os.h"
 
 /* Who was there before: the program's own handler, perhaps. Written once, before it can be called. */
 static struct sigaction next_segv, next_bus;
