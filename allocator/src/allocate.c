@@ -5,7 +5,7 @@
 
 #include "arena.h"
 #include "gate.h"
-#include "faults.h"
+#include "fault_handler.h"
 #include "guarded.h"
 #include "hardened.h"
 #include "keeping.h"
@@ -129,7 +129,7 @@ __attribute__((constructor)) static void open_traces(void) {
         trace_open();
     }
     if (unlikely((modes() & MODE_HARDENED) != 0)) {
-        faults_listen(); /* any page may be closed */
+        fault_handler_set(); /* any page may be closed */
     } else if (unlikely((modes() & MODE_GUARDED) != 0)) {
         keeper_wish(); /* it summons who allocates: sampling.h */
     }

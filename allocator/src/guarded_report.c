@@ -93,7 +93,7 @@ void guarded_report(enum guarded_fault fault, const struct guarded_place *place,
     }
 }
 
-/* -- faults: called by faults.c --------------------------------------------------------------------------------- */
+/* -- faults: called by fault_handler.c --------------------------------------------------------------------------------- */
 
 static enum guarded_fault fault_of(const struct guarded_place *place, const unsigned char *pointer) {
     bool freed = atomic_load_explicit(&place->state, memory_order_acquire) >= GUARDED_FREEING;

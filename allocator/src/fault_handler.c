@@ -1,5 +1,5 @@
 /* Faults in pages that the library keeps closed: how they come here, and who is next. */
-#include "faults.h"
+#include "fault_handler.h"
 
 #include <signal.h>
 #include <ucontext.h>
@@ -106,7 +106,7 @@ static void listen_to(int number, struct sigaction *next) {
     }
 }
 
-void faults_listen(void) {
+void fault_handler_set(void) {
     static _Atomic uint32_t listens; /* relaxed: of several threads one is the first */
     if (likely(atomic_load_explicit(&listens, memory_order_relaxed) != 0) ||
         keeper_is_confined() ||   /* its filters may know nothing of the call */
