@@ -5,6 +5,7 @@
 
 #include "arena.h"
 #include "gate.h"
+#include "fault_handler.h"
 #include "guarded.h"
 #include "hardened.h"
 #include "keeping.h"
@@ -87,10 +88,10 @@ static void *take_hardened(size_t size, size_t alignment, enum made made) {
 static OUT_OF_LINE void release_hardened_inside(void *block, uint32_t tag, enum made made, size_t size) {
     enum pass pass = thread_enter();
     if (unlikely(pass == PASS_REFUSED)) {
-        if (hardened_can_be_parked(block, tag)) {
+        if (hardened_make_room(block, tag)) {
             shelter_park(block);
-            keeper_wish();
         }
+        keeper_wish();
         return;
     }
     struct thread_cache *cache = cache_of(pass);
@@ -124,8 +125,12 @@ static OUT_OF_LINE size_t usable_hardened(const void *block) {
 /* After libc's own constructors, and before the program's. Here: every process touches this page already. */
 __attribute__((constructor)) static void open_traces(void) {
     options_read_environment();
-    if (unlikely((modes() & MODE_GUARDED) != 0)) {
+    if (unlikely((modes() & (MODE_GUARDED | MODE_HARDENED)) != 0)) {
         trace_open();
+    }
+    if (unlikely((modes() & MODE_HARDENED) != 0)) {
+        fault_handler_set(); /* any page may be closed */
+    } else if (unlikely((modes() & MODE_GUARDED) != 0)) {
         keeper_wish(); /* it summons who allocates: sampling.h */
     }
 }
@@ -172,6 +177,16 @@ bool is_hardened_block(const void *block) {
     return tag_of(block, &tag) && hardened_owns(tag);
 }
 
+/* Where there is no memory to move to. False while a fork is under way. */
+static OUT_OF_LINE bool shrink_hardened(void *block, size_t size) {
+    enum pass pass = thread_enter();
+    if (pass != PASS_REFUSED) {
+        hardened_shrink(block, size);
+    }
+    thread_leave(pass);
+    return pass != PASS_REFUSED;
+}
+
 OUT_OF_LINE void *resize_hardened(void *block, size_t size) {
     size_t had;
     uint32_t tag = TAG_NONE;
@@ -184,7 +199,7 @@ OUT_OF_LINE void *resize_hardened(void *block, size_t size) {
     }
     void *moved = take_hardened(size, 1, MADE_BY_MALLOC);
     if (moved == NULL) {
-        return out_of_memory();
+        return size < had && shrink_hardened(block, size) ? block : out_of_memory();
     }
     memmove(moved, block, bits_min(had, size));
     release_hardened(block, tag, MADE_BY_MALLOC, SIZE_UNTOLD);

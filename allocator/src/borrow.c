@@ -140,30 +140,41 @@ static void withhold(struct thread_cache *cache) {
     }
 }
 
-static bool may_be_summoned(const struct thread_cache *cache) {
-    return cache->summons != NULL && atomic_load_explicit(&cache->summons->out, memory_order_relaxed) == 0 &&
-           atomic_load_explicit(&cache->orphan, memory_order_relaxed) == 0;
+/* Whether the thread waits for no summons; or has a magazine all the same: it has written over the void, as one that does nothing else does nearly
+ * always, and will not come. While the cache is borrowed. */
+static bool may_be_summoned(struct thread_cache *cache) {
+    bool may = atomic_load_explicit(&cache->summons->out, memory_order_relaxed) == 0;
+    for (unsigned slot = 1; !may && slot < SLOT_COUNT; slot++) {
+        const struct cache_class *magazines = &cache->slots[slot];
+        may = magazines->taken == TAKING && __atomic_load_n(&magazines->top, __ATOMIC_RELAXED) != VOID_TOP;
+    }
+    return may;
 }
 
 /* Looks at a few caches for one that can be borrowed and whose thread waits for no summons. */
 static struct thread_cache *borrow_one_to_summon(void) {
     enum { AT_A_TIME = 16 };
-    struct thread_cache *next = NULL;
+    struct thread_cache *candidate = NULL;
     bool borrowed = false, waits = false;
     lock_take(&registry.lock);
     for (int seen = 0; !borrowed && !waits && seen < AT_A_TIME; seen++) {
-        next = registry.to_summon != NULL ? registry.to_summon : registry.alive;
-        if (next == NULL) {
+        candidate = registry.to_summon != NULL ? registry.to_summon : registry.alive;
+        if (candidate == NULL) {
             break;
         }
-        registry.to_summon = next->next;
-        borrowed = may_be_summoned(next) && borrow(next, &waits);
+        registry.to_summon = candidate->next;
+        bool known = candidate->summons != NULL && atomic_load_explicit(&candidate->orphan, memory_order_relaxed) == 0;
+        borrowed = known && borrow(candidate, &waits);
+        if (borrowed && !may_be_summoned(candidate)) {
+            borrowed = false;
+            waits = give_back(candidate);
+        }
     }
     lock_free(&registry.lock);
     if (waits) {
-        os_wake(&next->borrowed);
+        os_wake(&candidate->borrowed);
     }
-    return borrowed ? next : NULL;
+    return borrowed ? candidate : NULL;
 }
 
 void borrow_to_summon(void) {

@@ -42,8 +42,8 @@ static void check_twins(unsigned class, void *const *blocks, unsigned count) {
     }
 }
 
-/* The heap that the block belongs to, locked; what was locked before is not any more. */
-static OUT_OF_LINE struct heap *move_lock(struct heap *locked, void *block, unsigned class) {
+/* The heap that the block belongs to, locked, or NULL where it is held for too long; what was locked before is not any more. */
+static OUT_OF_LINE struct heap *move_lock(struct heap *locked, void *block, unsigned class, struct patience *patience) {
     struct heap *owner = flush_home(block, class);
     if (locked != NULL) {
         lock_free(&locked->lock);
@@ -51,11 +51,10 @@ static OUT_OF_LINE struct heap *move_lock(struct heap *locked, void *block, unsi
     if (owner == NULL) { /* its slab has gone */
         message_double_free(block, "size class", class_bytes[class]);
     }
-    lock_take(&owner->lock);
-    return owner;
+    return lock_take_within(&owner->lock, patience) ? owner : NULL;
 }
 
-void heap_check(unsigned class, void *const *blocks, unsigned count) {
+void heap_check(unsigned class, void *const *blocks, unsigned count, struct patience *patience) {
     struct slab_shape shape = slab_shape(class);
     const uint32_t *tags = (const uint32_t *)shape.base;
     struct heap *locked = NULL;
@@ -67,7 +66,11 @@ void heap_check(unsigned class, void *const *blocks, unsigned count) {
         uint32_t slice = slab_shape_slice(&shape, blocks[i]);
         /* relaxed: no other thread changes the tag of a slab of this heap, whose lock is held; for any other tag it is asked again */
         if (unlikely(__atomic_load_n(&tags[slice], __ATOMIC_RELAXED) != expected || expected == TAG_NONE)) {
-            locked = move_lock(locked, blocks[i], class);
+            locked = move_lock(locked, blocks[i], class, patience);
+            if (locked == NULL) {
+                expected = TAG_NONE;
+                continue;
+            }
             expected = tag_of_slab(locked->number, class);
         }
         uint32_t slab = slab_shape_slab(&shape, slice);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "fault_handler.h"
 #include "guarded_inside.h"
 #include "keeper.h"
 #include "lock.h"
@@ -226,7 +227,7 @@ void *guarded_take(size_t size, size_t alignment, const struct trace *taken) {
     place->given.thread = 0;
     atomic_store_explicit(&place->state, GUARDED_USED, memory_order_release);
     atomic_fetch_add_explicit(&pool.served, 1, memory_order_relaxed);
-    guarded_listen();
+    fault_handler_set();
     return place->block;
 }
 

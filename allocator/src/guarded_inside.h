@@ -38,8 +38,7 @@ enum guarded_fault {
 void guarded_report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
                     size_t told, const struct trace *access);
 
-/* Reports the faults that the kernel tells of; whose they are not goes on to who was there before. Once in a process: whoever sets a handler
- * of his own later may pass on to this one, and to put it in front of him again would have the two call each other for ever. */
-void guarded_listen(void);
+/* A fault at an address, by the access that `how` names: reported, if it lies in the pool. True when the access may be tried again. */
+bool guarded_explain(unsigned char *pointer, const char *how, const struct trace *access);
 
 #endif

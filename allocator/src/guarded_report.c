@@ -1,10 +1,5 @@
-/* What is said of a guarded block that was misused, and how a fault comes here. */
-#include <signal.h>
-#include <ucontext.h>
-
-#include "gate.h"
+/* What is said of a guarded block that was misused. */
 #include "guarded_inside.h"
-#include "keeper.h"
 #include "message.h"
 #include "options.h"
 #include "os.h"
@@ -37,16 +32,6 @@ static void say_where(struct message *line, const struct guarded_place *place, c
     message_pointer(line, place->block);
 }
 
-static void say_trace(const char *what, const struct trace *trace) {
-    struct message line = {0};
-    message_text(&line, what);
-    message_text(&line, " by thread ");
-    message_pointer(&line, (const void *)trace->thread);
-    message_text(&line, ":");
-    message_print(&line);
-    trace_print(trace);
-}
-
 static void say(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
                 size_t told, const struct trace *access) {
     struct message line = {0};
@@ -67,12 +52,12 @@ static void say(enum guarded_fault fault, const struct guarded_place *place, con
     }
     message_print(&line);
     if (access != NULL) {
-        say_trace(how, access);
+        trace_say(how, access);
     }
     if (place != NULL) {
-        say_trace("allocated", &place->taken);
+        trace_say("allocated", &place->taken);
         if (place->given.thread != 0 && fault != GUARDED_WRONG_SIZE) { /* that is the access itself */
-            say_trace("freed", &place->given);
+            trace_say("freed", &place->given);
         }
     }
 }
@@ -108,65 +93,17 @@ void guarded_report(enum guarded_fault fault, const struct guarded_place *place,
     }
 }
 
-/* -- faults -------------------------------------------------------------------------------------------------- */
-
-/* Who was there before: the program's own handler, perhaps. Written once, before it can be called. */
-static struct sigaction next_segv, next_bus;
-
-/* What the access was, and where, as far as this machine tells. */
-static const char *access_of(const ucontext_t *context, uintptr_t *at) {
-#if defined(__x86_64__)
-    *at = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-    return (context->uc_mcontext.gregs[REG_ERR] & 2) != 0 ? "written" : "read";
-#elif defined(__aarch64__)
-    *at = (uintptr_t)context->uc_mcontext.pc;
-    return "touched";
-#else
-    (void)context;
-    *at = 0;
-    return "touched";
-#endif
-}
-
-/* The frames from the one that faulted on: those before it are the handler's. */
-static void take_from_fault(struct trace *trace, uintptr_t at) {
-    trace_take(trace);
-    unsigned first = 0;
-    while (first < trace->count && trace->frames[first] != at - 1 && trace->frames[first] != at) {
-        first++;
-    }
-    if (at != 0 && first == trace->count) { /* nothing unwound as far as that */
-        trace->frames[0] = at;
-        trace->count = 1;
-        return;
-    }
-    for (unsigned i = first; i < trace->count; i++) {
-        trace->frames[i - first] = trace->frames[i];
-    }
-    trace->count -= first;
-    if (trace->count > 0) {
-        trace->frames[0] = at; /* no call: the instruction itself */
-    }
-}
+/* -- faults: called by fault_handler.c --------------------------------------------------------------------------------- */
 
 static enum guarded_fault fault_of(const struct guarded_place *place, const unsigned char *pointer) {
     bool freed = atomic_load_explicit(&place->state, memory_order_acquire) >= GUARDED_FREEING;
     return freed ? GUARDED_AFTER_FREE : pointer < place->block ? GUARDED_UNDERFLOW : GUARDED_OVERFLOW;
 }
 
-/* True when it was in the pool, and the access may be tried again. */
-static bool reported_and_mended(const siginfo_t *info, const ucontext_t *context) {
+bool guarded_explain(unsigned char *pointer, const char *how, const struct trace *access) {
     size_t page = os_page_bytes();
-    struct guarded_place *place = info->si_code > 0 ? guarded_nearest(info->si_addr) : NULL;
-    if (place == NULL) {
-        return false;
-    }
-    uintptr_t at;
-    const char *how = access_of(context, &at);
-    struct trace access;
-    take_from_fault(&access, at);
-    unsigned char *pointer = info->si_addr;
-    if (!report(fault_of(place, pointer), place, pointer, how, 0, &access)) {
+    struct guarded_place *place = guarded_nearest(pointer);
+    if (place == NULL || !report(fault_of(place, pointer), place, pointer, how, 0, access)) {
         return false;
     }
     /* Of both places that a page may lie between. */
@@ -178,54 +115,4 @@ static bool reported_and_mended(const siginfo_t *info, const ucontext_t *context
     }
     atomic_store_explicit(&place->mended, true, memory_order_relaxed);
     return os_commit(pointer - (uintptr_t)pointer % page, page);
-}
-
-static void go_on(const struct sigaction *next, int number, siginfo_t *info, void *context) {
-    if ((next->sa_flags & (int)SA_RESETHAND) != 0) { /* once, and then none: as if it were called by the kernel */
-        struct sigaction none = {.sa_handler = SIG_DFL};
-        (void)trace_sigaction(number, &none, NULL);
-    }
-    if ((next->sa_flags & SA_SIGINFO) != 0) {
-        next->sa_sigaction(number, info, context);
-    } else if (next->sa_handler != SIG_DFL && next->sa_handler != SIG_IGN) {
-        next->sa_handler(number);
-    } else { /* the access faults again, or the signal is sent again, and nobody catches it */
-        (void)trace_sigaction(number, next, NULL);
-        if (info->si_code <= 0) {
-            os_raise(number);
-        }
-    }
-}
-
-static void on_fault(int number, siginfo_t *info, void *context) {
-    if (!reported_and_mended(info, context)) {
-        go_on(number == SIGSEGV ? &next_segv : &next_bus, number, info, context);
-    }
-}
-
-/* In front of whoever is there. When another thread sets a handler at the very same instant, its own is the later one. */
-static void listen_to(int number, struct sigaction *next) {
-    struct sigaction before;
-    if (trace_sigaction(number, NULL, next) != 0) {
-        return;
-    }
-    struct sigaction own = *next; /* with the mask and the stack of whoever is next, who expects them */
-    own.sa_flags = SA_SIGINFO | (next->sa_flags & (SA_ONSTACK | SA_NODEFER | SA_RESTART));
-    own.sa_sigaction = on_fault;
-    if (trace_sigaction(number, &own, &before) == 0 &&
-        (before.sa_sigaction != next->sa_sigaction || before.sa_flags != next->sa_flags)) {
-        (void)trace_sigaction(number, &before, NULL);
-    }
-}
-
-void guarded_listen(void) {
-    static _Atomic uint32_t listens; /* relaxed: of several threads one is the first */
-    if (likely(atomic_load_explicit(&listens, memory_order_relaxed) != 0) ||
-        keeper_is_confined() ||   /* its filters may know nothing of the call */
-        !gate_is_own_process(true) || /* the handlers of a child of vfork are not those of the memory it writes to */
-        atomic_exchange_explicit(&listens, 1, memory_order_relaxed) != 0) {
-        return;
-    }
-    listen_to(SIGSEGV, &next_segv);
-    listen_to(SIGBUS, &next_bus);
 }

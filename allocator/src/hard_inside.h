@@ -22,8 +22,8 @@ static inline size_t hard_slot_bytes(unsigned class) { return class == HARD_NOTH
 /* False, and counted, when the kernel refuses or there are too many. */
 bool hard_guard(void *at, size_t bytes);
 
-/* The same of a range that has `guards` of them already: returns how many it has then. */
-unsigned hard_guard_whole(void *at, size_t bytes, unsigned guards);
+/* The same of a range that has so many of them already: it has but one then. */
+bool hard_guard_whole(void *at, size_t bytes, uint16_t *guards);
 
 /* Where there are `guards` of them. False when the kernel refuses: the pages stay as they are. */
 bool hard_unguard(void *at, size_t bytes, unsigned guards);
@@ -31,6 +31,9 @@ bool hard_unguard(void *at, size_t bytes, unsigned guards);
 size_t hard_unguarded(void);
 
 /* -- slots in slabs: hard_slab.c ----------------------------------------------------------------------------- */
+
+/* Where the pages begin that nobody may touch, from the slab's start. */
+size_t hard_slab_guard(unsigned class);
 
 /* A new slab, all slots free and clear, its tags not yet set; 0 when memory is out. Needs no lock. */
 uint32_t hard_slab_make(unsigned class, unsigned shard);
@@ -96,9 +99,13 @@ void *hard_shard_take_anywhere(unsigned class);
 /* Cleared slots of a class are held back, and others no longer. */
 void hard_shard_give(unsigned shard, unsigned class, void *const *slots, unsigned count);
 
-/* Looks at what is free and what is held back; and at those in use, which it counts. */
-void hard_shard_check(void);
-size_t hard_slab_check(uint32_t slab);
+/* Looks at what is free and what is held back; and at those in use, which it counts. What lies under locks that are not to be had is left
+ * out (lock_take_within). */
+void hard_shard_check(struct patience *patience);
+size_t hard_slab_check(uint32_t slab, struct patience *patience);
+
+/* Whether the slot is free in its slab, or held back in some shard, as far as locks are to be had. For who is about to stop the program. */
+bool hard_shard_has(uint32_t slab, uint32_t slot, struct patience *patience);
 
 void hard_shard_reclaim(void);
 void hard_shard_figures(struct hardened_figures *figures);
@@ -108,12 +115,24 @@ void hard_shard_after_fork(void);
 
 void *hard_large_take(size_t size, size_t alignment, enum made made);
 void hard_large_give(void *block, enum made made, size_t size);
-bool hard_large_can_be_parked(const void *block);
+
+/* Whether the library may write a pointer into a block in use. */
+bool hard_large_has_room(const void *block);
+
+/* The block stays where it is, with so many bytes, which are fewer. */
+void hard_large_shrink(void *block, size_t size);
 bool hard_large_size(const void *block, size_t *size);
-size_t hard_large_check(uint32_t slice);
+size_t hard_large_check(uint32_t slice, struct patience *patience);
 bool hard_large_reclaim(void);
 void hard_large_figures(size_t *held);
 void hard_large_after_fork(void);
+
+/* Where the pages of a block begin and end. Of a span that has been one; needs no lock where nobody frees or shrinks it. */
+struct hard_pages {
+    unsigned char *from, *block, *to;
+};
+struct hard_pages hard_large_pages(uint32_t slice);
+enum { HARD_FREED = MADE_ANYHOW }; /* size_class of a span that is held back */
 
 /* -- what is wrong: hardened.c -------------------------------------------------------------------------------- */
 

@@ -12,7 +12,8 @@
 enum {
     HELD_SPANS = 64,
     HELD_SLICES = 4096, /* 256 MiB of addresses */
-    FREED = MADE_ANYHOW, /* how a block was made that is held back */
+    ALIGNED_MOST = 1 << 20,
+    GUARDS = 2, /* of a block in use: before it, and behind it */
 };
 
 /* Spans held back, the oldest at `next` when all places are taken. `lock` protects it, and how each large block was made. */
@@ -25,20 +26,21 @@ static struct {
 static unsigned char *base_of(uint32_t slice) { return arena_address(slice); }
 static unsigned char *block_of(uint32_t slice) { return base_of(slice) + arena_span(slice)->offset; }
 
-/* Where the pages of a block begin and end. */
-struct pages {
-    unsigned char *from, *to;
-};
-
-static struct pages pages_of(uint32_t slice) {
+struct hard_pages hard_large_pages(uint32_t slice) {
     size_t page = os_page_bytes();
     unsigned char *block = block_of(slice);
     uintptr_t end = (uintptr_t)block + arena_span(slice)->used_bytes;
-    return (struct pages){block - (uintptr_t)block % page, block + (bits_round_up(end, page) - (uintptr_t)block)};
+    return (struct hard_pages){block - (uintptr_t)block % page, block,
+                               block + (bits_round_up(end, page) - (uintptr_t)block)};
+}
+
+/* Bytes before the block, at least: a page, but as many as it is aligned to; none where that is so much that the addresses would be dear. */
+static size_t room_before(size_t alignment) {
+    return alignment <= ALIGNED_MOST ? bits_max(alignment, os_page_bytes()) : 0;
 }
 
 static uint32_t slices_of(size_t size, size_t alignment) {
-    size_t bytes = size + os_page_bytes() + (alignment < os_page_bytes() ? 0 : os_page_bytes());
+    size_t bytes = room_before(alignment) + size + os_page_bytes();
     return (uint32_t)((bytes + SLICE_BYTES - 1) >> SLICE_BITS);
 }
 
@@ -57,14 +59,14 @@ void *hard_large_take(size_t size, size_t alignment, enum made made) {
     size_t bytes = (size_t)slices << SLICE_BITS;
     size_t last = bytes - page - size; /* the block may begin here at the latest */
     struct span *span = arena_span(slice);
-    span->offset = alignment > page ? 0 : (uint32_t)(last & ~(alignment - 1));
+    span->offset = room_before(alignment) > 0 ? (uint32_t)(last & ~(alignment - 1)) : 0;
     span->used_bytes = size;
     span->size_class = (uint8_t)made;
     for (uint32_t i = 0; i < slices; i++) {
         arena_span(slice + i)->first = slice;
     }
     unsigned char *block = block_of(slice);
-    struct pages pages = pages_of(slice);
+    struct hard_pages pages = hard_large_pages(slice);
     if (!zero) {
         memset(pages.from, 0, (size_t)(pages.to - pages.from));
     }
@@ -89,7 +91,8 @@ void *hard_large_take(size_t size, size_t alignment, enum made made) {
 static void let_go(uint32_t slice) {
     size_t bytes = (size_t)arena_span(slice)->slices << SLICE_BITS;
     bool clean = arena_span(slice)->examined != 0;
-    if (!hard_unguard(base_of(slice), bytes, arena_span(slice)->clean_pages)) {
+    unsigned guards = arena_span(slice)->clean_pages;
+    if (guards > 0 && !hard_unguard(base_of(slice), bytes, guards)) {
         arena_abandon(slice, 0);
     } else if (clean) {
         arena_give_clean(slice);
@@ -131,7 +134,7 @@ static void hold(uint32_t slice) {
 static void check_canaries(uint32_t slice) {
     const unsigned char *block = block_of(slice);
     size_t size = arena_span(slice)->used_bytes;
-    struct pages pages = pages_of(slice);
+    struct hard_pages pages = hard_large_pages(slice);
     if (option_value(OPTION_CANARIES) == 0) {
         return;
     }
@@ -153,38 +156,60 @@ void hard_large_give(void *block, enum made made, size_t size) {
     enum made was = (enum made)span->size_class;
     bool starts = block == block_of(slice);
     size_t told = span->used_bytes;
-    if (likely(starts && (int)was != FREED)) {
+    if (likely(starts && (int)was != HARD_FREED)) {
         hard_check_kind(block, was, made, told, size);
-        span->size_class = FREED;
+        span->size_class = HARD_FREED;
     }
     lock_free(&large.lock);
-    if (unlikely((int)was == FREED)) {
+    if (unlikely((int)was == HARD_FREED)) {
         message_double_free(block, "span", bytes);
     }
     if (unlikely(!starts)) {
         message_interior_pointer(block, "span", bytes);
     }
     check_canaries(slice);
-    span->clean_pages = (uint16_t)hard_guard_whole(base_of(slice), bytes, span->clean_pages);
-    span->examined = os_purge(base_of(slice), bytes); /* locked memory stays as it is */
+    bool whole = option_value(OPTION_GUARD_PAGES) != 0 && hard_guard_whole(base_of(slice), bytes, &span->clean_pages);
+    /* Locked memory stays as it is; and what can be touched may be written to by who believes the block his. */
+    span->examined = os_purge(base_of(slice), bytes) && whole;
     hold(slice);
 }
 
-bool hard_large_can_be_parked(const void *block) {
-    return arena_span(hard_slab_of(block))->used_bytes >= sizeof(void *);
-}
+bool hard_large_has_room(const void *block) { return arena_span(hard_slab_of(block))->used_bytes >= sizeof(void *); }
 
 bool hard_large_size(const void *block, size_t *size) {
     uint32_t slice = hard_slab_of(block);
     *size = arena_span(slice)->used_bytes;
-    return block == block_of(slice) && (int)arena_span(slice)->size_class != FREED;
+    return block == block_of(slice) && (int)arena_span(slice)->size_class != HARD_FREED;
 }
 
-size_t hard_large_check(uint32_t slice) {
+void hard_large_shrink(void *block, size_t size) {
+    uint32_t slice = hard_slab_of(block);
+    struct span *span = arena_span(slice);
+    lock_take(&large.lock);
+    hard_check_kind(block, (enum made)span->size_class, MADE_BY_MALLOC, span->used_bytes, SIZE_UNTOLD);
+    check_canaries(slice);
+    unsigned char *end = hard_large_pages(slice).to;
+    span->used_bytes = size;
+    unsigned char *to = hard_large_pages(slice).to;
+    if (option_value(OPTION_CANARIES) != 0) {
+        canary_write((unsigned char *)block + size, to);
+    }
+    lock_free(&large.lock);
+    if (end > to) {
+        (void)os_purge(to, (size_t)(end - to));
+        if (span->clean_pages == GUARDS) { /* one of them lies behind, and begins earlier now */
+            (void)os_guard(to, (size_t)(end - to));
+        }
+    }
+}
+
+size_t hard_large_check(uint32_t slice, struct patience *patience) {
     uint32_t tag;
-    lock_take(&large.lock); /* what is in use stays so */
+    if (!lock_take_within(&large.lock, patience)) { /* what is in use stays so */
+        return 0;
+    }
     bool used = tag_of(arena_address(slice), &tag) && tag == TAG_HARD_LARGE && arena_span(slice)->first == slice &&
-                (int)arena_span(slice)->size_class != FREED;
+                (int)arena_span(slice)->size_class != HARD_FREED;
     atomic_thread_fence(memory_order_acquire); /* see hard_large_take */
     if (used) {
         check_canaries(slice);

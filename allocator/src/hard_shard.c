@@ -215,9 +215,11 @@ static void check_held(const struct hard_held *held, unsigned class) {
     }
 }
 
-void hard_shard_check(void) {
+void hard_shard_check(struct patience *patience) {
     for (unsigned i = 0; i < HARD_SHARDS; i++) {
-        lock_take(&hard_shards[i].lock);
+        if (!lock_take_within(&hard_shards[i].lock, patience)) {
+            continue;
+        }
         for (unsigned class = 0; class < CLASS_COUNT; class++) {
             check_held(&hard_shards[i].classes[class].held, class);
         }
@@ -225,14 +227,38 @@ void hard_shard_check(void) {
     }
 }
 
-size_t hard_slab_check(uint32_t slab) {
+static bool holds(const struct hard_held *held, const void *block) {
+    for (uint32_t i = 0; i < 2 * held->count; i++) {
+        if (held->places[i] == block) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hard_shard_has(uint32_t slab, uint32_t slot, struct patience *patience) {
+    unsigned class = arena_span(slab)->size_class;
+    bool has = hard_slab_is_free(slab, slot); /* without the lock: the program stops whatever the answer is */
+    for (unsigned i = 0; !has && i < HARD_SHARDS; i++) {
+        if (lock_take_within(&hard_shards[i].lock, patience)) {
+            has = holds(&hard_shards[i].classes[class].held, hard_slab_block(slab, slot));
+            lock_free(&hard_shards[i].lock);
+        }
+    }
+    return has;
+}
+
+size_t hard_slab_check(uint32_t slab, struct patience *patience) {
     const struct span *span = arena_span(slab);
     struct hard_shard *shard = &hard_shards[span->heap % HARD_SHARDS];
     size_t used = 0;
     uint32_t tag;
-    lock_take(&shard->lock);
-    bool is_there =
-        tag_of(arena_address(slab), &tag) && tag == TAG_HARD && &hard_shards[span->heap % HARD_SHARDS] == shard;
+    if (!lock_take_within(&shard->lock, patience)) {
+        return 0;
+    }
+    /* all of it again: meanwhile another slab may have come to lie here, or one of which this is the middle */
+    bool is_there = tag_of(arena_address(slab), &tag) && tag == TAG_HARD && span->first == slab &&
+                    &hard_shards[span->heap % HARD_SHARDS] == shard;
     for (uint32_t slot = 0; is_there && slot < span->blocks; slot++) {
         bool is_free = hard_slab_is_free(slab, slot);
         if (span->size_class == HARD_NOTHING) {

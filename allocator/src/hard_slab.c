@@ -18,13 +18,15 @@ bool hard_guard(void *at, size_t bytes) {
     return false;
 }
 
-unsigned hard_guard_whole(void *at, size_t bytes, unsigned had) {
-    atomic_fetch_sub_explicit(&guards, had, memory_order_relaxed);
-    if (hard_guard(at, bytes)) {
-        return 1;
+bool hard_guard_whole(void *at, size_t bytes, uint16_t *had) {
+    atomic_fetch_sub_explicit(&guards, *had, memory_order_relaxed);
+    bool whole = hard_guard(at, bytes);
+    if (whole) {
+        *had = 1;
+    } else {
+        atomic_fetch_add_explicit(&guards, *had, memory_order_relaxed);
     }
-    atomic_fetch_add_explicit(&guards, had, memory_order_relaxed);
-    return had;
+    return whole;
 }
 
 bool hard_unguard(void *at, size_t bytes, unsigned had) {
@@ -52,8 +54,7 @@ static uint32_t slots_of(unsigned class) {
     return (uint32_t)(bytes / hard_slot_bytes(class));
 }
 
-/* Where the pages begin that nobody may touch, from the slab's start. */
-static size_t guard_of(unsigned class) {
+size_t hard_slab_guard(unsigned class) {
     return class == HARD_NOTHING ? 0 : bits_round_up(slots_of(class) * hard_slot_bytes(class), os_page_bytes());
 }
 
@@ -65,7 +66,7 @@ uint32_t hard_slab_make(unsigned class, unsigned shard) {
         return 0;
     }
     char *base = arena_address(slab);
-    size_t guard = guard_of(class);
+    size_t guard = hard_slab_guard(class);
     if (!zero && guard > 0) {
         memset(base, 0, guard);
     }
@@ -90,7 +91,7 @@ uint32_t hard_slab_make(unsigned class, unsigned shard) {
 
 void hard_slab_unmake(uint32_t slab) {
     const struct span *span = arena_span(slab);
-    size_t guard = guard_of(span->size_class);
+    size_t guard = hard_slab_guard(span->size_class);
     size_t rest = ((size_t)span->slices << SLICE_BITS) - guard;
     if (!span->taken || hard_unguard((char *)arena_address(slab) + guard, rest, 1)) {
         (void)arena_give(slab);
@@ -108,10 +109,11 @@ static unsigned some_bit(uint64_t word, unsigned turn) {
 
 void *hard_slab_take(uint32_t slab, uint64_t *chance) {
     struct span *span = arena_span(slab);
-    uint64_t turn = option_value(OPTION_RANDOM) != 0 ? random_next(chance) >> 32 : 0;
-    unsigned w = some_bit(span->summary, (unsigned)turn & 63);
+    /* One of the slab's slots: of words and bits that it has fewer of than 64, the first would be chosen most of the time. */
+    uint32_t turn = option_value(OPTION_RANDOM) != 0 ? random_below(chance, span->blocks) : 0;
+    unsigned w = some_bit(span->summary, turn / 64);
     uint64_t *word = &free_bits(slab)[w];
-    unsigned bit = some_bit(*word, (unsigned)(turn >> 6) & 63);
+    unsigned bit = some_bit(*word, turn % 64);
     *word ^= UINT64_C(1) << bit;
     if (*word == 0) {
         span->summary ^= UINT64_C(1) << w;

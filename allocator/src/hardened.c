@@ -4,12 +4,15 @@
 #include "message.h"
 #include "options.h"
 #include "os.h"
+#include "patience.h"
 #include "street.h"
 
 enum {
     AHEAD_BYTES = 2048, /* of each class, taken ahead, and given at a time; */
     AHEAD_MOST = 16,    /* in blocks, */
     AHEAD_PLACES = 520, /* of all classes */
+    ASIDE_MOST = 256,
+    LOOKS = 8, /* passes over a slot that have to agree before the program is stopped */
 };
 
 /* Places that the classes need: eight up to 128 bytes, four in each doubling above (size_class.h), and of each class above 2 KiB one of either
@@ -26,11 +29,20 @@ _Static_assert(AHEAD_PLACES >= 2 * (8 * AHEAD_MOST + AHEAD_ABOVE(128) + AHEAD_AB
 
 /* What a thread has taken ahead, and what it has freed: of each class so many places of either kind, one behind the other. */
 struct hard_cache {
+    struct hard_cache *before; /* made before this one; they stay for ever */
     uint8_t taken[CLASS_COUNT], freed[CLASS_COUNT];
     void *places[AHEAD_PLACES];
 };
 
 struct hard_secret hard_secret;
+
+/* The last that was made. Release, acquire: who finds it finds those before it. */
+static _Atomic(struct hard_cache *) last_cache;
+
+/* Freed blocks that have no room for what shelter_park writes: whoever is inside next frees them. Each place changes by one exchange; release,
+ * acquire: what their owners did comes before. `any_aside` is set after a place, and taken back before they are looked at. */
+_Atomic(void *) hard_aside[ASIDE_MOST] LAID_LAST;
+static _Atomic bool any_aside;
 
 static struct {
     uint8_t most;
@@ -66,7 +78,14 @@ void hardened_open(void) {
 
 struct hard_cache *hardened_cache(void) {
     (void)street_bookkeeping_grow();
-    return street_bookkeeping(sizeof(struct hard_cache));
+    struct hard_cache *cache = street_bookkeeping(sizeof(struct hard_cache));
+    if (cache != NULL) {
+        cache->before = atomic_load_explicit(&last_cache, memory_order_relaxed);
+        while (!atomic_compare_exchange_weak_explicit(&last_cache, &cache->before, cache, memory_order_release,
+                                                      memory_order_relaxed)) {
+        }
+    }
+    return cache;
 }
 
 /* -- checks -------------------------------------------------------------------------------------------------- */
@@ -129,23 +148,43 @@ static INLINE_ALWAYS const unsigned char *canary_broken_of(const unsigned char *
     return option_value(OPTION_CANARIES) != 0 ? canary_broken(block + bits_max(size, skipped), to) : NULL;
 }
 
-/* It has no trailer: it is free, unless somebody has written zeros over it. */
-static OUT_OF_LINE _Noreturn void stop_without_trailer(const unsigned char *block, size_t bytes) {
-    if (option_value(OPTION_CLEAR) != 0 && zero_broken(block, bytes - TRAILER_BYTES) != NULL) {
-        message_overflow(block, "size class", bytes, 0);
+/* Whether some thread has the slot at hand. Read while they go on: relaxed, the program stops whatever the answer is. */
+static bool is_at_hand(const void *block, unsigned class) {
+    struct hard_cache *cache = atomic_load_explicit(&last_cache, memory_order_acquire);
+    for (; cache != NULL; cache = cache->before) {
+        unsigned taken = __atomic_load_n(&cache->taken[class], __ATOMIC_RELAXED);
+        unsigned freed = __atomic_load_n(&cache->freed[class], __ATOMIC_RELAXED);
+        for (unsigned i = 0; i < ahead[class].most; i++) {
+            if ((i < taken && __atomic_load_n(&taken_of(cache, class)[i], __ATOMIC_RELAXED) == block) ||
+                (i < freed && __atomic_load_n(&freed_of(cache, class)[i], __ATOMIC_RELAXED) == block)) {
+                return true;
+            }
+        }
     }
-    message_double_free(block, "size class", bytes);
+    return false;
+}
+
+/* The trailer is none: the slot is free, or somebody has written over it. A slot that is on its way from one of the places where free ones lie to
+ * another is there a moment later. */
+static OUT_OF_LINE _Noreturn void stop_without_trailer(const unsigned char *block, size_t bytes) {
+    enum { TRIES = 3 };
+    uint32_t slab = hard_slab_of(block), slot = hard_slab_slot(slab, block);
+    struct patience patience = patience_begin();
+    for (unsigned try = 0; try < TRIES; try++) {
+        if (is_at_hand(block, arena_span(slab)->size_class) || hard_shard_has(slab, slot, &patience)) {
+            message_double_free(block, "size class", bytes);
+        }
+        os_nap(1);
+    }
+    message_overflow(block, "size class", bytes, 0);
 }
 
 /* Reads what the trailer tells of a block, and looks at the canary. `skipped` bytes of the block may be anything. */
 static INLINE_ALWAYS void check_block(const unsigned char *block, size_t bytes, uint64_t trailer, size_t skipped,
                                       size_t *size, enum made *made) {
     size_t most = bytes - TRAILER_BYTES;
-    if (unlikely(trailer == 0)) {
+    if (unlikely(trailer == 0) || unlikely(!trailer_read(block, trailer, size, made)) || unlikely(*size > most)) {
         stop_without_trailer(block, bytes);
-    }
-    if (unlikely(!trailer_read(block, trailer, size, made)) || unlikely(*size > most)) {
-        message_overflow(block, "size class", bytes, 0);
     }
     const unsigned char *broken = canary_broken_of(block, most, *size, skipped);
     if (unlikely(broken != NULL)) {
@@ -153,21 +192,58 @@ static INLINE_ALWAYS void check_block(const unsigned char *block, size_t bytes, 
     }
 }
 
-bool hard_check_used(uint32_t slab, uint32_t slot) {
+/* What one pass over a slot in use has found. */
+struct look {
+    uint64_t trailer; /* 0: taken ahead, or just being freed */
+    size_t size;
+    const unsigned char *broken; /* NULL where the trailer itself is */
+    unsigned char value;
+};
+
+/* False when something is wrong that was so from the first to the last instant of the pass, as far as the trailer tells: it is the same again where
+ * the block was resized and resized back meanwhile, or freed and taken again. */
+static INLINE_ALWAYS bool looks_sound(uint32_t slab, uint32_t slot, struct look *look) {
     const unsigned char *block = hard_slab_block(slab, slot);
-    size_t bytes = hard_slot_bytes(arena_span(slab)->size_class), size;
+    size_t most = hard_slot_bytes(arena_span(slab)->size_class) - TRAILER_BYTES;
     enum made made;
-    uint64_t trailer = trailer_seen(slab, slot);
-    if (trailer == 0) { /* taken ahead, or just being freed */
-        return false;
+    *look = (struct look){.trailer = trailer_seen(slab, slot)};
+    if (look->trailer == 0) {
+        return true;
     }
-    bool sound = trailer_read(block, trailer, &size, &made) && size <= bytes - TRAILER_BYTES &&
-                 canary_broken_of(block, bytes - TRAILER_BYTES, size, 0) == NULL;
+    if (trailer_read(block, look->trailer, &look->size, &made) && look->size <= most) {
+        look->broken = canary_broken_of(block, most, look->size, 0);
+        if (likely(look->broken == NULL)) {
+            return true;
+        }
+        look->value = __atomic_load_n(look->broken, __ATOMIC_RELAXED);
+    }
     atomic_thread_fence(memory_order_acquire); /* looks again after it has looked: see take_trailer */
-    if (unlikely(!sound) && trailer_seen(slab, slot) == trailer) { /* and not freed or resized meanwhile */
-        check_block(block, bytes, trailer, 0, &size, &made);
+    return trailer_seen(slab, slot) != look->trailer;
+}
+
+/* Several passes, between which whoever resizes or frees goes on, see the same only where it is so. */
+static OUT_OF_LINE void check_again(uint32_t slab, uint32_t slot, const struct look *first) {
+    for (unsigned pass = 1; pass < LOOKS; pass++) {
+        struct look look;
+        os_nap(1);
+        if (looks_sound(slab, slot, &look) || look.trailer != first->trailer || look.broken != first->broken ||
+            look.value != first->value) {
+            return;
+        }
     }
-    return true;
+    const unsigned char *block = hard_slab_block(slab, slot);
+    if (first->broken == NULL) {
+        message_overflow(block, "size class", hard_slot_bytes(arena_span(slab)->size_class), 0);
+    }
+    message_overflow(block, "size", first->size, (size_t)(first->broken - block) - first->size + 1);
+}
+
+bool hard_check_used(uint32_t slab, uint32_t slot) {
+    struct look look;
+    if (unlikely(!looks_sound(slab, slot, &look))) {
+        check_again(slab, slot, &look);
+    }
+    return look.trailer != 0;
 }
 
 /* -- slots and blocks ------------------------------------------------------------------------------------------ */
@@ -206,6 +282,70 @@ static INLINE_ALWAYS void *block_in(unsigned char *slot, size_t bytes, size_t si
     return slot;
 }
 
+/* -- kept aside ---------------------------------------------------------------------------------------------- */
+
+/* Of no bytes: the bit alone tells. */
+static OUT_OF_LINE void check_nothing(uint32_t slab, uint32_t slot, const void *block) {
+    if (hard_slab_is_free(slab, slot)) {
+        message_double_free(block, "size class", hard_slot_bytes(HARD_NOTHING));
+    }
+}
+
+/* Where all places are taken the block stays in use for ever. */
+static void put_aside(void *block) {
+    void *none = NULL;
+    for (unsigned i = 0; i < ASIDE_MOST; i++, none = NULL) {
+        if (atomic_compare_exchange_strong_explicit(&hard_aside[i], &none, block, memory_order_release,
+                                                    memory_order_relaxed)) {
+            atomic_store_explicit(&any_aside, true, memory_order_release);
+            return;
+        }
+    }
+}
+
+static OUT_OF_LINE void give_all_aside(void) {
+    for (unsigned i = 0; i < ASIDE_MOST; i++) {
+        void *block = atomic_load_explicit(&hard_aside[i], memory_order_relaxed) == NULL
+                          ? NULL
+                          : atomic_exchange_explicit(&hard_aside[i], NULL, memory_order_acquire);
+        uint32_t tag;
+        if (block != NULL && tag_of(block, &tag) && tag == TAG_HARD_LARGE) {
+            hard_large_give(block, MADE_ANYHOW, SIZE_UNTOLD);
+        } else if (block != NULL) {
+            uint32_t slab = hard_slab_of(block);
+            check_nothing(slab, hard_slab_slot(slab, block), block);
+            hard_shard_give(arena_span(slab)->heap, HARD_NOTHING, &block, 1);
+        }
+    }
+}
+
+static inline void give_aside(void) {
+    if (unlikely(atomic_load_explicit(&any_aside, memory_order_relaxed)) &&
+        atomic_exchange_explicit(&any_aside, false, memory_order_acquire)) {
+        give_all_aside();
+    }
+}
+
+bool hardened_make_room(void *block, uint32_t tag) {
+    uint32_t slab = hard_slab_of(block);
+    unsigned class = arena_span(slab)->size_class; /* not of a large block */
+    if (tag == TAG_HARD_LARGE ? !hard_large_has_room(block) : class == HARD_NOTHING) {
+        put_aside(block);
+        return false;
+    }
+    if (tag == TAG_HARD) {
+        uint32_t slot = hard_slab_slot(slab, block);
+        size_t size;
+        enum made made;
+        check_block(block, class_bytes[class], trailer_seen(slab, slot), 0, &size, &made);
+        if (size < sizeof(void *)) { /* the slot has more: its canary begins behind them from now on */
+            (void)take_trailer(trailer_at(slab, slot));
+            write_end(block, class_bytes[class], sizeof(void *), made);
+        }
+    }
+    return true;
+}
+
 /* -- taking -------------------------------------------------------------------------------------------------- */
 
 static INLINE_ALWAYS void *take_ahead(struct hard_cache *cache, unsigned class) {
@@ -228,13 +368,14 @@ void *hardened_take_ahead(struct hard_cache *cache, size_t size, size_t alignmen
 
 void *hardened_take(struct hard_cache *cache, unsigned shard, size_t size, size_t alignment, enum made made) {
     void *slot = NULL;
+    give_aside();
     if (unlikely(is_nothing(size, alignment))) {
         (void)hard_shard_take(shard, HARD_NOTHING, &slot, 1);
         return slot;
     }
     unsigned class = class_for(size, alignment);
     if (unlikely(class == CLASS_COUNT)) {
-        return hard_large_take(bits_max(size, 1), alignment, made); /* it may be aligned, and of no bytes */
+        return hard_large_take(size, alignment, made); /* which may be aligned, and of no bytes */
     }
     if (unlikely(cache == NULL)) {
         (void)hard_shard_take(shard, class, &slot, 1);
@@ -257,18 +398,6 @@ OUT_OF_LINE void *hardened_take_anywhere(size_t size, size_t alignment, enum mad
 
 /* -- giving -------------------------------------------------------------------------------------------------- */
 
-/* Of no bytes: the bit alone tells. */
-static OUT_OF_LINE void check_nothing(uint32_t slab, uint32_t slot, const void *block) {
-    if (hard_slab_is_free(slab, slot)) {
-        message_double_free(block, "size class", hard_slot_bytes(HARD_NOTHING));
-    }
-}
-
-bool hardened_can_be_parked(const void *block, uint32_t tag) {
-    return tag == TAG_HARD_LARGE ? hard_large_can_be_parked(block)
-                                 : arena_span(hard_slab_of(block))->size_class != HARD_NOTHING;
-}
-
 enum hard_given hardened_give_ahead(struct hard_cache *cache, void *block, enum made made, size_t told, bool inside,
                                     bool parked) {
     uint32_t slab = hard_slab_of(block);
@@ -281,6 +410,7 @@ enum hard_given hardened_give_ahead(struct hard_cache *cache, void *block, enum 
     }
     if (unlikely(nothing)) {
         check_nothing(slab, slot, block);
+        hard_check_kind(block, made, made, 0, told);
         return HARD_CLEARED;
     }
     size_t bytes = class_bytes[class], size;
@@ -317,6 +447,7 @@ static void give_freed(struct hard_cache *cache, unsigned shard, unsigned class)
 }
 
 void hardened_give_cleared(struct hard_cache *cache, unsigned shard, void *block) {
+    give_aside();
     unsigned class = arena_span(hard_slab_of(block))->size_class;
     if (cache != NULL && class != HARD_NOTHING) {
         give_freed(cache, shard, class);
@@ -324,7 +455,10 @@ void hardened_give_cleared(struct hard_cache *cache, unsigned shard, void *block
     hard_shard_give(shard, class, &block, 1);
 }
 
-void hardened_give_large(void *block, enum made made, size_t size) { hard_large_give(block, made, size); }
+void hardened_give_large(void *block, enum made made, size_t size) {
+    give_aside();
+    hard_large_give(block, made, size);
+}
 
 void hardened_flush(struct hard_cache *cache, unsigned shard) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
@@ -358,13 +492,9 @@ bool hardened_size(const void *block, size_t *size) {
     return trailer != 0;
 }
 
-bool hardened_resize(void *block, size_t size) {
+static void resize_in_slot(void *block, size_t size) {
     uint32_t slab = hard_slab_of(block);
-    unsigned class = arena_span(slab)->size_class;
-    if (is_large(block) || class == HARD_NOTHING || size == 0 || class_for(size, 1) != class) {
-        return false;
-    }
-    size_t bytes = class_bytes[class], had;
+    size_t bytes = class_bytes[arena_span(slab)->size_class], had;
     enum made made;
     check_block(block, bytes, take_trailer(trailer_at(slab, hard_slab_slot(slab, block))), 0, &had, &made);
     hard_check_kind(block, made, MADE_BY_MALLOC, had, SIZE_UNTOLD);
@@ -372,7 +502,23 @@ bool hardened_resize(void *block, size_t size) {
         memset((unsigned char *)block + had, 0, bits_min(size - had, CANARY_MOST));
     }
     write_end(block, bytes, size, made);
+}
+
+bool hardened_resize(void *block, size_t size) {
+    unsigned class = arena_span(hard_slab_of(block))->size_class;
+    if (is_large(block) || class == HARD_NOTHING || size == 0 || class_for(size, 1) != class) {
+        return false;
+    }
+    resize_in_slot(block, size);
     return true;
+}
+
+void hardened_shrink(void *block, size_t size) {
+    if (is_large(block)) {
+        hard_large_shrink(block, size);
+    } else {
+        resize_in_slot(block, size);
+    }
 }
 
 /* -- all of it ------------------------------------------------------------------------------------------------ */
@@ -390,22 +536,26 @@ static void check_ahead(const struct hard_cache *cache) {
     }
 }
 
-size_t hardened_check(const struct hard_cache *cache) {
+size_t hardened_check(const struct hard_cache *cache, struct patience *patience) {
     size_t used = 0;
     uint32_t tag;
+    if (patience == NULL) { /* who has little looks only */
+        give_aside();
+    }
     if (cache != NULL) {
         check_ahead(cache);
     }
-    hard_shard_check();
+    hard_shard_check(patience);
     for (uint32_t slice = arena_first_slice(); tag_of(arena_address(slice), &tag); slice++) {
         if (hardened_owns(tag) && arena_span(slice)->first == slice) {
-            used += tag == TAG_HARD ? hard_slab_check(slice) : hard_large_check(slice);
+            used += tag == TAG_HARD ? hard_slab_check(slice, patience) : hard_large_check(slice, patience);
         }
     }
     return used;
 }
 
 void hardened_reclaim(void) {
+    give_aside();
     (void)hard_large_reclaim();
     hard_shard_reclaim();
 }

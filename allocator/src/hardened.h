@@ -10,6 +10,7 @@
  *   hardened     the interface     hard_slab      slots in slabs
  *   hard_shard   slabs by shards   hard_held      what is held back
  *   hard_large   blocks above the classes         hard_canary    canaries, trailers, zeros
+ *   hard_fault   what lies where an access faults
  *
  * A thread takes some slots ahead, and gives some at a time (struct hard_cache): nothing but its own is touched for the others, and a
  * block's trailer by one atomic exchange. Shards have a lock each. Every function stops the program at what it finds. */
@@ -20,6 +21,7 @@
 #include "tag.h"
 
 struct hard_cache;
+struct patience;
 
 static inline bool hardened_owns(uint32_t tag) { return tag == TAG_HARD || tag == TAG_HARD_LARGE; }
 
@@ -31,8 +33,9 @@ void hardened_open(void);
 /* A block of `size` bytes that reads as zero; NULL where the cache, which may be NULL, has no slot for it. */
 void *hardened_take_ahead(struct hard_cache *cache, size_t size, size_t alignment, enum made made);
 
-/* Whether the library may write into a block in use: not where it has no bytes. */
-bool hardened_can_be_parked(const void *block, uint32_t tag);
+/* Makes room for a pointer at the start of a block in use, whose owner frees it and is refused (shelter_park). False where that cannot be: then
+ * the block is kept aside, and whoever is inside next frees it. */
+bool hardened_make_room(void *block, uint32_t tag);
 
 enum hard_given {
     HARD_GIVEN,
@@ -72,11 +75,21 @@ void hardened_give_large(void *block, enum made made, size_t size);
 /* All that the cache holds goes to the shard. */
 void hardened_flush(struct hard_cache *cache, unsigned shard);
 
-/* Looks at every block: canaries, trailers, and whether what is free is clear; `cache` is the calling thread's. Returns how many are in use. */
-size_t hardened_check(const struct hard_cache *cache);
+/* The block has fewer bytes from now on, and stays where it is. */
+void hardened_shrink(void *block, size_t size);
+
+/* Looks at every block: canaries, trailers, and whether what is free is clear; `cache` is the calling thread's. Returns how many are in use. Of
+ * what is locked for longer than `patience` lasts it knows nothing; NULL waits (lock_take_within). */
+size_t hardened_check(const struct hard_cache *cache, struct patience *patience);
 
 /* Memory is out: nothing is held back any more. */
 void hardened_reclaim(void);
+
+/* -- anywhere, also in the handler of a signal: hard_fault.c ---------------------------------------------------- */
+
+/* An access to `address` has faulted. When it lies where the hardened heap lets nobody touch, says so in one line, and returns true. Takes no
+ * lock. */
+bool hardened_explain(const void *address);
 
 /* In bytes: slabs, what is in use and free in them, and spans of freed large blocks that are held back. Numbers: guards that the kernel refused
  * or that would have been too many. */

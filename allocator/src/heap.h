@@ -17,6 +17,7 @@
 #include "tag.h"
 
 struct heap;
+struct patience;
 
 /* Opens the arena; false when the kernel refuses the address space. Called once. */
 bool heap_start(void);
@@ -77,8 +78,9 @@ void *heap_take_one(struct heap *heap, unsigned class, bool *zero);
 void heap_give(void **blocks, unsigned count);
 
 /* Stops the program where one of these blocks of the class, which somebody's cache holds as free, is free in its slab too, is among them
- * twice, or is no block's start. Changes nothing. At most what two magazines hold; their owner is inside. */
-void heap_check(unsigned class, void *const *blocks, unsigned count);
+ * twice, or is no block's start. Changes nothing. At most what two magazines hold; their owner is inside. Blocks of a heap whose lock
+ * is not to be had (lock_take_within) are left out. */
+void heap_check(unsigned class, void *const *blocks, unsigned count, struct patience *patience);
 
 /* Drains what depots did not need since they were last asked. True when there is anything in one. */
 bool heap_drain_unneeded(void);

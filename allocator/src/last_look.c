@@ -1,8 +1,27 @@
 /* At the end of the program: what the thread that ends it has freed, and nobody has looked at yet. Last among destructors, and nothing but
- * looking: a child of a fork that ends so copies no page for it. */
+ * looking: a child of a fork that ends so copies no page for it.
+ *
+ * Other threads may have been stopped for good by then, with a lock or with this thread's cache in their hands: what is not to be had
+ * within some milliseconds is not looked at. */
 #include "hardened.h"
 #include "options.h"
+#include "os.h"
+#include "patience.h"
 #include "thread_inside.h"
+
+/* Whether nobody has borrowed the cache, or does not for long. Who goes inside waits for a borrower without a limit: one who comes after this was
+ * asked would have to be stopped in that instant. */
+static bool is_own(const struct thread_cache *cache) {
+    enum { NAPS = 10 };
+    /* relaxed: asked again by who goes inside */
+    for (unsigned nap = 0; nap < NAPS; nap++) {
+        if (likely(atomic_load_explicit(&cache->borrowed, memory_order_relaxed) == 0)) {
+            return true;
+        }
+        os_nap(1);
+    }
+    return false;
+}
 
 static unsigned gather(void **top, void **blocks) {
     unsigned count = top == NULL || top == VOID_TOP ? 0 : magazine_count(top);
@@ -13,12 +32,13 @@ static unsigned gather(void **top, void **blocks) {
 }
 
 __attribute__((destructor(101))) void thread_last_look(void) {
-    if (thread_view.state != THREAD_ALIVE) {
+    if (thread_view.state != THREAD_ALIVE || !is_own(thread_view.cache)) {
         return;
     }
+    struct patience patience = patience_begin();
     enum pass pass = thread_go_inside();
     if (pass == PASS_CACHE && (modes() & MODE_HARDENED) != 0) {
-        (void)hardened_check(thread_view.cache->hard);
+        (void)hardened_check(thread_view.cache->hard, &patience);
     } else if (pass == PASS_CACHE) {
         const struct thread_cache *cache = thread_view.cache;
         for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
@@ -27,7 +47,7 @@ __attribute__((destructor(101))) void thread_last_look(void) {
             unsigned count = gather(cache->slots[slot].top, blocks);
             count += gather(cache->slots[slot].previous, blocks + count);
             if (count > 0) {
-                heap_check(slot_class(slot), blocks, count);
+                heap_check(slot_class(slot), blocks, count, &patience);
             }
         }
     }

@@ -1,10 +1,13 @@
 #include "lock.h"
 
 #include "os.h"
+#include "patience.h"
 
 /* Tries before sleeping. Critical sections are a refill or a flush, about a microsecond; a pause is 40 to 140 cycles.
  * Short, because with more threads than CPUs the holder may be the one that is not running. */
 enum { SPINS = 40 };
+
+enum { PATIENCE_MS = 20 }; /* a holder that goes on has had its turn by then, also where several threads share a CPU */
 
 /* Set once, on the way to abort. Relaxed: whoever sees it late only waits a little longer. */
 static _Atomic bool abandoned;
@@ -48,6 +51,25 @@ OUT_OF_LINE void lock_wait(struct lock *lock) {
         }
         os_wait(&lock->state, 2);
     }
+}
+
+OUT_OF_LINE bool lock_take_within(struct lock *lock, struct patience *patience) {
+    if (patience == NULL) {
+        lock_take(lock);
+        return true;
+    }
+    bool ended = patience->waited > (uint64_t)PATIENCE_MS * 1000000;
+    bool taken = lock_try(lock);
+    /* Marked and acquired as in lock_wait; the mark stays where nobody waits any more: at worst one needless wake. */
+    while (!taken && !ended) {
+        taken = atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) == 0 ||
+                atomic_load_explicit(&abandoned, memory_order_relaxed);
+        if (!taken) {
+            os_wait_for(&lock->state, 2, 1);
+            ended = patience_ended(patience, 1, PATIENCE_MS);
+        }
+    }
+    return taken;
 }
 
 OUT_OF_LINE void lock_wake(struct lock *lock) { os_wake(&lock->state); }

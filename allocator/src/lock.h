@@ -10,6 +10,8 @@
 
 #include "bits.h"
 
+struct patience;
+
 struct lock {
     _Atomic uint32_t state;
 };
@@ -23,6 +25,10 @@ void lock_wake(struct lock *lock);
 
 /* Takes the lock if it is free now. */
 bool lock_try(struct lock *lock);
+
+/* For who can do without: waits some milliseconds at most, of all that it waits with the same `patience`, and without a limit where that is NULL.
+ * False without the lock, whose holder may be a thread that never goes on: one that a signal's handler has stopped. */
+bool lock_take_within(struct lock *lock, struct patience *patience);
 
 static inline void lock_take(struct lock *lock) {
     uint32_t seen = 0;

@@ -60,6 +60,9 @@ static bool open_library(void) {
     }
     keeper_open(keeping_look, keeping_hurry);
     keeper_beat_every(sampling_interval(), keeping_summon);
+    if (sampling_interval() != 0) {
+        keeper_wish(); /* a program that only takes what it has freed comes inside no more */
+    }
     fork_open();
     /* Without a key (a program may have used them all up) caches outlive their threads, until the next are born there. */
     life.has_key = pthread_key_create(&life.key, end_thread) == 0;

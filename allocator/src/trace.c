@@ -151,3 +151,13 @@ void trace_print(const struct trace *trace) {
         }
     }
 }
+
+void trace_say(const char *what, const struct trace *trace) {
+    struct message line = {0};
+    message_text(&line, what);
+    message_text(&line, " by thread ");
+    message_pointer(&line, (const void *)trace->thread);
+    message_text(&line, ":");
+    message_print(&line);
+    trace_print(trace);
+}

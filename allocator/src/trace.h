@@ -29,6 +29,9 @@ void trace_follow_pointers(void);
 /* A line for each frame on standard error, with the function and the file it lies in where they can be told. */
 void trace_print(const struct trace *trace);
 
+/* The same below a line: what the thread did, and which. */
+void trace_say(const char *what, const struct trace *trace);
+
 /* libc's function of that name; -1 before trace_open, and where there is none. */
 struct sigaction;
 int trace_sigaction(int number, const struct sigaction *action, struct sigaction *before);

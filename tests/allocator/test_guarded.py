@@ -159,6 +159,30 @@ static long stacked(long most, uint64_t *state) {
     return made;
 }
 
+/* Of one size, the oldest freed first; and of the same twenty sizes each time, the last freed first: no magazine is
+ * loaded anew. */
+static long row(long most, uint64_t *state) {
+    (void)state;
+    void *row[ROW] = {0};
+    for (long i = 0; i < most; i++) {
+        free(row[i % ROW]);
+        row[i % ROW] = malloc(40);
+    }
+    for (int i = 0; i < ROW; i++) { free(row[i]); }
+    return most;
+}
+
+static long piled(long most, uint64_t *state) {
+    (void)state;
+    long made = 0;
+    for (; made < most; made += 20) {
+        void *pile[20];
+        for (int i = 0; i < 20; i++) { pile[i] = malloc((size_t)(i * 7 % 20) * 50 + 10); }
+        for (int i = 20; i > 0; i--) { free(pile[i - 1]); }
+    }
+    return made;
+}
+
 struct share { long most, made; uint64_t state; };
 
 static void *work(void *argument) {
@@ -184,7 +208,7 @@ static long threads(long most, uint64_t *state) {
 
 static const struct { const char *name; long (*run)(long most, uint64_t *state); } loops[] = {
     {"kept", kept}, {"pair", pair}, {"fifo", fifo}, {"cleared", cleared}, {"grown", grown}, {"mixed", mixed},
-    {"stacked", stacked}, {"threads", threads},
+    {"stacked", stacked}, {"row", row}, {"piled", piled}, {"threads", threads},
 };
 
 /* In a child: a hundred blocks, one after the other, of which one is written beyond; ended by the report, or not. */
@@ -389,10 +413,16 @@ def test_one_in_a_thousand_of_blocks_that_stay_is_sampled(programs: Path, freest
     assert counts["guarded"] >= 20, counts
 
 
-@pytest.mark.parametrize("loop", ["fifo", "stacked"])
+@pytest.mark.parametrize("loop", ["pair", "row", "piled"])
 def test_a_loop_that_takes_what_it_has_freed_is_sampled(programs: Path, freestone_library: Path, loop: str) -> None:
     """It comes to no early end of a magazine: the keeper summons it. Given up after a minute."""
-    counts = told(freestone_library, "guard=1000", programs, loop, "10000", "20")
+    counts = told(freestone_library, "guard=1000", programs, loop, "1000000", "60")
+    assert counts["guarded"] >= 60, counts
+
+
+def test_a_loop_is_sampled_that_writes_over_its_summons(programs: Path, freestone_library: Path) -> None:
+    """What the keeper writes into its magazines is mostly lost, and nothing else brings the thread inside."""
+    counts = told(freestone_library, "guard=1000", programs, "pair", "40000000")
     assert counts["guarded"] >= 20, counts
 
 

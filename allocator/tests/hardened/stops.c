@@ -2,13 +2,18 @@
  *
  * The options of each are in CMakeLists.txt: where the line depends on which slots are neighbours, they are not chosen at random. */
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "../misuse/misuse.h"
 
 #define SIZE 40   /* in slots of 48 bytes: no canary between, the trailer follows at once */
 #define SHORT 33  /* seven bytes of canary */
 #define LARGE 600000
+
+static _Atomic bool is_freed;
 
 static unsigned char *take(size_t size) { return unseen(malloc(size)); }
 
@@ -119,6 +124,51 @@ static void *free_it(void *block) {
     return NULL;
 }
 
+static void twice_and_written(void) {
+    unsigned char *block = take(SIZE);
+    announce("double free: pointer %p, size class 48 bytes", (void *)block);
+    free(block);
+    block[3] = 1;
+    free(unseen(block));
+}
+
+static void twice_and_end_written(void) {
+    unsigned char *block = take(SIZE);
+    announce("double free: pointer %p, size class 48 bytes", (void *)block);
+    free(block);
+    block[47] = 1;
+    free(unseen(block));
+}
+
+/* Zeros over all that the slot has: it looks like a free one. */
+static void zeros_behind_end(void) {
+    unsigned char *block = unseen(calloc(1, 64));
+    announce("overflow: pointer %p, size class 80 bytes, its end overwritten", (void *)block);
+    memset(block, 0, 80);
+    free(block);
+}
+
+static void *free_and_stay(void *block) {
+    free(block);
+    atomic_store(&is_freed, true);
+    for (;;) {
+        pause();
+    }
+    return block;
+}
+
+/* It waits among what the other thread has at hand. */
+static void twice_beside_thread(void) {
+    unsigned char *block = take(SIZE);
+    pthread_t thread;
+    announce("double free: pointer %p, size class 48 bytes", (void *)block);
+    EXPECT(pthread_create(&thread, NULL, free_and_stay, block) == 0, "no thread");
+    while (!atomic_load(&is_freed)) {
+        usleep(1000);
+    }
+    free(unseen(block));
+}
+
 static void twice_by_threads(void) {
     unsigned char *block = take(SIZE);
     pthread_t thread;
@@ -190,6 +240,27 @@ static void smaller(void) {
     free_sized(block, SIZE - 1);
 }
 
+static void larger_nothing(void) {
+    unsigned char *block = take(0);
+    announce("wrong size: pointer %p, 10 bytes given, size 0 bytes", (void *)block);
+    free_sized(block, 10);
+}
+
+/* No memory is left to move to: the block stays, and so its end moves. */
+static void shrunk_end(void) {
+    unsigned char *block = take(5 * LARGE);
+    announce("overflow: pointer %p, size 600001 bytes, 1 byte behind its end overwritten", (void *)block);
+    struct rlimit limit = {0};
+    EXPECT(setrlimit(RLIMIT_DATA, &limit) == 0 && setrlimit(RLIMIT_AS, &limit) == 0, "no limit");
+    for (size_t size = LARGE; size > 0; size /= 2) {
+        while (unseen(malloc(size)) != NULL) {
+        }
+    }
+    EXPECT(unseen(realloc(block, LARGE + 1)) == block, "it has moved");
+    block[LARGE + 1] ^= 1;
+    free(block);
+}
+
 static void larger_large(void) {
     unsigned char *block = take(LARGE);
     announce("wrong size: pointer %p, 600001 bytes given, size 600000 bytes", (void *)block);
@@ -226,6 +297,12 @@ static const struct {
     {"larger", larger},
     {"smaller", smaller},
     {"larger_large", larger_large},
+    {"twice_and_written", twice_and_written},
+    {"twice_and_end_written", twice_and_end_written},
+    {"twice_beside_thread", twice_beside_thread},
+    {"zeros_behind_end", zeros_behind_end},
+    {"larger_nothing", larger_nothing},
+    {"shrunk_end", shrunk_end},
 };
 
 int main(int count, char **arguments) {

@@ -1,5 +1,7 @@
 /* In a hardened process nobody may touch: what lies behind a slab, before and behind a large block, a large block once it is freed, and a block
- * of no bytes. */
+ * of no bytes.
+ *
+ *   untouchable [touchable]     with guard_pages=0: what is freed can be touched, and what is taken reads as zero all the same */
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
@@ -50,9 +52,35 @@ static void check_large(size_t size, size_t alignment) {
     bool near_end = alignment <= page;
     EXPECT(faults(block + size + (near_end ? reach : page) - 1), "what lies %zu bytes behind %zu can be touched", reach,
            size);
-    EXPECT(alignment > page || faults(block - page), "a page before %zu bytes can be touched", size);
+    EXPECT(faults(block - page), "a page before %zu bytes, aligned to %zu, can be touched", size, alignment);
     free(block);
     EXPECT(faults(block) && faults(block + size - 1), "%zu bytes can be touched once they are freed", size);
+}
+
+/* Of no bytes, and aligned as only a large block is: freed as one of none. */
+static void check_aligned_nothing(void) {
+    enum { ALIGNMENT = 1 << 17 };
+    unsigned char *block = unseen(aligned_alloc(ALIGNMENT, 0));
+    EXPECT(block != NULL && (uintptr_t)block % ALIGNMENT == 0, "no bytes at %d: %p", (int)ALIGNMENT, (void *)block);
+    EXPECT(malloc_usable_size(block) == 0, "it is of %zu bytes", malloc_usable_size(block));
+    EXPECT(faults(block) && faults(block - 1), "a block of no bytes can be touched");
+    free_aligned_sized(block, ALIGNMENT, 0);
+}
+
+/* Who writes to what he has freed spoils no zeros of those who take it next. */
+static void check_touchable(void) {
+    enum { SIZE = 300000, ROUNDS = 300 };
+    for (unsigned round = 0; round < ROUNDS; round++) { /* more than are held back */
+        unsigned char *block = unseen(calloc(1, SIZE));
+        EXPECT(block != NULL, "no memory");
+        for (size_t i = 0; i < SIZE; i += 1000) {
+            EXPECT(block[i] == 0, "byte %zu of %d is %d", i, (int)SIZE, block[i]);
+        }
+        memset(block, 7, SIZE);
+        free(block);
+        EXPECT(!faults(block), "it cannot be touched once it is freed");
+        memset(unseen(block), 9, SIZE);
+    }
 }
 
 /* All slots of a slab and more: the end of one is reached from some of them. */
@@ -67,9 +95,14 @@ static void check_slab(size_t size) {
     EXPECT(guarded > 0, "no slab of blocks of %zu bytes ends with a page that nobody may touch", size);
 }
 
-int main(void) {
+int main(int count, char **arguments) {
     require_serving();
     signal(SIGSEGV, on_fault);
+    if (count > 1) {
+        EXPECT(strcmp(arguments[1], "touchable") == 0, "usage: untouchable [touchable]");
+        check_touchable();
+        _exit(0);
+    }
     unsigned char *nothing = unseen(malloc(0)), *other = unseen(malloc(0));
     EXPECT(nothing != other && nothing != NULL, "blocks of no bytes: %p and %p", (void *)nothing, (void *)other);
     EXPECT(faults(nothing) && faults(other), "a block of no bytes can be touched");
@@ -78,7 +111,8 @@ int main(void) {
     other = unseen(realloc(other, 100));
     EXPECT(other != NULL && !faults(other), "it does not grow");
     free(other);
-    static const size_t sizes[] = {262137, 262144, 300000, 600000, 655360, 1048576, 5000001};
+    check_aligned_nothing();
+    static const size_t sizes[] = {262137, 262144, 300000, 323576, 600000, 655360, 1048576, 5000001};
     static const size_t alignments[] = {1, 64, 4096, 65536, 1048576};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         for (size_t a = 0; a < sizeof alignments / sizeof *alignments; a++) {

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "failure.h"
+#include "fault_handler.h"
 #include "fibers.h"
 #include "guarded.h"
 #include "os.h"
@@ -462,6 +463,7 @@ bool guarded_size(const void *block, size_t *size) {
 void guarded_figures(size_t *served, size_t *unguarded, size_t *in_use) { *served = *unguarded = *in_use = 0; }
 void guarded_reclaim(void) {}
 void guarded_after_fork(void) {}
+void fault_handler_set(void) {}
 void trace_open(void) {}
 bool trace_is_open(void) { return false; }
 void trace_take(struct trace *trace) { (void)trace; }

@@ -12,6 +12,7 @@
 enum {
     SIZE = 40, /* in slots of 48 bytes */
     SLOT = 48,
+    SLAB_SLOTS_MOST = 4096,
     HELD = 128, /* places of the row, and of the ring behind it, where they hold as much as they may */
 };
 
@@ -77,8 +78,30 @@ static void slots_are_taken_at_random(void) {
     open_heap();
     unsigned next, higher;
     successive(401, &next, &higher);
-    EXPECT(next < 100, "%u of 400 blocks follow the one before", next);
+    EXPECT(next < 20, "%u of 400 blocks follow the one before", next);
     EXPECT(higher > 140 && higher < 260, "%u of 400 blocks lie higher than the one before", higher);
+}
+
+/* Of a slab with many slots, and of slabs with few. */
+static void slots_are_taken_from_anywhere_in_the_slab(void) {
+    enum { BLOCKS = 64, PART = 64 };
+    unsigned parts[SLAB_SLOTS_MOST / PART] = {0}, first = 0, slabs = 0;
+    open_heap();
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        const unsigned char *block = take();
+        parts[hard_slab_slot(hard_slab_of(block), block) / PART]++;
+    }
+    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) { /* three on average */
+        EXPECT(parts[i] < 20, "%u of %u blocks lie in 64 slots of a thousand", parts[i], BLOCKS);
+    }
+    for (unsigned class = class_of(1024); class < class_of(8192); class++) { /* 60 to 20 slots */
+        for (unsigned shard = 0; shard < HARD_SHARDS; shard++, slabs++) {
+            const void *block = hardened_take(NULL, shard, class_bytes[class] - TRAILER_BYTES, 1, MADE_BY_MALLOC);
+            EXPECT(block != NULL, "no memory");
+            first += hard_slab_slot(hard_slab_of(block), block) == 0;
+        }
+    }
+    EXPECT(first < slabs / 4, "the first slot was taken first in %u of %u slabs", first, slabs);
 }
 
 static void slots_are_taken_in_order_if_asked(void) {
@@ -216,6 +239,7 @@ static void free_by_two_threads_at_once_is_found(void) {
 static const struct scenario scenarios[] = {
     {"no_byte_of_the_canary_is_zero", no_byte_of_the_canary_is_zero},
     {"slots_are_taken_at_random", slots_are_taken_at_random},
+    {"slots_are_taken_from_anywhere_in_the_slab", slots_are_taken_from_anywhere_in_the_slab},
     {"slots_are_taken_in_order_if_asked", slots_are_taken_in_order_if_asked},
     {"freed_slots_are_held_back_for_long", freed_slots_are_held_back_for_long},
     {"what_is_held_back_is_as_large_as_asked", what_is_held_back_is_as_large_as_asked},
