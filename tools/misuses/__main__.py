@@ -78,7 +78,7 @@ def main(words: Sequence[str]) -> int:
     print(page.each(chosen, names, answers))
     print(page.legend())
     if told.page:
-        picture.save(picture.draw(chosen, found, answers), REPOSITORY / "docs" / "images")
+        picture.save(chosen, found, answers, REPOSITORY / "docs" / "images")
         told.page.write_text(page.text(chosen, found, answers, day=datetime.date.today().isoformat()), encoding="utf-8")
     return int(any(Stop.INVALID in stops for stops in answers.values()))
 

@@ -24,17 +24,17 @@ PARTS = {
 assert tuple(PARTS) == COUNTED
 
 
-def draw(cases: Sequence[Case], columns: Sequence[Column], answers: Answers) -> alt.VConcatChart:
+def draw(cases: Sequence[Case], columns: Sequence[Column], answers: Answers, *, ink: str) -> alt.VConcatChart:
     """For each group one bar for each name, the longest first."""
     bugs = [case for case in cases if case.is_bug]
     groups = [(group, [each.name for each in columns if each.group == group]) for group in GROUPS]
     chart: alt.VConcatChart = alt.vconcat(
-        *(_bars(group, bugs, names, answers) for group, names in groups if names), spacing=16
+        *(_bars(group, bugs, names, answers, ink) for group, names in groups if names), spacing=16
     ).resolve_scale(color="shared")
     return chart
 
 
-def _bars(group: str, bugs: Sequence[Case], names: Sequence[str], answers: Answers) -> alt.Chart:
+def _bars(group: str, bugs: Sequence[Case], names: Sequence[str], answers: Answers, ink: str) -> alt.Chart:
     order = sorted(names, key=lambda name: -mean(bugs, name, answers, COUNTED))
     rows = [
         {"name": name, "how": stop.value, "bugs": mean(bugs, name, answers, [stop]), "place": place}
@@ -52,7 +52,7 @@ def _bars(group: str, bugs: Sequence[Case], names: Sequence[str], answers: Answe
                 title=None,
                 sort=[stop.value for stop in PARTS],
                 scale=alt.Scale(domain=[stop.value for stop in PARTS], range=list(PARTS.values())),
-                legend=alt.Legend(orient="top"),
+                legend=alt.Legend(orient="top", labelColor=ink),
             ),
             order=alt.Order("place:Q"),
         )
@@ -61,8 +61,8 @@ def _bars(group: str, bugs: Sequence[Case], names: Sequence[str], answers: Answe
     return chart
 
 
-def save(chart: alt.VConcatChart, folder: Path) -> None:
+def save(cases: Sequence[Case], columns: Sequence[Column], answers: Answers, folder: Path) -> None:
     """``misuses-light.png`` and ``misuses-dark.png`` in the folder."""
     for name, theme in (("light", figures.LIGHT), ("dark", figures.DARK)):
-        with_legend = chart.configure_legend(labelColor=theme.ink, labelFontSize=11)
-        figures.save_png(with_legend, folder / f"misuses-{name}.png", theme=theme)
+        chart = draw(cases, columns, answers, ink=theme.ink)
+        figures.save_png(chart, folder / f"misuses-{name}.png", theme=theme)
