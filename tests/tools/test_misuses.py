@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from freestone.allocators.discovery import configuration_for, find, from_path
 from freestone.records.schema import Allocator, Configuration
 from misuses import cases, page
-from misuses.__main__ import NO_BUG, answer, build, main
+from misuses.__main__ import NO_BUG, answer, build, gather, main
 from misuses.columns import GROUPS, HARDENED, USUAL, Column
 from misuses.judging import COUNTED, EXIT_UNFIT, EXIT_USAGE, Evidence, Fault, Stop, judge, read
 
@@ -189,20 +189,21 @@ def test_no_such_allocator_is_one_line(capsys: pytest.CaptureFixture[str]) -> No
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler (package g++)")
 
 
+def _way(library: Path, options: str) -> Configuration:
+    if options == "glibc":
+        return configuration_for(find(["glibc"])[0])
+    return configuration_for(from_path(str(library)), environment={"FREESTONE_OPTIONS": options} if options else {})
+
+
 @pytest.fixture(scope="module")
 def under(freestone_library: Path) -> Callable[[str, str], dict[str, Stop]]:
     """What becomes, in one run, of the bugs whose name begins so, under libfreestone with such options, or glibc."""
     build()
 
     def tried(options: str, beginning: str) -> dict[str, Stop]:
-        if options == "glibc":
-            configuration = configuration_for(find(["glibc"])[0])
-        else:
-            configuration = configuration_for(
-                from_path(str(freestone_library)), environment={"FREESTONE_OPTIONS": options} if options else {}
-            )
+        way = _way(freestone_library, options)
         named = {" ".join(case.words): case for case in [*EVERY, *NO_BUG]}
-        return {name: answer(case, configuration) for name, case in named.items() if name.startswith(beginning)}
+        return {name: answer(case, way) for name, case in named.items() if name.startswith(beginning)}
 
     return tried
 
@@ -232,7 +233,7 @@ def test_the_default_stops_double_frees(under: Callable[[str, str], dict[str, St
     [
         ("harden=1", "double_free at-once malloc large", Stop.REPORTED),
         ("harden=1", "after_free write at-once call small", Stop.REPORTED_LATE),
-        ("harden=1", "after_free read at-once call large", Stop.GUARDED),
+        ("harden=1", "after_free read at-once call large", Stop.REPORTED),
         ("harden=1", "after_free read at-once call small", Stop.HARMLESS),
         ("harden=1", "mismatch free-new small", Stop.REPORTED),
         ("harden=1", "reuse address small", Stop.HARMLESS),
@@ -252,6 +253,18 @@ def test_a_bug_becomes_what_it_should(
     under: Callable[[str, str], dict[str, Stop]], options: str, bug: str, wanted: Stop
 ) -> None:
     assert under(options, bug) == {bug: wanted}
+
+
+@needs_compiler
+@pytest.mark.parametrize(("options", "guarded"), [("harden=1", True), ("guard=1", True), ("glibc", False)])
+def test_a_program_says_what_lies_where_it_faulted(freestone_library: Path, options: str, guarded: bool) -> None:
+    """A freed block's pages: libfreestone's that nobody may touch; glibc has unmapped them."""
+    build()
+    case = next(case for case in EVERY if case.words == ("after_free", "read", "at-once", "direct", "large"))
+    fault = gather(case, _way(freestone_library, options)).fault
+    assert fault is not None
+    assert fault.is_guarded == guarded
+    assert fault.rights == ("---p" if guarded else "hole")
 
 
 @needs_compiler

@@ -104,10 +104,11 @@ def _answers(case: Case, column: Column) -> tuple[Stop, ...]:
 
 def answer(case: Case, configuration: Configuration) -> Stop:
     """What becomes of the bug in one run."""
-    return judge(_evidence(case, configuration), frees=case.frees)
+    return judge(gather(case, configuration), frees=case.frees)
 
 
-def _evidence(case: Case, configuration: Configuration) -> Evidence:
+def gather(case: Case, configuration: Configuration) -> Evidence:
+    """Run the program once."""
     # Settings of allocators, the user's own.
     strange = ("LD_", "MALLOC_", "GLIBC_", "MIMALLOC_", "SCUDO_", "TCMALLOC_", "FREESTONE_OPTIONS")
     environment = {key: value for key, value in os.environ.items() if not key.startswith(strange)}
