@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from freestone import native
-from freestone.experiments import summarise
+from freestone.analysis import summarise
 from freestone.records import store
 from freestone.records.schema import Cell, Summary
 

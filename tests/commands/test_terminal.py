@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from freestone.analysis.rounds import Slot
 from freestone.commands import terminal
 from freestone.commands.progress import PLAIN_EVERY_S, Progress, duration
 from freestone.experiments.events import BudgetSpent, RehearsalStarted, TrialStarted
-from freestone.experiments.schedule import Slot
 
 PROGRAM = [sys.executable, "-I", "-S", "-c", "print(1)"]
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from freestone.analysis.rounds import Slot
 from freestone.experiments import LocalTrials, local
-from freestone.experiments.schedule import Slot
 from freestone.records.schema import Experiment, TrialRecord
 from freestone.records.store import StoreError
 from freestone.trials import Permissions

@@ -11,11 +11,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from freestone.allocators import AllocatorError
-from freestone.commands import measuring, program, terminal
+from freestone.analysis.statistics import paired_ratio
+from freestone.commands import measurement, program, terminal
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments.plan import Extent, PlanError
-from freestone.experiments.statistics import paired_ratio
 from freestone.records import store
 from freestone.records.schema import Experiment, Summary, Workload
 from freestone.records.store import StoreError
@@ -83,13 +83,13 @@ def compare(
         else:
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
             workload = _workload(command, name, env or [])
-            experiment = measuring.planned(workload.name, [workload], allocators, baseline, extent)
-            folder = measuring.begun(results, workload.name, experiment)
+            experiment = measurement.planned(workload.name, [workload], allocators, baseline, extent)
+            folder = measurement.begun(results, workload.name, experiment)
     except (AllocatorError, PlanError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
-    return measuring.measure(
+    return measurement.measure(
         folder,
         experiment,
         verb="compare",
@@ -105,7 +105,7 @@ def _workload(command: Sequence[str], name: str | None, env: Sequence[str]) -> W
 
 
 def _resumed(folder: Path, command: Sequence[str], given: Sequence[str]) -> Experiment:
-    experiment = measuring.resumed(folder, given)
+    experiment = measurement.resumed(folder, given)
     measured = experiment.workloads[0].command
     if command and list(command) != measured:
         raise PlanError(f"cannot resume {folder}: it measured another command ({' '.join(measured)})")

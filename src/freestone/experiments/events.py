@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from freestone.experiments.schedule import Slot
+from freestone.analysis.rounds import Slot
 from freestone.records.schema import TrialRecord
 
 

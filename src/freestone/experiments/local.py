@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from freestone.experiments.schedule import Arm, Slot
+from freestone.analysis.rounds import Arm, Slot
 from freestone.records.schema import Configuration, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.trials import Identity, Rehearsal, permissions, rehearse, run_trial

@@ -10,11 +10,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
+from freestone.analysis.rounds import Arm, Slot, plan_round
 from freestone.experiments import schedule
 from freestone.experiments.events import BudgetSpent, Event, GivenUp, RehearsalStarted, TrialEnded, TrialStarted
 from freestone.experiments.interruption import Interruption, TrialBrokenOff
 from freestone.experiments.local import LocalTrials
-from freestone.experiments.schedule import Arm, Slot
 from freestone.records.schema import Configuration, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError, TrialLog, read_trials
 
@@ -221,7 +221,7 @@ class _Sitting:
 
     def _arms(self) -> int:
         """Trials of a full round, without what was given up or left out."""
-        slots = schedule.plan_round(self.experiment, 0)
+        slots = plan_round(self.experiment, 0)
         return max(1, sum(self._is_run(slot.workload, slot.configuration) for slot in slots))
 
     def _is_run(self, workload: str, configuration: str) -> bool:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from freestone import machine
 from freestone.allocators import SYSTEM, AllocatorError, configuration_for, discover, find
+from freestone.analysis import summarise
 from freestone.commands import program
 from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus
-from freestone.experiments import Interruption, Outcome, mismatch, run, summarise
+from freestone.experiments import Interruption, Outcome, mismatch, run
 from freestone.experiments.plan import Extent, PlanError, new_experiment
 from freestone.native import NativePartMissing
 from freestone.records import store

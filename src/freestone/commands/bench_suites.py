@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from freestone import suites
-from freestone.commands import measuring, scoring, terminal
-from freestone.experiments import score, unfinished
+from freestone.analysis import score
+from freestone.commands import measurement, scoring, terminal
+from freestone.experiments import unfinished
 from freestone.records import store
 from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.reports import tails_part
@@ -40,7 +41,7 @@ def measured(
         latencies = tails_part.render(experiment, summary, records, width=width, colour=colour, ascii_only=plain)
         scoring.show(board, folder, as_json=as_json, more=latencies)
 
-    return measuring.measure(folder, experiment, verb="bench", show=show, report=None, left_out=left_out)
+    return measurement.measure(folder, experiment, verb="bench", show=show, report=None, left_out=left_out)
 
 
 def resumed(folder: Path, given: Sequence[str]) -> tuple[Experiment, set[str]]:
@@ -52,7 +53,7 @@ def resumed(folder: Path, given: Sequence[str]) -> tuple[Experiment, set[str]]:
     Raises:
         PlanError, StoreError, SuiteError, Stop: it cannot go on.
     """
-    experiment = measuring.resumed(folder, given)
+    experiment = measurement.resumed(folder, given)
     left_out = _too_large(folder, experiment)
     suites.prepare([each for each in experiment.workloads if each.name not in left_out])
     return experiment, left_out

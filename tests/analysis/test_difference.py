@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from freestone.experiments import difference
-from freestone.experiments.difference import NotComparable, Side
+from freestone.analysis import difference
+from freestone.analysis.difference import NotComparable, Side
 from freestone.records.schema import Change, Configuration, Difference, Experiment, Machine, TrialRecord, Workload
 
 MakeExperiment = Callable[..., Experiment]

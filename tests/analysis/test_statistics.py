@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from freestone.experiments import statistics
-from freestone.experiments.statistics import Interval, is_different, noise_floor, paired_ratio
+from freestone.analysis import statistics
+from freestone.analysis.statistics import Interval, is_different, noise_floor, paired_ratio
 
 Noise = Callable[[np.random.Generator, int], NDArray[np.float64]]
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from freestone.experiments import trimmed
-from freestone.experiments.trimmed import estimate, interval, weighted
+from freestone.analysis import trimmed_mean
+from freestone.analysis.trimmed_mean import estimate, interval, weighted
 
 Noise = Callable[[np.random.Generator, int], NDArray[np.float64]]
 
@@ -142,5 +142,5 @@ def test_trimming_pays_where_rounds_are_disturbed() -> None:
     narrower = 0
     for _ in range(200):
         values = _spiked(random, 20)
-        narrower += int(trimmed.estimate(values.tolist()).error < np.std(values, ddof=1) / math.sqrt(20))
+        narrower += int(trimmed_mean.estimate(values.tolist()).error < np.std(values, ddof=1) / math.sqrt(20))
     assert narrower / 200 >= 0.6

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from freestone.experiments.schedule import Arm, Slot
+from freestone.analysis.rounds import Arm, Slot
 from freestone.records.schema import (
     Allocator,
     Configuration,

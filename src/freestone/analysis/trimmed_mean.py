@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from freestone.experiments.statistics import FEWEST_PAIRS, Interval, exponential
+from freestone.analysis.statistics import FEWEST_PAIRS, Interval, exponential
 
 TRIM: Final = 0.2
 """The share left out at either end."""

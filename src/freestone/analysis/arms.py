@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from freestone.experiments import statistics
-from freestone.experiments.schedule import Arm, plan_round
+from freestone.analysis import statistics
+from freestone.analysis.rounds import Arm, plan_round
 from freestone.records.schema import FIGURE, HISTOGRAM, OWN_TIME, CellStatus, Experiment, TrialRecord
 
 METRICS = (

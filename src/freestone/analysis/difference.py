@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from freestone.experiments import arms, trimmed
-from freestone.experiments.schedule import Arm
-from freestone.experiments.score import FAULTS, PEAK_RSS, TIME, metric_of
-from freestone.experiments.statistics import CONFIDENCE, Interval, geometric_mean
-from freestone.experiments.trimmed import Estimate
+from freestone.analysis import arms, trimmed_mean
+from freestone.analysis.rounds import Arm
+from freestone.analysis.score import FAULTS, PEAK_RSS, TIME, metric_of
+from freestone.analysis.statistics import CONFIDENCE, Interval, geometric_mean
+from freestone.analysis.trimmed_mean import Estimate
 from freestone.records.schema import (
     Apart,
     Change,
@@ -283,7 +283,7 @@ def _paired(figures: _Figures, workload: Workload, before: str, after: str, aspe
         aspect,
         geometric_mean([one[number] for number in common]),
         geometric_mean([other[number] for number in common]),
-        trimmed.estimate([math.log(other[number] / one[number]) for number in common]),
+        trimmed_mean.estimate([math.log(other[number] / one[number]) for number in common]),
     )
 
 
@@ -307,9 +307,9 @@ def _apart(
         logs = [[math.log(value) for value in own.values()] for own in held]
     if not all(logs):
         return None
-    one, other = (trimmed.estimate(each) for each in logs)
+    one, other = (trimmed_mean.estimate(each) for each in logs)
     before, after = (geometric_mean(list(own.values())) for own in held)
-    return _Found(workload, name, aspect, before, after, trimmed.weighted([(1.0, other), (-1.0, one)]))
+    return _Found(workload, name, aspect, before, after, trimmed_mean.weighted([(1.0, other), (-1.0, one)]))
 
 
 def _against(controls: Sequence[Rounds], own: Rounds) -> list[float]:
@@ -345,7 +345,7 @@ def _means(found: Sequence[_Found], confidence: float, sure: float, silent: froz
         _change(
             None,
             group[0],
-            trimmed.weighted([(1 / len(group), each.change) for each in group]),
+            trimmed_mean.weighted([(1 / len(group), each.change) for each in group]),
             (confidence, sure),
             aspect in silent,
         )
@@ -356,7 +356,7 @@ def _means(found: Sequence[_Found], confidence: float, sure: float, silent: froz
 def _change(
     workload: str | None, of: _Found, change: Estimate, confidences: tuple[float, float], silent: bool
 ) -> Change:
-    own, sure = (trimmed.interval(change, confidence) for confidence in confidences)
+    own, sure = (trimmed_mean.interval(change, confidence) for confidence in confidences)
     return Change(
         workload=workload,
         configuration=of.configuration,

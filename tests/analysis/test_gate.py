@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.experiments import gate
+from freestone.analysis import gate
 from freestone.records.schema import Change, ChangeVerdict, Difference
 from freestone.reports import changes
 

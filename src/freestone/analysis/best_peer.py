@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from freestone.experiments import statistics
+from freestone.analysis import statistics
 
 Rounds = Mapping[int, float]
 """Round -> figure, above 0, less is better."""

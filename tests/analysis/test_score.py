@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.experiments import score, summarise
-from freestone.experiments.field import standings
+from freestone.analysis import score, summarise
+from freestone.analysis.field import standings
 from freestone.records.schema import Aspect, Experiment, Score, TrialRecord, Workload
 
 MakeExperiment = Callable[..., Experiment]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from freestone import suites
-from freestone.commands import measuring
+from freestone.commands import measurement
 from freestone.experiments.plan import Extent
 from freestone.records.schema import Allocator, Experiment, Workload
 from freestone.suites import Absent, Selection, Setting, Suite, SuiteError
@@ -19,7 +19,7 @@ EVERY: Final = "all"
 
 
 @dataclass(frozen=True)
-class Wish:
+class BenchRequest:
     """What was asked for, but for the suites."""
 
     allocators: list[str] | None
@@ -70,7 +70,7 @@ class Wish:
         loaded = [suites.load(name) for name in names]
         workloads = _workloads(names, self.selection(loaded))
         chosen = suites.settings(loaded, self.settings)
-        experiment = measuring.planned(called, workloads, self.allocators, self.baseline, extent, chosen)
+        experiment = measurement.planned(called, workloads, self.allocators, self.baseline, extent, chosen)
         self.require(chosen, [configuration.allocator for configuration in experiment.configurations])
         return experiment
 
@@ -86,13 +86,13 @@ class Wish:
                 who = " and ".join(setting.allocators)
                 raise SuiteError(f"the setting {setting.name} is for {who}; compare that too, or leave the setting out")
 
-    def within(self, seconds: float) -> Wish:
+    def within(self, seconds: float) -> BenchRequest:
         """In so much time, where everything is to be quick and nobody said how often."""
         if not self.quick or self.rounds is not None or self.time_budget is not None:
             return self
         return replace(self, time_budget=max(1.0, seconds))
 
-    def of(self, suite: Suite, chosen: Sequence[Setting]) -> Wish:
+    def of(self, suite: Suite, chosen: Sequence[Setting]) -> BenchRequest:
         """With those of the chosen settings that this suite has, where some were asked for."""
         if self.settings is None:
             return self

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from freestone.experiments.statistics import FEWEST_PAIRS
+from freestone.analysis.statistics import FEWEST_PAIRS
 from freestone.records.schema import Change, Difference, Gate, GateOutcome, GateRow
 
 

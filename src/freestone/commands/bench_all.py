@@ -15,11 +15,11 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from freestone import suites
-from freestone.commands import measuring, scoring, sitting
+from freestone.analysis.statistics import paired_ratio
+from freestone.commands import bench_suites, measurement, scoring
+from freestone.commands.bench_request import EVERY, BenchRequest
 from freestone.commands.status import ExitStatus
-from freestone.commands.wish import EVERY, Wish
 from freestone.experiments.plan import PlanError
-from freestone.experiments.statistics import paired_ratio
 from freestone.records.store import StoreError
 from freestone.records.whole import why, write_whole
 from freestone.suites import Setting, SuiteError
@@ -38,14 +38,14 @@ class _Course(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    wish: Wish
+    request: BenchRequest
     subject: str | None
     folders: dict[str, str]
     ended: dict[str, int]
 
 
-def begun(results: Path, wish: Wish, subject: str | None) -> int:
-    """Measure every suite as ``wish`` has it; the exit status.
+def begun(results: Path, request: BenchRequest, subject: str | None) -> int:
+    """Measure every suite as ``request`` has it; the exit status.
 
     Args:
         subject: the allocator that is held against the best of the others; None for the usual one.
@@ -53,12 +53,12 @@ def begun(results: Path, wish: Wish, subject: str | None) -> int:
     Raises:
         AllocatorError, PlanError, SuiteError, StoreError: what was asked for cannot be measured or written.
     """
-    if wish.only or wish.idle is not None or wish.idle_rounds is not None:
+    if request.only or request.idle is not None or request.idle_rounds is not None:
         raise SuiteError(f"'{EVERY}' stands alone: --only and --idle are for single suites")
     # Wrong for every suite is wrong before the first.
-    wish.extent()
-    wish.require(_settings(wish), measuring.chosen(wish.allocators, wish.baseline)[0])
-    return _followed(results, _Course(wish=wish, subject=subject, folders={}, ended={}))
+    request.extent()
+    request.require(_settings(request), measurement.chosen(request.allocators, request.baseline)[0])
+    return _followed(results, _Course(request=request, subject=subject, folders={}, ended={}))
 
 
 def is_begun(results: Path) -> bool:
@@ -122,21 +122,21 @@ def _measured(results: Path, course: _Course, name: str, share_s: float) -> int:
     """One suite, begun or resumed, with so many seconds where everything is to be quick."""
     if name in course.folders:
         folder = results / course.folders[name]
-        experiment, left_out = sitting.resumed(folder, [])
+        experiment, left_out = bench_suites.resumed(folder, [])
         held = scoring.subject_of(experiment, course.subject)
-        return sitting.measured(folder, experiment, held, left_out=left_out)
-    wish = course.wish.of(suites.load(name), _settings(course.wish))
-    experiment = wish.within(share_s).experiment([name], name)
+        return bench_suites.measured(folder, experiment, held, left_out=left_out)
+    request = course.request.of(suites.load(name), _settings(course.request))
+    experiment = request.within(share_s).experiment([name], name)
     held = scoring.subject_of(experiment, course.subject)
-    folder = measuring.begun(results, name, experiment)
+    folder = measurement.begun(results, name, experiment)
     course.folders[name] = folder.name
     _write(results, course)
-    return sitting.measured(folder, experiment, held)
+    return bench_suites.measured(folder, experiment, held)
 
 
-def _settings(wish: Wish) -> list[Setting]:
+def _settings(request: BenchRequest) -> list[Setting]:
     """Those of all suites that are measured too."""
-    return suites.settings([suites.load(name) for name in suites.leaders()], wish.settings)
+    return suites.settings([suites.load(name) for name in suites.leaders()], request.settings)
 
 
 def _write(results: Path, course: _Course) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from freestone.experiments import summarise
+from freestone.analysis import summarise
 from freestone.records.schema import Cell, Experiment, Metrics, Summary, TrialRecord, Workload
 
 MakeExperiment = Callable[..., Experiment]

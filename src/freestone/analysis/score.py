@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from freestone.experiments import arms, statistics
-from freestone.experiments.field import standings
-from freestone.experiments.foresight import foreseen
-from freestone.experiments.schedule import Arm
-from freestone.experiments.statistics import Interval
+from freestone.analysis import arms, statistics
+from freestone.analysis.best_peer import foreseen
+from freestone.analysis.field import standings
+from freestone.analysis.rounds import Arm
+from freestone.analysis.statistics import Interval
 from freestone.records.schema import (
     FIGURE,
     Aspect,

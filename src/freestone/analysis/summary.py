@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from freestone.experiments import arms, headline, statistics
-from freestone.experiments.statistics import Interval
+from freestone.analysis import arms, headline, statistics
+from freestone.analysis.statistics import Interval
 from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord
 
 

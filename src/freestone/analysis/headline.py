@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from freestone.experiments.field import standings
-from freestone.experiments.schedule import Arm
-from freestone.experiments.statistics import FEWEST_PAIRS
+from freestone.analysis.field import standings
+from freestone.analysis.rounds import Arm
+from freestone.analysis.statistics import FEWEST_PAIRS
 from freestone.records.schema import Cell, Experiment, Workload
 
 Rivalry = Callable[[str, str, str, str], bool]

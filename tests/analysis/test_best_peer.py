@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.experiments.foresight import foreseen
-from freestone.experiments.statistics import geometric_mean
+from freestone.analysis.best_peer import foreseen
+from freestone.analysis.statistics import geometric_mean
 
 figures = st.floats(1e-3, 1e3)
 peers = st.dictionaries(st.sampled_from("abcdef"), st.dictionaries(st.integers(0, 5), figures), max_size=6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from freestone.experiments import statistics
+from freestone.analysis import statistics
 from freestone.records.schema import Standing
 
 
