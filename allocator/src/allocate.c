@@ -107,8 +107,8 @@ static OUT_OF_LINE void release_hardened_inside(void *block, uint32_t tag, enum 
 }
 
 static void release_hardened(void *block, uint32_t tag, enum made made, size_t size) {
-    if (unlikely(tag == TAG_HARD_LARGE) || unlikely(hardened_give_ahead(thread_view.cache->hard, block, made, size, false,
-                                                                        false) != HARD_GIVEN)) {
+    if (unlikely(tag == TAG_HARD_LARGE) ||
+        unlikely(hardened_give_ahead(thread_view.cache->hard, block, made, size, false, false) != HARD_GIVEN)) {
         release_hardened_inside(block, tag, made, size);
     }
 }

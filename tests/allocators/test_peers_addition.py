@@ -332,20 +332,22 @@ def test_missing_tools_are_named_with_the_peers_that_need_them(tmp_path: Path, m
     names = [peer.name for peer in every]
     assert lacking() == {
         "C compiler": names,
-        "C++ compiler": ["jemalloc5", "snmalloc", "tcmalloc-google", "hardened_malloc"],
-        "make": ["jemalloc5", "snmalloc"],
-        "cmake": ["snmalloc"],
+        "C++ compiler": ["jemalloc5", "snmalloc", "snmalloc-checks", "tcmalloc-google", "hardened_malloc"],
+        "make": ["jemalloc5", "snmalloc", "snmalloc-checks"],
+        "cmake": ["snmalloc", "snmalloc-checks"],
         "cargo": names,
     }
     put("gcc", "cargo", "make")
     assert lacking() == {
-        "C++ compiler": ["jemalloc5", "snmalloc", "tcmalloc-google", "hardened_malloc"],
-        "cmake": ["snmalloc"],
+        "C++ compiler": ["jemalloc5", "snmalloc", "snmalloc-checks", "tcmalloc-google", "hardened_malloc"],
+        "cmake": ["snmalloc", "snmalloc-checks"],
     }
     put("clang++", "cmake")
     assert lacking() == {}
     monkeypatch.setenv("CXX", "g++-99 -pipe")
-    assert lacking() == {"C++ compiler": ["jemalloc5", "snmalloc", "tcmalloc-google", "hardened_malloc"]}
+    assert lacking() == {
+        "C++ compiler": ["jemalloc5", "snmalloc", "snmalloc-checks", "tcmalloc-google", "hardened_malloc"]
+    }
     assert toolchain.remedy(toolchain.CXX) == "CXX names 'g++-99 -pipe', which is not there"
 
 

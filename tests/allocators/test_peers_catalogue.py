@@ -22,8 +22,10 @@ def test_it_has_the_allocators_people_compare_with() -> None:
     assert list(peers.load()) == [
         "mimalloc2",
         "mimalloc3",
+        "mimalloc3-secure",
         "jemalloc5",
         "snmalloc",
+        "snmalloc-checks",
         "rpmalloc",
         "rpmalloc-populated",
         "tcmalloc-google",

@@ -230,3 +230,11 @@ def test_nothing_measured_at_all_is_still_a_table() -> None:
         text = " ".join(table.render(summary, width=width, colour=False).split())
         assert text.count("static binary") == 2
         assert text.startswith("Nothing was measured.")
+
+
+def test_medians_at_the_edge_of_numbers_have_a_quotient() -> None:
+    ratio = Ratio(value=851.0, low=833.0, high=880.0, pairs=9, different=True)
+    base = Cell(workload="w", configuration="base", status="ok", trials_ok=9, trials_total=9, median={"wall_s": 851.0})
+    least = base.model_copy(update={"configuration": "least", "median": {"wall_s": 5e-324}, "ratio": {"wall_s": ratio}})
+    summary = Summary(experiment="e", baseline="base", rounds_complete=9, cells=[base, least], headline="none")
+    assert "least" in table.render(summary, width=100, colour=False)

@@ -29,8 +29,8 @@ def draw(cases: Sequence[Case], names: Sequence[str], answers: Answers) -> alt.C
         for name in order
         for place, stop in enumerate(PARTS)
     ]
-    return (
-        alt.Chart(alt.Data(values=rows))
+    chart: alt.Chart = (
+        alt.Chart(alt.InlineData(values=rows))
         .mark_bar()
         .encode(
             x=alt.X("bugs:Q", title=f"of {len(cases)} bugs", scale=alt.Scale(domain=[0, len(cases)], nice=False)),
@@ -46,6 +46,7 @@ def draw(cases: Sequence[Case], names: Sequence[str], answers: Answers) -> alt.C
         )
         .properties(width=520, height=alt.Step(20))
     )
+    return chart
 
 
 def save(chart: alt.Chart, folder: Path) -> None:

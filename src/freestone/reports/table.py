@@ -208,8 +208,9 @@ class _Workload:
             ratio = self.ratio(cell, key)
             if base is None or ratio is None or ratio.value <= 0 or not (base.median.get(key) and cell.median.get(key)):
                 continue
-            quotient = cell.median[key] / base.median[key]
-            if abs(math.log(quotient / ratio.value)) > math.log(APART):
+            # By logarithms: a quotient of the smallest numbers is no number any more.
+            apart = math.log(cell.median[key]) - math.log(base.median[key]) - math.log(ratio.value)
+            if abs(apart) > math.log(APART):
                 return True
         return False
 
