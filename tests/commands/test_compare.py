@@ -107,6 +107,26 @@ def test_nothing_is_overwritten_by_a_second_experiment(freestone: Tool, tmp_path
     assert all(len(store.read_trials(folder).records) == 2 for folder in folders)
 
 
+def test_settings_are_configurations_that_reach_the_program(freestone: Tool, only_folder: Callable[[], Path]) -> None:
+    asked = "glibc:MALLOC_ARENA_MAX=2,glibc:MALLOC_ARENA_MAX=1,freestone:FREESTONE_OPTIONS=heaps=1,keeper=0"
+    program = ["sh", "-c", 'echo "$MALLOC_ARENA_MAX|$FREESTONE_OPTIONS" >> said']
+    done = freestone("compare", "-a", asked, "--baseline", "glibc:MALLOC_ARENA_MAX=1", "-n", "2", "--", *program)
+    assert done.returncode == 0, done.stderr
+    folder = only_folder()
+    experiment = store.read_experiment(folder)
+    assert experiment.baseline == "glibc:MALLOC_ARENA_MAX=1"
+    assert [each.name for each in experiment.configurations] == [
+        "glibc:MALLOC_ARENA_MAX=2",
+        "glibc:MALLOC_ARENA_MAX=1",
+        "freestone:FREESTONE_OPTIONS=heaps=1,keeper=0",
+    ]
+    said = (folder.parent.parent / "said").read_text().splitlines()
+    assert set(said) == {"2|", "1|", "|heaps=1,keeper=0"}
+    assert "freestone:FREESTONE_OPTIONS=heaps=1,keeper=0" in (folder / store.REPORT_FILE).read_text()
+    again = freestone("compare", "--resume", folder, "--no-report")
+    assert again.returncode == 0, again.stderr
+
+
 def test_the_baseline_can_be_a_library_given_by_name_and_path(
     freestone: Tool, only_folder: Callable[[], Path], freestone_library: Path
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from freestone import suites
 from freestone.commands import measurement
 from freestone.experiments.plan import Extent
-from freestone.records.schema import Allocator, Experiment, Workload
+from freestone.records.schema import Configuration, Experiment, Workload
 from freestone.suites import Absent, Selection, Setting, Suite, SuiteError
 
 EVERY: Final = "all"
@@ -71,16 +71,16 @@ class BenchRequest:
         workloads = _workloads(names, self.selection(loaded))
         chosen = suites.settings(loaded, self.settings)
         experiment = measurement.planned(called, workloads, self.allocators, self.baseline, extent, chosen)
-        self.require(chosen, [configuration.allocator for configuration in experiment.configurations])
+        self.require(chosen, experiment.configurations)
         return experiment
 
-    def require(self, settings: Sequence[Setting], compared: Sequence[Allocator]) -> None:
+    def require(self, settings: Sequence[Setting], compared: Sequence[Configuration]) -> None:
         """Settings that were asked for by name are measured, or refused.
 
         Raises:
             SuiteError: one is for allocators that are not compared.
         """
-        names = {allocator.name for allocator in compared}
+        names = {each.name for each in compared}
         for setting in settings if self.settings is not None else ():
             if not names & set(setting.allocators):
                 who = " and ".join(setting.allocators)

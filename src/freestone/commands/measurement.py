@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from freestone import machine
-from freestone.allocators import SYSTEM, AllocatorError, configuration_for, discover, find
+from freestone.allocators import SYSTEM, AllocatorError, configuration_for, configurations, discover, find
 from freestone.analysis import summarise
 from freestone.commands import program
 from freestone.commands.progress import Progress
@@ -19,7 +19,7 @@ from freestone.experiments.plan import Extent, PlanError, new_experiment
 from freestone.native import NativePartMissing
 from freestone.records import store
 from freestone.records.parquet import write_parquet
-from freestone.records.schema import Allocator, Configuration, Experiment, Summary, TrialRecord, Workload
+from freestone.records.schema import Configuration, Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.suites import Setting
 from freestone.trials import LauncherBroken
@@ -40,7 +40,7 @@ def planned(
 
     Args:
         name: what to call it.
-        allocators: names or paths of libraries; None for all that are here.
+        allocators: names or paths of libraries, with settings; None for all that are here.
         baseline: the allocator the others are held against; None for the system's.
         settings: each is measured beside the plain allocators that it is for, where they are among those compared.
 
@@ -56,7 +56,7 @@ def planned(
     return new_experiment(
         name=name,
         workloads=workloads,
-        configurations=_configurations(compared, settings),
+        configurations=_with_settings(compared, settings),
         baseline=held_against,
         extent=extent,
         machine=machine.describe(),
@@ -65,17 +65,17 @@ def planned(
     )
 
 
-def _configurations(allocators: Sequence[Allocator], settings: Sequence[Setting]) -> list[Configuration]:
-    """Every allocator as it is, and behind it under each setting that is for it: ``glibc+trim-0``."""
+def _with_settings(compared: Sequence[Configuration], settings: Sequence[Setting]) -> list[Configuration]:
+    """Every configuration as it is, and behind a plain allocator each setting that is for it: ``glibc+trim-0``."""
     return [
         each
-        for allocator in allocators
+        for plain in compared
         for each in [
-            configuration_for(allocator),
+            plain,
             *(
-                configuration_for(allocator, name=f"{allocator.name}+{setting.name}", environment=setting.environment)
+                configuration_for(plain.allocator, name=f"{plain.name}+{setting.name}", environment=setting.environment)
                 for setting in settings
-                if allocator.name in setting.allocators
+                if plain.name in setting.allocators
             ),
         ]
     ]
@@ -92,24 +92,26 @@ def begun(results: Path, name: str, experiment: Experiment) -> Path:
     return folder
 
 
-def chosen(names: Sequence[str] | None, baseline: str | None) -> tuple[list[Allocator], str]:
-    """The allocators to compare, the baseline among them, and the baseline's name.
+def chosen(names: Sequence[str] | None, baseline: str | None) -> tuple[list[Configuration], str]:
+    """The configurations to compare, the baseline among them, and the baseline's name.
 
     Raises:
         AllocatorError, PlanError: one that is not here, or none at all.
     """
     known = discover()
-    compared = (
-        [allocator for allocator in known if allocator.available] if names is None else find(list(names), known=known)
-    )
+    here = [configuration_for(allocator) for allocator in known if allocator.available]
+    compared = here if names is None else configurations(names, known=known)
     if not compared:
         raise PlanError("no allocator to compare; 'freestone allocators' shows what is here")
     if baseline is None:
-        system = [allocator for allocator in known if allocator.name == SYSTEM and allocator.available]
+        system = [each for each in here if each.name == SYSTEM]
         first = system[0] if system else compared[0]
     else:
-        (first, *_) = find([baseline], known=[*known, *compared])  # also by a name given as NAME=PATH
-    if first.name not in [allocator.name for allocator in compared]:
+        # Also by a name given as NAME=PATH.
+        first, *more = configurations([baseline], known=[*known, *(each.allocator for each in compared)])
+        if more:
+            raise PlanError(f"--baseline takes one allocator, not {1 + len(more)}: '{baseline}'")
+    if first.name not in [each.name for each in compared]:
         compared = [first, *compared]
     return compared, first.name
 

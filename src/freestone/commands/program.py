@@ -73,7 +73,7 @@ def _candidates(name: str, path: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class Obstacle:
-    """What stands between a program and a preloaded libfreestone."""
+    """What stands between a program and a preloaded allocator."""
 
     why: str
     """What follows the program's name in a sentence."""
@@ -81,16 +81,22 @@ class Obstacle:
     """Whether the program would not start with the preload."""
 
 
-def obstacle(executable: Path, library: Path) -> Obstacle | None:
-    """Why ``library``, a libfreestone, would not serve a program by preload; None when it should."""
+def obstacle(executable: Path, library: Path, title: str = "libfreestone") -> Obstacle | None:
+    """Why ``library`` would not serve a program by preload; None when it should.
+
+    Args:
+        executable: what is going to be run.
+        library: the allocator's.
+        title: how the allocator is called.
+    """
     facts = elf.inspect(executable)
     for _ in range(4):  # a script's interpreter may be a script
         if facts.script_interpreter is None:
             break
         facts = elf.inspect(facts.script_interpreter)
-    not_served = "; libfreestone will not serve it"
+    not_served = f"; {title} will not serve it"
     libc = elf.inspect(library).libc
-    foreign = facts.libc not in (None, "unknown", libc)
+    foreign = "unknown" not in (facts.libc, libc) and None not in (facts.libc, libc) and facts.libc != libc
     if facts.own_freestone:
         children = "nor the programs it starts" if foreign else "but does programs it starts"
         reach = "does not reach it" if facts.static else "does not replace that"
