@@ -228,7 +228,7 @@ def test_nothing_measured_at_all_is_still_a_table() -> None:
     )
     for width in (20, 80):
         text = " ".join(table.render(summary, width=width, colour=False).split())
-        assert text.count("static binary") == 2
+        assert "glibc, freestone INVALID: static binary" in text, "one reason, once"
         assert text.startswith("Nothing was measured.")
 
 

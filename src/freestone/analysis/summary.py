@@ -123,7 +123,23 @@ def _note(records: Sequence[TrialRecord], good: Sequence[TrialRecord], baseline:
     # A program whose output differs from run to run under one allocator says nothing about another.
     if len(expected) == 1 and len(arms.good(baseline)) > 1 and said - expected:
         notes.append("output differs from the baseline's")
+    notes += _tree(good)
     return "; ".join(notes) or None
+
+
+OUTLIVING = 0.01
+"""From this share of a trial's time on, it is told that processes outlived the first one."""
+
+
+def _tree(good: Sequence[TrialRecord]) -> list[str]:
+    """What outlived the first process, and whether the time holds it."""
+    survivors = dict.fromkeys(program for record in good for program in record.survivors)
+    if survivors:
+        return [f"the time is that of the first process alone; left behind and ended: {', '.join(survivors)}"]
+    metrics = [record.metrics for record in good if record.metrics is not None]
+    if any(each.outlived_s > OUTLIVING * each.wall_s for each in metrics):
+        return ["processes outlive the first one; the time is to the end of the last"]
+    return []
 
 
 def _said(records: Iterable[TrialRecord]) -> set[str]:

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from freestone.allocators import AllocatorError
 from freestone.analysis.statistics import paired_ratio
 from freestone.commands import measurement, program, terminal
+from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments.plan import Extent, PlanError
@@ -45,6 +46,7 @@ def compare(
     results: Results = Path("results"),
     resume: Resume = None,
     json: Annotated[bool, Parameter(negative="", help="Print the summary as JSON instead of a table.")] = False,
+    acceptance: Acceptance = STRICT,
     report: Annotated[bool, Parameter(name="--report", negative="--no-report", help="Write the HTML report.")] = True,
 ) -> int:
     """Run a program under every allocator and say which is best for what.
@@ -75,6 +77,7 @@ def compare(
                 "--name": name,
                 "--env": env,
                 "--seed": seed,
+                **acceptance.given(),
             }
             folder, experiment = (
                 resume,
@@ -82,7 +85,7 @@ def compare(
             )
         else:
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
-            workload = _workload(command, name, env or [])
+            workload = acceptance.applied(_workload(command, name, env or []))
             experiment = measurement.planned(workload.name, [workload], allocators, baseline, extent)
             folder = measurement.begun(results, workload.name, experiment)
     except (AllocatorError, PlanError) as error:

@@ -16,6 +16,10 @@ SCHEMA_VERSION = 1
 Status = Literal["ok", "failed", "timeout", "invalid"]
 """What became of a trial."""
 
+Survivors = Literal["fail", "wait", "allow"]
+"""What becomes of a trial whose first process is outlived by others: it has failed; it lasts until the last of them
+ends; or they are ended, and its time is that of the first process alone."""
+
 CellStatus = Literal["ok", "failed", "timeout", "invalid", "unmeasured"]
 """What became of a configuration on a workload; ``unmeasured``: it has no trial, as its turn never came."""
 
@@ -84,6 +88,11 @@ class Workload(_Row):
         ge=1,
     )
     idle_rounds: int | None = Field(None, description="rounds, the first ones, in which it does; None for all", ge=1)
+    survivors: Survivors = Field(
+        "fail",
+        description="of processes that outlive the first one: 'fail' for the trial has failed, 'wait' for it lasts "
+        "until the last one ends, 'allow' for they are ended and the time is that of the first alone",
+    )
     memory_mib: int | None = Field(None, description="what it takes of memory; None for little")
     disk_mib: int | None = Field(None, description="what it takes of disk, below TMPDIR; None for little")
 
@@ -157,7 +166,13 @@ class Sample(_Row):
 class Metrics(_Row):
     """What one trial cost. CPU times, faults and switches cover the whole tree of waited-for processes."""
 
-    wall_s: float = Field(description="from exec to the end of the first process, less what processes rested")
+    wall_s: float = Field(
+        description="from exec to the end of the last process (of the first, where survivors are allowed), less what "
+        "processes rested"
+    )
+    outlived_s: float = Field(
+        0.0, description="how long others outlived the first process; part of wall_s where survivors are not allowed"
+    )
     rested_s: float = Field(0.0, description="how long processes were kept at their end meanwhile")
     user_s: float
     sys_s: float
@@ -209,6 +224,9 @@ class TrialRecord(_Row):
     )
     notes: list[str] = Field(
         default_factory=list, description="what a reader should know, e.g. a daemon left behind and ended"
+    )
+    survivors: list[str] = Field(
+        default_factory=list, description="programs of the processes that were still there and were ended"
     )
     proof: Proof
 

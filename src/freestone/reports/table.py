@@ -223,15 +223,21 @@ class _Workload:
     # --- below the table ---------------------------------------------------------------------------------------------
 
     def footnotes(self) -> Iterable[RenderableType]:
+        told = [
+            f"{quantities.STATUS_WORDS[cell.status]}: {cell.reason or 'no reason recorded'}"
+            for cell in self.cells
+            if cell.status != "ok"
+        ]
+        bad = [cell.configuration for cell in self.cells if cell.status != "ok"]
+        for why in dict.fromkeys(told):
+            names = ", ".join(name for name, each in zip(bad, told, strict=True) if each == why)
+            yield self.line(f"{names} {why}", "red")
         for cell in self.cells:
-            if cell.status != "ok":
-                reason = cell.reason or "no reason recorded"
-                word = quantities.STATUS_WORDS[cell.status]
-                yield self.line(f"{cell.configuration} {word}: {reason}", "red")
-            elif cell.trials_ok < cell.trials_total:
+            if cell.status == "ok" and cell.trials_ok < cell.trials_total:
                 yield self.line(f"{cell.configuration}: {cell.trials_ok} of {cell.trials_total} trials count", "yellow")
-            if cell.note:
-                yield self.line(f"{cell.configuration}: {cell.note}", "yellow")
+        for note in dict.fromkeys(cell.note for cell in self.cells if cell.note):
+            names = ", ".join(cell.configuration for cell in self.cells if cell.note == note)
+            yield self.line(f"{names}: {note}", "yellow")
         shown = [self.ratio(cell, key) for cell in self.cells for key in (self.time, *self.shown())]
         scattered = [cell.configuration for cell in self.cells if self.is_scattered(cell)]
         if scattered:

@@ -71,6 +71,7 @@ class LaunchReading(_Reading):
     exit_code: int | None = None
     signal: int | None = None
     wall_s: float = 0.0
+    tree_wall_s: float | None = None
     user_s: float = 0.0
     sys_s: float = 0.0
     peak_rss_kib: int | None = None
@@ -117,6 +118,8 @@ class LaunchRequest:
     sample_ms: float = 25.0
     census: CensusMethod = "none"
     counters: bool = True
+    whole_tree: bool = False
+    """Wait for the last process of the tree, however long it outlives the first."""
 
 
 def command_line(request: LaunchRequest, launcher: Path) -> list[str]:
@@ -126,6 +129,8 @@ def command_line(request: LaunchRequest, launcher: Path) -> list[str]:
     words += ["--sample", f"{request.sample_ms:g}", "--census", request.census]
     if request.counters:
         words.append("--counters")
+    if request.whole_tree:
+        words.append("--whole-tree")
     if request.directory is not None:
         words += ["--directory", request.directory]
     if request.timeout_s is not None:

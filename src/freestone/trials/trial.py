@@ -124,10 +124,11 @@ def run_trial(
         reason=run.reason,
         exit_code=run.reading.exit_code,
         signal=run.reading.signal,
-        metrics=meters.read(run.reading, run.testimonies) if run.reading.pid is not None else None,
+        metrics=meters.read(run.reading, run.testimonies, workload.survivors) if run.reading.pid is not None else None,
         output=run.output,
         figures=run.figures,
         notes=run.notes,
+        survivors=[one.program for one in run.reading.survivors],
         proof=run.verdict.proof,
     )
 
@@ -168,6 +169,7 @@ def _run(
             directory=workload.directory,
             timeout_s=timeout_s,
             census=method,
+            whole_tree=workload.survivors == "wait",
         )
         notes = [f"preloaded behind the allocator, as before: {', '.join(kept)}"] if kept else []
         try:
@@ -182,7 +184,8 @@ def _run(
         needed = [soname for file in preloaded for soname in elf.inspect(file).needed if soname != "libc.so.6"]
         complaint = complaint_about_preload(output.head(stderr), [*preloaded, *needed])
         verdict = _weigh(configuration.allocator, reading, testimonies, complaint, rehearsal)
-        status, reason = _status(reading, verdict, said, timeout_s)
+        broken = failure(reading, said, timeout_s) or outlived(reading, workload)
+        status, reason = _status(reading, verdict, broken)
         own, missing = figures.read(stdout) if workload.reads == "json" else (None, None)
         if status == "ok" and missing is not None:
             status, reason = "failed", missing
@@ -279,15 +282,12 @@ def _expected(allocator: Allocator) -> Provider:
     )
 
 
-def _status(
-    reading: LaunchReading, verdict: Verdict, said: Output, timeout_s: float | None
-) -> tuple[Status, str | None]:
-    """What became of the trial.
+def _status(reading: LaunchReading, verdict: Verdict, broken: str | None) -> tuple[Status, str | None]:
+    """What became of a trial that failed for the reason ``broken``, or did not.
 
     A cause that lies in the program or the preload explains a failure better than its exit status does; otherwise the
     failure comes first.
     """
-    broken = failure(reading, said, timeout_s)
     if reading.state == "timeout":
         return "timeout", broken
     if verdict.finding is not None and (broken is None or verdict.finding.cause.structural):
@@ -320,6 +320,22 @@ def failure(reading: LaunchReading, said: Output, timeout_s: float | None) -> st
             return f"the launcher was told to stop by {_signal_name(reading.interrupted_by or 0)}"
         case _:
             return "the program could not be ended"
+
+
+def outlived(reading: LaunchReading, workload: Workload) -> str | None:
+    """Why a program that left processes behind has not ended, in one line; None where that is allowed or it has not.
+
+    Its work may go on in them, so that the end of the first process tells nothing.
+    """
+    if reading.survivor_count == 0 or workload.survivors == "allow":
+        return None
+    programs = list(dict.fromkeys(one.program for one in reading.survivors))
+    names = ", ".join(programs[:3]) + (", ..." if len(programs) > 3 else "")
+    many = f"{reading.survivor_count} processes" if reading.survivor_count > 1 else "a process"
+    return (
+        f"it left {many} running behind its first one ({names}): --wait-tree measures to the end of the last, "
+        "--allow-survivors the first alone"
+    )
 
 
 def _sandbox_hint(reading: LaunchReading) -> str:
