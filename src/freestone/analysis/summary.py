@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from freestone.analysis import arms, headline, statistics
+from freestone.analysis import arms, headline, statistics, winners
 from freestone.analysis.statistics import Interval
 from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord
 
@@ -46,6 +46,7 @@ def summarise(experiment: Experiment, records: Iterable[TrialRecord]) -> Summary
         rounds_complete=complete,
         cells=cells,
         noise=noise_rows,
+        best=winners.best(experiment, cells),
         headline=headline.sentence(
             experiment,
             cells,

@@ -20,7 +20,7 @@ from freestone.experiments.plan import Extent, PlanError
 from freestone.records import store
 from freestone.records.schema import Experiment, Summary, Workload
 from freestone.records.store import StoreError
-from freestone.reports import table
+from freestone.reports import deployment, table
 
 
 def compare(
@@ -96,7 +96,7 @@ def compare(
         folder,
         experiment,
         verb="compare",
-        show=lambda _, __, summary: _show(summary, folder, as_json=json),
+        show=lambda _, __, summary: _show(experiment, summary, folder, as_json=json),
         report=(lambda: _report(folder, as_json=json)) if report else None,
     )
 
@@ -107,6 +107,11 @@ def _workload(command: Sequence[str], name: str | None, env: Sequence[str]) -> W
     return Workload(name=name or executable.name, command=list(command), environment=environment, directory=os.getcwd())
 
 
+def _brings_malloc(workload: Workload) -> bool:
+    environment = {**os.environ, **workload.environment}
+    return program.brings_malloc(program.require(workload.command, environment, workload.directory or "."))
+
+
 def _resumed(folder: Path, command: Sequence[str], given: Sequence[str]) -> Experiment:
     experiment = measurement.resumed(folder, given)
     measured = experiment.workloads[0].command
@@ -115,12 +120,15 @@ def _resumed(folder: Path, command: Sequence[str], given: Sequence[str]) -> Expe
     return experiment
 
 
-def _show(summary: Summary, folder: Path, *, as_json: bool) -> None:
+def _show(experiment: Experiment, summary: Summary, folder: Path, *, as_json: bool) -> None:
     if as_json:
         print(summary.model_dump_json(indent=2))
         return
     width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))
+    use = deployment.told(experiment, summary, brings_malloc=_brings_malloc(experiment.workloads[0]))
+    if use:
+        print("\n".join([*use, ""]))
     print(f"Records: {folder}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,6 +72,10 @@ def _candidates(name: str, path: str) -> list[Path]:
     return [Path(folder or ".") / name for folder in path.split(os.pathsep)]
 
 
+_ALLOCATORS = re.compile(r"lib(jemalloc|mimalloc|tcmalloc|tbbmalloc|snmallocshim|rpmalloc|hardened_malloc|freestone)\b")
+"""Libraries that a program may be linked against for its malloc."""
+
+
 @dataclass(frozen=True)
 class Obstacle:
     """What stands between a program and a preloaded allocator."""
@@ -110,6 +115,12 @@ def obstacle(executable: Path, library: Path, title: str = "libfreestone") -> Ob
     if foreign:
         return Obstacle(f"is built for {facts.libc}{not_served}, which is built for {libc}, nor what it starts", True)
     return Obstacle(f"has a malloc of its own ({facts.own_malloc}){not_served}") if facts.own_malloc else None
+
+
+def brings_malloc(executable: Path) -> bool:
+    """Whether a program is served by another allocator than the C library's where nothing is preloaded."""
+    facts = elf.inspect(executable)
+    return facts.own_malloc is not None or any(_ALLOCATORS.match(soname) for soname in facts.needed)
 
 
 def _is_own(path: Path) -> bool:

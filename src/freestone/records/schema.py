@@ -285,6 +285,11 @@ class Summary(_Row):
         default_factory=dict, description="workload -> metric -> A/A ratio (baseline's second run / first run)"
     )
     headline: str = Field(description="one sentence: which allocator is best for what, and whether it is real")
+    best: dict[str, dict[str, str]] = Field(
+        default_factory=dict,
+        description="workload -> 'time', 'peak memory' -> the configuration that is really lower than the baseline "
+        "there, and lowest of those; none where there is none",
+    )
 
 
 class ScoreRow(_Row):
