@@ -15,6 +15,7 @@ from freestone.analysis.statistics import paired_ratio
 from freestone.commands import measurement, program, terminal
 from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
+from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments.plan import Extent, PlanError
 from freestone.records import store
@@ -47,6 +48,7 @@ def compare(
     resume: Resume = None,
     json: Annotated[bool, Parameter(negative="", help="Print the summary as JSON instead of a table.")] = False,
     acceptance: Acceptance = STRICT,
+    service: ServiceOptions = NO_SERVICE,
     report: Annotated[bool, Parameter(name="--report", negative="--no-report", help="Write the HTML report.")] = True,
 ) -> int:
     """Run a program under every allocator and say which is best for what.
@@ -61,6 +63,7 @@ def compare(
         freestone compare -a freestone,jemalloc -n 20 -- ./server --selftest
         freestone compare --time-budget 60 --env PYTHONMALLOC=malloc -- python3 a.py
         freestone compare -a ./libmymalloc.so,glibc -- ls -lR /usr
+        freestone compare --ready 'redis-cli ping' --load 'redis-benchmark -n 500000 -t set' -- redis-server
         freestone compare --resume results/20261120T131500Z-program
 
     Exit status: 0 all measured, 2 wrong use, 3 nothing could be measured, 4 some allocators failed or are INVALID,
@@ -78,6 +81,7 @@ def compare(
                 "--env": env,
                 "--seed": seed,
                 **acceptance.given(),
+                **service.given(),
             }
             folder, experiment = (
                 resume,
@@ -85,7 +89,7 @@ def compare(
             )
         else:
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
-            workload = acceptance.applied(_workload(command, name, env or []))
+            workload = service.applied(acceptance.applied(_workload(command, name, env or [])))
             experiment = measurement.planned(workload.name, [workload], allocators, baseline, extent)
             folder = measurement.begun(results, workload.name, experiment)
     except (AllocatorError, PlanError) as error:

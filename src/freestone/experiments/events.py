@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from freestone.analysis.rounds import Slot
 from freestone.records.schema import TrialRecord
+from freestone.trials import Moment
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,15 @@ class TrialStarted:
 
 
 @dataclass(frozen=True)
+class ServerSeen:
+    """A server is running: told every second of a trial, and of no other."""
+
+    slot: Slot
+    rounds: int
+    moment: Moment
+
+
+@dataclass(frozen=True)
 class TrialEnded:
     """A trial is finished and its record on the disk."""
 
@@ -58,4 +68,4 @@ class BudgetSpent:
     rounds: int
 
 
-Event = RehearsalStarted | TrialStarted | TrialEnded | GivenUp | BudgetSpent
+Event = RehearsalStarted | TrialStarted | ServerSeen | TrialEnded | GivenUp | BudgetSpent

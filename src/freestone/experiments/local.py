@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from freestone.analysis.rounds import Arm, Slot
+from freestone.experiments.events import Event, ServerSeen
 from freestone.records.schema import Configuration, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.trials import Identity, Rehearsal, permissions, rehearse, run_trial
@@ -21,8 +22,9 @@ class LocalTrials:
     Captured output goes to a scratch folder that exists while the object is entered.
     """
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, experiment: Experiment, on_event: Callable[[Event], None] = lambda event: None) -> None:
         self.experiment = experiment
+        self.on_event = on_event
         self._scratch: Path | None = None
         self._rehearsals: dict[Arm, Rehearsal] = {}
 
@@ -76,4 +78,5 @@ class LocalTrials:
             timeout_s=self.experiment.timeout_s,
             scratch=self.scratch,
             rehearsal=self._rehearsals.get((workload.name, configuration.name)),
+            watch=lambda moment: self.on_event(ServerSeen(slot, self.experiment.rounds, moment)),
         )

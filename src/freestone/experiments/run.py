@@ -67,7 +67,7 @@ def run(
         experiment: what to run; its head is in the folder already.
         folder: the results folder.
         left_out: workloads that are not run now; what the folder holds of them stays, and a later sitting goes on.
-        on_event: told what happens; called between trials, never while a clock runs.
+        on_event: told what happens; called between trials, never while a clock runs, but for a server's moments.
         stop: asked between trials whether to stop, and able to break one off.
         measurement: how trials are taken; by default on this machine.
         clock: seconds, for budget and estimate only.
@@ -82,7 +82,7 @@ def run(
     if foreign:
         raise ExperimentMismatch(f"{folder} holds trials of another experiment ({', '.join(sorted(foreign))})")
     with TrialLog(folder) as log, contextlib.ExitStack() as stack:
-        taking = measurement or stack.enter_context(LocalTrials(experiment))
+        taking = measurement or stack.enter_context(LocalTrials(experiment, on_event))
         return _Sitting(experiment, frozenset(left_out), taking, log, records, on_event, stop, clock).run()
 
 

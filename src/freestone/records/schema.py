@@ -62,6 +62,15 @@ class Configuration(_Row):
     environment: dict[str, str] = Field(default_factory=dict, description="settings added to the program's environment")
 
 
+class Service(_Row):
+    """How a server is measured: it is started, waited for, driven from outside by a load, and stopped by SIGTERM."""
+
+    ready: str = Field(description="shell command that succeeds as soon as the server answers, and not before")
+    load: str = Field(description="shell command that drives it and prints what came of it")
+    ready_timeout_s: float = Field(60.0, description="seconds until it has to be ready", gt=0)
+    stop_timeout_s: float = Field(30.0, description="seconds after SIGTERM until it has to be gone", gt=0)
+
+
 class Workload(_Row):
     """What is measured: a command, where it runs and with which environment."""
 
@@ -93,6 +102,9 @@ class Workload(_Row):
         description="of processes that outlive the first one: 'fail' for the trial has failed, 'wait' for it lasts "
         "until the last one ends, 'allow' for they are ended and the time is that of the first alone",
     )
+    service: Service | None = Field(
+        None, description="for a server: its time is that of a request, by the load's figures; None for a program"
+    )
     memory_mib: int | None = Field(None, description="what it takes of memory; None for little")
     disk_mib: int | None = Field(None, description="what it takes of disk, below TMPDIR; None for little")
 
@@ -105,7 +117,7 @@ class Workload(_Row):
     @property
     def time(self) -> str:
         """The metric that is this workload's time."""
-        return OWN_TIME if self.reads == "json" else WALL_TIME
+        return OWN_TIME if self.reads == "json" or self.service is not None else WALL_TIME
 
 
 class Machine(_Row):

@@ -21,11 +21,12 @@ def told(experiment: Experiment, summary: Summary, *, brings_malloc: bool = Fals
     """Lines that end a table: how to use what is really best, or that nothing is.
 
     Args:
-        experiment: with one workload; of several there is no one answer, and no line.
+        experiment: with one workload; of several there is no one answer, and no line, nor of too few rounds.
         summary: of its records.
         brings_malloc: whether the program is linked against an allocator, so that even the system's must be preloaded.
     """
-    if len(experiment.workloads) != 1 or not any(cell.ratio for cell in summary.cells):
+    ratios = [ratio for cell in summary.cells for ratio in cell.ratio.values()]
+    if len(experiment.workloads) != 1 or not any(quantities.is_known(ratio) for ratio in ratios):
         return []
     (workload,) = experiment.workloads
     best = summary.best.get(workload.name, {})

@@ -41,6 +41,15 @@ class Quantity:
 
 QUANTITIES = (
     Quantity(OWN_TIME, "Time", "time", "time", "of what the program itself measures", "faster", "slower"),
+    Quantity(f"{FIGURE}mean_seconds", "Latency, mean", "mean", "time", "of a request, as the load says"),
+    Quantity(f"{FIGURE}p50_seconds", "Latency, median", "p50", "time", "of a request, as the load says"),
+    Quantity(f"{FIGURE}p99_seconds", "Latency, 99 %", "p99", "time", "99 of 100 requests took less, as the load says"),
+    Quantity(f"{FIGURE}p999_seconds", "Latency, 99.9 %", "p99.9", "time", "999 of 1000 requests took less"),
+    Quantity(
+        f"{FIGURE}cpu_seconds", "CPU per request", "CPU/request", "time", "of the server's whole tree, under load"
+    ),
+    Quantity(f"{FIGURE}rss_kib_loaded", "RSS after load", "RSS loaded", "memory", "the server's tree after its load"),
+    Quantity(f"{FIGURE}faults_per_1000", "Faults per 1000 requests", "faults/1000", "count", "minor faults under load"),
     Quantity("wall_s", "Wall time", "wall", "time", "from start to end of the program", "faster", "slower"),
     Quantity("user_s", "User time", "user", "time", "CPU time of the whole tree, in the program"),
     Quantity("sys_s", "System time", "system", "time", "CPU time of the whole tree, in the kernel"),

@@ -25,6 +25,18 @@ from freestone.reports import quantities, screen
 from freestone.reports.quantities import Scale, quantity_of
 
 _COLUMNS = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
+_OF_SERVICE = (
+    "figure:mean_seconds",
+    "figure:p50_seconds",
+    "figure:p99_seconds",
+    "figure:p999_seconds",
+    "figure:cpu_seconds",
+    "peak_rss_kib",
+    "tree_peak_rss_kib",
+    "figure:rss_kib_loaded",
+    "figure:faults_per_1000",
+)
+"""What is told of a server under load, where its whole life holds more than that."""
 _SWITCHES = ("voluntary_switches", "involuntary_switches")
 
 APART = 1.05
@@ -150,10 +162,16 @@ class _Workload:
         measured = {key for cell in self.cells if cell.status == "ok" for key in cell.median}
         if "peak_rss_kib" in measured and not quantities.is_a_tree(self.cells):
             measured.discard("tree_peak_rss_kib")
-        return [key for key in _COLUMNS if key in measured]
+        return [key for key in (_OF_SERVICE if self.is_service() else _COLUMNS) if key in measured]
+
+    def is_service(self) -> bool:
+        """Whether a server was driven; nothing else has memory after its load."""
+        return any("figure:rss_kib_loaded" in cell.median for cell in self.cells)
 
     def has_switches(self) -> bool:
-        return any(key in cell.median for cell in self.cells if cell.status == "ok" for key in _SWITCHES)
+        return not self.is_service() and any(
+            key in cell.median for cell in self.cells if cell.status == "ok" for key in _SWITCHES
+        )
 
     def scale(self, key: str) -> Scale:
         values = (cell.median[key] for cell in self.cells if cell.status == "ok" and key in cell.median)
@@ -248,6 +266,16 @@ class _Workload:
             yield self.line(f"{_SAME} no difference seen: the interval holds 1 or lies within the noise", "dim")
         if any(ratio and ratio.different for ratio in shown):
             yield self.line(f"×: ratio to {self.summary.baseline}", "dim")
+        if self.is_service():
+            rates = [
+                f"{cell.configuration} {1 / cell.median[self.time]:,.0f}"
+                for cell in self.cells
+                if cell.status == "ok" and cell.median.get(self.time)
+            ]
+            yield self.line(
+                f"time: of a request, the load's seconds / its requests; per second: {', '.join(rates)}", "dim"
+            )
+            yield self.line("CPU, faults: of the server's whole tree while it was driven", "dim")
         if self.has_switches():
             yield self.line("switches: voluntary + involuntary context switches", "dim")
         noise = self.summary.noise.get(self.workload, {})

@@ -3,6 +3,7 @@
 from freestone.trials.calls import NoCounter, count_calls
 from freestone.trials.instructions import count_instructions, count_requests
 from freestone.trials.launch import LauncherBroken, Permissions, permissions
+from freestone.trials.service import Moment
 from freestone.trials.trial import Identity, Rehearsal, rehearse, run_trial
 from freestone.trials.valgrind import NoValgrind
 from freestone.trials.valgrind import version as valgrind_version
@@ -10,6 +11,7 @@ from freestone.trials.valgrind import version as valgrind_version
 __all__ = [
     "Identity",
     "LauncherBroken",
+    "Moment",
     "NoCounter",
     "NoValgrind",
     "Permissions",

@@ -150,10 +150,20 @@ def launch(request: LaunchRequest) -> LaunchReading:
         LauncherBroken: it could not be started, or could not write its result.
         NativePartMissing: it is not installed.
     """
+    return finish(begin(request), request)
+
+
+def begin(request: LaunchRequest) -> subprocess.Popen[bytes]:
+    """Start the launcher, which starts the program. Whoever calls this calls :func:`finish` or :func:`stop`.
+
+    Raises:
+        LauncherBroken: it could not be started.
+        NativePartMissing: it is not installed.
+    """
     words = command_line(request, native.path("freestone-launch"))
     try:
         # A session of its own: Ctrl-C in the terminal reaches this process alone, which then decides.
-        process = subprocess.Popen(
+        return subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -163,13 +173,17 @@ def launch(request: LaunchRequest) -> LaunchReading:
         )
     except (OSError, ValueError) as error:
         raise LauncherBroken(f"cannot start {words[0]}: {error}") from error
+
+
+def finish(process: subprocess.Popen[bytes], request: LaunchRequest) -> LaunchReading:
+    """Wait for the end of the tree that was begun; errors are those of :func:`launch`."""
     try:
         _, complaint = process.communicate(timeout=_limit_s(request))
     except subprocess.TimeoutExpired as error:
-        _stop(process)
+        stop(process)
         raise LauncherKilled("the launcher did not end with the program's time limit and was killed") from error
     except BaseException:
-        _stop(process)
+        stop(process)
         raise
     if process.returncode < 0:
         raise LauncherKilled(f"the launcher was ended by {_signal_name(-process.returncode)} while the program ran")
@@ -226,7 +240,8 @@ def _limit_s(request: LaunchRequest) -> float | None:
     return None if request.timeout_s is None else request.timeout_s + _LAUNCHER_SLACK_S
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a launcher with its tree; there is no result."""
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(_LAUNCHER_PATIENCE_S)

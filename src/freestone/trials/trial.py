@@ -15,7 +15,7 @@ from pathlib import Path
 from freestone import native
 from freestone.allocators import elf
 from freestone.records.schema import Allocator, Configuration, Output, Proof, Status, TrialRecord, Workload
-from freestone.trials import census, figures, meters, output, preload, shelf, witness
+from freestone.trials import census, figures, meters, output, preload, service, shelf, witness
 from freestone.trials.launch import (
     CensusMethod,
     LauncherBroken,
@@ -92,6 +92,7 @@ def run_trial(
     timeout_s: float | None,
     scratch: Path,
     rehearsal: Rehearsal | None = None,
+    watch: service.Watch = lambda moment: None,
 ) -> TrialRecord:
     """Run a workload once under a configuration, under the clock.
 
@@ -104,6 +105,7 @@ def run_trial(
         timeout_s: seconds until the tree is ended; None for no limit.
         scratch: an existing folder for captured output; left as it was found.
         rehearsal: of the same configuration and workload; needed where the kernel refuses a census inside the trial.
+        watch: told now and then how a server is.
 
     Raises:
         LauncherBroken, NativePartMissing: the lab's own parts do not work.
@@ -111,7 +113,7 @@ def run_trial(
     """
     started_at = datetime.now(UTC).isoformat(timespec="microseconds")
     method: CensusMethod = "perf" if permissions().perf else "none"
-    run = _run(workload, configuration, timeout_s, scratch, method, rehearsal)
+    run = _run(workload, configuration, timeout_s, scratch, method, rehearsal, watch)
     return TrialRecord(
         experiment=identity.experiment,
         workload=workload.name,
@@ -152,6 +154,7 @@ def _run(
     scratch: Path,
     method: CensusMethod,
     rehearsal: Rehearsal | None,
+    watch: service.Watch = lambda moment: None,
 ) -> _Run:
     with _folders(scratch) as folders:
         stdout, stderr = folders.results / "stdout", folders.results / "stderr"
@@ -172,9 +175,14 @@ def _run(
             whole_tree=workload.survivors == "wait",
         )
         notes = [f"preloaded behind the allocator, as before: {', '.join(kept)}"] if kept else []
+        driven: service.Driven | None = None
         try:
-            reading = launch(request)
-        except LauncherKilled as error:
+            if workload.service is None:
+                reading = launch(request)
+            else:
+                client = {**os.environ, **workload.environment}
+                reading, driven = service.serve(request, workload.service, client, folders.results, watch)
+        except (LauncherKilled, service.Occupied) as error:
             return _unmeasured(LaunchReading(version=1, state="lost"), str(error), output.read(stdout, stderr), notes)
         said = output.read(stdout, stderr)
         unstarted = never_started(reading, workload)
@@ -184,12 +192,16 @@ def _run(
         needed = [soname for file in preloaded for soname in elf.inspect(file).needed if soname != "libc.so.6"]
         complaint = complaint_about_preload(output.head(stderr), [*preloaded, *needed])
         verdict = _weigh(configuration.allocator, reading, testimonies, complaint, rehearsal)
-        broken = failure(reading, said, timeout_s) or outlived(reading, workload)
+        broken = failure(reading, said, timeout_s)
+        if workload.service is not None and driven is not None:
+            broken = service.failure(driven, workload.service, reading, broken)
+        broken = broken or outlived(reading, workload)
         status, reason = _status(reading, verdict, broken)
         own, missing = figures.read(stdout) if workload.reads == "json" else (None, None)
         if status == "ok" and missing is not None:
             status, reason = "failed", missing
         own = meters.idle(testimonies) if workload.rest_s is not None and workload.reads == "process" else own
+        own = driven.figures if driven is not None else own
         return _Run(reading, verdict, testimonies, said, own, [*notes, *_survivors(reading)], status, reason)
 
 
