@@ -60,30 +60,38 @@ def _wrk(text: str) -> LoadFigures | None:
 
 
 def _redis_benchmark(text: str) -> LoadFigures | None:
+    """One command after the other, each as often: sums, and the latencies of the slowest command."""
     text = text.replace("\r", "\n")
     done = re.findall(r"^\s*([0-9]+) requests completed in ([0-9.]+) seconds", text, re.MULTILINE)
     if done:
-        requests, seconds = sum(float(count) for count, _ in done), sum(float(took) for _, took in done)
-        sections = text.split(" requests completed in ")[1:]
         slowest: dict[str, float] = {}
-        for section in sections:
-            shares = re.findall(
-                r"^([0-9.]+)% <= ([0-9.]+) milliseconds", section.partition("Cumulative")[0], re.MULTILINE
-            )
-            for name, percent in PERCENTILES.items():
-                reached = [float(value) / 1e3 for share, value in shares if float(share) >= percent]
-                if reached:
-                    slowest[name] = max(slowest.get(name, 0.0), min(reached))
-        return _figures(requests, seconds, slowest)
+        for section in text.split(" requests completed in ")[1:]:
+            for name, value_s in _of_section(section).items():
+                slowest[name] = max(slowest.get(name, 0.0), value_s)
+        return _figures(sum(float(count) for count, _ in done), sum(float(took) for _, took in done), slowest)
     rates = re.findall(r"([0-9.]+) requests per second(?:, p50=([0-9.]+) msec)?", text)
     if not rates:
         return None
-    # One command after the other, each as often: the mean of what a request takes.
-    per_request = sum(1 / float(rate) for rate, _ in rates if float(rate) > 0) / len(rates)
-    medians = [float(value) / 1e3 for _, value in rates if value]
-    if per_request <= 0:
+    if any(float(rate) <= 0 for rate, _ in rates):
         raise NotUnderstood("redis-benchmark says: 0 requests per second")
+    medians = [float(value) / 1e3 for _, value in rates if value]
+    per_request = sum(1 / float(rate) for rate, _ in rates) / len(rates)
     return LoadFigures(None, per_request, {"p50_seconds": max(medians)} if medians else {})
+
+
+def _of_section(text: str) -> dict[str, float]:
+    """The latencies of one command: from its summary, else from the first step that reaches them."""
+    shares = re.findall(r"^([0-9.]+)% <= ([0-9.]+) milliseconds", text.partition("Cumulative")[0], re.MULTILINE)
+    found = {}
+    for name, percent in PERCENTILES.items():
+        reached = [float(value) / 1e3 for share, value in shares if float(share) >= percent]
+        if reached:
+            found[name] = min(reached)
+    summary = re.search(r"avg\s+min\s+p50\s+p95\s+p99\s+max\s+([0-9.]+(?:[ \t]+[0-9.]+){5})", text)
+    if summary:
+        _, _, median, _, slow, _ = (float(value) / 1e3 for value in summary[1].split())
+        found |= {"p50_seconds": median, "p99_seconds": slow}
+    return found
 
 
 def _pgbench(text: str) -> LoadFigures | None:
