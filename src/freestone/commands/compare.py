@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -132,7 +133,8 @@ def _show(experiment: Experiment, summary: Summary, folder: Path, *, as_json: bo
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))
     use = deployment.told(experiment, summary, brings_malloc=_brings_malloc(experiment.workloads[0]))
     if use:
-        print("\n".join([*use, ""]))
+        # What is to be copied stays in one line, however narrow the terminal is.
+        print("\n".join([*textwrap.wrap(use[0], width, break_long_words=False), *use[1:], ""]))
     print(f"Records: {folder}")
 
 
