@@ -20,6 +20,7 @@ from freestone.commands.status import ExitStatus, Stop
 
 VERBS = {
     "compare": "Run a program under every allocator and say which is best for what.",
+    "advise": "Say in one sentence which allocator to run a program under.",
     "bench": "Run a suite of workloads under every allocator and show the scoreboard.",
     "score": "Show the scoreboard of a results folder.",
     "diff": "Say what changed between two results.",
@@ -34,6 +35,7 @@ VERBS = {
 
 USAGE = {
     "compare": "Usage: freestone compare [OPTIONS] -- CMD [ARGUMENTS]",
+    "advise": "Usage: freestone advise [OPTIONS] -- CMD [ARGUMENTS]",
     "bench": "Usage: freestone bench [OPTIONS] SUITE...",
     "score": "Usage: freestone score [OPTIONS] RESULTS",
     "diff": "Usage: freestone diff [OPTIONS] BEFORE AFTER",
@@ -122,7 +124,7 @@ def _run(tokens: list[str]) -> int:
         return complain(stop.message, stop.status)
     except CycloptsError as error:
         where = f"freestone {verb} --help" if verb else "freestone --help"
-        forgotten = verb in ("compare", "run") and "--" not in tokens
+        forgotten = verb in ("compare", "advise", "run") and "--" not in tokens
         hint = f"the program stands after --; see {where}" if forgotten else f"see {where}"
         return complain(f"{_one_line(error)} ({hint})", ExitStatus.USAGE)
     except KeyboardInterrupt:

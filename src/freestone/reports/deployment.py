@@ -34,7 +34,7 @@ def told(experiment: Experiment, summary: Summary, *, brings_malloc: bool = Fals
         if aspect in best:
             winner = next(each for each in experiment.configurations if each.name == best[aspect])
             cell = next(each for each in summary.cells if each.configuration == winner.name)
-            lead = f"To use it, {winner.name} ({_price(workload, cell, summary.baseline)}):"
+            lead = f"To use it, {winner.name} ({price(workload, cell, summary.baseline)}):"
             return [lead, *_lines(workload, winner, brings_malloc)]
     return [f"To use it: there is nothing to change; no allocator is really better than {summary.baseline} here."]
 
@@ -87,7 +87,7 @@ def _lines(workload: Workload, winner: Configuration, brings_malloc: bool) -> li
     ]
 
 
-def _price(workload: Workload, cell: Cell, baseline: str) -> str:
+def price(workload: Workload, cell: Cell, baseline: str) -> str:
     """What it gains and what it costs, against the baseline."""
     parts = [("time", cell.ratio.get(workload.time)), ("peak memory", cell.ratio.get("peak_rss_kib"))]
     return ", ".join(f"{title} {_times(ratio, baseline)}" for title, ratio in parts if ratio is not None)
