@@ -11,7 +11,16 @@ import pytest
 
 from freestone.analysis import difference
 from freestone.analysis.difference import NotComparable, Side
-from freestone.records.schema import Change, Configuration, Difference, Experiment, Machine, TrialRecord, Workload
+from freestone.records.schema import (
+    Change,
+    Configuration,
+    Difference,
+    Environment,
+    Experiment,
+    Machine,
+    TrialRecord,
+    Workload,
+)
 
 MakeExperiment = Callable[..., Experiment]
 MakeRecord = Callable[..., TrialRecord]
@@ -202,6 +211,18 @@ def test_machines_are_never_compared(lab: Laboratory) -> None:
     elsewhere = after.experiment.model_copy(update={"machine": Machine(id="there", facts={"cpu": "other"})})
     with pytest.raises(NotComparable, match="different machines are never compared: cpu None and other"):
         difference.between(before, Side(elsewhere, after.records))
+
+
+def test_environments_are_never_mixed(lab: Laboratory) -> None:
+    costs = {"glibc": (1.0, 1000), "freestone": (1.0, 1000)}
+    before, after = lab.result("one", costs), lab.result("two", costs)
+    here, there = (
+        Side(side.experiment.model_copy(update={"environment": Environment(told={"LANG": language})}), side.records)
+        for side, language in ((before, "C"), (after, "de"))
+    )
+    with pytest.raises(NotComparable, match=r"different environments are never compared: LANG \('C' and 'de'\)"):
+        difference.between(here, there)
+    assert difference.between(before, there).changes, "results of before it was recorded are taken as they are"
 
 
 def test_nothing_in_common_is_an_error(lab: Laboratory) -> None:

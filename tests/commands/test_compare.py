@@ -297,6 +297,40 @@ def test_an_experiment_is_not_resumed_with_another_command_or_setting(freestone:
     assert "leave out -n, --seed" in setting.stderr
 
 
+def test_what_steers_an_allocator_is_taken_out_with_a_line_and_recorded(
+    freestone: Tool, only_folder: Callable[[], Path]
+) -> None:
+    """An arena limit left in a shell slows one allocator of all, and nobody sees it in the table."""
+    steering = {"MALLOC_ARENA_MAX": "1", "MIMALLOC_VERBOSE": "0"}
+    words = ("compare", "-a", "glibc", "-n", "1", "--no-report", "--env", "MIMALLOC_VERBOSE")
+    done = freestone(*words, "--", "sh", "-c", 'test "$MALLOC_ARENA_MAX$MIMALLOC_VERBOSE" = 0', env=steering)
+    assert done.returncode == 0, done.stderr
+    (line,) = (line for line in done.stderr.splitlines() if "taken out" in line)
+    assert "MALLOC_ARENA_MAX=1;" in line
+    assert "MIMALLOC" not in line
+    told = store.read_experiment(only_folder()).environment
+    assert told is not None
+    assert told.taken_out["MALLOC_ARENA_MAX"] == "1"
+
+
+def test_what_steers_an_allocator_is_kept_on_demand(freestone: Tool) -> None:
+    done = freestone(
+        "compare", "-a", "glibc", "-n", "1", "--no-report", "--keep-env", "--",
+        "sh", "-c", 'test "$MALLOC_ARENA_MAX" = 1', env={"MALLOC_ARENA_MAX": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "kept in every program's environment: MALLOC_ARENA_MAX=1" in done.stderr
+
+
+def test_an_experiment_is_not_resumed_in_another_environment(freestone: Tool, finished: Path) -> None:
+    done = freestone("compare", "--resume", str(finished), env={"MALLOC_ARENA_MAX": "1"})
+    assert done.returncode == 0, "it is in force on neither side"
+    for other in ({"LANG": "de_DE"}, {"MY_SETTING": "1"}):
+        done = freestone("compare", "--resume", str(finished), env=other)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert next(iter(other)) in done.stderr
+
+
 def test_an_experiment_is_resumed_from_anywhere(
     freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from pathlib import PurePath
 
 from freestone.analysis import arms, trimmed_mean
 from freestone.analysis.rounds import Arm
+from freestone.analysis.same_environment import environments_differ
 from freestone.analysis.score import FAULTS, PEAK_RSS, TIME, metric_of
 from freestone.analysis.statistics import CONFIDENCE, Interval, geometric_mean
 from freestone.analysis.trimmed_mean import Estimate
@@ -59,9 +60,12 @@ def between(before: Side, after: Side, subjects: Sequence[str] = ()) -> Differen
             where all are the same, all but the baseline.
 
     Raises:
-        NotComparable: other machines, nothing in common, or a subject that is not in both.
+        NotComparable: other machines, other environments, nothing in common, or a subject that is not in both.
     """
     _require_same_machine(before.experiment.machine, after.experiment.machine)
+    differs = environments_differ(before.experiment.environment, after.experiment.environment)
+    if differs:
+        raise NotComparable(f"results of different environments are never compared: {differs}")
     apart: list[Apart] = []
     workloads = _common_workloads(before, after, apart)
     old = {each.name: each for each in before.experiment.configurations}

@@ -42,8 +42,17 @@ def compare(
     timeout: Timeout = None,
     name: Annotated[str | None, Parameter(help="What to call the experiment. Default: the program's name.")] = None,
     env: Annotated[
-        list[str] | None, Parameter(negative="", help="NAME=VALUE for the program's environment. May be given again.")
+        list[str] | None,
+        Parameter(
+            negative="", help="NAME=VALUE for the program's environment, or NAME as it is here. May be given again."
+        ),
     ] = None,
+    keep_env: Annotated[
+        bool,
+        Parameter(
+            negative="", help="Keep variables that steer an allocator or the loader (MALLOC_*, LD_*, ...) as they are."
+        ),
+    ] = False,
     seed: Seed = None,
     results: Results = Path("results"),
     resume: Resume = None,
@@ -80,6 +89,7 @@ def compare(
                 "--timeout": timeout,
                 "--name": name,
                 "--env": env,
+                "--keep-env": keep_env or None,
                 "--seed": seed,
                 **acceptance.given(),
                 **service.given(),
@@ -90,7 +100,7 @@ def compare(
             )
         else:
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
-            workload = service.applied(acceptance.applied(_workload(command, name, env or [])))
+            workload = service.applied(acceptance.applied(_workload(command, name, env or [], keep_env)))
             experiment = measurement.planned(workload.name, [workload], allocators, baseline, extent)
             folder = measurement.begun(results, workload.name, experiment)
     except (AllocatorError, PlanError) as error:
@@ -106,10 +116,16 @@ def compare(
     )
 
 
-def _workload(command: Sequence[str], name: str | None, env: Sequence[str]) -> Workload:
+def _workload(command: Sequence[str], name: str | None, env: Sequence[str], keep_env: bool) -> Workload:
     environment = program.settings(env)
     executable = program.require(command, {**os.environ, **environment})
-    return Workload(name=name or executable.name, command=list(command), environment=environment, directory=os.getcwd())
+    return Workload(
+        name=name or executable.name,
+        command=list(command),
+        environment=environment,
+        keep_environment=keep_env,
+        directory=os.getcwd(),
+    )
 
 
 def _brings_malloc(workload: Workload) -> bool:

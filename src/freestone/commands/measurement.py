@@ -22,7 +22,7 @@ from freestone.records.parquet import write_parquet
 from freestone.records.schema import Configuration, Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.suites import Setting
-from freestone.trials import LauncherBroken
+from freestone.trials import LauncherBroken, environment
 
 Show = Callable[[Experiment, Sequence[TrialRecord], Summary], None]
 """Prints what came of an experiment; may raise StoreError for what it writes beside."""
@@ -62,6 +62,7 @@ def planned(
         machine=machine.describe(),
         command_line=["freestone", *sys.argv[1:]],
         now=datetime.now(UTC),
+        environment=environment.describe(os.environ, kept=any(workload.keep_environment for workload in workloads)),
     )
 
 
@@ -130,7 +131,12 @@ def resumed(folder: Path, given: Sequence[str]) -> Experiment:
     experiment = store.read_experiment(folder)
     if given:
         raise PlanError(f"--resume goes on with the settings of {folder}; leave out {', '.join(given)}")
-    refusal = mismatch(experiment, machine.describe().id, [_as_found(each) for each in experiment.configurations])
+    refusal = mismatch(
+        experiment,
+        machine.describe().id,
+        [_as_found(each) for each in experiment.configurations],
+        environment.describe(os.environ, kept=any(workload.keep_environment for workload in experiment.workloads)),
+    )
     if refusal:
         raise PlanError(f"cannot resume {folder}: {refusal}")
     for workload in experiment.workloads:
@@ -173,6 +179,8 @@ def measure(
     damage = store.damage_line(folder, store.read_trials(folder).damage)
     if damage:
         progress.line(damage)
+    for line in _about_environment(experiment):
+        progress.line(line)
     status = ExitStatus.FINE
     trouble: list[str] = []
     with Interruption() as stop:
@@ -210,6 +218,22 @@ def measure(
     for line in trouble:
         progress.line(f"{line}; every record is kept")
     return status or _verdict(summary)
+
+
+def _about_environment(experiment: Experiment) -> list[str]:
+    """What programs would have inherited and do not, or inherit all the same: a line, or none."""
+    given = [workload.environment.keys() for workload in experiment.workloads]
+    found = {
+        name: value
+        for name, value in os.environ.items()
+        if environment.steers(name) and not all(name in names for names in given)
+    }
+    if not found:
+        return []
+    named = ", ".join(f"{name}={value if len(value) <= 40 else value[:37] + '...'}" for name, value in found.items())
+    if any(workload.keep_environment for workload in experiment.workloads):
+        return [f"kept in every program's environment: {named}"]
+    return [f"taken out of every program's environment: {named}; --env NAME puts one back, --keep-env keeps all"]
 
 
 def _verdict(summary: Summary) -> ExitStatus:

@@ -52,16 +52,18 @@ def require(
 
 
 def settings(pairs: Sequence[str]) -> dict[str, str]:
-    """``K=V`` words as a mapping.
+    """``NAME=VALUE`` words as a mapping; ``NAME`` alone stands for its value in this process's environment.
 
     Raises:
-        Stop: a word is not of that form (2).
+        Stop: a word is of neither form, or the variable is not set here (2).
     """
     found: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise Stop(f"--env takes NAME=VALUE, not '{pair}'", ExitStatus.USAGE)
+        if not equals and name in os.environ:
+            value = os.environ[name]
+        elif not equals or not name:
+            raise Stop(f"--env takes NAME=VALUE, or NAME of a variable that is set, not '{pair}'", ExitStatus.USAGE)
         found[name] = value
     return found
 

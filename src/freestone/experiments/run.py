@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Protocol
 
 from freestone.analysis.rounds import Arm, Slot, plan_round
+from freestone.analysis.same_environment import environments_differ
 from freestone.experiments import schedule
 from freestone.experiments.events import BudgetSpent, Event, GivenUp, RehearsalStarted, TrialEnded, TrialStarted
 from freestone.experiments.interruption import Interruption, TrialBrokenOff
 from freestone.experiments.local import LocalTrials
-from freestone.records.schema import Configuration, Experiment, TrialRecord, Workload
+from freestone.records.schema import Configuration, Environment, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError, TrialLog, read_trials
 
 TRIAL_OVERHEAD_S = 0.1
@@ -246,16 +247,25 @@ class _Sitting:
         return len(self.records), len(self.records) + self._left(self._expected_rounds())
 
 
-def mismatch(experiment: Experiment, machine_id: str, configurations: Sequence[Configuration]) -> str | None:
+def mismatch(
+    experiment: Experiment,
+    machine_id: str,
+    configurations: Sequence[Configuration],
+    environment: Environment | None = None,
+) -> str | None:
     """Why an experiment cannot be resumed here and now, in one line; None when it can.
 
     Args:
         experiment: the head of the folder to resume.
         machine_id: of this machine, now.
         configurations: the experiment's, with the allocators as they are found now.
+        environment: what programs would inherit now.
     """
     if machine_id != experiment.machine.id:
         return f"it was begun on another machine ({experiment.machine.id}; this one is {machine_id})"
+    differs = environments_differ(experiment.environment, environment)
+    if differs:
+        return f"it was begun in another environment: {differs} (then and now)"
     now = {configuration.name: configuration.allocator for configuration in configurations}
     for configuration in experiment.configurations:
         before, after = configuration.allocator, now.get(configuration.name)

@@ -77,6 +77,9 @@ class Workload(_Row):
     name: str
     command: list[str]
     environment: dict[str, str] = Field(default_factory=dict)
+    keep_environment: bool = Field(
+        False, description="whether variables that steer an allocator or the loader stay as they are where the lab runs"
+    )
     directory: str | None = None
     reads: Literal["process", "json"] = Field(
         "process",
@@ -128,6 +131,22 @@ class Machine(_Row):
         default_factory=dict,
         description="cpu, cores, caches, governor, turbo, kernel, page size, THP, mTHP, overcommit, cgroup, libc",
     )
+
+
+class Environment(_Row):
+    """What programs inherit from the lab. Values only of what allocators, loaders and runtimes read; no secrets."""
+
+    kept: bool = Field(False, description="whether variables that steer an allocator or the loader stayed (--keep-env)")
+    told: dict[str, str] = Field(default_factory=dict, description="variables in force whose values are recorded")
+    taken_out: dict[str, str] = Field(
+        default_factory=dict, description="variables that steer an allocator or the loader: no program has them"
+    )
+    others: dict[str, str] = Field(
+        default_factory=dict,
+        description="all other variables -> two hex digits of a hash of the value: enough to name one that changed. "
+        "Without those of a login, a terminal or a CI job",
+    )
+    others_sha256: str = Field("", description="of NAME=value NUL of those, in the order of names")
 
 
 class EntryPoint(_Row):
@@ -259,6 +278,7 @@ class Experiment(_Row):
     seed: int
     timeout_s: float | None = None
     time_budget_s: float | None = None
+    environment: Environment | None = Field(None, description="None in results of before it was recorded")
 
 
 class Ratio(_Row):

@@ -161,11 +161,11 @@ def complaint_about_preload(stderr: str, files: Iterable[str]) -> str | None:
     for line in stderr.splitlines():
         ignored = re.search(r"ERROR: ld\.so: object '(.+)' from LD_PRELOAD cannot be preloaded \((.+)\): ignored", line)
         if ignored and ignored[1] in names:
-            return f"ld.so ignored '{ignored[1]}': {ignored[2]}"
+            return f"ld.so ignored '{re.sub('/+', '/', ignored[1])}': {ignored[2]}"
         for marker in (": error while loading shared libraries: ", ": symbol lookup error: "):
             said = line.partition(marker)[2]
             if any(name in said for name in names):
-                return said[:200]
+                return re.sub("/{2,}", "/", said)[:200]
     return None
 
 

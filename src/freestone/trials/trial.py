@@ -15,7 +15,7 @@ from pathlib import Path
 from freestone import native
 from freestone.allocators import elf
 from freestone.records.schema import Allocator, Configuration, Output, Proof, Status, TrialRecord, Workload
-from freestone.trials import census, figures, meters, output, preload, service, shelf, witness
+from freestone.trials import census, environment, figures, meters, output, preload, service, shelf, witness
 from freestone.trials.launch import (
     CensusMethod,
     LauncherBroken,
@@ -45,6 +45,9 @@ _NEVER_STARTED = {
     "directory": "cannot enter the directory {directory}: {error}",
     "not-started": "{command} cannot be started: {error}",
 }
+
+
+_LOADER_FAILED = ": error while loading shared libraries: "
 
 
 @dataclass(frozen=True)
@@ -159,16 +162,19 @@ def _run(
     with _folders(scratch) as folders:
         stdout, stderr = folders.results / "stdout", folders.results / "stderr"
         preloaded, kept = _preload(workload, configuration, folders.results)
-        environment: dict[str, str | None] = {**workload.environment, **configuration.environment}
-        environment["LD_PRELOAD"] = ":".join([*preloaded, *kept])
-        environment["FREESTONE_WITNESS"] = str(folders.reports)
-        environment["FREESTONE_WITNESS_REST"] = None if workload.rest_s is None else str(workload.rest_s)
+        differing: dict[str, str | None] = {
+            **environment.overridden(workload, configuration, os.environ),
+            **environment.fillers(workload, configuration, os.environ),
+            "LD_PRELOAD": ":".join([*preloaded, *kept]),
+            "FREESTONE_WITNESS": str(folders.reports),
+            "FREESTONE_WITNESS_REST": None if workload.rest_s is None else str(workload.rest_s),
+        }
         request = LaunchRequest(
             command=workload.command,
             result=folders.results / "result.json",
             stdout=stdout,
             stderr=stderr,
-            environment=environment,
+            environment=differing,
             directory=workload.directory,
             timeout_s=timeout_s,
             census=method,
@@ -197,6 +203,8 @@ def _run(
             broken = service.failure(driven, workload.service, reading, broken)
         broken = broken or outlived(reading, workload)
         status, reason = _status(reading, verdict, broken)
+        if reason is not None and _LOADER_FAILED in said.stderr_tail and differing.get("LD_LIBRARY_PATH", "") is None:
+            reason += " (LD_LIBRARY_PATH is taken out; --env LD_LIBRARY_PATH puts it back)"
         own, missing = figures.read(stdout) if workload.reads == "json" else (None, None)
         if status == "ok" and missing is not None:
             status, reason = "failed", missing
@@ -234,8 +242,9 @@ def _preload(workload: Workload, configuration: Configuration, folder: Path) -> 
     """Our preloads, in order, and the user's, which stay in force behind them."""
     # The witness comes first: it has to see _exit, and libc is itself one of the allocators that are preloaded.
     ours = preload.speakable([str(native.path("libfreestone-witness.so")), *configuration.allocator.preload], folder)
-    kept = [file for file in preload.user_preload(workload.environment, configuration.environment) if file not in ours]
-    return ours, kept
+    theirs = preload.named_in(environment.in_force(workload, configuration, os.environ))
+    kept = [file for file in theirs if file not in ours]
+    return preload.of_equal_length(ours), kept
 
 
 def _unmeasured(reading: LaunchReading, reason: str, said: Output, notes: list[str]) -> _Run:
