@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from freestone.analysis import arms, headline, statistics, winners
+from freestone.analysis import arms, headline, own_heaps, statistics, winners
 from freestone.analysis.statistics import Interval
 from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord
 
@@ -19,6 +19,10 @@ def summarise(experiment: Experiment, records: Iterable[TrialRecord]) -> Summary
     """
     own = arms.without_parameters(arms.counted(experiment, records))
     by_arm = arms.by_arm(own)
+    names = [configuration.name for configuration in experiment.configurations]
+    by_workload: dict[str, list[TrialRecord]] = {}
+    for record in own:
+        by_workload.setdefault(record.workload, []).append(record)
     noise = {
         workload.name: _noise(by_arm.get((workload.name, experiment.baseline), []), experiment.seed)
         for workload in experiment.workloads
@@ -47,6 +51,11 @@ def summarise(experiment: Experiment, records: Iterable[TrialRecord]) -> Summary
         cells=cells,
         noise=noise_rows,
         best=winners.best(experiment, cells),
+        notes={
+            workload.name: lines
+            for workload in experiment.workloads
+            if (lines := own_heaps.notes(by_workload.get(workload.name, []), names))
+        },
         headline=headline.sentence(
             experiment,
             cells,

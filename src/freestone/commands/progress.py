@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TextIO
 
+from freestone.analysis import own_heaps
 from freestone.commands import terminal
 from freestone.experiments.events import (
     BudgetSpent,
     Event,
     GivenUp,
+    HeapsSeen,
     RehearsalStarted,
     ServerSeen,
     TrialEnded,
@@ -59,6 +61,9 @@ class Progress:
                 self.memory.append(event.moment.rss_kib)
                 told = [self._arm(event.slot.workload, event.slot.configuration), *self._server(event.moment)]
                 self._now(f"round {event.slot.round + 1}/{event.rounds}", told)
+            case HeapsSeen():
+                for heap in event.heaps:
+                    self._once(f"{event.workload}: {own_heaps.sentence(heap)}")
             case TrialStarted():
                 self.memory.clear()
                 left = "" if event.remaining_s is None else f"{duration(event.remaining_s)} left"
@@ -80,6 +85,11 @@ class Progress:
         """What a server is doing, and its memory with the way it took."""
         told = [f"{moment.phase} {duration(moment.since_s)}", f"{moment.rss_kib / 1024:,.0f} MiB"]
         return told if self.ascii or not self.live else [*told, course(self.memory, COURSE_COLUMNS)]
+
+    def _once(self, text: str) -> None:
+        if ("", text) not in self.said:
+            self.said.add(("", text))
+            self.line(text)
 
     def step(self, what: str, workload: str, configuration: str) -> None:
         """Show that something is done with one workload under one configuration."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from freestone.analysis.rounds import Slot
-from freestone.records.schema import TrialRecord
+from freestone.records.schema import OwnHeap, TrialRecord
 from freestone.trials import Moment
 
 
@@ -17,6 +17,14 @@ class RehearsalStarted:
     configuration: str
     number: int
     total: int
+
+
+@dataclass(frozen=True)
+class HeapsSeen:
+    """A rehearsal has shown what no preload reaches; told before the first round."""
+
+    workload: str
+    heaps: tuple[OwnHeap, ...]
 
 
 @dataclass(frozen=True)
@@ -68,4 +76,4 @@ class BudgetSpent:
     rounds: int
 
 
-Event = RehearsalStarted | TrialStarted | ServerSeen | TrialEnded | GivenUp | BudgetSpent
+Event = RehearsalStarted | HeapsSeen | TrialStarted | ServerSeen | TrialEnded | GivenUp | BudgetSpent

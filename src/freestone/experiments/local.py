@@ -11,7 +11,7 @@ from typing import Self
 
 from freestone.analysis.rounds import Arm, Slot
 from freestone.experiments.events import Event, ServerSeen
-from freestone.records.schema import Configuration, Experiment, TrialRecord, Workload
+from freestone.records.schema import Configuration, Experiment, OwnHeap, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.trials import Identity, Rehearsal, permissions, rehearse, run_trial
 
@@ -61,11 +61,11 @@ class LocalTrials:
             return list(arms)
         return list(dict(reversed(arms)).items())
 
-    def rehearse(self, workload: Workload, configuration: Configuration) -> None:
-        """Run once without a clock."""
-        self._rehearsals[workload.name, configuration.name] = rehearse(
-            workload, configuration, timeout_s=self.experiment.timeout_s, scratch=self.scratch
-        )
+    def rehearse(self, workload: Workload, configuration: Configuration) -> Sequence[OwnHeap]:
+        """Run once without a clock, and say what no preload reaches."""
+        rehearsal = rehearse(workload, configuration, timeout_s=self.experiment.timeout_s, scratch=self.scratch)
+        self._rehearsals[workload.name, configuration.name] = rehearsal
+        return rehearsal.proof.own_heaps
 
     def trial(self, workload: Workload, configuration: Configuration, slot: Slot) -> TrialRecord:
         """Run once under the clock."""

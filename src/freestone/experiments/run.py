@@ -13,10 +13,18 @@ from typing import Protocol
 from freestone.analysis.rounds import Arm, Slot, plan_round
 from freestone.analysis.same_environment import environments_differ
 from freestone.experiments import schedule
-from freestone.experiments.events import BudgetSpent, Event, GivenUp, RehearsalStarted, TrialEnded, TrialStarted
+from freestone.experiments.events import (
+    BudgetSpent,
+    Event,
+    GivenUp,
+    HeapsSeen,
+    RehearsalStarted,
+    TrialEnded,
+    TrialStarted,
+)
 from freestone.experiments.interruption import Interruption, TrialBrokenOff
 from freestone.experiments.local import LocalTrials
-from freestone.records.schema import Configuration, Environment, Experiment, TrialRecord, Workload
+from freestone.records.schema import Configuration, Environment, Experiment, OwnHeap, TrialRecord, Workload
 from freestone.records.store import StoreError, TrialLog, read_trials
 
 TRIAL_OVERHEAD_S = 0.1
@@ -29,8 +37,11 @@ class Measurement(Protocol):
     def rehearsals(self, arms: Sequence[Arm]) -> list[Arm]:
         """Which of these are worth a rehearsal before the first round."""
 
-    def rehearse(self, workload: Workload, configuration: Configuration) -> None:
-        """Run once without a clock before the first round. May raise nothing for what the program does."""
+    def rehearse(self, workload: Workload, configuration: Configuration) -> Sequence[OwnHeap] | None:
+        """Run once without a clock before the first round, and say what no preload reaches, if that was looked for.
+
+        May raise nothing for what the program does.
+        """
 
     def trial(self, workload: Workload, configuration: Configuration, slot: Slot) -> TrialRecord:
         """Run once under the clock and say what it cost. May raise nothing for what the program does."""
@@ -161,7 +172,9 @@ class _Sitting:
         arms = self.measurement.rehearsals(list(dict.fromkeys((slot.workload, slot.configuration) for slot in slots)))
         for number, (workload, configuration) in enumerate(arms):
             self.on_event(RehearsalStarted(workload, configuration, number, len(arms)))
-            self.measurement.rehearse(self.workloads[workload], self.configurations[configuration])
+            heaps = self.measurement.rehearse(self.workloads[workload], self.configurations[configuration])
+            if heaps:
+                self.on_event(HeapsSeen(workload, tuple(heaps)))
 
     def _take(self, slot: Slot) -> None:
         done, total = self._progress()

@@ -176,6 +176,17 @@ class ProcessProof(_Row):
     )
 
 
+class OwnHeap(_Row):
+    """A file in the measured tree whose memory does not come from the malloc that a preload replaces."""
+
+    file: str
+    what: str = Field(description="'jemalloc (je_malloc)', 'CPython', 'libc itself (__libc_malloc)', 'a malloc'")
+    how: Literal["start", "later", "closed", "apart", "mapped"] = Field(
+        description="loaded at the start, opened later, closed again, in a namespace of its own; or seen by the kernel"
+    )
+    remedy: str | None = Field(None, description="how to bring it to use malloc, where that is known")
+
+
 class Proof(_Row):
     """The verdict of law 1 over a whole trial."""
 
@@ -184,6 +195,9 @@ class Proof(_Row):
     census: Literal["perf", "rehearsal", "none"] = "none"
     processes: list[ProcessProof] = Field(default_factory=list)
     images: int | None = Field(default=None, description="program images in the tree, by the census")
+    own_heaps: list[OwnHeap] = Field(
+        default_factory=list, description="what no preload reaches: it is named, and no reason to be invalid"
+    )
 
 
 class Sample(_Row):
@@ -321,6 +335,9 @@ class Summary(_Row):
         default_factory=dict,
         description="workload -> 'time', 'peak memory' -> the configuration that is really lower than the baseline "
         "there, and lowest of those; none where there is none",
+    )
+    notes: dict[str, list[str]] = Field(
+        default_factory=dict, description="workload -> what no preload reaches there, a sentence each"
     )
 
 

@@ -256,6 +256,8 @@ class _Workload:
         for note in dict.fromkeys(cell.note for cell in self.cells if cell.note):
             names = ", ".join(cell.configuration for cell in self.cells if cell.note == note)
             yield self.line(f"{names}: {note}", "yellow")
+        for note in self.summary.notes.get(self.workload, []):
+            yield self.line(note, "yellow")
         shown = [self.ratio(cell, key) for cell in self.cells for key in (self.time, *self.shown())]
         scattered = [cell.configuration for cell in self.cells if self.is_scattered(cell)]
         if scattered:

@@ -49,6 +49,8 @@ class CensusReading(_Reading):
     complete: bool = False
     reason: str | None = None
     events: list[list[Any]] = Field(default_factory=list)
+    files: list[str] = Field(default_factory=list)
+    """By perf, every file that was mapped as code anywhere in the tree, at any time; by ptrace, programs alone."""
 
 
 class LaunchReading(_Reading):

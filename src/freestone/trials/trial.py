@@ -15,7 +15,7 @@ from pathlib import Path
 from freestone import native
 from freestone.allocators import elf
 from freestone.records.schema import Allocator, Configuration, Output, Proof, Status, TrialRecord, Workload
-from freestone.trials import census, environment, figures, meters, output, preload, service, shelf, witness
+from freestone.trials import census, environment, figures, meters, output, own_heaps, preload, service, shelf, witness
 from freestone.trials.launch import (
     CensusMethod,
     LauncherBroken,
@@ -186,7 +186,7 @@ def _run(
             if workload.service is None:
                 reading = launch(request)
             else:
-                client = {**os.environ, **workload.environment}
+                client = environment.in_force(workload, None, os.environ)
                 reading, driven = service.serve(request, workload.service, client, folders.results, watch)
         except (LauncherKilled, service.Occupied) as error:
             return _unmeasured(LaunchReading(version=1, state="lost"), str(error), output.read(stdout, stderr), notes)
@@ -198,6 +198,15 @@ def _run(
         needed = [soname for file in preloaded for soname in elf.inspect(file).needed if soname != "libc.so.6"]
         complaint = complaint_about_preload(output.head(stderr), [*preloaded, *needed])
         verdict = _weigh(configuration.allocator, reading, testimonies, complaint, rehearsal)
+        heaps = own_heaps.own_heaps(
+            own_heaps.files_seen(testimonies, reading.census.files),
+            _facts,
+            os.path.realpath(configuration.allocator.file or ""),
+            environment.in_force(workload, configuration, os.environ)
+            | {name: value for one in testimonies for name, value in one.settings},
+        )
+        verdict = replace(verdict, proof=verdict.proof.model_copy(update={"own_heaps": heaps}))
+        notes += _came_and_went(reading, testimonies)
         broken = failure(reading, said, timeout_s)
         if workload.service is not None and driven is not None:
             broken = service.failure(driven, workload.service, reading, broken)
@@ -369,6 +378,15 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def _came_and_went(reading: LaunchReading, testimonies: list[witness.Testimony]) -> list[str]:
+    """Where the kernel does not name what was mapped, the dynamic linker's count is all there is."""
+    count = sum(one.departure.unseen for one in testimonies if one.departure is not None)
+    if count == 0 or (reading.census.source == "perf" and reading.census.complete):
+        return []
+    objects = "1 shared object" if count == 1 else f"{count} shared objects"
+    return [f"{objects} came and went unseen: not known whose malloc they brought"]
 
 
 def _survivors(reading: LaunchReading) -> list[str]:

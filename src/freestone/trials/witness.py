@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 ENTRIES = ("malloc", "calloc", "realloc", "free")
 
@@ -38,6 +39,14 @@ class Stray:
 
 
 @dataclass(frozen=True, slots=True)
+class Loaded:
+    """An object of a process: there from the ``start``, ``later``, ``closed`` again, or ``apart`` in a namespace."""
+
+    how: Literal["start", "later", "closed", "apart"]
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rest:
     """How a process waited at its end, as it was asked to, and what was resident then."""
 
@@ -55,6 +64,9 @@ class Departure:
     resident_kib: int | None = None
     strays: tuple[Stray, ...] = ()
     stray_objects: int = 0
+    objects: tuple[Loaded, ...] = ()
+    unseen: int = 0
+    """How many more objects the dynamic linker counted that came and went."""
     rest: Rest | None = None
 
 
@@ -69,6 +81,8 @@ class Testimony:
     exe_build_id: str | None = None
     heap_works: bool | None = None
     entries: tuple[Entry, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
+    """Variables by which a runtime is told to use malloc, as the image found them."""
     departure: Departure | None = None
     fork_of: tuple[int, float] | None = None
     """For a fork that executed nothing: pid and beginning of the image it runs on."""
@@ -83,6 +97,7 @@ class _Draft:
     testimony: Testimony | None = None
     departure: Departure | None = None
     strays: list[Stray] = field(default_factory=list)
+    objects: list[Loaded] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     closed: bool = False
 
@@ -149,11 +164,15 @@ def _read_line(draft: _Draft, words: list[str]) -> None:
             _begun(draft)
             where = _path(file[0]) if file else ""  # no file is mapped there: code made at run time
             draft.entries.append(Entry(symbol, where, _build_id(build_id), (int(major), int(minor)), int(inode)))
+        case ["setting", name, value]:
+            begun = _begun(draft)
+            draft.testimony = replace(begun, settings=(*begun.settings, (name, _path(value))))
         case ["exit", version, at, pid]:
             _check_format(version)
             _begun(draft)
             draft.closed = False
             draft.strays = []
+            draft.objects = []
             draft.departure = Departure(_seconds(at), int(pid))
         case ["resident", kib]:
             # The kernel would not say is not the same as nothing resident.
@@ -163,6 +182,11 @@ def _read_line(draft: _Draft, words: list[str]) -> None:
             draft.strays.append(Stray(symbol, _path(object_), _path(target)))
         case ["objects", _, strays]:
             draft.departure = replace(_left(draft), strays=tuple(draft.strays), stray_objects=int(strays))
+        case ["object", ("start" | "later" | "closed" | "apart") as how, file]:
+            _left(draft)
+            draft.objects.append(Loaded(how, _path(file)))
+        case ["unseen", count]:
+            draft.departure = replace(_left(draft), objects=tuple(draft.objects), unseen=int(count))
         case ["end"]:
             _begun(draft)
             draft.closed = True
