@@ -13,7 +13,7 @@ from freestone.allocators import SYSTEM, AllocatorError, configuration_for, conf
 from freestone.analysis import summarise
 from freestone.commands import program
 from freestone.commands.progress import Progress
-from freestone.commands.status import ExitStatus
+from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments import Interruption, Outcome, mismatch, run
 from freestone.experiments.plan import Extent, PlanError, new_experiment
 from freestone.native import NativePartMissing
@@ -22,7 +22,7 @@ from freestone.records.parquet import write_parquet
 from freestone.records.schema import Configuration, Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.suites import Setting
-from freestone.trials import LauncherBroken, environment
+from freestone.trials import LauncherBroken, environment, permissions, surroundings
 
 Show = Callable[[Experiment, Sequence[TrialRecord], Summary], None]
 """Prints what came of an experiment; may raise StoreError for what it writes beside."""
@@ -46,7 +46,9 @@ def planned(
 
     Raises:
         AllocatorError, PlanError: what was asked for cannot be run.
+        Stop: nothing can be proved where this runs.
     """
+    _require_census()
     compared, held_against = chosen(allocators, baseline)
     for workload in workloads:
         try:
@@ -126,8 +128,9 @@ def resumed(folder: Path, given: Sequence[str]) -> Experiment:
     Raises:
         PlanError: it would be another experiment.
         StoreError: the folder is none of ours.
-        Stop: a program is no longer there.
+        Stop: a program is no longer there, or nothing can be proved where this runs.
     """
+    _require_census()
     experiment = store.read_experiment(folder)
     if given:
         raise PlanError(f"--resume goes on with the settings of {folder}; leave out {', '.join(given)}")
@@ -142,6 +145,20 @@ def resumed(folder: Path, given: Sequence[str]) -> Experiment:
     for workload in experiment.workloads:
         program.require(workload.command, {**os.environ, **workload.environment}, workload.directory or ".")
     return experiment
+
+
+def _require_census() -> None:
+    """Told before anything is run: every trial would be INVALID.
+
+    Raises:
+        Stop: the kernel says nothing of the programs that are started.
+    """
+    try:
+        why = surroundings.obstacle(permissions(), surroundings.surroundings())
+    except (LauncherBroken, NativePartMissing) as error:
+        raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error
+    if why is not None:
+        raise Stop(why, ExitStatus.NOTHING_MEASURED)
 
 
 def _as_found(configuration: Configuration) -> Configuration:
