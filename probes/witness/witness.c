@@ -10,6 +10,7 @@
  * A fork that executes nothing runs on what its image was proved with; it writes a file of its own when it ends, because
  * it may have loaded more. A child that shares its parent's memory (vfork) writes nothing. */
 #define _GNU_SOURCE
+#include "../counter/counter.h"
 #include "heap.h"
 #include "image.h"
 #include "objects.h"
@@ -127,6 +128,21 @@ static void rest(const char *path) {
     report_send(&report, path, false);
 }
 
+/* There only where the counter is preloaded as well. */
+extern __attribute__((weak)) void freestone_counted(struct counted *counted);
+
+static void report_counted(struct report *report) {
+    if (&freestone_counted == NULL)
+        return;
+    struct counted counted;
+    freestone_counted(&counted);
+    report_word(report, "counted");
+    report_number(report, counted.calls);
+    report_number(report, counted.most_bytes / 1024);
+    report_number(report, image_private_peak_kib());
+    report_line(report);
+}
+
 /* Where the report of this process goes that does not fit the buffer in one piece. */
 struct destination {
     const char *path;
@@ -160,6 +176,7 @@ static void report_exit(int pid) {
     report_number(&report, image_resident_kib());
     report_line(&report);
     /* The dynamic linker's list of objects has a lock of its own, which fork does not reset. */
+    report_counted(&report);
     struct destination destination = {forked ? path : start_file, forked};
     if (!orphaned) {
         objects_report_strays(&report, provider);

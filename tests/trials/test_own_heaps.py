@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from freestone.allocators import elf, find
 from freestone.allocators.discovery import configuration_for
-from freestone.analysis.own_heaps import notes, sentence
-from freestone.records.schema import OwnHeap, TrialRecord
-from freestone.trials import own_heaps, permissions, witness
+from freestone.analysis.own_heaps import notes, sentence, sentences
+from freestone.analysis.own_heaps import share as own_share
+from freestone.records.schema import Asked, OwnHeap, TrialRecord, Workload
+from freestone.trials import own_heaps, permissions, rehearse, witness
 
 POOL = r"""
     static char pool[1 << 20];
@@ -162,6 +163,107 @@ def test_other_runtimes_that_serve_themselves_are_named(attempt, program: str, r
         pytest.skip(f"no {program} here")
     argument = {"node": ["-e", "1"], "java": ["-version"], "php": ["-v"]}[program]
     assert any(f"({runtime}) serves itself" in each for each in said(attempt(program, *argument)))
+
+
+# --- how much of it malloc serves
+
+
+ASKS = r"""
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/mman.h>
+    #include <unistd.h>
+    static void *kept[1 << 10];
+    int main(int count, char **words) {
+        size_t by_malloc = (size_t)atoi(words[1]) << 20, by_itself = (size_t)atoi(words[2]) << 20;
+        for (int i = 0; i < 1 << 10; i++) memset(kept[i] = malloc(by_malloc >> 10), 1, by_malloc >> 10);
+        int kind = MAP_PRIVATE | MAP_ANONYMOUS;
+        if (by_itself) memset(mmap(0, by_itself, PROT_READ | PROT_WRITE, kind, -1, 0), 1, by_itself);
+        for (int i = 0; i < 1 << 10; i++) free(kept[i]);
+        if (count > 3) _exit(0);
+        return 0;
+    }
+"""
+
+
+@pytest.mark.parametrize(("by_malloc", "by_itself", "share"), [(64, 0, 1.0), (32, 32, 0.5), (16, 144, 0.1), (0, 64, 0)])
+def test_the_share_of_malloc_is_that_of_the_program(
+    glibc, scratch, compile_c, by_malloc: int, by_itself: int, share: float
+) -> None:
+    """Whatever is freed before the end, and by whatever way the program leaves."""
+    program = str(compile_c(ASKS))
+    for leaves in ([], ["at once"]):
+        workload = Workload(name="w", command=[program, str(by_malloc), str(by_itself), *leaves])
+        seen = rehearse(workload, glibc, timeout_s=60, scratch=scratch, counting=True)
+        assert own_share(seen.asked) == pytest.approx(share, abs=0.05)
+        assert seen.asked is not None
+        assert 1024 <= seen.asked.calls < 1100
+
+
+def test_the_counter_serves_every_entry_point_and_threads_and_forks(glibc, scratch, compile_c) -> None:
+    program = compile_c(r"""
+        #include <errno.h>
+        #include <malloc.h>
+        #include <pthread.h>
+        #include <stdint.h>
+        #include <stdlib.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static int wrong(void) {
+            void *p = NULL;
+            if (posix_memalign(&p, 3, 8) != EINVAL || posix_memalign(&p, 4096, 100) || (uintptr_t)p % 4096) return 1;
+            p = realloc(p, 100000);
+            p = realloc(p, 10);
+            free(p);
+            free(NULL);
+            if ((uintptr_t)(p = aligned_alloc(64, 64)) % 64) return 2;
+            free(p);
+            if ((uintptr_t)(p = pvalloc(1)) % 4096 || malloc_usable_size(p) < 4096) return 3;
+            free(p);
+            if (pvalloc(SIZE_MAX) != NULL || calloc(SIZE_MAX, 2) != NULL || malloc(SIZE_MAX) != NULL) return 4;
+            unsigned char *clear = calloc(1000, 1);
+            for (int i = 0; i < 1000; i++) if (clear[i]) return 5;
+            free(clear);
+            free(valloc(1));
+            return realloc(malloc(1), 0) != NULL;
+        }
+        static void *start(void *unused) { for (int i = 0; i < 1000; i++) if (wrong()) abort(); return unused; }
+        int main(void) {
+            pthread_t t[4];
+            for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, start, 0);
+            for (int i = 0; i < 50; i++) {
+                pid_t child = fork();
+                int status;
+                if (child == 0) _exit(wrong());
+                if (waitpid(child, &status, 0) != child || status != 0) return 9;
+            }
+            for (int i = 0; i < 4; i++) pthread_join(t[i], 0);
+            return 0;
+        }
+    """, "-pthread")  # fmt: skip
+    workload = Workload(name="w", command=[str(program)])
+    seen = rehearse(workload, glibc, timeout_s=60, scratch=scratch, counting=True)
+    assert "exit status" not in (seen.reason or "")
+    assert "killed" not in (seen.reason or "")
+    assert seen.asked is not None
+    assert seen.asked.calls > 4000 * 10
+
+
+@given(st.integers(0, 10**7), st.integers(0, 10**7), st.integers(0, 10**4), st.booleans())
+def test_the_share_is_told_where_it_says_something(most: int, private: int, calls: int, heap: bool) -> None:
+    asked = Asked(calls=calls, most_kib=most, private_kib=private)
+    heaps = [OwnHeap(file="/lib/a.so", what="mi_malloc", how="start")] if heap else []
+    lines = sentences(asked, heaps)
+    part = own_share(asked)
+    assert part is None or 0 <= part <= 1
+    told = any("comes from malloc" in line for line in lines)
+    if private == 0:
+        assert not told
+    elif heap or calls < 100:
+        assert told
+    elif most * 2 > private:
+        assert not told
+    assert len(lines) == told + heap
 
 
 # --- the witness beside the dynamic linker

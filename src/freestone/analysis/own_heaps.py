@@ -6,10 +6,14 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from freestone.records.schema import OwnHeap, TrialRecord
+from freestone.records.schema import Asked, OwnHeap, TrialRecord
 
 _RUNTIMES: Final = ("CPython", "V8", "PHP", "JVM", ".NET")
 _NAMED: Final = 6
+_LITTLE: Final = 0.5
+_LARGE_KIB: Final = 16 * 1024
+"""Below this a program's memory is mostly its libraries' data and its stacks, of which no allocator has a part."""
+_FEW_CALLS: Final = 100
 
 _HOW_WORDS: Final = {
     "start": "",
@@ -35,6 +39,35 @@ def sentence(heap: OwnHeap) -> str:
     return text + _HOW_WORDS[heap.how] + (f"; {heap.remedy}" if heap.remedy else "")
 
 
+def share(asked: Asked | None) -> float | None:
+    """The part of a program's memory that comes from malloc, by the peaks of both, 0 to 1; None where not known."""
+    if asked is None or asked.private_kib <= 0:
+        return None
+    return min(1.0, asked.most_kib / asked.private_kib)
+
+
+def asked_sentence(asked: Asked | None, *, heaps: bool) -> str | None:
+    """What malloc does for the program, in words, where it is so little that its choice matters little.
+
+    Args:
+        heaps: whether something is known to have a heap of its own; then the share is told whatever it is.
+    """
+    part = share(asked)
+    if asked is None or part is None:
+        return None
+    little = (part < _LITTLE and asked.private_kib >= _LARGE_KIB) or asked.calls < _FEW_CALLS
+    if not heaps and not little:
+        return None
+    calls = f" in {asked.calls} call{'' if asked.calls == 1 else 's'}" if asked.calls < _FEW_CALLS else ""
+    return f"{part:.0%} of this program's memory comes from malloc{calls}".replace("%", " %")
+
+
+def sentences(asked: Asked | None, heaps: Sequence[OwnHeap]) -> list[str]:
+    """Who serves a program's memory, as far as it is not malloc: the share, then who has the rest."""
+    first = asked_sentence(asked, heaps=bool(heaps))
+    return [*([first] if first else []), *dict.fromkeys(sentence(heap) for heap in heaps)]
+
+
 def notes(records: Iterable[TrialRecord], configurations: Sequence[str]) -> list[str]:
     """What the trials of one workload have shown, each once.
 
@@ -42,9 +75,11 @@ def notes(records: Iterable[TrialRecord], configurations: Sequence[str]) -> list
         configurations: all of them. What only some have shown is said of those: they did not do the same.
     """
     measured: set[str] = set()
+    asked: Asked | None = None
     shown: dict[str, set[str]] = {}
     for record in records:
         measured.add(record.configuration)
+        asked = record.asked or asked
         for heap in record.proof.own_heaps:
             shown.setdefault(sentence(heap), set()).add(record.configuration)
     lines = []
@@ -52,4 +87,7 @@ def notes(records: Iterable[TrialRecord], configurations: Sequence[str]) -> list
         some = [name for name in configurations if name in under]
         # The allocator under test is itself no heap of its own, so one may be missing for that reason.
         lines.append(text if len(under) >= len(measured) - 1 else f"{text} (under {', '.join(some)} only)")
+    first = asked_sentence(asked, heaps=bool(shown))
+    if first:
+        lines.insert(0, first)
     return [*lines[:_NAMED], *([f"and {len(lines) - _NAMED} more heaps of their own"] if len(lines) > _NAMED else [])]

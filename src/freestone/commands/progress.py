@@ -62,8 +62,8 @@ class Progress:
                 told = [self._arm(event.slot.workload, event.slot.configuration), *self._server(event.moment)]
                 self._now(f"round {event.slot.round + 1}/{event.rounds}", told)
             case HeapsSeen():
-                for heap in event.heaps:
-                    self._once(f"{event.workload}: {own_heaps.sentence(heap)}")
+                for sentence in own_heaps.sentences(event.asked, event.heaps):
+                    self._once(f"{event.workload}: {sentence}")
             case TrialStarted():
                 self.memory.clear()
                 left = "" if event.remaining_s is None else f"{duration(event.remaining_s)} left"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from freestone.analysis.rounds import Slot
-from freestone.records.schema import OwnHeap, TrialRecord
+from freestone.records.schema import Asked, OwnHeap, TrialRecord
 from freestone.trials import Moment
 
 
@@ -21,10 +21,11 @@ class RehearsalStarted:
 
 @dataclass(frozen=True)
 class HeapsSeen:
-    """A rehearsal has shown what no preload reaches; told before the first round."""
+    """A rehearsal has shown how much of a program's memory malloc serves and who serves the rest."""
 
     workload: str
     heaps: tuple[OwnHeap, ...]
+    asked: Asked | None = None
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Self
 
 from freestone.analysis.rounds import Arm, Slot
-from freestone.experiments.events import Event, ServerSeen
-from freestone.records.schema import Configuration, Experiment, OwnHeap, TrialRecord, Workload
+from freestone.experiments.events import Event, HeapsSeen, ServerSeen
+from freestone.records.schema import Asked, Configuration, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.trials import Identity, Rehearsal, permissions, rehearse, run_trial
 
@@ -27,6 +27,7 @@ class LocalTrials:
         self.on_event = on_event
         self._scratch: Path | None = None
         self._rehearsals: dict[Arm, Rehearsal] = {}
+        self._asked: dict[str, Asked | None] = {}
 
     def __enter__(self) -> Self:
         try:
@@ -61,11 +62,20 @@ class LocalTrials:
             return list(arms)
         return list(dict(reversed(arms)).items())
 
-    def rehearse(self, workload: Workload, configuration: Configuration) -> Sequence[OwnHeap]:
-        """Run once without a clock, and say what no preload reaches."""
-        rehearsal = rehearse(workload, configuration, timeout_s=self.experiment.timeout_s, scratch=self.scratch)
-        self._rehearsals[workload.name, configuration.name] = rehearsal
-        return rehearsal.proof.own_heaps
+    def rehearse(self, workload: Workload, configuration: Configuration) -> HeapsSeen:
+        """Run once without a clock, and say who serves the program's memory.
+
+        Where trials have a census of their own, the allocator is of no matter here and malloc is counted in its place.
+        """
+        counting = permissions().perf
+        rehearsal = rehearse(
+            workload, configuration, timeout_s=self.experiment.timeout_s, scratch=self.scratch, counting=counting
+        )
+        if counting:
+            self._asked[workload.name] = rehearsal.asked
+        else:
+            self._rehearsals[workload.name, configuration.name] = rehearsal
+        return HeapsSeen(workload.name, tuple(rehearsal.proof.own_heaps), rehearsal.asked)
 
     def trial(self, workload: Workload, configuration: Configuration, slot: Slot) -> TrialRecord:
         """Run once under the clock."""
@@ -79,4 +89,5 @@ class LocalTrials:
             scratch=self.scratch,
             rehearsal=self._rehearsals.get((workload.name, configuration.name)),
             watch=lambda moment: self.on_event(ServerSeen(slot, self.experiment.rounds, moment)),
+            asked=self._asked.get(workload.name),
         )

@@ -24,7 +24,7 @@ from freestone.experiments.events import (
 )
 from freestone.experiments.interruption import Interruption, TrialBrokenOff
 from freestone.experiments.local import LocalTrials
-from freestone.records.schema import Configuration, Environment, Experiment, OwnHeap, TrialRecord, Workload
+from freestone.records.schema import Configuration, Environment, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError, TrialLog, read_trials
 
 TRIAL_OVERHEAD_S = 0.1
@@ -37,8 +37,8 @@ class Measurement(Protocol):
     def rehearsals(self, arms: Sequence[Arm]) -> list[Arm]:
         """Which of these are worth a rehearsal before the first round."""
 
-    def rehearse(self, workload: Workload, configuration: Configuration) -> Sequence[OwnHeap] | None:
-        """Run once without a clock before the first round, and say what no preload reaches, if that was looked for.
+    def rehearse(self, workload: Workload, configuration: Configuration) -> HeapsSeen | None:
+        """Run once without a clock before the first round, and say who serves the program's memory, if that was seen.
 
         May raise nothing for what the program does.
         """
@@ -172,9 +172,9 @@ class _Sitting:
         arms = self.measurement.rehearsals(list(dict.fromkeys((slot.workload, slot.configuration) for slot in slots)))
         for number, (workload, configuration) in enumerate(arms):
             self.on_event(RehearsalStarted(workload, configuration, number, len(arms)))
-            heaps = self.measurement.rehearse(self.workloads[workload], self.configurations[configuration])
-            if heaps:
-                self.on_event(HeapsSeen(workload, tuple(heaps)))
+            seen = self.measurement.rehearse(self.workloads[workload], self.configurations[configuration])
+            if seen is not None:
+                self.on_event(seen)
 
     def _take(self, slot: Slot) -> None:
         done, total = self._progress()

@@ -187,6 +187,14 @@ class OwnHeap(_Row):
     remedy: str | None = Field(None, description="how to bring it to use malloc, where that is known")
 
 
+class Asked(_Row):
+    """What a program asks of malloc, counted once for all allocators in an untimed run; sums over the whole tree."""
+
+    calls: int = Field(description="of malloc, calloc, realloc and their aligned kin")
+    most_kib: int = Field(description="the most that was in use at once, by process")
+    private_kib: int = Field(description="the most that was resident at once and is no file's, by process")
+
+
 class Proof(_Row):
     """The verdict of law 1 over a whole trial."""
 
@@ -270,6 +278,7 @@ class TrialRecord(_Row):
     notes: list[str] = Field(
         default_factory=list, description="what a reader should know, e.g. a daemon left behind and ended"
     )
+    asked: Asked | None = Field(None, description="what was counted in the rehearsal; None where nothing was")
     survivors: list[str] = Field(
         default_factory=list, description="programs of the processes that were still there and were ended"
     )

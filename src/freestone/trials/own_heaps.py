@@ -18,6 +18,8 @@ How = Literal["start", "later", "closed", "apart", "mapped"]
 _ORDER: Final[tuple[How, ...]] = ("apart", "start", "later", "closed", "mapped")
 """Of two objects from one file, the first of these is told: a copy in another namespace is a second heap."""
 
+_COUNTER: Final = "libfreestone-counter.so"
+
 _REMEDY: Final = {
     "CPython": ("PYTHONMALLOC", ("malloc", "malloc_debug"), "--env PYTHONMALLOC=malloc makes it use malloc for all"),
     "PHP": ("USE_ZEND_ALLOC", ("0",), "--env USE_ZEND_ALLOC=0 makes it use malloc for all"),
@@ -78,7 +80,7 @@ def own_heaps(
         environment: the program's.
     """
     provider = facts_of(allocator)
-    own = {os.path.basename(allocator), *(provider.needed if provider else ())}
+    own = {_COUNTER, os.path.basename(allocator), *(provider.needed if provider else ())}
     served = set(provider.heap_symbols) if provider else set()
     found = []
     for file, how in sorted(files.items(), key=lambda each: (_ORDER.index(each[1]), each[0])):

@@ -7,14 +7,14 @@ import functools
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from freestone import native
 from freestone.allocators import elf
-from freestone.records.schema import Allocator, Configuration, Output, Proof, Status, TrialRecord, Workload
+from freestone.records.schema import Allocator, Asked, Configuration, Output, Proof, Status, TrialRecord, Workload
 from freestone.trials import census, environment, figures, meters, output, own_heaps, preload, service, shelf, witness
 from freestone.trials.launch import (
     CensusMethod,
@@ -71,6 +71,8 @@ class Rehearsal:
     reason: str | None
     proof: Proof
     rehearsed: Rehearsed
+    asked: Asked | None = None
+    """What the program asked of malloc, where that was counted."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def run_trial(
     scratch: Path,
     rehearsal: Rehearsal | None = None,
     watch: service.Watch = lambda moment: None,
+    asked: Asked | None = None,
 ) -> TrialRecord:
     """Run a workload once under a configuration, under the clock.
 
@@ -109,6 +112,7 @@ def run_trial(
         scratch: an existing folder for captured output; left as it was found.
         rehearsal: of the same configuration and workload; needed where the kernel refuses a census inside the trial.
         watch: told now and then how a server is.
+        asked: what the program asks of malloc, where a rehearsal has counted it; goes into the record.
 
     Raises:
         LauncherBroken, NativePartMissing: the lab's own parts do not work.
@@ -133,21 +137,40 @@ def run_trial(
         output=run.output,
         figures=run.figures,
         notes=run.notes,
+        asked=asked,
         survivors=[one.program for one in run.reading.survivors],
         proof=run.verdict.proof,
     )
 
 
-def rehearse(workload: Workload, configuration: Configuration, *, timeout_s: float | None, scratch: Path) -> Rehearsal:
+def rehearse(
+    workload: Workload, configuration: Configuration, *, timeout_s: float | None, scratch: Path, counting: bool = False
+) -> Rehearsal:
     """Run a workload once without a clock: to warm up, and to take the census where a timed trial may not take it.
 
     Args and errors are those of :func:`run_trial`.
+
+    Args:
+        counting: put a counter in the place of the allocator. The run is then no proof of anything.
     """
     allowed = permissions()
     method: CensusMethod = "perf" if allowed.perf else "ptrace" if allowed.ptrace else "none"
-    run = _run(workload.model_copy(update={"rest_s": None}), configuration, timeout_s, scratch, method, None)
+    run = _run(
+        workload.model_copy(update={"rest_s": None}), configuration, timeout_s, scratch, method, None, counting=counting
+    )
     rehearsed = Rehearsed(run.verdict.programs, run.verdict.finding, run.verdict.proof.images or 0)
-    return Rehearsal(run.status, run.reason, run.verdict.proof, rehearsed)
+    return Rehearsal(run.status, run.reason, run.verdict.proof, rehearsed, _asked(run.testimonies))
+
+
+def _asked(testimonies: Sequence[witness.Testimony]) -> Asked | None:
+    counted = [one.departure.counted for one in testimonies if one.departure and one.departure.counted]
+    if not counted:
+        return None
+    return Asked(
+        calls=sum(each.calls for each in counted),
+        most_kib=sum(each.most_kib for each in counted),
+        private_kib=sum(each.private_kib for each in counted),
+    )
 
 
 def _run(
@@ -158,10 +181,12 @@ def _run(
     method: CensusMethod,
     rehearsal: Rehearsal | None,
     watch: service.Watch = lambda moment: None,
+    *,
+    counting: bool = False,
 ) -> _Run:
     with _folders(scratch) as folders:
         stdout, stderr = folders.results / "stdout", folders.results / "stderr"
-        preloaded, kept = _preload(workload, configuration, folders.results)
+        preloaded, kept = _preload(workload, configuration, folders.results, counting)
         differing: dict[str, str | None] = {
             **environment.overridden(workload, configuration, os.environ),
             **environment.fillers(workload, configuration, os.environ),
@@ -247,10 +272,13 @@ def _folders(scratch: Path) -> Iterator[_Folders]:
         yield _Folders(results, reports)
 
 
-def _preload(workload: Workload, configuration: Configuration, folder: Path) -> tuple[list[str], list[str]]:
+def _preload(
+    workload: Workload, configuration: Configuration, folder: Path, counting: bool
+) -> tuple[list[str], list[str]]:
     """Our preloads, in order, and the user's, which stay in force behind them."""
     # The witness comes first: it has to see _exit, and libc is itself one of the allocators that are preloaded.
-    ours = preload.speakable([str(native.path("libfreestone-witness.so")), *configuration.allocator.preload], folder)
+    served = [str(native.path("libfreestone-counter.so"))] if counting else configuration.allocator.preload
+    ours = preload.speakable([str(native.path("libfreestone-witness.so")), *served], folder)
     theirs = preload.named_in(environment.in_force(workload, configuration, os.environ))
     kept = [file for file in theirs if file not in ours]
     return preload.of_equal_length(ours), kept

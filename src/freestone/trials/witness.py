@@ -47,6 +47,15 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """What a process asked of malloc, by the counter, and the most that it had resident and is no file's."""
+
+    calls: int
+    most_kib: int
+    private_kib: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rest:
     """How a process waited at its end, as it was asked to, and what was resident then."""
 
@@ -67,6 +76,7 @@ class Departure:
     objects: tuple[Loaded, ...] = ()
     unseen: int = 0
     """How many more objects the dynamic linker counted that came and went."""
+    counted: Counted | None = None
     rest: Rest | None = None
 
 
@@ -182,6 +192,9 @@ def _read_line(draft: _Draft, words: list[str]) -> None:
             draft.strays.append(Stray(symbol, _path(object_), _path(target)))
         case ["objects", _, strays]:
             draft.departure = replace(_left(draft), strays=tuple(draft.strays), stray_objects=int(strays))
+        case ["counted", calls, most_kib, private_kib]:
+            counted = Counted(int(calls), int(most_kib), int(private_kib))
+            draft.departure = replace(_left(draft), counted=counted)
         case ["object", ("start" | "later" | "closed" | "apart") as how, file]:
             _left(draft)
             draft.objects.append(Loaded(how, _path(file)))
