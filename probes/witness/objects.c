@@ -382,12 +382,14 @@ static bool see(const char *name) {
 
 /* Objects of other namespaces (dlmopen), which dl_iterate_phdr passes over. glibc tells of them since 2.35. */
 static const struct link_map *first_apart(const struct r_debug **space) {
-#ifdef __GLIBC__
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35)
     while (*space != NULL && (*space)->r_version >= 2) {
         *space = (const struct r_debug *)((const struct r_debug_extended *)*space)->r_next;
         if (*space != NULL && (*space)->r_map != NULL)
             return (*space)->r_map;
     }
+#else
+    (void)space;
 #endif
     return NULL;
 }
