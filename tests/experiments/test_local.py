@@ -54,6 +54,7 @@ def test_a_trial_knows_its_place_its_limit_and_what_its_rehearsal_has_shown(
 
     asked = Asked(calls=1, most_kib=2, private_kib=3)
     monkeypatch.setattr(local, "permissions", lambda: Permissions(perf=perf, ptrace=True))
+    monkeypatch.setattr(local, "can_count", lambda: True)
     monkeypatch.setattr(local, "rehearse", rehearse)
     workload, configuration = experiment.workloads[0], experiment.configurations[0]
     with LocalTrials(experiment) as trials:

@@ -13,7 +13,7 @@ from freestone.analysis.rounds import Arm, Slot
 from freestone.experiments.events import Event, HeapsSeen, ServerSeen
 from freestone.records.schema import Asked, Configuration, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError
-from freestone.trials import Identity, Rehearsal, permissions, rehearse, run_trial
+from freestone.trials import Identity, Rehearsal, can_count, permissions, rehearse, run_trial
 
 
 class LocalTrials:
@@ -67,7 +67,7 @@ class LocalTrials:
 
         Where trials have a census of their own, the allocator is of no matter here and malloc is counted in its place.
         """
-        counting = permissions().perf
+        counting = permissions().perf and can_count()
         rehearsal = rehearse(
             workload, configuration, timeout_s=self.experiment.timeout_s, scratch=self.scratch, counting=counting
         )

@@ -47,6 +47,7 @@ _NEVER_STARTED = {
 }
 
 
+_COUNTER = "libfreestone-counter.so"
 _LOADER_FAILED = ": error while loading shared libraries: "
 
 
@@ -160,6 +161,15 @@ def rehearse(
     )
     rehearsed = Rehearsed(run.verdict.programs, run.verdict.finding, run.verdict.proof.images or 0)
     return Rehearsal(run.status, run.reason, run.verdict.proof, rehearsed, _asked(run.testimonies))
+
+
+def can_count() -> bool:
+    """Whether the counter is installed: it is built where the C library keeps names of its own for its heap (glibc)."""
+    try:
+        native.path(_COUNTER)
+    except native.NativePartMissing:
+        return False
+    return True
 
 
 def _asked(testimonies: Sequence[witness.Testimony]) -> Asked | None:
@@ -277,7 +287,7 @@ def _preload(
 ) -> tuple[list[str], list[str]]:
     """Our preloads, in order, and the user's, which stay in force behind them."""
     # The witness comes first: it has to see _exit, and libc is itself one of the allocators that are preloaded.
-    served = [str(native.path("libfreestone-counter.so"))] if counting else configuration.allocator.preload
+    served = [str(native.path(_COUNTER))] if counting else configuration.allocator.preload
     ours = preload.speakable([str(native.path("libfreestone-witness.so")), *served], folder)
     theirs = preload.named_in(environment.in_force(workload, configuration, os.environ))
     kept = [file for file in theirs if file not in ours]
