@@ -18,6 +18,7 @@ from freestone.records.schema import (
     Environment,
     Experiment,
     Machine,
+    Output,
     TrialRecord,
     Workload,
 )
@@ -112,6 +113,51 @@ def test_a_change_is_seen_past_what_the_machine_did(lab: Laboratory) -> None:
     (drift,) = found.drift
     assert drift.configuration == "glibc"
     assert drift.ratio == pytest.approx(4 / 3, rel=0.02)
+
+
+def _saying(side: Side, said: Mapping[str, str]) -> Side:
+    """With these outputs under these configurations."""
+    records = [
+        record.model_copy(update={"output": Output(stdout_sha256=said[record.configuration])})
+        if record.configuration in said
+        else record
+        for record in side.records
+    ]
+    return Side(side.experiment, records)
+
+
+def test_a_program_that_says_something_else_did_other_work(lab: Laboratory) -> None:
+    """A script that was changed in between: the same command, half of the work."""
+    costs = {"glibc": (2.0, 1000), "freestone": (1.0, 1000)}
+    after = _saying(
+        lab.result("two", {"glibc": (1.0, 1000), "freestone": (0.5, 1000)}, builds=NEW), dict.fromkeys(costs, "half")
+    )
+    with pytest.raises(NotComparable, match="the program did other work"):
+        difference.between(lab.result("one", costs), after)
+
+
+def test_what_fails_now_and_did_not_before_is_lost(lab: Laboratory) -> None:
+    costs = {"glibc": (2.0, 1000), "freestone": (1.0, 1000)}
+    after = lab.result("two", costs, builds=NEW)
+    failing = [
+        record.model_copy(update={"status": "failed", "reason": "killed by SIGSEGV"})
+        if (record.configuration, record.round) == ("freestone", 3)
+        else record
+        for record in after.records
+    ]
+    found = difference.between(lab.result("one", costs), Side(after.experiment, failing))
+    assert [(each.what, each.reason) for each in found.lost] == [
+        ("freestone on w0", "1 of 8 failed: killed by SIGSEGV")
+    ]
+    assert difference.between(lab.result("one", costs), after).lost == []
+
+
+def test_a_configuration_that_does_other_work_than_another_is_lost_against_it(lab: Laboratory) -> None:
+    """Also where the baseline says nothing of it."""
+    side = _saying(lab.result("one", {"old": (2.0, 1000), "new": (1.0, 1000)}), {"new": "half"})
+    found = difference.within(side, "old", "new")
+    assert found.changes == []
+    assert found.lost != []
 
 
 def test_without_a_control_times_are_not_judged_and_memory_is(lab: Laboratory) -> None:

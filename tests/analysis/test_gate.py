@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone.analysis import gate
-from freestone.records.schema import Change, ChangeVerdict, Difference
+from freestone.records.schema import Apart, Change, ChangeVerdict, Difference
 from freestone.reports import changes
 
 
@@ -59,6 +59,15 @@ def test_the_gate_is_as_good_as_its_worst_row() -> None:
     assert gate.judge(difference(kept, unsettled), limits).outcome == "open"
     assert gate.judge(difference(kept), limits).outcome == "kept"
     assert gate.judge(difference(), limits).outcome == "open", "nothing measured proves nothing"
+
+
+def test_what_has_no_result_any_more_is_within_no_limit() -> None:
+    """A library under which the program crashes is not slower."""
+    lost = [Apart(what="new on w2", reason="2 of 8 failed: killed by SIGSEGV")]
+    found = difference(change(0.99, 1.0, 1.01)).model_copy(update={"lost": lost})
+    judged = gate.judge(found, {"time": 0.03})
+    assert judged.outcome == "exceeded"
+    assert "new on w2 has no result any more: 2 of 8 failed: killed by SIGSEGV" in changes.gate_headline(judged)
 
 
 def test_only_what_has_a_limit_is_judged() -> None:

@@ -86,22 +86,65 @@ def test_a_cell_whose_turn_never_came_has_not_failed(make_experiment: MakeExperi
     assert summary.headline == "Nothing could be measured: static binary."
 
 
-def test_a_bad_trial_among_good_ones_is_left_out_and_said(
+def test_a_configuration_with_one_bad_trial_has_no_figure_and_says_how_many(
     make_experiment: MakeExperiment, make_record: MakeRecord
 ) -> None:
     records = [make_record("a", number, wall_s=2.0) for number in range(4)]
     records.append(make_record("a", 4, wall_s=0.001, status="failed", reason="exit status 1"))
     cell = _cell(summarise(make_experiment(("a",)), records), "a")
-    assert cell.status == "ok"
-    assert cell.median["wall_s"] == 2.0
-    assert cell.note == "1 of 5 trials not counted: exit status 1"
+    assert (cell.status, cell.reason) == ("failed", "1 of 5 failed: exit status 1")
+    assert (cell.trials_ok, cell.trials_total) == (4, 5)
+    assert cell.median == {}
 
 
-def test_a_cell_with_as_many_bad_trials_as_good_does_not_count(
+@pytest.mark.parametrize(
+    ("status", "word"), [("failed", "failed"), ("timeout", "timed out"), ("invalid", "not proved")]
+)
+def test_whoever_has_one_bad_trial_is_never_the_best(
+    make_experiment: MakeExperiment, make_record: MakeRecord, status: str, word: str
+) -> None:
+    """The fastest by far, but for one run of eight."""
+    records = [make_record("glibc", n, repeat=r, wall_s=2 + n / 100) for n in range(8) for r in (0, 1)]
+    records += [make_record("freestone", n, wall_s=1.8 + n / 100) for n in range(8)]
+    records += [make_record("jemalloc", n, wall_s=0.1, status="ok" if n != 3 else status) for n in range(8)]
+    summary = summarise(make_experiment(rounds=8), records)
+    assert "jemalloc" not in summary.headline
+    assert summary.headline.startswith("Best in time: freestone")
+    cell = _cell(summary, "jemalloc")
+    assert (cell.median, cell.ratio) == ({}, {})
+    assert cell.reason is not None
+    assert cell.reason.startswith(f"1 of 8 {word}: ")
+
+
+def test_failures_that_are_allowed_are_left_out_and_said(
     make_experiment: MakeExperiment, make_record: MakeRecord
 ) -> None:
-    records = [make_record("a", 0), make_record("a", 1, status="failed")]
-    assert _cell(summarise(make_experiment(("a",)), records), "a").status == "failed"
+    lenient = [Workload(name="work", command=["true"], allow_failures=1)]
+    records = [make_record("a", number, wall_s=2.0) for number in range(4)]
+    failing = [make_record("a", number, status="failed", reason="exit status 1") for number in (4, 5)]
+    cell = _cell(summarise(make_experiment(("a",), workloads=lenient), [*records, failing[0]]), "a")
+    assert (cell.status, cell.median["wall_s"]) == ("ok", 2.0)
+    assert cell.note == "1 of 5 trials failed, as was allowed: exit status 1"
+    two = _cell(summarise(make_experiment(("a",), workloads=lenient), [*records, *failing]), "a")
+    assert (two.status, two.reason) == ("failed", "2 of 6 failed: exit status 1")
+
+
+@pytest.mark.parametrize("status", ["timeout", "invalid"])
+def test_neither_a_time_out_nor_a_missing_proof_can_be_allowed(
+    make_experiment: MakeExperiment, make_record: MakeRecord, status: str
+) -> None:
+    """The runs that were ended are the slow ones: what is left would be quick."""
+    lenient = [Workload(name="work", command=["true"], allow_failures=10)]
+    records = [make_record("a", number, status="ok" if number % 2 else status) for number in range(10)]
+    assert _cell(summarise(make_experiment(("a",), workloads=lenient), records), "a").status == status
+
+
+def test_an_arm_all_of_whose_trials_failed_is_not_measured_however_many_may(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    lenient = [Workload(name="work", command=["true"], allow_failures=10)]
+    records = [make_record("a", number, status="failed") for number in range(3)]
+    assert _cell(summarise(make_experiment(("a",), workloads=lenient), records), "a").status == "failed"
 
 
 def test_nothing_is_compared_with_a_baseline_that_failed(
@@ -153,16 +196,24 @@ def test_any_part_of_an_experiment_can_be_summarised(
     assert Summary.model_validate_json(summary.model_dump_json()) == summary
 
 
-def test_other_output_than_the_baselines_is_noted(make_experiment: MakeExperiment, make_record: MakeRecord) -> None:
+def test_other_output_than_the_baselines_is_shown_and_not_ranked(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
     experiment = make_experiment(("a", "b"))
     baseline = [make_record("a", number, repeat=repeat) for number in range(5) for repeat in (0, 1)]
     other = [make_record("b", number, said="other" if number == 3 else "same") for number in range(5)]
-    assert _cell(summarise(experiment, [*baseline, *other]), "b").note == "output differs from the baseline's"
+    summary = summarise(experiment, [*baseline, *other])
+    cell = _cell(summary, "b")
+    assert (cell.status, cell.ratio) == ("different", {})
+    assert cell.median["wall_s"] == 1.0
+    assert cell.reason is not None
+    assert cell.reason.startswith("1 of 5 differ: ")
+    assert summary.headline == "No comparison: under b the output differs from that under a."
     restless = [
         record.model_copy(update={"output": make_record("a", 0, said=str(i)).output})
         for i, record in enumerate(baseline)
     ]
-    assert _cell(summarise(experiment, [*restless, *other]), "b").note is None
+    assert _cell(summarise(experiment, [*restless, *other]), "b").status == "ok"
 
 
 def test_a_trial_that_lost_its_output_is_a_failed_one(make_experiment: MakeExperiment, make_record: MakeRecord) -> None:

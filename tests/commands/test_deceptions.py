@@ -71,6 +71,80 @@ def test_survivors_that_are_allowed_are_told(
     assert "the first process alone" in (only_folder().parent.parent / "page.html").read_text()
 
 
+def test_whoever_does_half_of_the_work_is_shown_and_not_ranked(
+    freestone: Tool, deceive: Deceive, only_folder: Callable[[], Path]
+) -> None:
+    half = deceive("half_the_work")
+    done = freestone("compare", "-a", "freestone", "-n", "4", "--", str(half))
+    assert done.returncode == 4, done.stdout
+    assert "freestone different output: it wrote" in done.stdout
+    assert "(real)" not in done.stdout.splitlines()[0]
+    cell = next(each for each in store.read_summary(only_folder()).cells if each.configuration == "freestone")
+    assert (cell.status, cell.ratio) == ("different", {})
+    assert cell.median["wall_s"] > 0, "shown"
+    folder = str(only_folder())
+    board = json.loads(freestone("score", folder, "--json").stdout)
+    assert [(each["configuration"], each["status"]) for each in board["left_out"]] == [("freestone", "different")]
+    assert all("freestone" not in row["values"] for aspect in board["aspects"] for row in aspect["rows"])
+    gate = freestone("gate", folder, "--before", "glibc", "--after", "freestone", "--max-slowdown", "5%")
+    assert gate.returncode == 6, gate.stdout
+    assert "no result any more" in gate.stdout
+    exported = freestone("report", folder, "--benchmark-json", "exported")
+    assert exported.returncode == 0, exported.stderr
+    (written,) = Path(folder).resolve().parents[1].glob("exported/**/freestone.json")
+    assert json.loads(written.read_text())["benchmarks"] == []
+    assert "different output" in (only_folder() / "report.html").read_text()
+
+
+def test_half_of_the_work_is_seen_past_a_clock_in_the_output(freestone: Tool, deceive: Deceive) -> None:
+    half = deceive("half_the_work")
+    done = freestone("compare", "-a", "freestone", "-n", "2", "--no-report", "--", str(half), "noon")
+    assert done.returncode == 4
+    assert "it wrote 21 lines where glibc writes 41" in done.stdout
+
+
+def test_only_what_a_filter_leaves_is_compared(freestone: Tool, deceive: Deceive) -> None:
+    words = ["compare", "-a", "freestone", "-n", "2", "--no-report", "--", str(deceive("half_the_work"))]
+    assert freestone(*words[:6], "--compare-output", "head -n 3", *words[6:]).returncode == 0
+    assert freestone(*words[:6], "--compare-output", "grep -v ^at", *words[6:], "noon").returncode == 4
+    assert freestone(*words[:6], "--output-may-differ", *words[6:]).returncode == 0
+
+
+def test_a_filter_that_fails_is_no_comparison(freestone: Tool) -> None:
+    done = freestone("compare", "-a", "freestone", "-n", "1", "--compare-output", "grep nothing", "--", "echo", "x")
+    assert done.returncode == 3
+    assert "the filter --compare-output 'grep nothing' had exit status 1" in done.stdout
+
+
+@pytest.mark.parametrize("more", [[], ["--allow-failures", "10"]])
+def test_the_quick_runs_of_a_program_with_a_slow_mode_are_not_what_it_costs(
+    freestone: Tool, deceive: Deceive, tmp_path: Path, only_folder: Callable[[], Path], more: list[str]
+) -> None:
+    words = ["-n", "2", "--timeout", "2", "--no-report", *more, "--", str(deceive("slow_mode")), str(tmp_path / "runs")]
+    done = freestone("compare", "-a", "glibc", *words)
+    assert done.returncode == 3, done.stdout
+    assert _statuses(store.read_summary(only_folder())) == {"glibc": "timeout"}
+    assert "2 of 4 timed out" in done.stdout
+
+
+def test_exit_statuses_that_are_ignored_are_as_good_as_0(freestone: Tool) -> None:
+    words = ["compare", "-a", "freestone", "-n", "1", "--no-report", "--ignore-status"]
+    assert freestone(*words, "3,4", "--", "sh", "-c", "exit 3").returncode == 0
+    assert freestone(*words, "4", "--", "sh", "-c", "exit 3").returncode == 3
+    wrong = freestone(*words, "none", "--", "true")
+    assert wrong.returncode == 2
+    assert "--ignore-status takes" in wrong.stderr
+
+
+def test_another_exit_status_than_the_baselines_is_told_though_it_is_ignored(freestone: Tool) -> None:
+    script = "case $LD_PRELOAD in *freestone.so*) exit 3;; esac"
+    done = freestone(
+        "compare", "-a", "freestone", "-n", "2", "--no-report", "--ignore-status", "3", "--", "sh", "-c", script
+    )
+    assert done.returncode == 4
+    assert "exit status 3 where glibc has 0" in done.stdout
+
+
 def test_two_opposite_rules_are_refused(freestone: Tool) -> None:
     done = freestone("compare", "--wait-tree", "--allow-survivors", "--", "true")
     assert done.returncode == 2

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from freestone.analysis import statistics
+from freestone.analysis import same_work, statistics
 from freestone.analysis.rounds import Arm, plan_round
-from freestone.records.schema import FIGURE, HISTOGRAM, OWN_TIME, CellStatus, Experiment, TrialRecord
+from freestone.records.schema import FIGURE, HISTOGRAM, OWN_TIME, CellStatus, Experiment, Status, TrialRecord
 
 METRICS = (
     "wall_s",
@@ -30,7 +30,16 @@ def counted(experiment: Experiment, records: Iterable[TrialRecord]) -> list[Tria
     A record of another experiment is left out: it may come from another machine, and machines are never pooled.
     """
     own = _first_of_each_slot(record for record in records if record.experiment == experiment.id)
-    return _failing_lost_output(experiment.baseline, own)
+    found = {arm: list(mine) for arm, mine in by_arm(_failing_lost_output(experiment.baseline, own)).items()}
+    for workload in experiment.workloads:
+        baseline = found.get((workload.name, experiment.baseline), [])
+        for configuration in experiment.configurations:
+            arm = (workload.name, configuration.name)
+            if arm in found:
+                if configuration.name != experiment.baseline:
+                    found[arm] = same_work.marked(workload, experiment.baseline, good(baseline), found[arm])
+                found[arm] = _allowing(workload.allow_failures, found[arm])
+    return [record for mine in found.values() for record in mine]
 
 
 def by_arm(records: Iterable[TrialRecord]) -> dict[Arm, list[TrialRecord]]:
@@ -73,6 +82,19 @@ def without_parameters(records: Sequence[TrialRecord]) -> list[TrialRecord]:
     return [measured(record) for record in records]
 
 
+def _allowing(most: int, records: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """The records with failures taken for allowed where there are no more than ``most``.
+
+    Nobody can allow a trial that was not proved, nor one that was ended by the time limit: it is the slowest of all,
+    and without it the others would look faster than they are.
+    """
+    if not 0 < sum(record.status == "failed" for record in records) <= most:
+        return list(records)
+    return [
+        record.model_copy(update={"status": "allowed"}) if record.status == "failed" else record for record in records
+    ]
+
+
 def _first_of_each_slot(records: Iterable[TrialRecord]) -> list[TrialRecord]:
     seen: dict[tuple[str, str, int, int], TrialRecord] = {}
     for record in records:
@@ -103,6 +125,11 @@ def good(records: Iterable[TrialRecord]) -> list[TrialRecord]:
     return [record for record in records if record.status == "ok" and record.metrics is not None]
 
 
+def measured(records: Iterable[TrialRecord]) -> list[TrialRecord]:
+    """The trials that have figures to show, be it that their output differs."""
+    return [record for record in records if record.status in ("ok", "different") and record.metrics is not None]
+
+
 def by_round(records: Iterable[TrialRecord], repeat: int | None = None) -> dict[str, dict[int, float]]:
     """Metric -> round -> value; the geometric mean where a round has several."""
     found: dict[str, dict[int, list[float]]] = {}
@@ -131,18 +158,33 @@ def typical(records: Sequence[TrialRecord]) -> dict[str, float]:
 
 
 def verdict(records: Sequence[TrialRecord]) -> tuple[CellStatus, str | None]:
-    """A cell counts when most of its trials were good; otherwise it is what most of the others were, and says why.
+    """A cell counts when all of its trials do; otherwise it is what most of the others were, and says how many and why.
 
-    Without a trial it is neither good nor bad.
+    The trials that are left of an arm that fails now and then are not what it costs: those that failed may be the slow
+    ones, or those in which there was most to do. Without a trial it is neither good nor bad.
     """
-    bad = [record for record in records if record.status != "ok"]
-    if len(records) - len(bad) > len(bad):
-        return "ok", None
     if not records:
         return "unmeasured", "its turn never came"
-    status: CellStatus = Counter(record.status for record in bad).most_common(1)[0][0]
-    reasons = Counter(record.reason or record.status for record in bad if record.status == status)
-    return status, reasons.most_common(1)[0][0]
+    bad = [record for record in records if record.status not in ("ok", "allowed")]
+    if not bad and any(record.status == "ok" for record in records):
+        return "ok", None
+    bad = bad or list(records)
+    # What has other output is still a measurement; what failed is none, and says more.
+    broken = [record for record in bad if record.status != "different"] or bad
+    status = Counter(record.status for record in broken).most_common(1)[0][0]
+    cell = _CELL.get(status, "failed")
+    reasons = Counter(record.reason or record.status for record in broken if record.status == status)
+    (reason, _), *others = reasons.most_common()
+    more = f" (and {len(others)} other reason{'s' if len(others) > 1 else ''})" if others else ""
+    count = "" if len(broken) == len(records) else f"{len(broken)} of {len(records)} {_BAD.get(cell, 'failed')}: "
+    return cell, f"{count}{reason}{more}"
+
+
+_CELL: Mapping[Status, CellStatus] = {"timeout": "timeout", "invalid": "invalid", "different": "different"}
+"""What a cell is whose trials are that; failed, where nothing else is said."""
+
+_BAD: Mapping[CellStatus, str] = {"timeout": "timed out", "invalid": "not proved", "different": "differ"}
+"""What is said of some trials among others."""
 
 
 def complete_rounds(experiment: Experiment, records: Sequence[TrialRecord]) -> int:

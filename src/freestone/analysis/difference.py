@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from freestone.analysis import arms, trimmed_mean
+from freestone.analysis import arms, same_work, trimmed_mean
 from freestone.analysis.rounds import Arm
 from freestone.analysis.same_environment import environments_differ
 from freestone.analysis.score import FAULTS, PEAK_RSS, TIME, metric_of
@@ -103,6 +103,7 @@ def between(before: Side, after: Side, subjects: Sequence[str] = ()) -> Differen
         changes=_told([each for each in found if each is not None], unrelated is not None),
         drift=_means([each for each in drift if each is not None], CONFIDENCE, CONFIDENCE, frozenset()),
         apart=[*apart, *_unmeasured(sides, workloads, chosen)],
+        lost=_lost(sides, workloads, [(name, name) for name in chosen]),
         unrelated=unrelated,
     )
 
@@ -120,12 +121,15 @@ def within(side: Side, before: str, after: str) -> Difference:
     if before == after:
         raise NotComparable(f"'{before}' is the same before and after")
     figures = _Figures(side)
+    apart: list[Apart] = []
+    workloads = []
+    for workload in side.experiment.workloads:
+        if not workload.output_may_differ and figures.said_apart(workload.name, before, figures, after):
+            apart.append(Apart(what=f"workload {workload.name}", reason=f"{after} has other output than {before}"))
+        else:
+            workloads.append(workload)
     old, new = (next(each for each in side.experiment.configurations if each.name == name) for name in (before, after))
-    found = [
-        _paired(figures, workload, before, after, aspect)
-        for workload in side.experiment.workloads
-        for aspect in ASPECTS
-    ]
+    found = [_paired(figures, workload, before, after, aspect) for workload in workloads for aspect in ASPECTS]
     return Difference(
         before=side.experiment.id,
         after=side.experiment.id,
@@ -133,7 +137,8 @@ def within(side: Side, before: str, after: str) -> Difference:
         controls=[],
         confidence=CONFIDENCE,
         changes=_told([each for each in found if each is not None], timeless=False),
-        apart=_unmeasured((figures, figures), side.experiment.workloads, [before, after]),
+        apart=[*apart, *_unmeasured((figures, figures), side.experiment.workloads, [before, after])],
+        lost=[*apart, *_lost((figures, figures), side.experiment.workloads, [(before, after)])],
     )
 
 
@@ -161,7 +166,11 @@ def _common_workloads(before: Side, after: Side, apart: list[Apart]) -> list[Wor
             side = before if name in old else after
             apart.append(Apart(what=f"workload {name}", reason=f"only in {side.experiment.id}"))
             continue
-        reason = _other_work(old[name], new[name]) or _other_program(name, before, after)
+        reason = (
+            _other_work(old[name], new[name])
+            or _other_program(name, before, after)
+            or (None if new[name].output_may_differ else _other_output(name, before, after))
+        )
         if reason:
             apart.append(Apart(what=f"workload {name}", reason=reason))
         else:
@@ -202,6 +211,14 @@ def _other_program(workload: str, before: Side, after: Side) -> str | None:
     return "another build of the program" if all(builds) and not builds[0] & builds[1] else None
 
 
+def _other_output(workload: str, before: Side, after: Side) -> str | None:
+    """Whether the program says something else after: then it did other work, as a script does that was changed."""
+    sides = (_Figures(before), _Figures(after))
+    names = [each.name for each in before.experiment.configurations]
+    apart = [name for name in names if sides[0].said_apart(workload, name, sides[1], name)]
+    return f"another output, as under {apart[0]}: the program did other work" if apart else None
+
+
 def _change_of(one: Configuration, other: Configuration) -> str:
     """What is different about a configuration, in words; nothing when it is the same."""
     told = []
@@ -237,6 +254,19 @@ def _unmeasured(sides: tuple[_Figures, _Figures], workloads: Iterable[Workload],
     return found
 
 
+def _lost(
+    sides: tuple[_Figures, _Figures], workloads: Iterable[Workload], pairs: Sequence[tuple[str, str]]
+) -> list[Apart]:
+    """What had a result and has none any more, of those that were tried."""
+    found = []
+    for workload in workloads:
+        for before, after in pairs:
+            reason = sides[1].broken.get((workload.name, after))
+            if reason is not None and sides[0].has(workload.name, before):
+                found.append(Apart(what=f"{after} on {workload.name}", reason=reason))
+    return found
+
+
 # --- how much it changed ----------------------------------------------------------------------------------------------
 
 
@@ -246,6 +276,8 @@ class _Figures:
     def __init__(self, side: Side) -> None:
         self._by_arm: dict[Arm, dict[str, dict[int, float]]] = {}
         self.absent: dict[Arm, str] = {}
+        self.broken: dict[Arm, str] = {}
+        self._said: dict[Arm, str | None] = {}
         by_arm = arms.by_arm(arms.counted(side.experiment, side.records))
         for workload in side.experiment.workloads:
             for configuration in side.experiment.configurations:
@@ -254,8 +286,24 @@ class _Figures:
                 status, reason = arms.verdict(mine)
                 if status == "ok":
                     self._by_arm[arm] = arms.by_round(mine)
+                    self._said[arm] = same_work.said(arms.good(mine))
                 else:
+                    if status != "unmeasured":
+                        self.broken[arm] = reason or status
                     self.absent[arm] = "not measured" if status == "unmeasured" else reason or status
+
+    def has(self, workload: str, configuration: str) -> bool:
+        """Whether there is a result."""
+        return (workload, configuration) in self._by_arm
+
+    def said_apart(self, workload: str, one: str, figures: _Figures, other: str) -> bool:
+        """Whether the output of one configuration, and that of another, agree with themselves and not with each other.
+
+        Args:
+            figures: those that hold the other one.
+        """
+        said = (self._said.get((workload, one)), figures._said.get((workload, other)))
+        return None not in said and said[0] != said[1]
 
     def rounds(self, workload: str, configuration: str, metric: str) -> Rounds:
         """Round -> value; nothing where a value has no logarithm."""

@@ -23,7 +23,9 @@ def judge(difference: Difference, limits: Mapping[str, float]) -> Gate:
         limits: aspect -> the largest increase allowed, as a fraction: 0.03 for 3 %. At least 0.
     """
     rows = [_row(change, limits[change.aspect]) for change in difference.changes if change.aspect in limits]
-    return Gate(limits=dict(limits), rows=rows, outcome=_worst(row.outcome for row in rows), difference=difference)
+    # What fails, or does other work, is not within any limit: it has nothing to be held against one.
+    outcome: GateOutcome = "exceeded" if difference.lost else _worst(row.outcome for row in rows)
+    return Gate(limits=dict(limits), rows=rows, outcome=outcome, difference=difference)
 
 
 def _row(change: Change, limit: float) -> GateRow:

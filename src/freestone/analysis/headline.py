@@ -80,6 +80,9 @@ def _of_workload(experiment: Experiment, workload: Workload, cells: Sequence[Cel
         return f"No comparison: the baseline {baseline} has no valid measurement"
     if len(good) == 1:
         only = good[0].configuration
+        others = [cell.configuration for cell in cells if cell.status == "different"]
+        if only == baseline and others:
+            return f"No comparison: under {_and(others)} the output differs from that under {baseline}"
         return f"Only {only} could be measured" if len(cells) > 1 else f"{only} was measured against nothing but itself"
     pairs = max((ratio.pairs for cell in good for ratio in cell.ratio.values()), default=0)
     if pairs < FEWEST_PAIRS:

@@ -6,9 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from freestone.analysis import arms, headline, own_heaps, statistics, winners
+from freestone.analysis import arms, headline, own_heaps, same_work, statistics, winners
 from freestone.analysis.statistics import Interval
-from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord
+from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord, Workload
 
 
 def summarise(experiment: Experiment, records: Iterable[TrialRecord]) -> Summary:
@@ -104,7 +104,8 @@ def _cell(
     status, reason = arms.verdict(records)
     good = arms.good(records) if status == "ok" else []
     values: dict[str, list[float]] = {}
-    for record in good:
+    # What has other output is shown, and ranked nowhere.
+    for record in arms.measured(records) if status == "different" else good:
         for name, value in arms.metric_values(record).items():
             values.setdefault(name, []).append(value)
     ratios: dict[str, Interval] = {}
@@ -119,20 +120,27 @@ def _cell(
         trials_total=len(records),
         median={name: statistics.median(each) for name, each in values.items()},
         ratio={name: _ratio(interval, noise.get(name)) for name, interval in ratios.items()},
-        note=_note(records, good, baseline),
+        note=_note(
+            records,
+            good,
+            next(each for each in experiment.workloads if each.name == workload),
+            configuration == experiment.baseline,
+        ),
     )
 
 
-def _note(records: Sequence[TrialRecord], good: Sequence[TrialRecord], baseline: Sequence[TrialRecord]) -> str | None:
+def _note(
+    records: Sequence[TrialRecord], good: Sequence[TrialRecord], workload: Workload, is_baseline: bool
+) -> str | None:
     notes: list[str] = []
-    bad = [record for record in records if record.status != "ok"]
-    if good and bad:
-        reason, _ = Counter(record.reason or record.status for record in bad).most_common(1)[0]
-        notes.append(f"{len(bad)} of {len(records)} trials not counted: {reason}")
-    said, expected = _said(good), _said(arms.good(baseline))
-    # A program whose output differs from run to run under one allocator says nothing about another.
-    if len(expected) == 1 and len(arms.good(baseline)) > 1 and said - expected:
-        notes.append("output differs from the baseline's")
+    allowed = [record for record in records if record.status == "allowed"]
+    if good and allowed:
+        reason, _ = Counter(record.reason or "failed" for record in allowed).most_common(1)[0]
+        notes.append(f"{len(allowed)} of {len(records)} trials failed, as was allowed: {reason}")
+    says = any(record.output is not None and record.output.stdout_bytes > 0 for record in good)
+    looked_at = workload.service is None and not workload.output_may_differ
+    if is_baseline and says and looked_at and not same_work.is_the_same(good):
+        notes.append("its output is never the same, so nobody knows whether all did the same work: --compare-output")
     notes += _tree(good)
     return "; ".join(notes) or None
 

@@ -13,15 +13,17 @@ from pydantic import BaseModel, ConfigDict, Field
 SCHEMA_VERSION = 1
 """Raised when a field changes meaning or disappears; new optional fields do not raise it."""
 
-Status = Literal["ok", "failed", "timeout", "invalid"]
-"""What became of a trial."""
+Status = Literal["ok", "failed", "timeout", "invalid", "different", "allowed"]
+"""What became of a trial. The last two are told by a look at all trials, and stand in no file: other output than the
+baseline's, and a failure that was allowed."""
 
 Survivors = Literal["fail", "wait", "allow"]
 """What becomes of a trial whose first process is outlived by others: it has failed; it lasts until the last of them
 ends; or they are ended, and its time is that of the first process alone."""
 
-CellStatus = Literal["ok", "failed", "timeout", "invalid", "unmeasured"]
-"""What became of a configuration on a workload; ``unmeasured``: it has no trial, as its turn never came."""
+CellStatus = Literal["ok", "failed", "timeout", "invalid", "different", "unmeasured"]
+"""What became of a configuration on a workload; ``different``: its output is not the
+baseline's; ``unmeasured``: it has no trial, as its turn never came."""
 
 FIGURE = "figure:"
 """Stands before the name of a program's own figure where that is one metric among others: ``figure:seconds``."""
@@ -107,6 +109,12 @@ class Workload(_Row):
     )
     service: Service | None = Field(
         None, description="for a server: its time is that of a request, by the load's figures; None for a program"
+    )
+    allow_failures: int = Field(0, description="trials of a configuration that may fail without a word on it", ge=0)
+    ignore_status: list[int] = Field(default_factory=list, description="exit statuses that are as good as 0")
+    output_may_differ: bool = Field(False, description="whether configurations may print different things")
+    compare_output: str | None = Field(
+        None, description="shell command through which its output goes before it is compared; not on the clock"
     )
     memory_mib: int | None = Field(None, description="what it takes of memory; None for little")
     disk_mib: int | None = Field(None, description="what it takes of disk, below TMPDIR; None for little")
@@ -249,6 +257,10 @@ class Output(_Row):
 
     stdout_bytes: int = 0
     stdout_sha256: str = ""
+    stdout_lines: int | None = None
+    compared_sha256: str | None = Field(
+        None, description="of what is compared, where that is not all of stdout: behind a filter, before the figures"
+    )
     stderr_bytes: int = 0
     stderr_tail: str = ""
 
@@ -520,6 +532,9 @@ class Difference(_Row):
     changes: list[Change]
     drift: list[Change] = Field(default_factory=list, description="of the controls' time, over all counted workloads")
     apart: list[Apart]
+    lost: list[Apart] = Field(
+        default_factory=list, description="what had a result before and has none after, though it was tried"
+    )
     unrelated: str | None = Field(None, description="why times of the two sides cannot be held against each other")
 
 

@@ -114,8 +114,8 @@ class _Workload:
         for cell in self.cells:
             lines = [self.name(cell)]
             if cell.status != "ok":
-                lines.append(Text("  ") + Text(quantities.STATUS_WORDS[cell.status], style="bold red"))
-            else:
+                lines.append(Text("  ") + Text(quantities.status_of(cell), style="bold red"))
+            if quantities.has_figures(cell):
                 for column in self.columns():
                     pieces = [piece for piece in column.pieces(cell) if piece.plain]
                     if pieces and pieces[0].plain != _NOTHING:
@@ -159,7 +159,7 @@ class _Workload:
 
     def shown(self) -> list[str]:
         """The quantities that at least one configuration has."""
-        measured = {key for cell in self.cells if cell.status == "ok" for key in cell.median}
+        measured = {key for cell in self.cells if quantities.has_figures(cell) for key in cell.median}
         if "peak_rss_kib" in measured and not quantities.is_a_tree(self.cells):
             measured.discard("tree_peak_rss_kib")
         return [key for key in (_OF_SERVICE if self.is_service() else _COLUMNS) if key in measured]
@@ -170,11 +170,11 @@ class _Workload:
 
     def has_switches(self) -> bool:
         return not self.is_service() and any(
-            key in cell.median for cell in self.cells if cell.status == "ok" for key in _SWITCHES
+            key in cell.median for cell in self.cells if quantities.has_figures(cell) for key in _SWITCHES
         )
 
     def scale(self, key: str) -> Scale:
-        values = (cell.median[key] for cell in self.cells if cell.status == "ok" and key in cell.median)
+        values = (cell.median[key] for cell in self.cells if quantities.has_figures(cell) and key in cell.median)
         return Scale.over(quantity_of(key).kind, values)
 
     def header(self, key: str) -> str:
@@ -185,15 +185,17 @@ class _Workload:
         return Text(self.clean(cell.configuration), style=style)
 
     def wall(self, cell: Cell) -> list[Text]:
+        if quantities.has_figures(cell) and cell.status != "ok":
+            return [self.value(cell, self.time), Text(""), Text(quantities.status_of(cell), style="bold red")]
         if cell.status != "ok":
-            return [Text(quantities.STATUS_WORDS[cell.status], style="bold red"), Text(""), Text("")]
+            return [Text(quantities.status_of(cell), style="bold red"), Text(""), Text("")]
         return [self.value(cell, self.time), self.interval(cell, self.time), self.verdict(cell, self.time)]
 
     def value_with_factor(self, cell: Cell, key: str) -> list[Text]:
         return [self.value(cell, key), self.factor(cell, key)]
 
     def value(self, cell: Cell, key: str) -> Text:
-        if cell.status != "ok" or key not in cell.median:
+        if not quantities.has_figures(cell) or key not in cell.median:
             return Text(_NOTHING, style="dim")
         return Text(self.scale(key).number(cell.median[key]))
 
@@ -233,7 +235,7 @@ class _Workload:
         return False
 
     def switches(self, cell: Cell) -> Text:
-        if cell.status != "ok" or not any(key in cell.median for key in _SWITCHES):
+        if not quantities.has_figures(cell) or not any(key in cell.median for key in _SWITCHES):
             return Text(_NOTHING, style="dim")
         counts = [f"{cell.median[key]:,.0f}" if key in cell.median else _NOTHING for key in _SWITCHES]
         return Text(" + ".join(counts))
@@ -250,6 +252,12 @@ class _Workload:
         for why in dict.fromkeys(told):
             names = ", ".join(name for name, each in zip(bad, told, strict=True) if each == why)
             yield self.line(f"{names} {why}", "red")
+        if any(cell.status == "different" for cell in self.cells):
+            yield self.line(
+                "different output: not ranked; --compare-output CMD compares what a filter leaves of it, "
+                "--output-may-differ nothing",
+                "dim",
+            )
         for cell in self.cells:
             if cell.status == "ok" and cell.trials_ok < cell.trials_total:
                 yield self.line(f"{cell.configuration}: {cell.trials_ok} of {cell.trials_total} trials count", "yellow")

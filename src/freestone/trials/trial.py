@@ -7,7 +7,7 @@ import functools
 import os
 import shutil
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,19 @@ from pathlib import Path
 from freestone import native
 from freestone.allocators import elf
 from freestone.records.schema import Allocator, Asked, Configuration, Output, Proof, Status, TrialRecord, Workload
-from freestone.trials import census, environment, figures, meters, output, own_heaps, preload, service, shelf, witness
+from freestone.trials import (
+    census,
+    compared,
+    environment,
+    figures,
+    meters,
+    output,
+    own_heaps,
+    preload,
+    service,
+    shelf,
+    witness,
+)
 from freestone.trials.launch import (
     CensusMethod,
     LauncherBroken,
@@ -242,7 +254,7 @@ def _run(
         )
         verdict = replace(verdict, proof=verdict.proof.model_copy(update={"own_heaps": heaps}))
         notes += _came_and_went(reading, testimonies)
-        broken = failure(reading, said, timeout_s)
+        broken = failure(reading, said, timeout_s, workload.ignore_status)
         if workload.service is not None and driven is not None:
             broken = service.failure(driven, workload.service, reading, broken)
         broken = broken or outlived(reading, workload)
@@ -252,6 +264,9 @@ def _run(
         own, missing = figures.read(stdout) if workload.reads == "json" else (None, None)
         if status == "ok" and missing is not None:
             status, reason = "failed", missing
+        if status == "ok":
+            said, unfiltered = compared.digested(said, stdout, workload, folders.results)
+            status, reason = ("ok", None) if unfiltered is None else ("failed", unfiltered)
         own = meters.idle(testimonies) if workload.rest_s is not None and workload.reads == "process" else own
         own = driven.figures if driven is not None else own
         return _Run(reading, verdict, testimonies, said, own, [*notes, *_survivors(reading)], status, reason)
@@ -371,12 +386,16 @@ def never_started(reading: LaunchReading, workload: Workload) -> str | None:
     return _NEVER_STARTED[reading.state].format(**words)
 
 
-def failure(reading: LaunchReading, said: Output, timeout_s: float | None) -> str | None:
-    """How a program that was started failed, in one line; None for one that did not."""
+def failure(reading: LaunchReading, said: Output, timeout_s: float | None, fine: Collection[int] = ()) -> str | None:
+    """How a program that was started failed, in one line; None for one that did not.
+
+    Args:
+        fine: exit statuses beside 0 that are none of failure.
+    """
     lines = [line.strip() for line in said.stderr_tail.splitlines() if line.strip()]
     last = f": {lines[-1][:160]}" if lines else ""
     match reading.state:
-        case "exited" if reading.exit_code == 0:
+        case "exited" if reading.exit_code == 0 or reading.exit_code in fine:
             return None
         case "exited":
             return f"exit status {reading.exit_code}{last}"
