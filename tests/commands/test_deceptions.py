@@ -145,6 +145,25 @@ def test_another_exit_status_than_the_baselines_is_told_though_it_is_ignored(fre
     assert "exit status 3 where glibc has 0" in done.stdout
 
 
+def test_workers_that_are_killed_before_their_last_words_are_counted_and_named(
+    freestone: Tool, deceive: Deceive, only_folder: Callable[[], Path]
+) -> None:
+    worker = deceive("killed_worker")
+    done = freestone("compare", "-a", "freestone", "-n", "1", "--no-report", "--", str(worker))
+    assert done.returncode == 0, done.stdout
+    assert f"3 processes of {worker}" in " ".join(done.stdout.split())
+    for record in store.read_trials(only_folder()).records:
+        assert record.proof.silent == {str(worker): 3}
+
+
+def test_a_worker_that_is_killed_under_one_allocator_only_is_no_proof(freestone: Tool, deceive: Deceive) -> None:
+    done = freestone(
+        "compare", "-a", "freestone", "-n", "2", "--no-report", "--", str(deceive("killed_worker")), "here"
+    )
+    assert done.returncode == 4, done.stdout
+    assert "freestone INVALID: no last words: 3 processes of" in done.stdout
+
+
 def test_two_opposite_rules_are_refused(freestone: Tool) -> None:
     done = freestone("compare", "--wait-tree", "--allow-survivors", "--", "true")
     assert done.returncode == 2

@@ -50,7 +50,7 @@ def test_a_trial_knows_its_place_its_limit_and_what_its_rehearsal_has_shown(
     def rehearse(workload: object, configuration: object, *, counting: bool, **more: Any) -> Rehearsal:
         """Only where the trials have a census of their own may the counter stand in malloc's place."""
         assert counting == perf
-        return Rehearsal("ok", None, Proof(valid=True), Rehearsed(frozenset(), None, 1), asked if counting else None)
+        return Rehearsal("ok", None, Proof(valid=True), Rehearsed({}, None, 1), asked if counting else None)
 
     asked = Asked(calls=1, most_kib=2, private_kib=3)
     monkeypatch.setattr(local, "permissions", lambda: Permissions(perf=perf, ptrace=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from freestone.analysis import same_work, statistics
+from freestone.analysis import last_words, same_work, statistics
 from freestone.analysis.rounds import Arm, plan_round
 from freestone.records.schema import FIGURE, HISTOGRAM, OWN_TIME, CellStatus, Experiment, Status, TrialRecord
 
@@ -38,6 +38,7 @@ def counted(experiment: Experiment, records: Iterable[TrialRecord]) -> list[Tria
             if arm in found:
                 if configuration.name != experiment.baseline:
                     found[arm] = same_work.marked(workload, experiment.baseline, good(baseline), found[arm])
+                    found[arm] = last_words.marked(experiment.baseline, good(baseline), found[arm])
                 found[arm] = _allowing(workload.allow_failures, found[arm])
     return [record for mine in found.values() for record in mine]
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from freestone.analysis import arms, headline, own_heaps, same_work, statistics, winners
+from freestone.analysis import arms, headline, last_words, own_heaps, same_work, statistics, winners
 from freestone.analysis.statistics import Interval
 from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord, Workload
 
@@ -141,6 +141,7 @@ def _note(
     looked_at = workload.service is None and not workload.output_may_differ
     if is_baseline and says and looked_at and not same_work.is_the_same(good):
         notes.append("its output is never the same, so nobody knows whether all did the same work: --compare-output")
+    notes += [told for told in [last_words.note(good)] if told]
     notes += _tree(good)
     return "; ".join(notes) or None
 

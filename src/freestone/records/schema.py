@@ -214,6 +214,10 @@ class Proof(_Row):
     own_heaps: list[OwnHeap] = Field(
         default_factory=list, description="what no preload reaches: it is named, and no reason to be invalid"
     )
+    silent: dict[str, int] = Field(
+        default_factory=dict,
+        description="program -> its processes that ended without last words: what they had loaded by then is not known",
+    )
 
 
 class Sample(_Row):

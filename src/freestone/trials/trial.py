@@ -171,7 +171,7 @@ def rehearse(
     run = _run(
         workload.model_copy(update={"rest_s": None}), configuration, timeout_s, scratch, method, None, counting=counting
     )
-    rehearsed = Rehearsed(run.verdict.programs, run.verdict.finding, run.verdict.proof.images or 0)
+    rehearsed = Rehearsed(run.verdict.sequences, run.verdict.finding, run.verdict.proof.images or 0)
     return Rehearsal(run.status, run.reason, run.verdict.proof, rehearsed, _asked(run.testimonies))
 
 
@@ -312,7 +312,7 @@ def _preload(
 def _unmeasured(reading: LaunchReading, reason: str, said: Output, notes: list[str]) -> _Run:
     """A run without a figure: the program did not start, or nobody was left to see it end."""
     finding = Finding(Cause.CENSUS, "the program was not seen from its start to its end")
-    verdict = Verdict(Proof(valid=False, reason=finding.text), finding, frozenset())
+    verdict = Verdict(Proof(valid=False, reason=finding.text), finding, {})
     return _Run(reading, verdict, [], said, None, notes, "failed", reason)
 
 
@@ -331,6 +331,7 @@ def _weigh(
         testimonies=testimonies,
         facts_of=functools.cache(_facts),
         images=images if taken else None,
+        endings=census.endings(reading.census.events) if taken and reading.census.complete else None,
         census_gap=gap or (complaints[0] if complaints else None),
         rehearsed=rehearsal.rehearsed if rehearsal else None,
         preload_complaint=complaint,
