@@ -91,13 +91,13 @@ class Testimony:
     exe_build_id: str | None = None
     heap_works: bool | None = None
     entries: tuple[Entry, ...] = ()
-    settings: tuple[tuple[str, str], ...] = ()
-    """Variables by which a runtime is told to use malloc, as the image found them."""
     departure: Departure | None = None
     fork_of: tuple[int, float] | None = None
     """For a fork that executed nothing: pid and beginning of the image it runs on."""
     damage: str | None = None
     """Why the report cannot be relied upon."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """Variables by which a runtime is told to use malloc, as the image found them."""
 
 
 @dataclass(slots=True)
