@@ -17,11 +17,13 @@ from hypothesis import settings
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
 
+pytest_plugins = ["invented_records"]
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 LONGEST = (
     "programs/test_cpython.py",
-    "experiments/test_difference.py",
+    "analysis/test_difference.py",
     "programs/test_databases.py",
     "commands/test_diff.py",
     "commands/test_bench.py",

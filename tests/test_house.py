@@ -71,7 +71,7 @@ def rooms_imported(source: Path) -> Iterator[tuple[int, str]]:
 def test_the_table_of_rooms_can_be_read() -> None:
     table = import_table()
     assert {"records", "allocators", "trials", "experiments", "reports", "commands"} <= set(table)
-    assert table["reports"] == {"records"}
+    assert table["reports"] == {"records", "analysis"}
     assert table["records"] == set()
     assert table["commands"] >= set(table) - {"commands"}
 

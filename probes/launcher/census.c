@@ -165,11 +165,39 @@ static void write_events(struct census *census, struct json *json) {
     free(paths);
 }
 
+static int by_address(const void *a, const void *b) {
+    const uintptr_t left = (uintptr_t)*(const char *const *)a, right = (uintptr_t)*(const char *const *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* Every file that was ever mapped as code, once: names are kept once, so equal names are equal addresses. */
+static void write_files(struct census *census, struct json *json) {
+    const char **files = calloc(census->count + 1, sizeof *files);
+    size_t count = 0;
+    if (files == NULL)
+        census_incomplete(census, "no memory for the names of mapped files");
+    for (size_t i = 0; files != NULL && i < census->count; i++) {
+        if (census->events[i].kind == CENSUS_IMAGE && census->events[i].text != NULL)
+            files[count++] = census->events[i].text;
+    }
+    if (files != NULL)
+        qsort(files, count, sizeof *files, by_address);
+    json_open(json, "files", '[');
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || files[i] != files[i - 1])
+            json_text(json, NULL, files[i]);
+    }
+    json_close(json, ']');
+    free(files);
+}
+
 void census_write(struct census *census, const char *refusal, struct json *json) {
     json_open(json, "census", '{');
     json_text(json, "source", census == NULL ? "none" : census->source);
-    if (census != NULL)
+    if (census != NULL) {
         write_events(census, json);
+        write_files(census, json);
+    }
     json_bool(json, "complete", census != NULL && census->reason == NULL);
     json_text(json, "reason", census == NULL ? refusal : census->reason);
     json_close(json, '}');

@@ -27,8 +27,8 @@ void census_add(struct census *census, enum census_event_kind kind, uint64_t at_
 /* Notes that events are missing; the first reason stays. */
 void census_incomplete(struct census *census, const char *reason);
 
-/* "census": {source, complete, reason, events: [[kind, seconds (monotonic), pid, parent | comm, path]...]}. A null
- * census writes {source: "none", ...} with `refusal` as the reason. */
+/* "census": {source, complete, reason, events: [[kind, seconds (monotonic), pid, parent | comm, path]...], files: every
+ * path of CENSUS_IMAGE once}. A null census writes {source: "none", ...} with `refusal` as the reason. */
 void census_write(struct census *census, const char *refusal, struct json *json);
 
 #endif

@@ -128,8 +128,9 @@ static void first_ended(struct follower *f, int status, uint64_t now) {
         start_settle(f->start);
     f->course->first_ended = true;
     f->course->status = status;
-    f->course->wall_ns = now - f->start->at_ns;
-    if (f->phase == RUNNING)
+    f->course->wall_ns = f->course->tree_wall_ns = now - f->start->at_ns;
+    /* Who was ended by a signal has not handed its work to whom it left behind. */
+    if (f->phase == RUNNING && !(f->options->whole_tree && WIFEXITED(status)))
         enter(f, LINGERING, now);
 }
 
@@ -155,6 +156,8 @@ static void reap(struct follower *f) {
         } else if (!f->traced) { /* a tracer also sees the end of processes whose parents will count them */
             add_usage(&f->course->usage, &usage);
             f->course->orphans++;
+            if (f->course->first_ended)
+                f->course->tree_wall_ns = moment_now() - f->start->at_ns;
         }
     }
 }
@@ -198,13 +201,15 @@ void course_follow(struct course *course, struct start *start, const struct opti
         const uint64_t now = moment_now();
         if (now >= f.phase_ends_ns)
             advance(&f, now);
-        if (f.phase == RUNNING && now >= course->series.next_ns) {
+        /* What outlives the first process is of the tree, and of its peak. */
+        const bool sampling = f.phase == RUNNING || f.phase == LINGERING;
+        if (sampling && now >= course->series.next_ns) {
             series_sample(&course->series, begin);
             if (sideband)
                 sideband_drain();
         }
         uint64_t until = f.phase_ends_ns;
-        if (f.phase == RUNNING && course->series.next_ns < until)
+        if (sampling && course->series.next_ns < until)
             until = course->series.next_ns;
         wait_until(until, polled, count);
         if (polled[0].revents != 0)

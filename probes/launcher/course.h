@@ -6,7 +6,8 @@
  *      +------------------------------> terminating (SIGTERM) -> killing (SIGKILL, after --grace) -> done
  *
  * The wall time ends when the first process does: that is when whoever started it would go on. What it leaves behind
- * (a daemon, a background job) is waited for a little, then named and ended. */
+ * (a daemon, a background job) is waited for a little, then named and ended; with --whole-tree it is part of the run.
+ * Where all of it ended by itself, the time to the end of the last process is known too. */
 #ifndef FREESTONE_LAUNCHER_COURSE_H
 #define FREESTONE_LAUNCHER_COURSE_H
 
@@ -31,6 +32,7 @@ struct course {
     bool first_ended; /* false only when it could not even be killed */
     int status;       /* of the first process, as wait4 gives it */
     uint64_t wall_ns;
+    uint64_t tree_wall_ns; /* to the end of the last process; that of the first where none outlived it */
     bool timed_out;
     int interrupted; /* the signal that stopped the launcher, 0: none */
     bool killed;     /* SIGTERM did not suffice */

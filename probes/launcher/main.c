@@ -50,6 +50,8 @@ static void write_course(const struct course *course, struct json *json) {
     if (course->interrupted != 0)
         json_integer(json, "interrupted_by", course->interrupted);
     json_seconds(json, "wall_s", course->wall_ns);
+    if (course->survivor_count == 0 && !course->killed)
+        json_seconds(json, "tree_wall_s", course->tree_wall_ns);
     json_seconds(json, "user_s", nanoseconds(course->usage.ru_utime));
     json_seconds(json, "sys_s", nanoseconds(course->usage.ru_stime));
     json_integer(json, "peak_rss_kib", course->usage.ru_maxrss);

@@ -20,6 +20,7 @@ static const char usage[] =
     "  --grace SECONDS        (default 1)\n"
     "  --linger SECONDS       what the first process leaves behind may take this long to end "
     "(default 0.2)\n"
+    "  --whole-tree           wait for the last process of the tree, however long it outlives the first\n"
     "  --sample MILLISECONDS  between samples of the tree's resident set; 0 for none (default 25)\n"
     "  --census none|perf|ptrace\n"
     "  --parent PID           end the tree when this process, the launcher's parent, ends\n"
@@ -38,6 +39,7 @@ enum {
     OPT_TIMEOUT,
     OPT_GRACE,
     OPT_LINGER,
+    OPT_WHOLE_TREE,
     OPT_SAMPLE,
     OPT_CENSUS,
     OPT_PARENT,
@@ -57,6 +59,7 @@ static const struct option table[] = {
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
     {"grace", required_argument, NULL, OPT_GRACE},
     {"linger", required_argument, NULL, OPT_LINGER},
+    {"whole-tree", no_argument, NULL, OPT_WHOLE_TREE},
     {"sample", required_argument, NULL, OPT_SAMPLE},
     {"census", required_argument, NULL, OPT_CENSUS},
     {"parent", required_argument, NULL, OPT_PARENT},
@@ -160,6 +163,9 @@ bool options_read(int argc, char **argv, struct options *options) {
             break;
         case OPT_LINGER:
             fine = duration("linger", optarg, 1e9, &options->linger_ns);
+            break;
+        case OPT_WHOLE_TREE:
+            options->whole_tree = true;
             break;
         case OPT_SAMPLE:
             fine = duration("sample", optarg, 1e6, &options->sample_ns);

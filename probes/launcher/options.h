@@ -14,6 +14,7 @@ struct options {
     uint64_t timeout_ns;   /* 0: no limit */
     uint64_t grace_ns;     /* between SIGTERM and SIGKILL */
     uint64_t linger_ns; /* how long survivors of the first process may take to end by themselves */
+    bool whole_tree;    /* the run lasts until nothing of the tree is left, and the time limit with it */
     uint64_t sample_ns; /* between two samples of the tree's resident set; 0: none */
     enum census_kind census;
     long parent;               /* end the tree when this process, which must be the parent, ends; 0: do not */

@@ -44,6 +44,37 @@ uint64_t image_resident_kib(void) {
     return pages * ((uint64_t)sysconf(_SC_PAGESIZE) / 1024);
 }
 
+/* The number behind a name such as "VmHWM:" at the beginning of a line. */
+static uint64_t number_of(const char *text, const char *name) {
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, strlen(name)) != 0)
+            continue;
+        const char *s = line + strlen(name);
+        while (*s == ' ' || *s == '\t')
+            s++;
+        uint64_t number = 0;
+        for (; *s >= '0' && *s <= '9'; s++)
+            number = number * 10 + (uint64_t)(*s - '0');
+        return number;
+    }
+    return 0;
+}
+
+uint64_t image_private_peak_kib(void) {
+    char text[4096];
+    const long descriptor = syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
+    if (descriptor < 0)
+        return 0;
+    const long got = syscall(SYS_read, descriptor, text, sizeof text - 1);
+    syscall(SYS_close, descriptor);
+    if (got <= 0)
+        return 0;
+    text[got] = '\0';
+    const uint64_t most = number_of(text, "VmHWM:"), files = number_of(text, "RssFile:");
+    return most > files ? most - files : 0;
+}
+
 void image_program(char path[IMAGE_PATH]) {
     const long length = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, (size_t)IMAGE_PATH - 1);
     path[length > 0 ? length : 0] = '\0';

@@ -15,6 +15,9 @@ int image_parent(void);
 /* Resident set in KiB as /proc/self/statm has it; 0 when it cannot be read. */
 uint64_t image_resident_kib(void);
 
+/* The most that was resident at once and is no file's, in KiB; 0 when it cannot be read. */
+uint64_t image_private_peak_kib(void);
+
 /* Path of the program of this process. Empty when it cannot be read. */
 void image_program(char path[IMAGE_PATH]);
 

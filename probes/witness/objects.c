@@ -3,7 +3,9 @@
 
 #include <elf.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -321,24 +323,268 @@ static bool survey_table(struct survey *survey, const struct object *object, con
     return false;
 }
 
+static void survey_one(struct survey *survey, const struct object *object) {
+    if (!survey_table(survey, object, object->slots, object->slot_count))
+        survey_table(survey, object, object->relocations + object->relative_count,
+                     object->relocation_count - object->relative_count);
+}
+
 static int survey_object(struct dl_phdr_info *info, size_t size, void *argument) {
     (void)size;
     struct survey *survey = argument;
     struct object object;
     read_object(&object, info);
     survey->objects++;
-    if (!survey_table(survey, &object, object.slots, object.slot_count))
-        survey_table(survey, &object, object.relocations + object.relative_count,
-                     object.relocation_count - object.relative_count);
+    survey_one(survey, &object);
     return 0;
+}
+
+/* --- what comes and goes --------------------------------------------------------------------------------------- */
+
+/* Everything here is written inside dl_iterate_phdr, under the dynamic linker's lock of its lists, which is recursive:
+ * a signal handler that ends the process in the middle finds whole entries. */
+enum { SEEN_BYTES = 16 * 1024, NOTED_BYTES = 2048 };
+
+static char seen[SEEN_BYTES]; /* names of objects that came after the beginning, each with its NUL */
+static size_t seen_used;
+static uint64_t seen_lost; /* names there was no room for */
+static char noted[NOTED_BYTES]; /* stray lines of objects that were about to be closed */
+static size_t noted_used;
+static uint64_t noted_strays;
+static size_t first_objects;            /* loaded at the beginning: the first of the list, for good */
+static unsigned long long removals;     /* dlpi_subs as it was last looked at */
+static uint64_t unseen;                 /* removals that no look came before */
+static _Atomic unsigned looks;
+static _Atomic unsigned closings;       /* between before_closing and after_closing */
+static const struct r_debug *namespaces; /* the dynamic linker's word to debuggers */
+
+static bool is_seen(const char *name) {
+    for (size_t at = 0; at < seen_used; at += strlen(seen + at) + 1) {
+        if (strcmp(seen + at, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* True for one that was not seen before. */
+static bool see(const char *name) {
+    const size_t length = strlen(name) + 1;
+    if (length == 1 || is_seen(name))
+        return false;
+    if (length > SEEN_BYTES - seen_used) {
+        seen_lost++;
+        return false;
+    }
+    memcpy(seen + seen_used, name, length);
+    seen_used += length;
+    return true;
+}
+
+/* Objects of other namespaces (dlmopen), which dl_iterate_phdr passes over. glibc tells of them since 2.35. */
+static const struct link_map *first_apart(const struct r_debug **space) {
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35)
+    while (*space != NULL && (*space)->r_version >= 2) {
+        *space = (const struct r_debug *)((const struct r_debug_extended *)*space)->r_next;
+        if (*space != NULL && (*space)->r_map != NULL)
+            return (*space)->r_map;
+    }
+#else
+    (void)space;
+#endif
+    return NULL;
+}
+
+struct look {
+    uintptr_t provider;
+    size_t place;
+    bool count_removals;
+    bool thorough; /* how objects are bound that were seen before, too: a slot may have been bound since */
+};
+
+static void look_at_list(const struct look *look, const struct dl_phdr_info *info, size_t size) {
+    if (size < offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+        return;
+    /* With a second namespace glibc's number is none: it takes objects from the sum that it has not added. */
+    const unsigned long long most = ~0ull / 2;
+    if (look->count_removals && removals < info->dlpi_subs && info->dlpi_subs < most)
+        unseen += info->dlpi_subs - removals;
+    removals = info->dlpi_subs;
+}
+
+static int look_at_object(struct dl_phdr_info *info, size_t size, void *argument) {
+    struct look *look = argument;
+    if (look->place == 0)
+        look_at_list(look, info, size);
+    if (look->place++ < first_objects)
+        return 0;
+    if (!see(info->dlpi_name) && !look->thorough)
+        return 0;
+    struct report report = {.text = noted + noted_used, .size = sizeof noted - noted_used};
+    struct survey survey = {.report = &report};
+    struct object object;
+    read_object(&object, info);
+    if (!object_at(look->provider, &survey.provider))
+        return 0;
+    survey_one(&survey, &object);
+    if (survey.strays == 0 || report.cut)
+        return 0;
+    report.text[report.used - 1] = '\0'; /* in place of the line's end, so that it can be compared */
+    for (size_t at = 0; at < noted_used; at += strlen(noted + at) + 1) {
+        if (strcmp(noted + at, report.text) == 0)
+            return 0;
+    }
+    noted_used += report.used;
+    noted_strays++;
+    return 0;
+}
+
+static int count_object(struct dl_phdr_info *info, size_t size, void *argument) {
+    (void)argument;
+    if (first_objects++ == 0)
+        look_at_list(&(struct look){0}, info, size);
+    return 0;
+}
+
+void objects_begin(void) {
+    struct search program = {.address = 0};
+    dl_iterate_phdr(match_object, &program);
+    for (size_t i = 0; program.any && i < program.found.header_count; i++) {
+        const ElfW(Phdr) *header = &program.found.headers[i];
+        if (header->p_type != PT_DYNAMIC)
+            continue;
+        const ElfW(Dyn) *entry = (const void *)(program.found.base + header->p_vaddr);
+        for (; entry->d_tag != DT_NULL; entry++) {
+            if (entry->d_tag == DT_DEBUG)
+                namespaces = (const void *)entry->d_un.d_ptr;
+        }
+    }
+    dl_iterate_phdr(count_object, NULL);
+}
+
+void objects_before_closing(uintptr_t provider) {
+    /* Reading how a large library is bound takes a fifth of a millisecond. A program that opens and closes the same ones
+     * for ever is not to pay for that each time. */
+    const unsigned number = atomic_fetch_add(&looks, 1) + 1;
+    /* With another closing under way, its removals are not told from unseen ones. */
+    struct look look = {.provider = provider,
+                        .count_removals = atomic_fetch_add(&closings, 1) == 0,
+                        .thorough = number <= 8 || (number & (number - 1)) == 0};
+    dl_iterate_phdr(look_at_object, &look);
+    const struct r_debug *space = namespaces;
+    for (const struct link_map *map; (map = first_apart(&space)) != NULL;) {
+        for (; map != NULL; map = map->l_next)
+            see(map->l_name);
+    }
+}
+
+static int take_removals(struct dl_phdr_info *info, size_t size, void *argument) {
+    (void)argument;
+    look_at_list(&(struct look){0}, info, size);
+    return 1;
+}
+
+void objects_after_closing(void) {
+    dl_iterate_phdr(take_removals, NULL);
+    atomic_fetch_sub(&closings, 1);
+}
+
+/* --- the last words -------------------------------------------------------------------------------------------- */
+
+struct listing {
+    struct report *report;
+    void (*room)(struct report *, void *);
+    void *argument;
+    size_t place;
+};
+
+static void list(struct listing *listing, const char *how, const char *name) {
+    if (name[0] != '/' && strchr(name, '/') == NULL)
+        return; /* the program, which is known already, and the kernel's own object */
+    if (listing->report->used > listing->report->size / 2)
+        listing->room(listing->report, listing->argument);
+    report_word(listing->report, "object");
+    report_word(listing->report, how);
+    report_path(listing->report, name);
+    report_line(listing->report);
+}
+
+static int list_object(struct dl_phdr_info *info, size_t size, void *argument) {
+    struct listing *listing = argument;
+    if (listing->place == 0)
+        look_at_list(&(struct look){.count_removals = atomic_load(&closings) == 0}, info, size);
+    list(listing, listing->place++ < first_objects ? "start" : "later", info->dlpi_name);
+    return 0;
+}
+
+struct presence {
+    const char *name;
+    bool found;
+};
+
+static int find_by_name(struct dl_phdr_info *info, size_t size, void *argument) {
+    (void)size;
+    struct presence *presence = argument;
+    presence->found = presence->found || strcmp(info->dlpi_name, presence->name) == 0;
+    return presence->found;
+}
+
+void objects_report_all(struct report *report, void (*room)(struct report *, void *), void *argument) {
+    struct listing listing = {report, room, argument, 0};
+    dl_iterate_phdr(list_object, &listing);
+    const struct r_debug *space = namespaces;
+    for (const struct link_map *map; (map = first_apart(&space)) != NULL;) {
+        for (; map != NULL; map = map->l_next)
+            list(&listing, "apart", map->l_name);
+    }
+    for (size_t at = 0; at < seen_used; at += strlen(seen + at) + 1) {
+        struct presence presence = {seen + at, false};
+        dl_iterate_phdr(find_by_name, &presence);
+        if (!presence.found)
+            list(&listing, "closed", seen + at);
+    }
+    report_word(report, "unseen");
+    report_number(report, unseen + seen_lost);
+    report_line(report);
 }
 
 void objects_report_strays(struct report *report, uintptr_t provider) {
     struct survey survey = {.report = report};
     if (object_at(provider, &survey.provider))
         dl_iterate_phdr(survey_object, &survey);
+    for (size_t at = 0; at < noted_used; at += strlen(noted + at) + 1) {
+        report_word(report, noted + at);
+        report_line(report);
+    }
     report_word(report, "objects");
     report_number(report, survey.objects);
-    report_number(report, survey.strays);
+    report_number(report, survey.strays + noted_strays);
     report_line(report);
+}
+
+/* --- the next definition --------------------------------------------------------------------------------------- */
+
+struct next {
+    const char *name;
+    uintptr_t found;
+    bool behind; /* past this library */
+};
+
+static int find_next(struct dl_phdr_info *info, size_t size, void *argument) {
+    (void)size;
+    static const char here;
+    struct next *next = argument;
+    struct object object;
+    read_object(&object, info);
+    if (!next->behind) {
+        next->behind = holds(&object, (uintptr_t)&here);
+        return 0;
+    }
+    next->found = definition_of(&object, next->name);
+    return next->found != 0;
+}
+
+uintptr_t objects_next(const char *name) {
+    struct next next = {.name = name};
+    dl_iterate_phdr(find_next, &next);
+    return next.found;
 }

@@ -4,12 +4,13 @@
  * of the heap. One file per program image:
  *
  *   start   before main: the four entry points are called once, then written down with the files that provide them
- *   exit    at exit, quick_exit and _exit: objects bound to somebody else, resident set
+ *   exit    at exit, quick_exit and _exit: objects bound to somebody else, resident set, every object that was loaded
  *   rested  where FREESTONE_WITNESS_REST names seconds: after them, still before the end, the resident set again
  *
  * A fork that executes nothing runs on what its image was proved with; it writes a file of its own when it ends, because
  * it may have loaded more. A child that shares its parent's memory (vfork) writes nothing. */
 #define _GNU_SOURCE
+#include "../counter/counter.h"
 #include "heap.h"
 #include "image.h"
 #include "objects.h"
@@ -76,6 +77,20 @@ static void report_entries(struct report *report) {
     }
 }
 
+/* Runtimes that have a heap of their own and can be told to use malloc instead. A program may tell them by itself. */
+static void report_settings(struct report *report) {
+    static const char *const names[] = {"PYTHONMALLOC", "USE_ZEND_ALLOC"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value == NULL || value[0] == '\0' || strlen(value) > 32)
+            continue;
+        report_word(report, "setting");
+        report_word(report, names[i]);
+        report_path(report, value);
+        report_line(report);
+    }
+}
+
 static void report_start(void) {
     char text[REPORT], program[IMAGE_PATH];
     struct report report = {.text = text, .size = sizeof text};
@@ -92,6 +107,7 @@ static void report_start(void) {
     report_word(&report, heap_call() ? "heap works" : "heap fails");
     report_line(&report);
     report_entries(&report);
+    report_settings(&report);
     report_word(&report, "end");
     report_line(&report);
     report_send(&report, start_file, true);
@@ -110,6 +126,34 @@ static void rest(const char *path) {
     report_number(&report, image_now());
     report_line(&report);
     report_send(&report, path, false);
+}
+
+/* There only where the counter is preloaded as well. */
+extern __attribute__((weak)) void freestone_counted(struct counted *counted);
+
+static void report_counted(struct report *report) {
+    if (&freestone_counted == NULL)
+        return;
+    struct counted counted;
+    freestone_counted(&counted);
+    report_word(report, "counted");
+    report_number(report, counted.calls);
+    report_number(report, counted.most_bytes / 1024);
+    report_number(report, image_private_peak_kib());
+    report_line(report);
+}
+
+/* Where the report of this process goes that does not fit the buffer in one piece. */
+struct destination {
+    const char *path;
+    bool create;
+};
+
+static void make_room(struct report *report, void *argument) {
+    struct destination *destination = argument;
+    report_send(report, destination->path, destination->create);
+    destination->create = false;
+    report->used = 0;
 }
 
 /* `pid` is this process's. Safe in a signal handler and in a fork of a threaded program: nothing shared is written. */
@@ -132,11 +176,15 @@ static void report_exit(int pid) {
     report_number(&report, image_resident_kib());
     report_line(&report);
     /* The dynamic linker's list of objects has a lock of its own, which fork does not reset. */
-    if (!orphaned)
+    report_counted(&report);
+    struct destination destination = {forked ? path : start_file, forked};
+    if (!orphaned) {
         objects_report_strays(&report, provider);
+        objects_report_all(&report, make_room, &destination);
+    }
     report_word(&report, "end");
     report_line(&report);
-    report_send(&report, forked ? path : start_file, forked);
+    report_send(&report, destination.path, destination.create);
     if (rest_ns != 0)
         rest(forked ? path : start_file);
 }
@@ -182,11 +230,31 @@ __attribute__((constructor)) static void witness_start(void) {
     rest_ns = seconds == NULL ? 0 : whole_number(seconds, LONGEST_REST_S) * 1000000000u;
     first_pid = living_pid = image_pid();
     first_ns = image_now();
+    objects_begin();
     name_file(start_file, sizeof start_file, first_pid, first_ns);
     report_start();
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     at_quick_exit(take_leave);
     errno = saved;
+}
+
+/* dlclose alone is wrapped: whatever an object was opened by, it goes this way, or is still there at the end. dlopen
+ * could not be: it asks from where it was called, for the caller's search path and namespace. An audit library would see
+ * both, but has a C library of its own in every process and slows every lazily bound call. What calls libc's dlclose
+ * past this one (RTLD_DEEPBIND, libc itself for its converters) shows in the dynamic linker's own count. */
+__attribute__((visibility("default"))) int dlclose(void *handle) {
+    static int (*_Atomic next)(void *);
+    int (*close)(void *) = next;
+    if (close == NULL)
+        next = close = (int (*)(void *))objects_next("dlclose"); /* every thread finds the same */
+    if (close == NULL)
+        return -1;
+    if (first_pid == 0 || orphaned)
+        return close(handle);
+    objects_before_closing(provider);
+    const int result = close(handle);
+    objects_after_closing();
+    return result;
 }
 
 __attribute__((destructor)) static void witness_end(void) { take_leave(); }

@@ -20,11 +20,12 @@ from freestone.commands.status import ExitStatus, Stop
 
 VERBS = {
     "compare": "Run a program under every allocator and say which is best for what.",
+    "advise": "Say in one sentence which allocator to run a program under.",
     "bench": "Run a suite of workloads under every allocator and show the scoreboard.",
     "score": "Show the scoreboard of a results folder.",
     "diff": "Say what changed between two results.",
     "gate": "Fail when a change exceeds limits: for a CI.",
-    "run": "Run a program under libfreestone.",
+    "run": "Run a program under libfreestone, or another allocator.",
     "allocators": "Show which allocators are here, whether they work, and how to get the others.",
     "peers": "Build current versions of other allocators, to compare with them.",
     "calls": "Count the system calls of what was measured, in runs of their own.",
@@ -34,11 +35,12 @@ VERBS = {
 
 USAGE = {
     "compare": "Usage: freestone compare [OPTIONS] -- CMD [ARGUMENTS]",
+    "advise": "Usage: freestone advise [OPTIONS] -- CMD [ARGUMENTS]",
     "bench": "Usage: freestone bench [OPTIONS] SUITE...",
     "score": "Usage: freestone score [OPTIONS] RESULTS",
     "diff": "Usage: freestone diff [OPTIONS] BEFORE AFTER",
     "gate": "Usage: freestone gate [OPTIONS] BEFORE AFTER",
-    "run": "Usage: freestone run -- CMD [ARGUMENTS]",
+    "run": "Usage: freestone run [OPTIONS] -- CMD [ARGUMENTS]",
     "allocators": "Usage: freestone allocators [OPTIONS] [NAMES]",
     "peers": "Usage: freestone peers [add|list|remove] [OPTIONS] [NAMES]",
     "calls": "Usage: freestone calls [OPTIONS] RESULTS",
@@ -122,7 +124,7 @@ def _run(tokens: list[str]) -> int:
         return complain(stop.message, stop.status)
     except CycloptsError as error:
         where = f"freestone {verb} --help" if verb else "freestone --help"
-        forgotten = verb in ("compare", "run") and "--" not in tokens
+        forgotten = verb in ("compare", "advise", "run") and "--" not in tokens
         hint = f"the program stands after --; see {where}" if forgotten else f"see {where}"
         return complain(f"{_one_line(error)} ({hint})", ExitStatus.USAGE)
     except KeyboardInterrupt:

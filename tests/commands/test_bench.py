@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from freestone.experiments import score
+from freestone.analysis import score
 from freestone.records import store
 from freestone.records.schema import Score
 

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from freestone import native
-from freestone.experiments import summarise
+from freestone.analysis import summarise
 from freestone.records import store
 from freestone.records.schema import Cell, Summary
 
@@ -105,6 +105,26 @@ def test_nothing_is_overwritten_by_a_second_experiment(freestone: Tool, tmp_path
     folders = list((tmp_path / "results").iterdir())
     assert len(folders) == 2
     assert all(len(store.read_trials(folder).records) == 2 for folder in folders)
+
+
+def test_settings_are_configurations_that_reach_the_program(freestone: Tool, only_folder: Callable[[], Path]) -> None:
+    asked = "glibc:MALLOC_ARENA_MAX=2,glibc:MALLOC_ARENA_MAX=1,freestone:FREESTONE_OPTIONS=heaps=1,keeper=0"
+    program = ["sh", "-c", 'echo "$MALLOC_ARENA_MAX|$FREESTONE_OPTIONS" >> said']
+    done = freestone("compare", "-a", asked, "--baseline", "glibc:MALLOC_ARENA_MAX=1", "-n", "2", "--", *program)
+    assert done.returncode == 0, done.stderr
+    folder = only_folder()
+    experiment = store.read_experiment(folder)
+    assert experiment.baseline == "glibc:MALLOC_ARENA_MAX=1"
+    assert [each.name for each in experiment.configurations] == [
+        "glibc:MALLOC_ARENA_MAX=2",
+        "glibc:MALLOC_ARENA_MAX=1",
+        "freestone:FREESTONE_OPTIONS=heaps=1,keeper=0",
+    ]
+    said = (folder.parent.parent / "said").read_text().splitlines()
+    assert set(said) == {"2|", "1|", "|heaps=1,keeper=0"}
+    assert "freestone:FREESTONE_OPTIONS=heaps=1,keeper=0" in (folder / store.REPORT_FILE).read_text()
+    again = freestone("compare", "--resume", folder, "--no-report")
+    assert again.returncode == 0, again.stderr
 
 
 def test_the_baseline_can_be_a_library_given_by_name_and_path(
@@ -275,6 +295,40 @@ def test_an_experiment_is_not_resumed_with_another_command_or_setting(freestone:
     setting = freestone("compare", "--resume", str(finished), "-n", "9", "--seed", "1")
     assert (setting.returncode, setting.stderr.count("\n")) == (2, 1)
     assert "leave out -n, --seed" in setting.stderr
+
+
+def test_what_steers_an_allocator_is_taken_out_with_a_line_and_recorded(
+    freestone: Tool, only_folder: Callable[[], Path]
+) -> None:
+    """An arena limit left in a shell slows one allocator of all, and nobody sees it in the table."""
+    steering = {"MALLOC_ARENA_MAX": "1", "MIMALLOC_VERBOSE": "0"}
+    words = ("compare", "-a", "glibc", "-n", "1", "--no-report", "--env", "MIMALLOC_VERBOSE")
+    done = freestone(*words, "--", "sh", "-c", 'test "$MALLOC_ARENA_MAX$MIMALLOC_VERBOSE" = 0', env=steering)
+    assert done.returncode == 0, done.stderr
+    (line,) = (line for line in done.stderr.splitlines() if "taken out" in line)
+    assert "MALLOC_ARENA_MAX=1;" in line
+    assert "MIMALLOC" not in line
+    told = store.read_experiment(only_folder()).environment
+    assert told is not None
+    assert told.taken_out["MALLOC_ARENA_MAX"] == "1"
+
+
+def test_what_steers_an_allocator_is_kept_on_demand(freestone: Tool) -> None:
+    done = freestone(
+        "compare", "-a", "glibc", "-n", "1", "--no-report", "--keep-env", "--",
+        "sh", "-c", 'test "$MALLOC_ARENA_MAX" = 1', env={"MALLOC_ARENA_MAX": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "kept in every program's environment: MALLOC_ARENA_MAX=1" in done.stderr
+
+
+def test_an_experiment_is_not_resumed_in_another_environment(freestone: Tool, finished: Path) -> None:
+    done = freestone("compare", "--resume", str(finished), env={"MALLOC_ARENA_MAX": "1"})
+    assert done.returncode == 0, "it is in force on neither side"
+    for other in ({"LANG": "de_DE"}, {"MY_SETTING": "1"}):
+        done = freestone("compare", "--resume", str(finished), env=other)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert next(iter(other)) in done.stderr
 
 
 def test_an_experiment_is_resumed_from_anywhere(

@@ -18,6 +18,7 @@ Tool = Callable[..., subprocess.CompletedProcess[str]]
 MEASURE = ("-a", "glibc", "-n", "1")
 CALLS: dict[str, tuple[str, ...]] = {
     "compare": (*MEASURE, "--", "true"),
+    "advise": ("--time-budget", "1", "-a", "glibc", "--", "true"),
     "bench": ("patterns", "--quick", *MEASURE, "--only", "lifo-16-100"),
     "score": ("one",),
     "diff": ("one", "one"),
@@ -29,7 +30,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "instructions": ("one", "--json"),
     "report": ("one",),
 }
-MEASURING = ("compare", "bench", "calls", "instructions")
+MEASURING = ("compare", "advise", "bench", "calls", "instructions")
 """Verbs whose output differs from run to run."""
 
 

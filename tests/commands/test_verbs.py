@@ -65,7 +65,8 @@ def test_the_reference_documents_every_option(freestone: Tool, repository: Path,
 
 def _written(text: str, verb: str) -> list[list[str]]:
     """The commands of a page that use this verb: their words up to the program that they run."""
-    lines = text.replace("\\\n", " ").splitlines()
+    # What stands in quotes is for somebody else: a command that drives a server.
+    lines = re.sub(r"'[^'\n]*'|\"[^\"\n]*\"", "QUOTED", text.replace("\\\n", " ")).splitlines()
     found = [re.match(rf"\s*(?:\$ )?(?:\.venv/bin/)?freestone {verb}\b(.*)", line) for line in lines]
     return [re.split(r" -- | #|\|", match[1])[0].split() for match in found if match]
 
@@ -108,6 +109,67 @@ def test_run_keeps_what_else_is_preloaded(freestone: Tool) -> None:
     other = str(native.path("libfreestone-witness.so"))
     done = freestone("run", "--", "sh", "-c", 'echo "$LD_PRELOAD"', env={"LD_PRELOAD": other})
     assert done.stdout.strip() == f"{native.path('libfreestone.so')}:{other}"
+
+
+SHOW = ("sh", "-c", 'echo "$LD_PRELOAD|$MALLOC_ARENA_MAX|$FREESTONE_OPTIONS"')
+
+
+def test_run_gives_the_program_any_allocator_and_its_settings(freestone: Tool) -> None:
+    libc = json.loads(freestone("allocators", "glibc", "--no-verify", "--json").stdout)[0]["file"]
+    done = freestone("run", "-a", "glibc:MALLOC_ARENA_MAX=2:FREESTONE_OPTIONS=a:b,c=1", "--", *SHOW)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{libc}|2|a:b,c=1\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "before", "wanted"),
+    [
+        (["--harden"], "", "harden=1"),
+        (["--guard", "auto"], "", "guard=auto"),
+        (["--guard", "5000"], "keeper=2", "keeper=2,guard=5000"),
+        (["-a", "freestone:FREESTONE_OPTIONS=keeper=0,heaps=1", "--harden"], "", "keeper=0,heaps=1,harden=1"),
+        (["-a", f"mine={native.path('libfreestone.so')}", "--harden"], "", "harden=1"),
+    ],
+)
+def test_run_switches_modes_of_libfreestone_on(freestone: Tool, options: list[str], before: str, wanted: str) -> None:
+    done = freestone("run", *options, "--", *SHOW, env={"FREESTONE_OPTIONS": before})
+    assert (done.returncode, done.stderr) == (0, ""), "libfreestone understands every key"
+    assert done.stdout == f"{native.path('libfreestone.so')}||{wanted}\n"
+
+
+def test_a_write_behind_a_block_stops_the_program_under_run_harden(
+    freestone: Tool, compile_c: Callable[..., Path]
+) -> None:
+    program = compile_c(
+        "#include <stdlib.h>\n#include <stdio.h>\nint main(void) {\n"
+        '  volatile char *p = malloc(40);\n  p[40] = 1;\n  free((void *)p);\n  puts("went on");\n  return 5;\n}'
+    )
+    assert freestone("run", "--", program).returncode == 5, "nothing is looked at by default"
+    done = freestone("run", "--harden", "--", program)
+    assert done.returncode == -6
+    assert "overflow" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-a", "glibc,freestone"], "-a takes one allocator, not 2: 'glibc,freestone'"),
+        (["-a", ","], "-a takes one allocator, not 0: ','"),
+        (["-a", "jemaloc"], "unknown allocator 'jemaloc'"),
+        (["-a", "glibc:arenas=2"], "'arenas=2' is no setting of glibc; write glibc:VARIABLE=VALUE"),
+        (["-a", "glibc", "--harden"], "--harden is a mode of libfreestone; leave out -a"),
+        (["--guard", "0"], "--guard takes a number from 1 to 1000000000, or auto, not '0'"),
+        (["--guard", "99999999999"], "--guard takes a number from 1 to"),
+        (["--guard", "often"], "or auto, not 'often'"),
+        (["--harden", "--guard", "5"], "--harden checks every block already; leave out --guard"),
+    ],
+)
+def test_run_refuses_what_it_cannot_give(freestone: Tool, options: list[str], said: str) -> None:
+    done = freestone("run", *options, "--", "true")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
 
 
 @pytest.mark.parametrize(

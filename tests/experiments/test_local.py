@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from freestone.analysis.rounds import Slot
 from freestone.experiments import LocalTrials, local
-from freestone.experiments.schedule import Slot
-from freestone.records.schema import Experiment, TrialRecord
+from freestone.records.schema import Asked, Experiment, Proof, TrialRecord
 from freestone.records.store import StoreError
-from freestone.trials import Permissions
+from freestone.trials import Permissions, Rehearsal
+from freestone.trials.proof import Rehearsed
 
 ARMS = [("one", "b"), ("two", "a"), ("one", "a")]
 
@@ -29,7 +30,9 @@ def test_every_arm_is_rehearsed_only_where_timed_trials_have_no_census(
     assert sorted(LocalTrials(make_experiment()).rehearsals(ARMS)) == sorted(expected)
 
 
-def test_a_trial_knows_its_place_its_limit_and_its_rehearsal(
+@pytest.mark.parametrize("perf", [True, False])
+def test_a_trial_knows_its_place_its_limit_and_what_its_rehearsal_has_shown(
+    perf: bool,
     make_experiment: Callable[..., Experiment],
     make_record: Callable[..., TrialRecord],
     monkeypatch: pytest.MonkeyPatch,
@@ -43,17 +46,28 @@ def test_a_trial_knows_its_place_its_limit_and_its_rehearsal(
         return make_record("glibc", 3)
 
     monkeypatch.setattr(local, "run_trial", run_trial)
-    monkeypatch.setattr(local, "rehearse", lambda workload, configuration, **more: ("rehearsal", configuration.name))
+
+    def rehearse(workload: object, configuration: object, *, counting: bool, **more: Any) -> Rehearsal:
+        """Only where the trials have a census of their own may the counter stand in malloc's place."""
+        assert counting == perf
+        return Rehearsal("ok", None, Proof(valid=True), Rehearsed({}, None, 1), asked if counting else None)
+
+    asked = Asked(calls=1, most_kib=2, private_kib=3)
+    monkeypatch.setattr(local, "permissions", lambda: Permissions(perf=perf, ptrace=True))
+    monkeypatch.setattr(local, "can_count", lambda: True)
+    monkeypatch.setattr(local, "rehearse", rehearse)
     workload, configuration = experiment.workloads[0], experiment.configurations[0]
     with LocalTrials(experiment) as trials:
         scratch = trials.scratch
         trials.trial(workload, configuration, Slot("work", "glibc", 3, 2, 1))
-        trials.rehearse(workload, configuration)
+        seen = trials.rehearse(workload, configuration)
         trials.trial(workload, configuration, Slot("work", "glibc", 4, 0, 0))
     identity = told[0]["identity"]
     assert (identity.experiment, identity.round, identity.position, identity.repeat) == ("one", 3, 2, 1)
     assert told[0]["timeout_s"] == 7.0
-    assert [more["rehearsal"] for more in told] == [None, ("rehearsal", "glibc")]
+    assert [more["rehearsal"] is None for more in told] == [True, perf]
+    assert [more["asked"] for more in told] == [None, asked if perf else None]
+    assert seen.asked == told[1]["asked"]
     assert not scratch.exists(), "captured output is not left behind"
 
 

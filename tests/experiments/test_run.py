@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from freestone.analysis.rounds import Slot, plan_round
 from freestone.experiments import Interruption, Outcome, mismatch, run, unfinished
 from freestone.experiments.events import BudgetSpent, GivenUp, TrialEnded, TrialStarted
-from freestone.experiments.schedule import Slot, plan_round
 from freestone.records import store
 from freestone.records.schema import Allocator, Experiment, TrialRecord, Workload
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from freestone.analysis.rounds import plan_round
 from freestone.experiments import schedule
 from freestone.records.schema import Experiment, TrialRecord, Workload
 
@@ -22,17 +23,17 @@ def test_a_round_holds_every_configuration_once_and_the_baseline_twice(
 ) -> None:
     names = tuple(f"allocator{i}" for i in range(arms))
     experiment = make_experiment(names, seed=seed)
-    slots = schedule.plan_round(experiment, number)
+    slots = plan_round(experiment, number)
     assert Counter(slot.configuration for slot in slots) == Counter([*names, names[0]])
     assert [slot.position for slot in slots] == list(range(arms + 1))
     runs_of_baseline = [slot.repeat for slot in slots if slot.configuration == names[0]]
     assert runs_of_baseline == [0, 1], "the first in time is the first"
-    assert slots == schedule.plan_round(experiment, number)
+    assert slots == plan_round(experiment, number)
 
 
 def test_every_workload_is_in_every_round(make_experiment: Callable[..., Experiment]) -> None:
     workloads = [Workload(name=name, command=[name]) for name in ("one", "two")]
-    slots = schedule.plan_round(make_experiment(("a", "b"), workloads=workloads), 0)
+    slots = plan_round(make_experiment(("a", "b"), workloads=workloads), 0)
     assert Counter((slot.workload, slot.configuration) for slot in slots) == {
         ("one", "a"): 2, ("one", "b"): 1, ("two", "a"): 2, ("two", "b"): 1,
     }  # fmt: skip
@@ -40,16 +41,14 @@ def test_every_workload_is_in_every_round(make_experiment: Callable[..., Experim
 
 def test_no_configuration_has_a_place_of_its_own(make_experiment: Callable[..., Experiment]) -> None:
     experiment = make_experiment(("a", "b", "c"))
-    first = Counter(schedule.plan_round(experiment, number)[0].configuration for number in range(400))
+    first = Counter(plan_round(experiment, number)[0].configuration for number in range(400))
     assert 150 < first["a"] < 250, "two of four places are the baseline's"
     assert 60 < first["b"] < 140
     assert 60 < first["c"] < 140
 
 
 def test_the_seed_decides_the_order(make_experiment: Callable[..., Experiment]) -> None:
-    orders = {
-        tuple(slot.configuration for slot in schedule.plan_round(make_experiment(seed=seed), 0)) for seed in range(20)
-    }
+    orders = {tuple(slot.configuration for slot in plan_round(make_experiment(seed=seed), 0)) for seed in range(20)}
     assert len(orders) > 3
 
 
@@ -59,7 +58,7 @@ def test_exactly_what_has_no_record_is_missing(
     make_experiment: Callable[..., Experiment], make_record: Callable[..., TrialRecord], done: set[int]
 ) -> None:
     experiment = make_experiment()
-    slots = schedule.plan_round(experiment, 2)
+    slots = plan_round(experiment, 2)
     records = [make_record(slots[i].configuration, 2, repeat=slots[i].repeat) for i in done]
     assert schedule.missing(experiment, 2, records) == [slot for i, slot in enumerate(slots) if i not in done]
 

@@ -359,3 +359,10 @@ def luminance(colour: str) -> float:
     channels = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_what_no_preload_reaches_is_on_the_page(results, tmp_path: Path) -> None:
+    told = "31 % of this program's memory comes from malloc"
+    summary = results.summary.model_copy(update={"notes": {results.summary.cells[0].workload: [told]}})
+    folder = type(results)(results.experiment, results.records, summary).write(tmp_path / "heaps")
+    assert told.replace("'", "&#39;") in html.write([folder], tmp_path / "heaps.html").read_text()

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from freestone.experiments import summarise
-from freestone.experiments.statistics import Interval, paired_ratio
+from freestone.analysis import summarise
+from freestone.analysis.statistics import Interval, paired_ratio
 from freestone.records.schema import (
     Allocator,
     Configuration,

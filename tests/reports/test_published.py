@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from freestone.experiments import summarise
+from freestone.analysis import summarise
 from freestone.records.schema import (
     Allocator,
     Configuration,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import readme_figure
-from freestone.experiments import summarise
+from freestone.analysis import summarise
 from freestone.records import store
 from freestone.records.schema import (
     Allocator,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.trials.census import Image, images
+from freestone.trials.census import Ending, Image, endings, images
 
 
 def test_an_image_lasts_from_exec_to_exec_to_exit():
@@ -45,6 +45,24 @@ def test_a_pid_that_is_used_again_starts_anew():
     assert [(image.exe, image.begin_s, image.end_s, image.parent) for image in found] == [
         ("/a", 1.0, 2.0, 0),
         ("/b", 3.0, 4.0, 3),
+    ]
+
+
+def test_every_process_has_one_ending_under_the_name_of_what_it_ran_last():
+    events = [
+        ["exec", 1.0, 10, "sh", "/bin/sh"],
+        ["fork", 2.0, 11, 10],
+        ["fork", 2.5, 12, 10],
+        ["exec", 3.0, 12, "ls", "/bin/ls"],
+        ["exit", 4.0, 11],
+        ["exit", 5.0, 12],
+        ["exit", 5.5, 99],
+        ["exit", 6.0, 10],
+    ]
+    assert endings(events) == [
+        Ending(11, 2.0, 4.0, "/bin/sh"),
+        Ending(12, 2.5, 5.0, "/bin/ls"),
+        Ending(10, 1.0, 6.0, "/bin/sh"),
     ]
 
 

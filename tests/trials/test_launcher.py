@@ -212,6 +212,31 @@ def test_a_daemon_with_a_session_of_its_own_is_found(run, compile_c):
 def test_a_child_that_ends_a_little_later_is_no_survivor(run):
     reading = run("sh", "-c", "sleep 0.05 &")
     assert (reading.survivor_count, reading.orphans) == (0, 1)
+    assert reading.tree_wall_s >= 0.05 > reading.wall_s
+
+
+def test_the_time_of_the_whole_tree_is_that_of_the_first_process_where_none_outlives_it(run):
+    reading = run("sh", "-c", "sleep 0.05")
+    assert reading.tree_wall_s == reading.wall_s
+
+
+def test_the_time_of_the_whole_tree_is_not_known_where_some_of_it_was_ended(run):
+    assert run("sh", "-c", "sleep 300 >/dev/null &").tree_wall_s is None
+
+
+def test_the_whole_tree_is_waited_for_on_request(run):
+    reading = run("sh", "-c", "sleep 0.5 &", whole_tree=True)
+    assert (reading.state, reading.exit_code, reading.survivor_count) == ("exited", 0, 0)
+    assert reading.tree_wall_s >= 0.5 > reading.wall_s
+
+
+def test_a_time_limit_holds_for_the_whole_tree(run):
+    assert run("sh", "-c", "sleep 300 &", whole_tree=True, timeout_s=0.3).state == "timeout"
+
+
+def test_what_a_killed_program_leaves_behind_is_not_waited_for(run):
+    reading = run("sh", "-c", "sleep 300 & kill -KILL $$", whole_tree=True)
+    assert (reading.state, reading.signal, reading.survivor_count) == ("signaled", signal.SIGKILL, 1)
 
 
 def test_cpu_time_of_children_and_orphans_is_summed(run, compile_c):

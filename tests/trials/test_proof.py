@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.trials.census import Image
+from freestone.trials.census import Ending, Image
 from freestone.trials.proof import (
     ROWS,
     Cause,
@@ -74,7 +74,7 @@ def test_a_witnessed_image_is_proved():
     verdict = prove(evidence(report()))
     assert verdict.finding is None
     assert (verdict.proof.valid, verdict.proof.reason, verdict.proof.census) == (True, None, "perf")
-    assert (verdict.proof.images, verdict.programs) == (1, frozenset({"/bin/app"}))
+    assert (verdict.proof.images, verdict.sequences) == (1, {("/bin/app",): 1})
     (row,) = verdict.proof.processes
     assert (row.pid, row.exe, row.proved, row.end_rss_kib) == (10, "/bin/app", True, 4000)
     assert [entry.symbol for entry in row.entries] == list(ENTRIES)
@@ -240,29 +240,59 @@ def test_a_census_without_a_process_is_not_enough():
 
 
 def test_a_rehearsal_stands_in_for_the_census():
-    rehearsed = Rehearsed(frozenset({"/bin/app"}), None, 1)
+    rehearsed = Rehearsed({("/bin/app",): 1}, None, 1)
     weighed = replace(evidence(report(), rehearsed=rehearsed, census_gap="refused"), images=None)
     assert (prove(weighed).proof.valid, prove(weighed).proof.census) == (True, "rehearsal")
 
 
 @pytest.mark.parametrize(
-    ("programs", "words"),
+    ("sequences", "words"),
     [
-        ({"/bin/app", "/bin/ls"}, "unseen process: /bin/ls ran in the rehearsal but was not witnessed here"),
-        (set(), "unseen process: /bin/app did not run in the rehearsal"),
+        (
+            {("/bin/app",): 1, ("/bin/ls",): 1},
+            "unseen process: /bin/ls ran in the rehearsal but was not witnessed here",
+        ),
+        ({}, "unseen process: /bin/app did not run in the rehearsal"),
+        (
+            {("/bin/sh", "/bin/app"): 1},
+            "unseen process: /bin/sh then /bin/app ran in the rehearsal but was not witnessed here",
+        ),
     ],
 )
-def test_a_trial_that_differs_from_its_rehearsal_is_not_proved(programs, words):
-    weighed = replace(
-        evidence(report(), rehearsed=Rehearsed(frozenset(programs), None, 1), census_gap="refused"), images=None
-    )
+def test_a_trial_that_differs_from_its_rehearsal_is_not_proved(sequences, words):
+    weighed = replace(evidence(report(), rehearsed=Rehearsed(sequences, None, 1), census_gap="refused"), images=None)
     assert prove(weighed).proof.reason == words
+
+
+def test_one_of_many_processes_of_a_program_cannot_run_unseen_where_a_rehearsal_counted_them():
+    """By the set of their files, nothing is missing."""
+    rehearsed = Rehearsed({("/bin/app",): 3}, None, 3)
+    two = [report(), report(pid=11)]
+    reason = prove(replace(evidence(*two, rehearsed=rehearsed, census_gap="refused"), images=None)).proof.reason
+    assert reason is not None
+    assert reason.startswith("unseen process: of /bin/app 2 were witnessed here and 3 in the rehearsal")
+    three = [*two, report(pid=12)]
+    assert prove(replace(evidence(*three, rehearsed=rehearsed, census_gap="refused"), images=None)).proof.valid
+
+
+def test_processes_that_end_without_last_words_are_counted_and_named():
+    ends = [Ending(10, 0.0, 9.0, "/bin/app"), Ending(11, 1.0, 2.0, "/bin/app"), Ending(12, 1.0, 2.0, "/bin/app")]
+    proof = prove(evidence(report(), endings=ends)).proof
+    assert proof.valid, "that alone is no reason: it may be how the program works"
+    assert proof.silent == {"/bin/app": 2}
+
+
+def test_without_a_census_those_that_began_and_said_no_more_are_silent():
+    silent = replace(report(), departure=None)
+    rehearsed = Rehearsed({("/bin/app",): 1}, None, 1)
+    weighed = replace(evidence(silent, rehearsed=rehearsed, census_gap="refused"), images=None)
+    assert prove(weighed).proof.silent == {"/bin/app": 1}
 
 
 def test_what_the_rehearsal_found_holds_for_the_trial():
     finding = Finding(Cause.STATIC, "static binary: /bin/ls")
     weighed = replace(
-        evidence(report(), rehearsed=Rehearsed(frozenset({"/bin/app"}), finding, 1), census_gap="refused"),
+        evidence(report(), rehearsed=Rehearsed({("/bin/app",): 1}, finding, 1), census_gap="refused"),
         images=None,
     )
     verdict = prove(weighed)
@@ -274,7 +304,7 @@ def test_what_the_trial_shows_again_is_told_once():
     again = replace(
         evidence(
             report(heap_works=False),
-            rehearsed=Rehearsed(frozenset({"/bin/app"}), finding, 1),
+            rehearsed=Rehearsed({("/bin/app",): 1}, finding, 1),
             census_gap="refused",
         ),
         images=None,

@@ -118,9 +118,11 @@ def test_threads_that_fork_and_exec_are_all_proved(attempt, compile_c):
 def test_a_daemon_is_proved_named_and_ended(attempt, compile_c):
     daemon = compile_c("#include <unistd.h>\nint main(void) { return daemon(0, 0) || pause(); }")
     record = attempt(daemon)
-    assert (record.status, record.reason) == ("ok", None)
-    assert record.notes == [note for note in record.notes if str(daemon) in note]
-    assert len(record.notes) == 1
+    assert record.status == "failed"
+    assert str(daemon) in record.reason
+    assert record.proof.valid
+    assert record.survivors == [str(daemon)]
+    assert [note for note in record.notes if str(daemon) in note] == record.notes != []
 
 
 def test_a_process_that_changes_its_user_is_still_witnessed(attempt, needs_root, tree_for_all):

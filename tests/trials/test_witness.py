@@ -53,7 +53,7 @@ def test_it_defines_no_function_of_the_heap():
     with LIBRARY.open("rb") as file:
         symbols = ELFFile(file).get_section_by_name(".dynsym")
         defined = {symbol.name for symbol in symbols.iter_symbols() if symbol["st_shndx"] != "SHN_UNDEF"}
-    assert defined - {""} == {"_exit", "_Exit"}
+    assert defined - {""} == {"_exit", "_Exit", "dlclose"}
 
 
 def test_it_needs_nothing_but_libc():

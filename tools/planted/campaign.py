@@ -22,9 +22,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from freestone.experiments import difference, gate
-from freestone.experiments.difference import Side
-from freestone.experiments.score import PEAK_RSS, TIME
+from freestone.analysis import difference, gate
+from freestone.analysis.difference import Side
+from freestone.analysis.score import PEAK_RSS, TIME
 from freestone.records import store
 from freestone.records.schema import Change, Difference
 

@@ -1,5 +1,6 @@
 """Which allocators there are, where they are on this machine, and what any program file says about its own."""
 
+from freestone.allocators.configurations import configurations
 from freestone.allocators.discovery import SYSTEM, configuration_for, discover, find, from_path
 from freestone.allocators.errors import (
     AllocatorError,
@@ -19,6 +20,7 @@ __all__ = [
     "UnknownAllocator",
     "Verification",
     "configuration_for",
+    "configurations",
     "discover",
     "find",
     "from_path",

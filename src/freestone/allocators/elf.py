@@ -47,6 +47,12 @@ _PREFIXED = {
     "h_malloc": "hardened_malloc",
 }
 
+# What a caller imports that passes by the malloc which a preload replaces: the same names, jemalloc's own interface,
+# and libc's heap by libc's own names.
+_IMPORTED = (
+    *_PREFIXED, "mallocx", "rallocx", "xallocx", "__libc_malloc", "__libc_calloc", "__libc_realloc", "__libc_memalign",
+)  # fmt: skip
+
 # The same allocators in stripped files: text that only their own code prints.
 _MARKERS = {
     b"<jemalloc>: ": "jemalloc",
@@ -76,8 +82,15 @@ _LINKED = {
 # presence says nothing about the interpreter's malloc.
 _CPYTHON = b"PYTHONMALLOC"
 
+# Runtimes that serve themselves for the most part, by a function that only they export, by text of their own, or by the
+# names of their libraries.
+_RUNTIME_EXPORT = {"Py_BytesMain": "CPython", "_emalloc": "PHP"}
+_RUNTIME_TEXT = {b"max_old_space_size": "V8", b"max-old-space-size": "V8"}
+_RUNTIME_SONAME = {"libjvm.so": "JVM", "libcoreclr.so": ".NET"}
+
 _SHN_UNDEF = 0
-_SYMBOL_LAYOUT = {64: (24, 6), 32: (16, 14)}  # size of an entry, offset of st_shndx within it
+_WEAK = 2
+_SYMBOL_LAYOUT = {64: (24, 4, 6), 32: (16, 12, 14)}  # size of an entry, offsets of st_info and st_shndx within it
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +112,12 @@ class ElfFacts:
     """An allocator it is linked against as a shared library; a preload comes before it."""
     exports: tuple[str, ...] = ()
     """Which of :data:`HEAP_ENTRIES` its dynamic symbol table defines."""
+    heap_symbols: tuple[str, ...] = ()
+    """Entry points of known allocators under other names that its dynamic symbol table defines, e.g. ``mi_malloc``."""
+    heap_imports: tuple[str, ...] = ()
+    """Such names that it takes from another file, ``__libc_malloc`` among them: a preloaded malloc is passed by."""
+    runtime: str | None = None
+    """A runtime that serves its programs from a heap of its own: CPython, V8, PHP, JVM, .NET."""
     needed: tuple[str, ...] = ()
     soname: str | None = None
     build_id: str | None = None
@@ -132,7 +151,7 @@ def inspect(path: str | os.PathLike[str]) -> ElfFacts:
         return ElfFacts(path=Path(path), damage=error.strerror or str(error))
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=1024)
 def _read_settled(path: Path, state: tuple[int, ...]) -> ElfFacts:
     return _read_file(path)
 
@@ -204,6 +223,7 @@ class _Image:
             (title for name in needed for stem, title in _LINKED.items() if _file(name).startswith(stem)), None
         )
         own_freestone = (interpreter is not None or static) and self._contains(_FREESTONE)
+        soname = next((str(tag.soname) for tag in tags if tag.entry.d_tag == "DT_SONAME"), None)
         machine = f"{str(self.elf['e_machine']).removeprefix('EM_').lower()} {self.elf.elfclass}-bit"
         return replace(
             facts,
@@ -214,8 +234,11 @@ class _Image:
             own_freestone=own_freestone,
             linked_allocator=linked,
             exports=exports,
+            heap_symbols=tuple(self._defined(".dynsym", _PREFIXED)),
+            heap_imports=tuple(self._defined(".dynsym", _IMPORTED, imported=True)),
+            runtime=self._runtime(soname),
             needed=needed,
-            soname=next((str(tag.soname) for tag in tags if tag.entry.d_tag == "DT_SONAME"), None),
+            soname=soname,
             build_id=self._build_id(),
             machine=machine,
         )
@@ -252,6 +275,14 @@ class _Image:
                 return f"embeds {title} (its messages are in the file)"
         return None
 
+    def _runtime(self, soname: str | None) -> str | None:
+        if soname in _RUNTIME_SONAME:
+            return _RUNTIME_SONAME[soname]
+        exported = self._defined(".dynsym", _RUNTIME_EXPORT)
+        if exported:
+            return _RUNTIME_EXPORT[exported[0]]
+        return next((name for text, name in _RUNTIME_TEXT.items() if self._contains(text)), None)
+
     def _in_use(self, title: str) -> bool:
         return title != "mimalloc" or not self._contains(_CPYTHON)
 
@@ -272,15 +303,15 @@ class _Image:
         start = min(offset, len(self.content))
         return start, min(start + size, len(self.content))
 
-    def _defined(self, table: str, names: Iterable[str]) -> list[str]:
-        """Which of the names a symbol table defines, in the order given.
+    def _defined(self, table: str, names: Iterable[str], *, imported: bool = False) -> list[str]:
+        """Which of the names a symbol table defines, or else imports and cannot do without, in the order given.
 
         Linkers store "malloc" as the tail of "je_malloc" when they can, so every place in the string table where a name
         ends is a candidate, and the symbols are then matched by those offsets alone.
         """
         section = self.sections.get(table)
         if section is None:
-            return self._defined_by_segments(names) if table == ".dynsym" else []
+            return self._defined_by_segments(names, imported) if table == ".dynsym" else []
         strings = self.elf.get_section(section["sh_link"])
         start, end = self._range(strings["sh_offset"], strings["sh_size"])
         candidates: dict[int, str] = {}
@@ -291,11 +322,11 @@ class _Image:
                 candidates[at - start] = name
                 at = self.content.find(text, at + 1, end)
         first, last = self._range(section["sh_offset"], section["sh_size"])
-        found = {candidates[offset] for offset in self._defined_names(first, last, candidates)}
+        found = {candidates[offset] for offset in self._defined_names(first, last, candidates, imported)}
         return [name for name in names if name in found]
 
-    def _defined_names(self, first: int, last: int, candidates: dict[int, str]) -> Iterator[int]:
-        size, index_at = _SYMBOL_LAYOUT[self.elf.elfclass]
+    def _defined_names(self, first: int, last: int, candidates: dict[int, str], imported: bool) -> Iterator[int]:
+        size, info_at, index_at = _SYMBOL_LAYOUT[self.elf.elfclass]
         count = (last - first) // size
         native = self.elf.little_endian == (sys.byteorder == "little")
         if not candidates or count == 0:
@@ -307,11 +338,13 @@ class _Image:
         order = "<H" if self.elf.little_endian else ">H"
         for position, name in enumerate(names):
             if name in candidates:
-                (section_index,) = struct.unpack_from(order, self.content, first + position * size + index_at)
-                if section_index != _SHN_UNDEF:
+                at = first + position * size
+                (section_index,) = struct.unpack_from(order, self.content, at + index_at)
+                wanted = self.content[at + info_at] >> 4 != _WEAK if imported else True
+                if (section_index == _SHN_UNDEF) == imported and wanted:
                     yield name
 
-    def _defined_by_segments(self, names: Iterable[str]) -> list[str]:
+    def _defined_by_segments(self, names: Iterable[str], imported: bool) -> list[str]:
         """For files whose section headers were removed: the dynamic segment leads to the symbols."""
         if self.dynamic is None:
             return []
@@ -319,7 +352,9 @@ class _Image:
         found = {
             symbol.name
             for symbol in self.dynamic.iter_symbols()
-            if symbol.name in wanted and symbol["st_shndx"] != "SHN_UNDEF"
+            if symbol.name in wanted
+            and (symbol["st_shndx"] == "SHN_UNDEF") == imported
+            and not (imported and symbol["st_info"]["bind"] == "STB_WEAK")
         }
         return [name for name in names if name in found]
 

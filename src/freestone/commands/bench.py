@@ -10,10 +10,10 @@ from cyclopts import Parameter
 
 from freestone import suites
 from freestone.allocators import AllocatorError
-from freestone.commands import every, measuring, scoring, sitting
+from freestone.commands import bench_all, bench_suites, measurement, scoring
+from freestone.commands.bench_request import EVERY, BenchRequest
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
 from freestone.commands.status import ExitStatus, Stop
-from freestone.commands.wish import EVERY, Wish
 from freestone.experiments.plan import PlanError
 from freestone.records.store import StoreError
 from freestone.suites import SuiteError
@@ -93,28 +93,32 @@ def bench(
     Exit status: 0 all measured, 2 wrong use, 3 nothing could be measured, 4 some cells failed or are INVALID,
     5 results could not be written, 130 interrupted.
     """
-    wish = Wish(
+    request = BenchRequest(
         allocators, rounds, time_budget, only or [], quick, settings, idle, idle_rounds, baseline, timeout, seed
     )
     try:
         if list_:
-            return _list(suite, wish)
+            return _list(suite, request)
         if resume is not None:
-            given = [word for word, value in {"SUITE": suite or None, "--name": name, **wish.given()}.items() if value]
-            if every.is_begun(resume):
-                return every.resumed(resume, [*given, *_for_one(markdown, json), *(["--subject"] if subject else [])])
-            experiment, left_out = sitting.resumed(resume, given)
+            given = [
+                word for word, value in {"SUITE": suite or None, "--name": name, **request.given()}.items() if value
+            ]
+            if bench_all.is_begun(resume):
+                return bench_all.resumed(
+                    resume, [*given, *_for_one(markdown, json), *(["--subject"] if subject else [])]
+                )
+            experiment, left_out = bench_suites.resumed(resume, given)
             held = scoring.subject_of(experiment, subject)
-            return sitting.measured(resume, experiment, held, markdown=markdown, as_json=json, left_out=left_out)
+            return bench_suites.measured(resume, experiment, held, markdown=markdown, as_json=json, left_out=left_out)
         if EVERY in suite:
             if len(suite) > 1 or name is not None or _for_one(markdown, json):
                 raise SuiteError(f"'{EVERY}' stands alone: --name, --markdown and --json are for single suites")
-            return every.begun(results, wish, subject)
+            return bench_all.begun(results, request, subject)
         called = name or "-".join(Path(each).name.removesuffix(".toml") for each in suite)
-        experiment = wish.within(QUICK_S * len(suite)).experiment(suite, called)
+        experiment = request.within(QUICK_S * len(suite)).experiment(suite, called)
         held = scoring.subject_of(experiment, subject)
-        folder = measuring.begun(results, called, experiment)
-        return sitting.measured(folder, experiment, held, markdown=markdown, as_json=json)
+        folder = measurement.begun(results, called, experiment)
+        return bench_suites.measured(folder, experiment, held, markdown=markdown, as_json=json)
     except (AllocatorError, PlanError, SuiteError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
@@ -126,7 +130,7 @@ def _for_one(markdown: Path | None, as_json: bool) -> list[str]:
     return [word for word, given in {"--markdown": markdown, "--json": as_json}.items() if given]
 
 
-def _list(names: Sequence[str], wish: Wish) -> int:
+def _list(names: Sequence[str], request: BenchRequest) -> int:
     if not names:
         for name in suites.names():
             print(f"{name:<12} {suites.load(name).title}")
@@ -134,10 +138,10 @@ def _list(names: Sequence[str], wish: Wish) -> int:
     if EVERY in names:
         for name in suites.leaders():
             print(f"suite {name}:")
-            _list([name], wish)
+            _list([name], request)
         return ExitStatus.FINE
     loaded = [suites.load(name) for name in names]
-    selection = wish.selection(loaded)
+    selection = request.selection(loaded)
     for workload in selection.workloads:
         print(workload.name + ("" if workload.counted else "  (not counted in the means)"))
     for absent in selection.absent:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,15 +12,17 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from freestone.allocators import AllocatorError
-from freestone.commands import measuring, program, terminal
+from freestone.analysis.statistics import paired_ratio
+from freestone.commands import measurement, program, terminal
+from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
+from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments.plan import Extent, PlanError
-from freestone.experiments.statistics import paired_ratio
 from freestone.records import store
 from freestone.records.schema import Experiment, Summary, Workload
 from freestone.records.store import StoreError
-from freestone.reports import table
+from freestone.reports import deployment, table
 
 
 def compare(
@@ -39,12 +42,23 @@ def compare(
     timeout: Timeout = None,
     name: Annotated[str | None, Parameter(help="What to call the experiment. Default: the program's name.")] = None,
     env: Annotated[
-        list[str] | None, Parameter(negative="", help="NAME=VALUE for the program's environment. May be given again.")
+        list[str] | None,
+        Parameter(
+            negative="", help="NAME=VALUE for the program's environment, or NAME as it is here. May be given again."
+        ),
     ] = None,
+    keep_env: Annotated[
+        bool,
+        Parameter(
+            negative="", help="Keep variables that steer an allocator or the loader (MALLOC_*, LD_*, ...) as they are."
+        ),
+    ] = False,
     seed: Seed = None,
     results: Results = Path("results"),
     resume: Resume = None,
     json: Annotated[bool, Parameter(negative="", help="Print the summary as JSON instead of a table.")] = False,
+    acceptance: Acceptance = STRICT,
+    service: ServiceOptions = NO_SERVICE,
     report: Annotated[bool, Parameter(name="--report", negative="--no-report", help="Write the HTML report.")] = True,
 ) -> int:
     """Run a program under every allocator and say which is best for what.
@@ -59,6 +73,7 @@ def compare(
         freestone compare -a freestone,jemalloc -n 20 -- ./server --selftest
         freestone compare --time-budget 60 --env PYTHONMALLOC=malloc -- python3 a.py
         freestone compare -a ./libmymalloc.so,glibc -- ls -lR /usr
+        freestone compare --ready 'redis-cli ping' --load 'redis-benchmark -n 500000 -t set' -- redis-server
         freestone compare --resume results/20261120T131500Z-program
 
     Exit status: 0 all measured, 2 wrong use, 3 nothing could be measured, 4 some allocators failed or are INVALID,
@@ -74,7 +89,10 @@ def compare(
                 "--timeout": timeout,
                 "--name": name,
                 "--env": env,
+                "--keep-env": keep_env or None,
                 "--seed": seed,
+                **acceptance.given(),
+                **service.given(),
             }
             folder, experiment = (
                 resume,
@@ -82,42 +100,57 @@ def compare(
             )
         else:
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
-            workload = _workload(command, name, env or [])
-            experiment = measuring.planned(workload.name, [workload], allocators, baseline, extent)
-            folder = measuring.begun(results, workload.name, experiment)
+            workload = service.applied(acceptance.applied(_workload(command, name, env or [], keep_env)))
+            experiment = measurement.planned(workload.name, [workload], allocators, baseline, extent)
+            folder = measurement.begun(results, workload.name, experiment)
     except (AllocatorError, PlanError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
-    return measuring.measure(
+    return measurement.measure(
         folder,
         experiment,
         verb="compare",
-        show=lambda _, __, summary: _show(summary, folder, as_json=json),
+        show=lambda _, __, summary: _show(experiment, summary, folder, as_json=json),
         report=(lambda: _report(folder, as_json=json)) if report else None,
     )
 
 
-def _workload(command: Sequence[str], name: str | None, env: Sequence[str]) -> Workload:
+def _workload(command: Sequence[str], name: str | None, env: Sequence[str], keep_env: bool) -> Workload:
     environment = program.settings(env)
     executable = program.require(command, {**os.environ, **environment})
-    return Workload(name=name or executable.name, command=list(command), environment=environment, directory=os.getcwd())
+    return Workload(
+        name=name or executable.name,
+        command=list(command),
+        environment=environment,
+        keep_environment=keep_env,
+        directory=os.getcwd(),
+    )
+
+
+def _brings_malloc(workload: Workload) -> bool:
+    environment = {**os.environ, **workload.environment}
+    return program.brings_malloc(program.require(workload.command, environment, workload.directory or "."))
 
 
 def _resumed(folder: Path, command: Sequence[str], given: Sequence[str]) -> Experiment:
-    experiment = measuring.resumed(folder, given)
+    experiment = measurement.resumed(folder, given)
     measured = experiment.workloads[0].command
     if command and list(command) != measured:
         raise PlanError(f"cannot resume {folder}: it measured another command ({' '.join(measured)})")
     return experiment
 
 
-def _show(summary: Summary, folder: Path, *, as_json: bool) -> None:
+def _show(experiment: Experiment, summary: Summary, folder: Path, *, as_json: bool) -> None:
     if as_json:
         print(summary.model_dump_json(indent=2))
         return
     width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))
+    use = deployment.told(experiment, summary, brings_malloc=_brings_malloc(experiment.workloads[0]))
+    if use:
+        # What is to be copied stays in one line, however narrow the terminal is.
+        print("\n".join([*textwrap.wrap(use[0], width, break_long_words=False), *use[1:], ""]))
     print(f"Records: {folder}")
 
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from freestone.analysis import difference
+from freestone.analysis.difference import NotComparable, Side
 from freestone.commands.status import ExitStatus, Stop
-from freestone.experiments import difference
-from freestone.experiments.difference import NotComparable, Side
 from freestone.records import store
 from freestone.records.schema import Difference
 from freestone.records.store import StoreError

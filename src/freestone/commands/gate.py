@@ -9,11 +9,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from freestone.analysis import gate as gates
+from freestone.analysis.score import FAULTS, PEAK_RSS, TIME
 from freestone.commands import comparing, terminal
 from freestone.commands.comparing import After, Before, Markdown, Subjects
 from freestone.commands.status import ExitStatus, Stop
-from freestone.experiments import gate as gates
-from freestone.experiments.score import FAULTS, PEAK_RSS, TIME
 from freestone.reports import changes
 
 _PERCENT = re.compile(r"\+?(\d+(?:\.\d+)?) ?%")

@@ -30,7 +30,8 @@ Allocators = Annotated[
     Parameter(
         name=["--allocators", "-a"],
         negative="",
-        help="Names or library paths, with commas between. Default: all that are here.",
+        help="Names or library paths, each with settings as in glibc:MALLOC_ARENA_MAX=2, with commas between. "
+        "Default: all that are here.",
     ),
 ]
 

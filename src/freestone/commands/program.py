@@ -6,6 +6,7 @@ Shared by the verbs.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import stat
@@ -65,16 +66,18 @@ def require(
 
 
 def settings(pairs: Sequence[str]) -> dict[str, str]:
-    """``K=V`` words as a mapping.
+    """``NAME=VALUE`` words as a mapping; ``NAME`` alone stands for its value in this process's environment.
 
     Raises:
-        Stop: a word is not of that form (2).
+        Stop: a word is of neither form, or the variable is not set here (2).
     """
     found: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise Stop(f"--env takes NAME=VALUE, not '{pair}'", ExitStatus.USAGE)
+        if not equals and name in os.environ:
+            value = os.environ[name]
+        elif not equals or not name:
+            raise Stop(f"--env takes NAME=VALUE, or NAME of a variable that is set, not '{pair}'", ExitStatus.USAGE)
         found[name] = value
     return found
 
@@ -85,9 +88,13 @@ def _candidates(name: str, path: str) -> list[Path]:
     return [Path(folder or ".") / name for folder in path.split(os.pathsep)]
 
 
+_ALLOCATORS = re.compile(r"lib(jemalloc|mimalloc|tcmalloc|tbbmalloc|snmallocshim|rpmalloc|hardened_malloc|freestone)\b")
+"""Libraries that a program may be linked against for its malloc."""
+
+
 @dataclass(frozen=True)
 class Obstacle:
-    """What stands between a program and a preloaded libfreestone."""
+    """What stands between a program and a preloaded allocator."""
 
     why: str
     """What follows the program's name in a sentence."""
@@ -95,16 +102,22 @@ class Obstacle:
     """Whether the program would not start with the preload."""
 
 
-def obstacle(executable: Path, library: Path) -> Obstacle | None:
-    """Why ``library``, a libfreestone, would not serve a program by preload; None when it should."""
+def obstacle(executable: Path, library: Path, title: str = "libfreestone") -> Obstacle | None:
+    """Why ``library`` would not serve a program by preload; None when it should.
+
+    Args:
+        executable: what is going to be run.
+        library: the allocator's.
+        title: how the allocator is called.
+    """
     facts = elf.inspect(executable)
     for _ in range(4):  # a script's interpreter may be a script
         if facts.script_interpreter is None:
             break
         facts = elf.inspect(facts.script_interpreter)
-    not_served = "; libfreestone will not serve it"
+    not_served = f"; {title} will not serve it"
     libc = elf.inspect(library).libc
-    foreign = facts.libc not in (None, "unknown", libc)
+    foreign = "unknown" not in (facts.libc, libc) and None not in (facts.libc, libc) and facts.libc != libc
     if facts.own_freestone:
         children = "nor the programs it starts" if foreign else "but does programs it starts"
         reach = "does not reach it" if facts.static else "does not replace that"
@@ -118,6 +131,12 @@ def obstacle(executable: Path, library: Path) -> Obstacle | None:
     if foreign:
         return Obstacle(f"is built for {facts.libc}{not_served}, which is built for {libc}, nor what it starts", True)
     return Obstacle(f"has a malloc of its own ({facts.own_malloc}){not_served}") if facts.own_malloc else None
+
+
+def brings_malloc(executable: Path) -> bool:
+    """Whether a program is served by another allocator than the C library's where nothing is preloaded."""
+    facts = elf.inspect(executable)
+    return facts.own_malloc is not None or any(_ALLOCATORS.match(soname) for soname in facts.needed)
 
 
 def _is_own(path: Path) -> bool:

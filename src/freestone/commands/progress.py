@@ -1,18 +1,33 @@
 """The progress of an experiment: one live line on a terminal, a line now and then elsewhere.
 
-Nothing is drawn while a trial runs: a clock that ticks on the screen takes time from what is measured.
+Nothing is drawn while a trial runs: a clock that ticks on the screen takes time from what is measured. A server under
+load is the exception, a line each second with its memory: its trials are long, and it is not alone on the machine.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TextIO
 
+from freestone.analysis import own_heaps
 from freestone.commands import terminal
-from freestone.experiments.events import BudgetSpent, Event, GivenUp, RehearsalStarted, TrialEnded, TrialStarted
+from freestone.experiments.events import (
+    BudgetSpent,
+    Event,
+    GivenUp,
+    HeapsSeen,
+    RehearsalStarted,
+    ServerSeen,
+    TrialEnded,
+    TrialStarted,
+)
+from freestone.trials import Moment
 
 PLAIN_EVERY_S = 10.0
+BARS = "▁▂▃▄▅▆▇█"
+COURSE_COLUMNS = 24
 
 
 class Progress:
@@ -33,6 +48,7 @@ class Progress:
         self.drawn = False
         self.said: set[tuple[str, str | None]] = set()
         self.last_plain = -float("inf")
+        self.memory: list[int] = []
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
@@ -41,7 +57,15 @@ class Progress:
                 self._now(
                     f"rehearsal {event.number + 1}/{event.total}", [self._arm(event.workload, event.configuration)]
                 )
+            case ServerSeen():
+                self.memory.append(event.moment.rss_kib)
+                told = [self._arm(event.slot.workload, event.slot.configuration), *self._server(event.moment)]
+                self._now(f"round {event.slot.round + 1}/{event.rounds}", told)
+            case HeapsSeen():
+                for sentence in own_heaps.sentences(event.asked, event.heaps):
+                    self._once(f"{event.workload}: {sentence}")
             case TrialStarted():
+                self.memory.clear()
                 left = "" if event.remaining_s is None else f"{duration(event.remaining_s)} left"
                 details = [text for text in (left, self._arm(event.slot.workload, event.slot.configuration)) if text]
                 self._now(f"round {event.slot.round + 1}/{max(event.rounds, event.slot.round + 1)}", details)
@@ -56,6 +80,16 @@ class Progress:
                 pass  # its failures have been named, and the table names them again
             case BudgetSpent():
                 self.line(f"time budget spent after {event.rounds} round{'' if event.rounds == 1 else 's'}")
+
+    def _server(self, moment: Moment) -> list[str]:
+        """What a server is doing, and its memory with the way it took."""
+        told = [f"{moment.phase} {duration(moment.since_s)}", f"{moment.rss_kib / 1024:,.0f} MiB"]
+        return told if self.ascii or not self.live else [*told, course(self.memory, COURSE_COLUMNS)]
+
+    def _once(self, text: str) -> None:
+        if ("", text) not in self.said:
+            self.said.add(("", text))
+            self.line(text)
 
     def step(self, what: str, workload: str, configuration: str) -> None:
         """Show that something is done with one workload under one configuration."""
@@ -92,6 +126,18 @@ class Progress:
             self.stream.flush()
         except (OSError, ValueError):
             pass  # the terminal went away; the measurement goes on
+
+
+def course(values: Sequence[int], columns: int) -> str:
+    """The course of a quantity from its beginning to now in so many characters, the highest ones for its largest value.
+
+    Where there are more values than characters, each character is the largest of its share.
+    """
+    shares = min(columns, len(values))
+    edges = [len(values) * number // shares for number in range(shares + 1)] if shares else [0]
+    points = [max(values[begin:end]) for begin, end in pairwise(edges)]
+    top = max(points, default=0)
+    return "".join(BARS[point * (len(BARS) - 1) // top if top else 0] for point in points)
 
 
 def duration(seconds: float) -> str:

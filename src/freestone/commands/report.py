@@ -8,10 +8,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from freestone.analysis import summarise
+from freestone.analysis.statistics import paired_ratio
 from freestone.commands import terminal
 from freestone.commands.status import ExitStatus, Stop
-from freestone.experiments import summarise
-from freestone.experiments.statistics import paired_ratio
 from freestone.records import store
 from freestone.records.schema import Summary
 from freestone.records.store import StoreError

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from freestone.analysis import score as scored
 from freestone.commands import scoring
 from freestone.commands.status import ExitStatus, Stop
-from freestone.experiments import score as scored
 from freestone.experiments.plan import PlanError
 from freestone.records import store
 from freestone.records.store import StoreError

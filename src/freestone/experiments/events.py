@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from freestone.experiments.schedule import Slot
-from freestone.records.schema import TrialRecord
+from freestone.analysis.rounds import Slot
+from freestone.records.schema import Asked, OwnHeap, TrialRecord
+from freestone.trials import Moment
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,15 @@ class RehearsalStarted:
     configuration: str
     number: int
     total: int
+
+
+@dataclass(frozen=True)
+class HeapsSeen:
+    """A rehearsal has shown how much of a program's memory malloc serves and who serves the rest."""
+
+    workload: str
+    heaps: tuple[OwnHeap, ...]
+    asked: Asked | None = None
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,15 @@ class TrialStarted:
     done: int
     total: int
     remaining_s: float | None
+
+
+@dataclass(frozen=True)
+class ServerSeen:
+    """A server is running: told every second of a trial, and of no other."""
+
+    slot: Slot
+    rounds: int
+    moment: Moment
 
 
 @dataclass(frozen=True)
@@ -58,4 +77,4 @@ class BudgetSpent:
     rounds: int
 
 
-Event = RehearsalStarted | TrialStarted | TrialEnded | GivenUp | BudgetSpent
+Event = RehearsalStarted | HeapsSeen | TrialStarted | ServerSeen | TrialEnded | GivenUp | BudgetSpent

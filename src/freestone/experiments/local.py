@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from freestone.experiments.schedule import Arm, Slot
-from freestone.records.schema import Configuration, Experiment, TrialRecord, Workload
+from freestone.analysis.rounds import Arm, Slot
+from freestone.experiments.events import Event, HeapsSeen, ServerSeen
+from freestone.records.schema import Asked, Configuration, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError
-from freestone.trials import Identity, Rehearsal, permissions, rehearse, run_trial
+from freestone.trials import Identity, Rehearsal, can_count, permissions, rehearse, run_trial
 
 
 class LocalTrials:
@@ -21,10 +22,12 @@ class LocalTrials:
     Captured output goes to a scratch folder that exists while the object is entered.
     """
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, experiment: Experiment, on_event: Callable[[Event], None] = lambda event: None) -> None:
         self.experiment = experiment
+        self.on_event = on_event
         self._scratch: Path | None = None
         self._rehearsals: dict[Arm, Rehearsal] = {}
+        self._asked: dict[str, Asked | None] = {}
 
     def __enter__(self) -> Self:
         try:
@@ -59,11 +62,20 @@ class LocalTrials:
             return list(arms)
         return list(dict(reversed(arms)).items())
 
-    def rehearse(self, workload: Workload, configuration: Configuration) -> None:
-        """Run once without a clock."""
-        self._rehearsals[workload.name, configuration.name] = rehearse(
-            workload, configuration, timeout_s=self.experiment.timeout_s, scratch=self.scratch
+    def rehearse(self, workload: Workload, configuration: Configuration) -> HeapsSeen:
+        """Run once without a clock, and say who serves the program's memory.
+
+        Where trials have a census of their own, the allocator is of no matter here and malloc is counted in its place.
+        """
+        counting = permissions().perf and can_count()
+        rehearsal = rehearse(
+            workload, configuration, timeout_s=self.experiment.timeout_s, scratch=self.scratch, counting=counting
         )
+        if counting:
+            self._asked[workload.name] = rehearsal.asked
+        else:
+            self._rehearsals[workload.name, configuration.name] = rehearsal
+        return HeapsSeen(workload.name, tuple(rehearsal.proof.own_heaps), rehearsal.asked)
 
     def trial(self, workload: Workload, configuration: Configuration, slot: Slot) -> TrialRecord:
         """Run once under the clock."""
@@ -76,4 +88,6 @@ class LocalTrials:
             timeout_s=self.experiment.timeout_s,
             scratch=self.scratch,
             rehearsal=self._rehearsals.get((workload.name, configuration.name)),
+            watch=lambda moment: self.on_event(ServerSeen(slot, self.experiment.rounds, moment)),
+            asked=self._asked.get(workload.name),
         )

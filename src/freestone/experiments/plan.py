@@ -10,7 +10,7 @@ from datetime import datetime
 
 import freestone
 from freestone.experiments.schedule import DEFAULT_ROUNDS, MOST_ROUNDS_IN_BUDGET
-from freestone.records.schema import Configuration, Experiment, Machine, Workload
+from freestone.records.schema import Configuration, Environment, Experiment, Machine, Workload
 
 MOST_ROUNDS = 100_000
 """Ten of them a minute take a week."""
@@ -55,6 +55,7 @@ def new_experiment(
     machine: Machine,
     command_line: Sequence[str],
     now: datetime,
+    environment: Environment | None = None,
 ) -> Experiment:
     """The head of a new experiment.
 
@@ -90,4 +91,5 @@ def new_experiment(
         seed=secrets.randbits(32) if extent.seed is None else extent.seed,
         timeout_s=extent.timeout_s,
         time_budget_s=extent.time_budget_s,
+        environment=environment,
     )

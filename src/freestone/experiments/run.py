@@ -10,12 +10,21 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
+from freestone.analysis.rounds import Arm, Slot, plan_round
+from freestone.analysis.same_environment import environments_differ
 from freestone.experiments import schedule
-from freestone.experiments.events import BudgetSpent, Event, GivenUp, RehearsalStarted, TrialEnded, TrialStarted
+from freestone.experiments.events import (
+    BudgetSpent,
+    Event,
+    GivenUp,
+    HeapsSeen,
+    RehearsalStarted,
+    TrialEnded,
+    TrialStarted,
+)
 from freestone.experiments.interruption import Interruption, TrialBrokenOff
 from freestone.experiments.local import LocalTrials
-from freestone.experiments.schedule import Arm, Slot
-from freestone.records.schema import Configuration, Experiment, TrialRecord, Workload
+from freestone.records.schema import Configuration, Environment, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError, TrialLog, read_trials
 
 TRIAL_OVERHEAD_S = 0.1
@@ -28,8 +37,11 @@ class Measurement(Protocol):
     def rehearsals(self, arms: Sequence[Arm]) -> list[Arm]:
         """Which of these are worth a rehearsal before the first round."""
 
-    def rehearse(self, workload: Workload, configuration: Configuration) -> None:
-        """Run once without a clock before the first round. May raise nothing for what the program does."""
+    def rehearse(self, workload: Workload, configuration: Configuration) -> HeapsSeen | None:
+        """Run once without a clock before the first round, and say who serves the program's memory, if that was seen.
+
+        May raise nothing for what the program does.
+        """
 
     def trial(self, workload: Workload, configuration: Configuration, slot: Slot) -> TrialRecord:
         """Run once under the clock and say what it cost. May raise nothing for what the program does."""
@@ -67,7 +79,7 @@ def run(
         experiment: what to run; its head is in the folder already.
         folder: the results folder.
         left_out: workloads that are not run now; what the folder holds of them stays, and a later sitting goes on.
-        on_event: told what happens; called between trials, never while a clock runs.
+        on_event: told what happens; called between trials, never while a clock runs, but for a server's moments.
         stop: asked between trials whether to stop, and able to break one off.
         measurement: how trials are taken; by default on this machine.
         clock: seconds, for budget and estimate only.
@@ -82,7 +94,7 @@ def run(
     if foreign:
         raise ExperimentMismatch(f"{folder} holds trials of another experiment ({', '.join(sorted(foreign))})")
     with TrialLog(folder) as log, contextlib.ExitStack() as stack:
-        taking = measurement or stack.enter_context(LocalTrials(experiment))
+        taking = measurement or stack.enter_context(LocalTrials(experiment, on_event))
         return _Sitting(experiment, frozenset(left_out), taking, log, records, on_event, stop, clock).run()
 
 
@@ -160,7 +172,9 @@ class _Sitting:
         arms = self.measurement.rehearsals(list(dict.fromkeys((slot.workload, slot.configuration) for slot in slots)))
         for number, (workload, configuration) in enumerate(arms):
             self.on_event(RehearsalStarted(workload, configuration, number, len(arms)))
-            self.measurement.rehearse(self.workloads[workload], self.configurations[configuration])
+            seen = self.measurement.rehearse(self.workloads[workload], self.configurations[configuration])
+            if seen is not None:
+                self.on_event(seen)
 
     def _take(self, slot: Slot) -> None:
         done, total = self._progress()
@@ -221,7 +235,7 @@ class _Sitting:
 
     def _arms(self) -> int:
         """Trials of a full round, without what was given up or left out."""
-        slots = schedule.plan_round(self.experiment, 0)
+        slots = plan_round(self.experiment, 0)
         return max(1, sum(self._is_run(slot.workload, slot.configuration) for slot in slots))
 
     def _is_run(self, workload: str, configuration: str) -> bool:
@@ -246,16 +260,25 @@ class _Sitting:
         return len(self.records), len(self.records) + self._left(self._expected_rounds())
 
 
-def mismatch(experiment: Experiment, machine_id: str, configurations: Sequence[Configuration]) -> str | None:
+def mismatch(
+    experiment: Experiment,
+    machine_id: str,
+    configurations: Sequence[Configuration],
+    environment: Environment | None = None,
+) -> str | None:
     """Why an experiment cannot be resumed here and now, in one line; None when it can.
 
     Args:
         experiment: the head of the folder to resume.
         machine_id: of this machine, now.
         configurations: the experiment's, with the allocators as they are found now.
+        environment: what programs would inherit now.
     """
     if machine_id != experiment.machine.id:
         return f"it was begun on another machine ({experiment.machine.id}; this one is {machine_id})"
+    differs = environments_differ(experiment.environment, environment)
+    if differs:
+        return f"it was begun in another environment: {differs} (then and now)"
     now = {configuration.name: configuration.allocator for configuration in configurations}
     for configuration in experiment.configurations:
         before, after = configuration.allocator, now.get(configuration.name)

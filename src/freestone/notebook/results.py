@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from freestone.experiments import score as scored
-from freestone.experiments import summarise
-from freestone.experiments.statistics import paired_ratio
+from freestone.analysis import score as scored
+from freestone.analysis import summarise
+from freestone.analysis.statistics import paired_ratio
 from freestone.notebook.frames import Kind, frame
 from freestone.records.schema import FIGURE, Experiment, InstructionCounts, Metrics, Score, Summary, TrialRecord
 from freestone.reports import figures, heatmap, orders, orders_picture, published, scaling, sizes, source

@@ -13,11 +13,17 @@ from pydantic import BaseModel, ConfigDict, Field
 SCHEMA_VERSION = 1
 """Raised when a field changes meaning or disappears; new optional fields do not raise it."""
 
-Status = Literal["ok", "failed", "timeout", "invalid"]
-"""What became of a trial."""
+Status = Literal["ok", "failed", "timeout", "invalid", "different", "allowed"]
+"""What became of a trial. The last two are told by a look at all trials, and stand in no file: other output than the
+baseline's, and a failure that was allowed."""
 
-CellStatus = Literal["ok", "failed", "timeout", "invalid", "unmeasured"]
-"""What became of a configuration on a workload; ``unmeasured``: it has no trial, as its turn never came."""
+Survivors = Literal["fail", "wait", "allow"]
+"""What becomes of a trial whose first process is outlived by others: it has failed; it lasts until the last of them
+ends; or they are ended, and its time is that of the first process alone."""
+
+CellStatus = Literal["ok", "failed", "timeout", "invalid", "different", "unmeasured"]
+"""What became of a configuration on a workload; ``different``: its output is not the
+baseline's; ``unmeasured``: it has no trial, as its turn never came."""
 
 FIGURE = "figure:"
 """Stands before the name of a program's own figure where that is one metric among others: ``figure:seconds``."""
@@ -58,12 +64,24 @@ class Configuration(_Row):
     environment: dict[str, str] = Field(default_factory=dict, description="settings added to the program's environment")
 
 
+class Service(_Row):
+    """How a server is measured: it is started, waited for, driven from outside by a load, and stopped by SIGTERM."""
+
+    ready: str = Field(description="shell command that succeeds as soon as the server answers, and not before")
+    load: str = Field(description="shell command that drives it and prints what came of it")
+    ready_timeout_s: float = Field(60.0, description="seconds until it has to be ready", gt=0)
+    stop_timeout_s: float = Field(30.0, description="seconds after SIGTERM until it has to be gone", gt=0)
+
+
 class Workload(_Row):
     """What is measured: a command, where it runs and with which environment."""
 
     name: str
     command: list[str]
     environment: dict[str, str] = Field(default_factory=dict)
+    keep_environment: bool = Field(
+        False, description="whether variables that steer an allocator or the loader stay as they are where the lab runs"
+    )
     directory: str | None = None
     reads: Literal["process", "json"] = Field(
         "process",
@@ -84,6 +102,20 @@ class Workload(_Row):
         ge=1,
     )
     idle_rounds: int | None = Field(None, description="rounds, the first ones, in which it does; None for all", ge=1)
+    survivors: Survivors = Field(
+        "fail",
+        description="of processes that outlive the first one: 'fail' for the trial has failed, 'wait' for it lasts "
+        "until the last one ends, 'allow' for they are ended and the time is that of the first alone",
+    )
+    service: Service | None = Field(
+        None, description="for a server: its time is that of a request, by the load's figures; None for a program"
+    )
+    allow_failures: int = Field(0, description="trials of a configuration that may fail without a word on it", ge=0)
+    ignore_status: list[int] = Field(default_factory=list, description="exit statuses that are as good as 0")
+    output_may_differ: bool = Field(False, description="whether configurations may print different things")
+    compare_output: str | None = Field(
+        None, description="shell command through which its output goes before it is compared; not on the clock"
+    )
     memory_mib: int | None = Field(None, description="what it takes of memory; None for little")
     disk_mib: int | None = Field(None, description="what it takes of disk, below TMPDIR; None for little")
 
@@ -96,7 +128,7 @@ class Workload(_Row):
     @property
     def time(self) -> str:
         """The metric that is this workload's time."""
-        return OWN_TIME if self.reads == "json" else WALL_TIME
+        return OWN_TIME if self.reads == "json" or self.service is not None else WALL_TIME
 
 
 class Machine(_Row):
@@ -107,6 +139,22 @@ class Machine(_Row):
         default_factory=dict,
         description="cpu, cores, caches, governor, turbo, kernel, page size, THP, mTHP, overcommit, cgroup, libc",
     )
+
+
+class Environment(_Row):
+    """What programs inherit from the lab. Values only of what allocators, loaders and runtimes read; no secrets."""
+
+    kept: bool = Field(False, description="whether variables that steer an allocator or the loader stayed (--keep-env)")
+    told: dict[str, str] = Field(default_factory=dict, description="variables in force whose values are recorded")
+    taken_out: dict[str, str] = Field(
+        default_factory=dict, description="variables that steer an allocator or the loader: no program has them"
+    )
+    others: dict[str, str] = Field(
+        default_factory=dict,
+        description="all other variables -> two hex digits of a hash of the value: enough to name one that changed. "
+        "Without those of a login, a terminal or a CI job",
+    )
+    others_sha256: str = Field("", description="of NAME=value NUL of those, in the order of names")
 
 
 class EntryPoint(_Row):
@@ -136,6 +184,25 @@ class ProcessProof(_Row):
     )
 
 
+class OwnHeap(_Row):
+    """A file in the measured tree whose memory does not come from the malloc that a preload replaces."""
+
+    file: str
+    what: str = Field(description="'jemalloc (je_malloc)', 'CPython', 'libc itself (__libc_malloc)', 'a malloc'")
+    how: Literal["start", "later", "closed", "apart", "mapped"] = Field(
+        description="loaded at the start, opened later, closed again, in a namespace of its own; or seen by the kernel"
+    )
+    remedy: str | None = Field(None, description="how to bring it to use malloc, where that is known")
+
+
+class Asked(_Row):
+    """What a program asks of malloc, counted once for all allocators in an untimed run; sums over the whole tree."""
+
+    calls: int = Field(description="of malloc, calloc, realloc and their aligned kin")
+    most_kib: int = Field(description="the most that was in use at once, by process")
+    private_kib: int = Field(description="the most that was resident at once and is no file's, by process")
+
+
 class Proof(_Row):
     """The verdict of law 1 over a whole trial."""
 
@@ -144,6 +211,13 @@ class Proof(_Row):
     census: Literal["perf", "rehearsal", "none"] = "none"
     processes: list[ProcessProof] = Field(default_factory=list)
     images: int | None = Field(default=None, description="program images in the tree, by the census")
+    own_heaps: list[OwnHeap] = Field(
+        default_factory=list, description="what no preload reaches: it is named, and no reason to be invalid"
+    )
+    silent: dict[str, int] = Field(
+        default_factory=dict,
+        description="program -> its processes that ended without last words: what they had loaded by then is not known",
+    )
 
 
 class Sample(_Row):
@@ -157,7 +231,13 @@ class Sample(_Row):
 class Metrics(_Row):
     """What one trial cost. CPU times, faults and switches cover the whole tree of waited-for processes."""
 
-    wall_s: float = Field(description="from exec to the end of the first process, less what processes rested")
+    wall_s: float = Field(
+        description="from exec to the end of the last process (of the first, where survivors are allowed), less what "
+        "processes rested"
+    )
+    outlived_s: float = Field(
+        0.0, description="how long others outlived the first process; part of wall_s where survivors are not allowed"
+    )
     rested_s: float = Field(0.0, description="how long processes were kept at their end meanwhile")
     user_s: float
     sys_s: float
@@ -181,6 +261,10 @@ class Output(_Row):
 
     stdout_bytes: int = 0
     stdout_sha256: str = ""
+    stdout_lines: int | None = None
+    compared_sha256: str | None = Field(
+        None, description="of what is compared, where that is not all of stdout: behind a filter, before the figures"
+    )
     stderr_bytes: int = 0
     stderr_tail: str = ""
 
@@ -210,6 +294,10 @@ class TrialRecord(_Row):
     notes: list[str] = Field(
         default_factory=list, description="what a reader should know, e.g. a daemon left behind and ended"
     )
+    asked: Asked | None = Field(None, description="what was counted in the rehearsal; None where nothing was")
+    survivors: list[str] = Field(
+        default_factory=list, description="programs of the processes that were still there and were ended"
+    )
     proof: Proof
 
 
@@ -229,6 +317,7 @@ class Experiment(_Row):
     seed: int
     timeout_s: float | None = None
     time_budget_s: float | None = None
+    environment: Environment | None = Field(None, description="None in results of before it was recorded")
 
 
 class Ratio(_Row):
@@ -267,6 +356,14 @@ class Summary(_Row):
         default_factory=dict, description="workload -> metric -> A/A ratio (baseline's second run / first run)"
     )
     headline: str = Field(description="one sentence: which allocator is best for what, and whether it is real")
+    best: dict[str, dict[str, str]] = Field(
+        default_factory=dict,
+        description="workload -> 'time', 'peak memory' -> the configuration that is really lower than the baseline "
+        "there, and lowest of those; none where there is none",
+    )
+    notes: dict[str, list[str]] = Field(
+        default_factory=dict, description="workload -> what no preload reaches there, a sentence each"
+    )
 
 
 class ScoreRow(_Row):
@@ -439,6 +536,9 @@ class Difference(_Row):
     changes: list[Change]
     drift: list[Change] = Field(default_factory=list, description="of the controls' time, over all counted workloads")
     apart: list[Apart]
+    lost: list[Apart] = Field(
+        default_factory=list, description="what had a result before and has none after, though it was tried"
+    )
     unrelated: str | None = Field(None, description="why times of the two sides cannot be held against each other")
 
 

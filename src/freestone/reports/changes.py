@@ -30,6 +30,7 @@ def headline(difference: Difference) -> str:
             f"{each.configuration} on {each.workload}: {_percent(each)} {each.aspect}"
             for each in sorted(single, key=lambda each: -abs(math.log(each.ratio)))[:3]
         ]
+    told = [f"{each.what} has no result any more" for each in difference.lost[:3]] + told
     if told:
         return "; ".join(told) + "."
     if all(each.verdict == "unknown" for each in difference.changes):
@@ -81,6 +82,10 @@ def gate_headline(gate: Gate) -> str:
     """The outcome in one sentence."""
     limits = " and ".join(f"{aspect} at most {limit * 100:+g} %" for aspect, limit in gate.limits.items())
     over = [row for row in gate.rows if row.outcome == "exceeded"]
+    if gate.difference.lost:
+        first, *others = gate.difference.lost
+        more = f" (and {len(others)} more)" if others else ""
+        return f"Exceeded: {first.what} has no result any more: {first.reason}{more} ({limits})."
     if over:
         worst = max(over, key=lambda row: row.change.sure_low / (1 + row.limit))
         more = f", and {len(over) - 1} more" if len(over) > 1 else ""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from freestone.analysis import arms
 from freestone.records.schema import Experiment, TrialRecord
 from freestone.records.whole import why, write_whole
 from freestone.reports import figures, quantities
@@ -76,8 +77,10 @@ def benchmark_files(experiment: Experiment, records: Sequence[TrialRecord], fold
         ExportError: one cannot be written.
     """
     written = []
+    by_arm = arms.by_arm(arms.counted(experiment, records))
+    counted = [record for mine in by_arm.values() if arms.verdict(mine)[0] == "ok" for record in arms.good(mine)]
     for configuration in experiment.configurations:
-        mine = [r for r in records if r.configuration == configuration.name and r.status == "ok" and not r.repeat]
+        mine = [r for r in counted if r.configuration == configuration.name and not r.repeat]
         target = folder / f"{_slug(configuration.name)}.json"
         document = {"context": _context(experiment, configuration.name), "benchmarks": list(_rows(experiment, mine))}
         try:

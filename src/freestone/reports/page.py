@@ -201,6 +201,7 @@ def _experiment_part(
     warnings = list(notes)
     if summary.rounds_complete < experiment.rounds:
         warnings.append(f"{summary.rounds_complete} of {experiment.rounds} rounds are complete")
+    warnings += [f"{workload}: {line}" for workload, lines in summary.notes.items() for line in lines]
     return ExperimentPart(
         anchor=anchor,
         id=experiment.id,

@@ -7,15 +7,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from freestone.records.schema import FIGURE, OWN_TIME, WALL_TIME, Cell, CellStatus, Ratio, TrialRecord
+from freestone.records.schema import FIGURE, OWN_TIME, WALL_TIME, Cell, CellStatus, Ratio, Status, TrialRecord
 
 Kind = Literal["time", "memory", "count"]
 
-STATUS_WORDS: Mapping[CellStatus, str] = {
+STATUS_WORDS: Mapping[CellStatus | Status, str] = {
     "ok": "ok",
     "invalid": "INVALID",
     "failed": "failed",
     "timeout": "timed out",
+    "different": "different output",
+    "allowed": "failed, as allowed",
     "unmeasured": "not measured",
 }
 
@@ -41,6 +43,15 @@ class Quantity:
 
 QUANTITIES = (
     Quantity(OWN_TIME, "Time", "time", "time", "of what the program itself measures", "faster", "slower"),
+    Quantity(f"{FIGURE}mean_seconds", "Latency, mean", "mean", "time", "of a request, as the load says"),
+    Quantity(f"{FIGURE}p50_seconds", "Latency, median", "p50", "time", "of a request, as the load says"),
+    Quantity(f"{FIGURE}p99_seconds", "Latency, 99 %", "p99", "time", "99 of 100 requests took less, as the load says"),
+    Quantity(f"{FIGURE}p999_seconds", "Latency, 99.9 %", "p99.9", "time", "999 of 1000 requests took less"),
+    Quantity(
+        f"{FIGURE}cpu_seconds", "CPU per request", "CPU/request", "time", "of the server's whole tree, under load"
+    ),
+    Quantity(f"{FIGURE}rss_kib_loaded", "RSS after load", "RSS loaded", "memory", "the server's tree after its load"),
+    Quantity(f"{FIGURE}faults_per_1000", "Faults per 1000 requests", "faults/1000", "count", "minor faults under load"),
     Quantity("wall_s", "Wall time", "wall", "time", "from start to end of the program", "faster", "slower"),
     Quantity("user_s", "User time", "user", "time", "CPU time of the whole tree, in the program"),
     Quantity("sys_s", "System time", "system", "time", "CPU time of the whole tree, in the kernel"),
@@ -178,12 +189,25 @@ def verdict(quantity: Quantity, ratio: Ratio) -> str:
     return f"{percent:.{1 if percent < 9.95 else 0}f} % {word}"
 
 
+def has_figures(cell: Cell) -> bool:
+    """Whether a cell has medians to show; that of another output has, though it is ranked nowhere."""
+    return cell.status in ("ok", "different")
+
+
+def status_of(cell: Cell) -> str:
+    """What became of a cell, with the count of its trials where only some of them are why: ``2 of 10 failed``."""
+    word = STATUS_WORDS[cell.status]
+    if cell.status in ("ok", "unmeasured") or not 0 < cell.trials_ok < cell.trials_total:
+        return word
+    return f"{cell.trials_total - cell.trials_ok} of {cell.trials_total} {word}"
+
+
 def is_a_tree(cells: Iterable[Cell]) -> bool:
     """Whether the process tree as a whole held more than its largest process, by over 5 % in any cell.
 
     Where it did not, the two peaks are one figure and the table needs one column for them.
     """
-    medians = [cell.median for cell in cells if cell.status == "ok"]
+    medians = [cell.median for cell in cells if has_figures(cell)]
     return any(
         median["tree_peak_rss_kib"] > 1.05 * median["peak_rss_kib"]
         for median in medians

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from freestone.analysis import arms
 from freestone.records import store
 from freestone.records.schema import CallCounts, Experiment, InstructionCounts, Summary, TrialRecord
 
@@ -17,6 +18,7 @@ class Source:
     experiment: Experiment
     summary: Summary
     records: Sequence[TrialRecord]
+    """With the verdicts that only a look at all of them gives."""
     calls: CallCounts | None = None
     """System calls, where they were counted."""
     instructions: InstructionCounts | None = None
@@ -38,4 +40,5 @@ def read(folder: Path, summarise: Callable[[Experiment, Sequence[TrialRecord]], 
     summary = store.read_summary(folder) if summarise is None else summarise(experiment, reading.records)
     damage = store.damage_line(folder, reading.damage)
     calls, instructions = store.read_calls(folder), store.read_instructions(folder)
-    return Source(experiment, summary, reading.records, calls, instructions, damage)
+    records = arms.counted(experiment, reading.records)
+    return Source(experiment, summary, records, calls, instructions, damage)

@@ -25,6 +25,18 @@ from freestone.reports import quantities, screen
 from freestone.reports.quantities import Scale, quantity_of
 
 _COLUMNS = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
+_OF_SERVICE = (
+    "figure:mean_seconds",
+    "figure:p50_seconds",
+    "figure:p99_seconds",
+    "figure:p999_seconds",
+    "figure:cpu_seconds",
+    "peak_rss_kib",
+    "tree_peak_rss_kib",
+    "figure:rss_kib_loaded",
+    "figure:faults_per_1000",
+)
+"""What is told of a server under load, where its whole life holds more than that."""
 _SWITCHES = ("voluntary_switches", "involuntary_switches")
 
 APART = 1.05
@@ -102,8 +114,8 @@ class _Workload:
         for cell in self.cells:
             lines = [self.name(cell)]
             if cell.status != "ok":
-                lines.append(Text("  ") + Text(quantities.STATUS_WORDS[cell.status], style="bold red"))
-            else:
+                lines.append(Text("  ") + Text(quantities.status_of(cell), style="bold red"))
+            if quantities.has_figures(cell):
                 for column in self.columns():
                     pieces = [piece for piece in column.pieces(cell) if piece.plain]
                     if pieces and pieces[0].plain != _NOTHING:
@@ -147,16 +159,22 @@ class _Workload:
 
     def shown(self) -> list[str]:
         """The quantities that at least one configuration has."""
-        measured = {key for cell in self.cells if cell.status == "ok" for key in cell.median}
+        measured = {key for cell in self.cells if quantities.has_figures(cell) for key in cell.median}
         if "peak_rss_kib" in measured and not quantities.is_a_tree(self.cells):
             measured.discard("tree_peak_rss_kib")
-        return [key for key in _COLUMNS if key in measured]
+        return [key for key in (_OF_SERVICE if self.is_service() else _COLUMNS) if key in measured]
+
+    def is_service(self) -> bool:
+        """Whether a server was driven; nothing else has memory after its load."""
+        return any("figure:rss_kib_loaded" in cell.median for cell in self.cells)
 
     def has_switches(self) -> bool:
-        return any(key in cell.median for cell in self.cells if cell.status == "ok" for key in _SWITCHES)
+        return not self.is_service() and any(
+            key in cell.median for cell in self.cells if quantities.has_figures(cell) for key in _SWITCHES
+        )
 
     def scale(self, key: str) -> Scale:
-        values = (cell.median[key] for cell in self.cells if cell.status == "ok" and key in cell.median)
+        values = (cell.median[key] for cell in self.cells if quantities.has_figures(cell) and key in cell.median)
         return Scale.over(quantity_of(key).kind, values)
 
     def header(self, key: str) -> str:
@@ -167,15 +185,17 @@ class _Workload:
         return Text(self.clean(cell.configuration), style=style)
 
     def wall(self, cell: Cell) -> list[Text]:
+        if quantities.has_figures(cell) and cell.status != "ok":
+            return [self.value(cell, self.time), Text(""), Text(quantities.status_of(cell), style="bold red")]
         if cell.status != "ok":
-            return [Text(quantities.STATUS_WORDS[cell.status], style="bold red"), Text(""), Text("")]
+            return [Text(quantities.status_of(cell), style="bold red"), Text(""), Text("")]
         return [self.value(cell, self.time), self.interval(cell, self.time), self.verdict(cell, self.time)]
 
     def value_with_factor(self, cell: Cell, key: str) -> list[Text]:
         return [self.value(cell, key), self.factor(cell, key)]
 
     def value(self, cell: Cell, key: str) -> Text:
-        if cell.status != "ok" or key not in cell.median:
+        if not quantities.has_figures(cell) or key not in cell.median:
             return Text(_NOTHING, style="dim")
         return Text(self.scale(key).number(cell.median[key]))
 
@@ -215,7 +235,7 @@ class _Workload:
         return False
 
     def switches(self, cell: Cell) -> Text:
-        if cell.status != "ok" or not any(key in cell.median for key in _SWITCHES):
+        if not quantities.has_figures(cell) or not any(key in cell.median for key in _SWITCHES):
             return Text(_NOTHING, style="dim")
         counts = [f"{cell.median[key]:,.0f}" if key in cell.median else _NOTHING for key in _SWITCHES]
         return Text(" + ".join(counts))
@@ -223,15 +243,29 @@ class _Workload:
     # --- below the table ---------------------------------------------------------------------------------------------
 
     def footnotes(self) -> Iterable[RenderableType]:
+        told = [
+            f"{quantities.STATUS_WORDS[cell.status]}: {cell.reason or 'no reason recorded'}"
+            for cell in self.cells
+            if cell.status != "ok"
+        ]
+        bad = [cell.configuration for cell in self.cells if cell.status != "ok"]
+        for why in dict.fromkeys(told):
+            names = ", ".join(name for name, each in zip(bad, told, strict=True) if each == why)
+            yield self.line(f"{names} {why}", "red")
+        if any(cell.status == "different" for cell in self.cells):
+            yield self.line(
+                "different output: not ranked; --compare-output CMD compares what a filter leaves of it, "
+                "--output-may-differ nothing",
+                "dim",
+            )
         for cell in self.cells:
-            if cell.status != "ok":
-                reason = cell.reason or "no reason recorded"
-                word = quantities.STATUS_WORDS[cell.status]
-                yield self.line(f"{cell.configuration} {word}: {reason}", "red")
-            elif cell.trials_ok < cell.trials_total:
+            if cell.status == "ok" and cell.trials_ok < cell.trials_total:
                 yield self.line(f"{cell.configuration}: {cell.trials_ok} of {cell.trials_total} trials count", "yellow")
-            if cell.note:
-                yield self.line(f"{cell.configuration}: {cell.note}", "yellow")
+        for note in dict.fromkeys(cell.note for cell in self.cells if cell.note):
+            names = ", ".join(cell.configuration for cell in self.cells if cell.note == note)
+            yield self.line(f"{names}: {note}", "yellow")
+        for note in self.summary.notes.get(self.workload, []):
+            yield self.line(note, "yellow")
         shown = [self.ratio(cell, key) for cell in self.cells for key in (self.time, *self.shown())]
         scattered = [cell.configuration for cell in self.cells if self.is_scattered(cell)]
         if scattered:
@@ -242,6 +276,16 @@ class _Workload:
             yield self.line(f"{_SAME} no difference seen: the interval holds 1 or lies within the noise", "dim")
         if any(ratio and ratio.different for ratio in shown):
             yield self.line(f"×: ratio to {self.summary.baseline}", "dim")
+        if self.is_service():
+            rates = [
+                f"{cell.configuration} {1 / cell.median[self.time]:,.0f}"
+                for cell in self.cells
+                if cell.status == "ok" and cell.median.get(self.time)
+            ]
+            yield self.line(
+                f"time: of a request, the load's seconds / its requests; per second: {', '.join(rates)}", "dim"
+            )
+            yield self.line("CPU, faults: of the server's whole tree while it was driven", "dim")
         if self.has_switches():
             yield self.line("switches: voluntary + involuntary context switches", "dim")
         noise = self.summary.noise.get(self.workload, {})

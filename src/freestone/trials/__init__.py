@@ -3,17 +3,20 @@
 from freestone.trials.calls import NoCounter, count_calls
 from freestone.trials.instructions import count_instructions, count_requests
 from freestone.trials.launch import LauncherBroken, Permissions, permissions
-from freestone.trials.trial import Identity, Rehearsal, rehearse, run_trial
+from freestone.trials.service import Moment
+from freestone.trials.trial import Identity, Rehearsal, can_count, rehearse, run_trial
 from freestone.trials.valgrind import NoValgrind
 from freestone.trials.valgrind import version as valgrind_version
 
 __all__ = [
     "Identity",
     "LauncherBroken",
+    "Moment",
     "NoCounter",
     "NoValgrind",
     "Permissions",
     "Rehearsal",
+    "can_count",
     "count_calls",
     "count_instructions",
     "count_requests",

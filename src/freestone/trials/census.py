@@ -25,6 +25,34 @@ class Image:
     """Path of the program file; None where the kernel would not say."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """One process from its fork (the first one: from its exec) to its end."""
+
+    pid: int
+    born_s: float
+    ended_s: float
+    program: str
+    """Path, or the kernel's short name, of what it executed last; of a fork that executed nothing, its parent's."""
+
+
+def endings(events: Iterable[Sequence[Any]]) -> list[Ending]:
+    """The processes of a tree that have ended, in the order in which they did. Args are those of :func:`images`."""
+    found: list[Ending] = []
+    born: dict[int, float] = {}
+    programs: dict[int, str] = {}
+    for event in events:
+        match list(event):
+            case ["fork", int() | float() as at_s, int() as pid, int() as parent]:
+                born[pid], programs[pid] = at_s, programs.get(parent, "")
+            case ["exec", int() | float() as at_s, int() as pid, str() as name, str() | None as exe]:
+                born.setdefault(pid, at_s)
+                programs[pid] = exe or name
+            case ["exit", int() | float() as at_s, int() as pid] if pid in born:
+                found.append(Ending(pid, born.pop(pid), at_s, programs.pop(pid)))
+    return found
+
+
 def images(events: Iterable[Sequence[Any]]) -> tuple[list[Image], list[str]]:
     """The images of a tree in the order of their beginning, and complaints about events that make no sense.
 

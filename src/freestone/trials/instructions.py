@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from freestone.records.schema import (
@@ -12,7 +13,7 @@ from freestone.records.schema import (
     Status,
     Workload,
 )
-from freestone.trials import cachegrind, memcheck, output, preload, valgrind
+from freestone.trials import cachegrind, environment, memcheck, output, preload, valgrind
 from freestone.trials.launch import LauncherKilled, LaunchReading, LaunchRequest, launch
 from freestone.trials.proof import Cause
 from freestone.trials.trial import Rehearsal, failure, never_started, rehearse
@@ -131,14 +132,14 @@ def _became(rehearsal: Rehearsal, complaint: str | None) -> tuple[Status, str | 
 
 def _run_alone(workload: Workload, folder: Path, timeout_s: float | None) -> tuple[Status, str | None]:
     """Run a workload with no allocator put before it, and nothing proved."""
-    kept = preload.user_preload(workload.environment)
+    kept = preload.named_in(environment.in_force(workload, None, os.environ))
     stdout, stderr = folder / "stdout", folder / "stderr"
     request = LaunchRequest(
         command=workload.command,
         result=folder / "result.json",
         stdout=stdout,
         stderr=stderr,
-        environment={**workload.environment, "LD_PRELOAD": ":".join(kept) or None},
+        environment={**environment.overridden(workload, None, os.environ), "LD_PRELOAD": ":".join(kept) or None},
         directory=workload.directory,
         timeout_s=timeout_s,
         counters=False,

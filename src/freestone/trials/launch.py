@@ -49,6 +49,8 @@ class CensusReading(_Reading):
     complete: bool = False
     reason: str | None = None
     events: list[list[Any]] = Field(default_factory=list)
+    files: list[str] = Field(default_factory=list)
+    """By perf, every file that was mapped as code anywhere in the tree, at any time; by ptrace, programs alone."""
 
 
 class LaunchReading(_Reading):
@@ -71,6 +73,7 @@ class LaunchReading(_Reading):
     exit_code: int | None = None
     signal: int | None = None
     wall_s: float = 0.0
+    tree_wall_s: float | None = None
     user_s: float = 0.0
     sys_s: float = 0.0
     peak_rss_kib: int | None = None
@@ -117,6 +120,8 @@ class LaunchRequest:
     sample_ms: float = 25.0
     census: CensusMethod = "none"
     counters: bool = True
+    whole_tree: bool = False
+    """Wait for the last process of the tree, however long it outlives the first."""
 
 
 def command_line(request: LaunchRequest, launcher: Path) -> list[str]:
@@ -126,6 +131,8 @@ def command_line(request: LaunchRequest, launcher: Path) -> list[str]:
     words += ["--sample", f"{request.sample_ms:g}", "--census", request.census]
     if request.counters:
         words.append("--counters")
+    if request.whole_tree:
+        words.append("--whole-tree")
     if request.directory is not None:
         words += ["--directory", request.directory]
     if request.timeout_s is not None:
@@ -145,10 +152,20 @@ def launch(request: LaunchRequest) -> LaunchReading:
         LauncherBroken: it could not be started, or could not write its result.
         NativePartMissing: it is not installed.
     """
+    return finish(begin(request), request)
+
+
+def begin(request: LaunchRequest) -> subprocess.Popen[bytes]:
+    """Start the launcher, which starts the program. Whoever calls this calls :func:`finish` or :func:`stop`.
+
+    Raises:
+        LauncherBroken: it could not be started.
+        NativePartMissing: it is not installed.
+    """
     words = command_line(request, native.path("freestone-launch"))
     try:
         # A session of its own: Ctrl-C in the terminal reaches this process alone, which then decides.
-        process = subprocess.Popen(
+        return subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -158,13 +175,17 @@ def launch(request: LaunchRequest) -> LaunchReading:
         )
     except (OSError, ValueError) as error:
         raise LauncherBroken(f"cannot start {words[0]}: {error}") from error
+
+
+def finish(process: subprocess.Popen[bytes], request: LaunchRequest) -> LaunchReading:
+    """Wait for the end of the tree that was begun; errors are those of :func:`launch`."""
     try:
         _, complaint = process.communicate(timeout=_limit_s(request))
     except subprocess.TimeoutExpired as error:
-        _stop(process)
+        stop(process)
         raise LauncherKilled("the launcher did not end with the program's time limit and was killed") from error
     except BaseException:
-        _stop(process)
+        stop(process)
         raise
     if process.returncode < 0:
         raise LauncherKilled(f"the launcher was ended by {_signal_name(-process.returncode)} while the program ran")
@@ -221,7 +242,8 @@ def _limit_s(request: LaunchRequest) -> float | None:
     return None if request.timeout_s is None else request.timeout_s + _LAUNCHER_SLACK_S
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a launcher with its tree; there is no result."""
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(_LAUNCHER_PATIENCE_S)

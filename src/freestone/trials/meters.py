@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from freestone.records.schema import Metrics, Sample
+from freestone.records.schema import Metrics, Sample, Survivors
 from freestone.trials.launch import LaunchReading
 from freestone.trials.witness import Testimony
 
 
-def read(reading: LaunchReading, testimonies: Iterable[Testimony]) -> Metrics:
-    """The metrics of a program that was started. A value that was not measured is None."""
+def read(reading: LaunchReading, testimonies: Iterable[Testimony], survivors: Survivors = "fail") -> Metrics:
+    """The metrics of a program that was started. A value that was not measured is None.
+
+    The time is the whole tree's: work that is handed to a process which outlives the first is work all the same. Only
+    where survivors are allowed it is the first process's.
+    """
     testimonies = list(testimonies)
-    resting_s = rested_s(testimonies, reading.started_monotonic_s, reading.wall_s)
+    whole_s = reading.wall_s if reading.tree_wall_s is None else reading.tree_wall_s
+    lasted_s = reading.wall_s if survivors == "allow" else whole_s
+    resting_s = rested_s(testimonies, reading.started_monotonic_s, lasted_s)
     return Metrics(
-        wall_s=reading.wall_s - resting_s,
+        wall_s=lasted_s - resting_s,
+        outlived_s=whole_s - reading.wall_s,
         rested_s=resting_s,
         user_s=reading.user_s,
         sys_s=reading.sys_s,
@@ -41,7 +48,7 @@ def idle(testimonies: Iterable[Testimony]) -> dict[str, float] | None:
 
 
 def rested_s(testimonies: Iterable[Testimony], started_s: float, wall_s: float) -> float:
-    """Seconds of the first process's life, ``wall_s`` from ``started_s`` on, in which some process of its tree rested.
+    """Seconds of a run, ``wall_s`` from ``started_s`` on, in which some process of its tree rested.
 
     Where another one worked meanwhile, that work is taken for rest too.
     """

@@ -15,15 +15,18 @@ HEAD_BYTES = 16384
 def read(stdout: Path, stderr: Path) -> Output:
     """Sizes and digest of captured files. A file that was never made counts as empty."""
     digest = hashlib.sha256()
-    stdout_bytes = 0
+    stdout_bytes, stdout_lines, end = 0, 0, b"\n"
     if stdout.exists():
         with stdout.open("rb") as file:
             while chunk := file.read(1 << 20):
                 digest.update(chunk)
                 stdout_bytes += len(chunk)
+                stdout_lines += chunk.count(b"\n")
+                end = chunk[-1:]
     return Output(
         stdout_bytes=stdout_bytes,
         stdout_sha256=digest.hexdigest(),
+        stdout_lines=stdout_lines + (end != b"\n"),
         stderr_bytes=stderr.stat().st_size if stderr.exists() else 0,
         stderr_tail=_excerpt(stderr, from_end=True),
     )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 # The loader splits at spaces and colons and expands $ORIGIN, $LIB and $PLATFORM.
+_LENGTH = 256
+"""Values of ``LD_PRELOAD`` are multiples of this: two ordinary paths fit, and the loader takes 4096 for each."""
+
 _UNSPEAKABLE = re.compile(r"[\s:$]")
 
 
@@ -30,9 +33,19 @@ def speakable(files: Iterable[str], folder: Path) -> list[str]:
     return named
 
 
-def user_preload(*environments: Mapping[str, str]) -> list[str]:
-    """What the user preloads already, from the last environment that says so; it stays, behind ours."""
-    value = ""
-    for environment in (os.environ, *environments):
-        value = environment.get("LD_PRELOAD", value)
-    return re.findall(r"[^\s:]+", value)
+def named_in(environment: Mapping[str, str]) -> list[str]:
+    """What an environment preloads already; it stays, behind ours."""
+    return re.findall(r"[^\s:]+", environment.get("LD_PRELOAD", ""))
+
+
+def of_equal_length(files: Sequence[str]) -> list[str]:
+    """The files under paths that are, put together, as long as those of any other allocator.
+
+    ``LD_PRELOAD`` lies on the stack and the loader keeps a copy of each path, so a longer path moves what comes after
+    it. A path leads to the same file with more slashes before its last name, and so does a library's ``$ORIGIN``.
+    """
+    if not files:
+        return []
+    folder, slash, name = files[-1].rpartition("/")
+    missing = -len(os.fsencode(":".join(files))) % _LENGTH
+    return [*files[:-1], folder + slash + "/" * missing + name if slash else name]

@@ -6,14 +6,16 @@ four entry points lead to) and the program files themselves (why an image could 
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal, Protocol
 
 from freestone.records.schema import EntryPoint, ProcessProof, Proof
-from freestone.trials.census import Image
+from freestone.trials.census import Ending, Image
 from freestone.trials.witness import Departure, Entry, Testimony
 
 ROWS = 64
@@ -83,11 +85,15 @@ class Finding:
     text: str
 
 
+Sequences = Mapping[tuple[str, ...], int]
+"""The program files that a process executed one after the other -> how many processes did just that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """What an untimed run under ptrace has shown: the set of program files, and whether all of them were proved."""
+    """What an untimed run under ptrace has shown: what its processes executed, and whether all of it was proved."""
 
-    programs: frozenset[str]
+    sequences: Sequences
     finding: Finding | None
     images: int
 
@@ -110,6 +116,8 @@ class Evidence:
     """What the dynamic linker said of the preload."""
     witness_libc: str | None = None
     """Whose C library the witness was built for, which is preloaded with every allocator."""
+    endings: Sequence[Ending] | None = None
+    """The ends of the processes of this very run; None when there was no census."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +125,8 @@ class Verdict:
     proof: Proof
     finding: Finding | None
     """None exactly when the proof is valid."""
-    programs: frozenset[str]
-    """The program files that were seen."""
+    sequences: Sequences
+    """What was seen to be executed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +138,7 @@ class _Judged:
     finding: Finding | None
     entries: tuple[Entry, ...]
     departures: tuple[Departure, ...]
+    begin_s: float
 
 
 def prove(evidence: Evidence) -> Verdict:
@@ -147,8 +156,47 @@ def prove(evidence: Evidence) -> Verdict:
         census=census,
         processes=_rows(judged),
         images=len(judged),
+        silent=_silent(evidence),
     )
-    return Verdict(proof, finding, frozenset(one.exe for one in judged))
+    return Verdict(proof, finding, _sequences(judged))
+
+
+def _sequences(judged: Sequence[_Judged]) -> Sequences:
+    """What each process executed, one after the other.
+
+    A number that is given to a second process makes one sequence of both, in a rehearsal and in a trial alike.
+    """
+    by_pid: dict[int, list[_Judged]] = {}
+    for one in sorted(judged, key=lambda one: one.begin_s):
+        by_pid.setdefault(one.pid, []).append(one)
+    return Counter(tuple(one.exe for one in mine) for mine in by_pid.values())
+
+
+def _silent(evidence: Evidence) -> dict[str, int]:
+    """Program -> how many of its processes ended and did not say so.
+
+    A signal ended them, or a plain system call. Without a census only those can be missed that said they began.
+    """
+    spoken: dict[int, list[float]] = {}
+    for testimony in evidence.testimonies:
+        if testimony.departure is not None:
+            spoken.setdefault(testimony.departure.pid, []).append(testimony.departure.at_s)
+    if evidence.endings is not None:
+        births: dict[int, list[float]] = {}
+        for one in evidence.endings:
+            births.setdefault(one.pid, []).append(one.born_s)
+
+        def spoke(one: Ending) -> bool:
+            # Not: before its end. The kernel tells the end of the first thread, which others may outlive.
+            until_s = min((at_s for at_s in births[one.pid] if at_s > one.born_s), default=math.inf)
+            return any(one.born_s <= at_s < until_s for at_s in spoken.get(one.pid, ()))
+
+        return dict(Counter(one.program for one in evidence.endings if not spoke(one)))
+    last: dict[int, Testimony] = {}
+    for testimony in evidence.testimonies:
+        if testimony.fork_of is None and testimony.at_s >= (last[testimony.pid].at_s if testimony.pid in last else 0.0):
+            last[testimony.pid] = testimony
+    return dict(Counter(one.exe for one in last.values() if one.departure is None))
 
 
 def complaint_about_preload(stderr: str, files: Iterable[str]) -> str | None:
@@ -161,11 +209,11 @@ def complaint_about_preload(stderr: str, files: Iterable[str]) -> str | None:
     for line in stderr.splitlines():
         ignored = re.search(r"ERROR: ld\.so: object '(.+)' from LD_PRELOAD cannot be preloaded \((.+)\): ignored", line)
         if ignored and ignored[1] in names:
-            return f"ld.so ignored '{ignored[1]}': {ignored[2]}"
+            return f"ld.so ignored '{re.sub('/+', '/', ignored[1])}': {ignored[2]}"
         for marker in (": error while loading shared libraries: ", ": symbol lookup error: "):
             said = line.partition(marker)[2]
             if any(name in said for name in names):
-                return said[:200]
+                return re.sub("/{2,}", "/", said)[:200]
     return None
 
 
@@ -214,6 +262,7 @@ def _judge(evidence: Evidence, image: Image | None, testimony: Testimony | None,
         finding,
         testimony.entries if testimony else (),
         departures,
+        image.begin_s if image else testimony.at_s if testimony else 0.0,
     )
 
 
@@ -319,16 +368,30 @@ def _census_finding(
         if rehearsed.finding in [one.finding for one in judged]:
             return None, "rehearsal"  # seen again, and invalid already
         return Finding(rehearsed.finding.cause, f"{rehearsed.finding.text} (in the rehearsal)"), "rehearsal"
-    seen = {one.exe for one in judged}
-    missing, new = sorted(rehearsed.programs - seen), sorted(seen - rehearsed.programs)
-    if missing:
-        return (
-            Finding(Cause.UNSEEN, f"unseen process: {missing[0]} ran in the rehearsal but was not witnessed here"),
-            "rehearsal",
-        )
-    if new:
-        return Finding(Cause.UNSEEN, f"unseen process: {new[0]} did not run in the rehearsal"), "rehearsal"
-    return None, "rehearsal"
+    return _other_course(rehearsed.sequences, _sequences(judged)), "rehearsal"
+
+
+def _other_course(rehearsed: Sequences, seen: Sequences) -> Finding | None:
+    """What ran in the rehearsal and was not witnessed in the trial, or the other way round.
+
+    Where as many processes were witnessed as were rehearsed, one that nobody witnessed cannot hide among the others.
+    """
+    apart = [each for each in {**rehearsed, **seen} if rehearsed.get(each, 0) != seen.get(each, 0)]
+    if not apart:
+        return None
+    # What is missing says more than what is new: it may have run unseen.
+    first = min(apart, key=lambda each: (rehearsed.get(each, 0) <= seen.get(each, 0), each))
+    before, now = rehearsed.get(first, 0), seen.get(first, 0)
+    name = " then ".join(first)
+    if now == 0:
+        return Finding(Cause.UNSEEN, f"unseen process: {name} ran in the rehearsal but was not witnessed here")
+    if before == 0:
+        return Finding(Cause.UNSEEN, f"unseen process: {name} did not run in the rehearsal")
+    return Finding(
+        Cause.UNSEEN,
+        f"unseen process: of {name} {now} were witnessed here and {before} in the rehearsal; where a program does not "
+        "start the same processes each time, a census inside the trial is needed (kernel.perf_event_paranoid at 2)",
+    )
 
 
 def _summed_up(findings: Sequence[Finding]) -> Finding | None:

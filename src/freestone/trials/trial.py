@@ -7,15 +7,27 @@ import functools
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from freestone import native
 from freestone.allocators import elf
-from freestone.records.schema import Allocator, Configuration, Output, Proof, Status, TrialRecord, Workload
-from freestone.trials import census, figures, meters, output, preload, shelf, witness
+from freestone.records.schema import Allocator, Asked, Configuration, Output, Proof, Status, TrialRecord, Workload
+from freestone.trials import (
+    census,
+    compared,
+    environment,
+    figures,
+    meters,
+    output,
+    own_heaps,
+    preload,
+    service,
+    shelf,
+    witness,
+)
 from freestone.trials.launch import (
     CensusMethod,
     LauncherBroken,
@@ -47,6 +59,10 @@ _NEVER_STARTED = {
 }
 
 
+_COUNTER = "libfreestone-counter.so"
+_LOADER_FAILED = ": error while loading shared libraries: "
+
+
 @dataclass(frozen=True)
 class Identity:
     """Which trial of which experiment this is."""
@@ -68,6 +84,8 @@ class Rehearsal:
     reason: str | None
     proof: Proof
     rehearsed: Rehearsed
+    asked: Asked | None = None
+    """What the program asked of malloc, where that was counted."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +110,8 @@ def run_trial(
     timeout_s: float | None,
     scratch: Path,
     rehearsal: Rehearsal | None = None,
+    watch: service.Watch = lambda moment: None,
+    asked: Asked | None = None,
 ) -> TrialRecord:
     """Run a workload once under a configuration, under the clock.
 
@@ -104,6 +124,8 @@ def run_trial(
         timeout_s: seconds until the tree is ended; None for no limit.
         scratch: an existing folder for captured output; left as it was found.
         rehearsal: of the same configuration and workload; needed where the kernel refuses a census inside the trial.
+        watch: told now and then how a server is.
+        asked: what the program asks of malloc, where a rehearsal has counted it; goes into the record.
 
     Raises:
         LauncherBroken, NativePartMissing: the lab's own parts do not work.
@@ -111,7 +133,7 @@ def run_trial(
     """
     started_at = datetime.now(UTC).isoformat(timespec="microseconds")
     method: CensusMethod = "perf" if permissions().perf else "none"
-    run = _run(workload, configuration, timeout_s, scratch, method, rehearsal)
+    run = _run(workload, configuration, timeout_s, scratch, method, rehearsal, watch)
     return TrialRecord(
         experiment=identity.experiment,
         workload=workload.name,
@@ -124,24 +146,53 @@ def run_trial(
         reason=run.reason,
         exit_code=run.reading.exit_code,
         signal=run.reading.signal,
-        metrics=meters.read(run.reading, run.testimonies) if run.reading.pid is not None else None,
+        metrics=meters.read(run.reading, run.testimonies, workload.survivors) if run.reading.pid is not None else None,
         output=run.output,
         figures=run.figures,
         notes=run.notes,
+        asked=asked,
+        survivors=[one.program for one in run.reading.survivors],
         proof=run.verdict.proof,
     )
 
 
-def rehearse(workload: Workload, configuration: Configuration, *, timeout_s: float | None, scratch: Path) -> Rehearsal:
+def rehearse(
+    workload: Workload, configuration: Configuration, *, timeout_s: float | None, scratch: Path, counting: bool = False
+) -> Rehearsal:
     """Run a workload once without a clock: to warm up, and to take the census where a timed trial may not take it.
 
     Args and errors are those of :func:`run_trial`.
+
+    Args:
+        counting: put a counter in the place of the allocator. The run is then no proof of anything.
     """
     allowed = permissions()
     method: CensusMethod = "perf" if allowed.perf else "ptrace" if allowed.ptrace else "none"
-    run = _run(workload.model_copy(update={"rest_s": None}), configuration, timeout_s, scratch, method, None)
-    rehearsed = Rehearsed(run.verdict.programs, run.verdict.finding, run.verdict.proof.images or 0)
-    return Rehearsal(run.status, run.reason, run.verdict.proof, rehearsed)
+    run = _run(
+        workload.model_copy(update={"rest_s": None}), configuration, timeout_s, scratch, method, None, counting=counting
+    )
+    rehearsed = Rehearsed(run.verdict.sequences, run.verdict.finding, run.verdict.proof.images or 0)
+    return Rehearsal(run.status, run.reason, run.verdict.proof, rehearsed, _asked(run.testimonies))
+
+
+def can_count() -> bool:
+    """Whether the counter is installed: it is built where the C library keeps names of its own for its heap (glibc)."""
+    try:
+        native.path(_COUNTER)
+    except native.NativePartMissing:
+        return False
+    return True
+
+
+def _asked(testimonies: Sequence[witness.Testimony]) -> Asked | None:
+    counted = [one.departure.counted for one in testimonies if one.departure and one.departure.counted]
+    if not counted:
+        return None
+    return Asked(
+        calls=sum(each.calls for each in counted),
+        most_kib=sum(each.most_kib for each in counted),
+        private_kib=sum(each.private_kib for each in counted),
+    )
 
 
 def _run(
@@ -151,28 +202,40 @@ def _run(
     scratch: Path,
     method: CensusMethod,
     rehearsal: Rehearsal | None,
+    watch: service.Watch = lambda moment: None,
+    *,
+    counting: bool = False,
 ) -> _Run:
     with _folders(scratch) as folders:
         stdout, stderr = folders.results / "stdout", folders.results / "stderr"
-        preloaded, kept = _preload(workload, configuration, folders.results)
-        environment: dict[str, str | None] = {**workload.environment, **configuration.environment}
-        environment["LD_PRELOAD"] = ":".join([*preloaded, *kept])
-        environment["FREESTONE_WITNESS"] = str(folders.reports)
-        environment["FREESTONE_WITNESS_REST"] = None if workload.rest_s is None else str(workload.rest_s)
+        preloaded, kept = _preload(workload, configuration, folders.results, counting)
+        differing: dict[str, str | None] = {
+            **environment.overridden(workload, configuration, os.environ),
+            **environment.fillers(workload, configuration, os.environ),
+            "LD_PRELOAD": ":".join([*preloaded, *kept]),
+            "FREESTONE_WITNESS": str(folders.reports),
+            "FREESTONE_WITNESS_REST": None if workload.rest_s is None else str(workload.rest_s),
+        }
         request = LaunchRequest(
             command=workload.command,
             result=folders.results / "result.json",
             stdout=stdout,
             stderr=stderr,
-            environment=environment,
+            environment=differing,
             directory=workload.directory,
             timeout_s=timeout_s,
             census=method,
+            whole_tree=workload.survivors == "wait",
         )
         notes = [f"preloaded behind the allocator, as before: {', '.join(kept)}"] if kept else []
+        driven: service.Driven | None = None
         try:
-            reading = launch(request)
-        except LauncherKilled as error:
+            if workload.service is None:
+                reading = launch(request)
+            else:
+                client = environment.in_force(workload, None, os.environ)
+                reading, driven = service.serve(request, workload.service, client, folders.results, watch)
+        except (LauncherKilled, service.Occupied) as error:
             return _unmeasured(LaunchReading(version=1, state="lost"), str(error), output.read(stdout, stderr), notes)
         said = output.read(stdout, stderr)
         unstarted = never_started(reading, workload)
@@ -182,11 +245,30 @@ def _run(
         needed = [soname for file in preloaded for soname in elf.inspect(file).needed if soname != "libc.so.6"]
         complaint = complaint_about_preload(output.head(stderr), [*preloaded, *needed])
         verdict = _weigh(configuration.allocator, reading, testimonies, complaint, rehearsal)
-        status, reason = _status(reading, verdict, said, timeout_s)
+        heaps = own_heaps.own_heaps(
+            own_heaps.files_seen(testimonies, reading.census.files),
+            _facts,
+            os.path.realpath(configuration.allocator.file or ""),
+            environment.in_force(workload, configuration, os.environ)
+            | {name: value for one in testimonies for name, value in one.settings},
+        )
+        verdict = replace(verdict, proof=verdict.proof.model_copy(update={"own_heaps": heaps}))
+        notes += _came_and_went(reading, testimonies)
+        broken = failure(reading, said, timeout_s, workload.ignore_status)
+        if workload.service is not None and driven is not None:
+            broken = service.failure(driven, workload.service, reading, broken)
+        broken = broken or outlived(reading, workload)
+        status, reason = _status(reading, verdict, broken)
+        if reason is not None and _LOADER_FAILED in said.stderr_tail and differing.get("LD_LIBRARY_PATH", "") is None:
+            reason += " (LD_LIBRARY_PATH is taken out; --env LD_LIBRARY_PATH puts it back)"
         own, missing = figures.read(stdout) if workload.reads == "json" else (None, None)
         if status == "ok" and missing is not None:
             status, reason = "failed", missing
+        if status == "ok":
+            said, unfiltered = compared.digested(said, stdout, workload, folders.results)
+            status, reason = ("ok", None) if unfiltered is None else ("failed", unfiltered)
         own = meters.idle(testimonies) if workload.rest_s is not None and workload.reads == "process" else own
+        own = driven.figures if driven is not None else own
         return _Run(reading, verdict, testimonies, said, own, [*notes, *_survivors(reading)], status, reason)
 
 
@@ -215,18 +297,22 @@ def _folders(scratch: Path) -> Iterator[_Folders]:
         yield _Folders(results, reports)
 
 
-def _preload(workload: Workload, configuration: Configuration, folder: Path) -> tuple[list[str], list[str]]:
+def _preload(
+    workload: Workload, configuration: Configuration, folder: Path, counting: bool
+) -> tuple[list[str], list[str]]:
     """Our preloads, in order, and the user's, which stay in force behind them."""
     # The witness comes first: it has to see _exit, and libc is itself one of the allocators that are preloaded.
-    ours = preload.speakable([str(native.path("libfreestone-witness.so")), *configuration.allocator.preload], folder)
-    kept = [file for file in preload.user_preload(workload.environment, configuration.environment) if file not in ours]
-    return ours, kept
+    served = [str(native.path(_COUNTER))] if counting else configuration.allocator.preload
+    ours = preload.speakable([str(native.path("libfreestone-witness.so")), *served], folder)
+    theirs = preload.named_in(environment.in_force(workload, configuration, os.environ))
+    kept = [file for file in theirs if file not in ours]
+    return preload.of_equal_length(ours), kept
 
 
 def _unmeasured(reading: LaunchReading, reason: str, said: Output, notes: list[str]) -> _Run:
     """A run without a figure: the program did not start, or nobody was left to see it end."""
     finding = Finding(Cause.CENSUS, "the program was not seen from its start to its end")
-    verdict = Verdict(Proof(valid=False, reason=finding.text), finding, frozenset())
+    verdict = Verdict(Proof(valid=False, reason=finding.text), finding, {})
     return _Run(reading, verdict, [], said, None, notes, "failed", reason)
 
 
@@ -245,6 +331,7 @@ def _weigh(
         testimonies=testimonies,
         facts_of=functools.cache(_facts),
         images=images if taken else None,
+        endings=census.endings(reading.census.events) if taken and reading.census.complete else None,
         census_gap=gap or (complaints[0] if complaints else None),
         rehearsed=rehearsal.rehearsed if rehearsal else None,
         preload_complaint=complaint,
@@ -279,15 +366,12 @@ def _expected(allocator: Allocator) -> Provider:
     )
 
 
-def _status(
-    reading: LaunchReading, verdict: Verdict, said: Output, timeout_s: float | None
-) -> tuple[Status, str | None]:
-    """What became of the trial.
+def _status(reading: LaunchReading, verdict: Verdict, broken: str | None) -> tuple[Status, str | None]:
+    """What became of a trial that failed for the reason ``broken``, or did not.
 
     A cause that lies in the program or the preload explains a failure better than its exit status does; otherwise the
     failure comes first.
     """
-    broken = failure(reading, said, timeout_s)
     if reading.state == "timeout":
         return "timeout", broken
     if verdict.finding is not None and (broken is None or verdict.finding.cause.structural):
@@ -303,12 +387,16 @@ def never_started(reading: LaunchReading, workload: Workload) -> str | None:
     return _NEVER_STARTED[reading.state].format(**words)
 
 
-def failure(reading: LaunchReading, said: Output, timeout_s: float | None) -> str | None:
-    """How a program that was started failed, in one line; None for one that did not."""
+def failure(reading: LaunchReading, said: Output, timeout_s: float | None, fine: Collection[int] = ()) -> str | None:
+    """How a program that was started failed, in one line; None for one that did not.
+
+    Args:
+        fine: exit statuses beside 0 that are none of failure.
+    """
     lines = [line.strip() for line in said.stderr_tail.splitlines() if line.strip()]
     last = f": {lines[-1][:160]}" if lines else ""
     match reading.state:
-        case "exited" if reading.exit_code == 0:
+        case "exited" if reading.exit_code == 0 or reading.exit_code in fine:
             return None
         case "exited":
             return f"exit status {reading.exit_code}{last}"
@@ -322,6 +410,22 @@ def failure(reading: LaunchReading, said: Output, timeout_s: float | None) -> st
             return "the program could not be ended"
 
 
+def outlived(reading: LaunchReading, workload: Workload) -> str | None:
+    """Why a program that left processes behind has not ended, in one line; None where that is allowed or it has not.
+
+    Its work may go on in them, so that the end of the first process tells nothing.
+    """
+    if reading.survivor_count == 0 or workload.survivors == "allow":
+        return None
+    programs = list(dict.fromkeys(one.program for one in reading.survivors))
+    names = ", ".join(programs[:3]) + (", ..." if len(programs) > 3 else "")
+    many = f"{reading.survivor_count} processes" if reading.survivor_count > 1 else "a process"
+    return (
+        f"it left {many} running behind its first one ({names}): --wait-tree measures to the end of the last, "
+        "--allow-survivors the first alone"
+    )
+
+
 def _sandbox_hint(reading: LaunchReading) -> str:
     """A program that forbids itself to open files dies of the witness's last words."""
     return " (its own sandbox may forbid the witness's report)" if reading.signal == signal.SIGSYS else ""
@@ -332,6 +436,15 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def _came_and_went(reading: LaunchReading, testimonies: list[witness.Testimony]) -> list[str]:
+    """Where the kernel does not name what was mapped, the dynamic linker's count is all there is."""
+    count = sum(one.departure.unseen for one in testimonies if one.departure is not None)
+    if count == 0 or (reading.census.source == "perf" and reading.census.complete):
+        return []
+    objects = "1 shared object" if count == 1 else f"{count} shared objects"
+    return [f"{objects} came and went unseen: not known whose malloc they brought"]
 
 
 def _survivors(reading: LaunchReading) -> list[str]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 ENTRIES = ("malloc", "calloc", "realloc", "free")
 
@@ -38,6 +39,23 @@ class Stray:
 
 
 @dataclass(frozen=True, slots=True)
+class Loaded:
+    """An object of a process: there from the ``start``, ``later``, ``closed`` again, or ``apart`` in a namespace."""
+
+    how: Literal["start", "later", "closed", "apart"]
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a process asked of malloc, by the counter, and the most that it had resident and is no file's."""
+
+    calls: int
+    most_kib: int
+    private_kib: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rest:
     """How a process waited at its end, as it was asked to, and what was resident then."""
 
@@ -55,6 +73,10 @@ class Departure:
     resident_kib: int | None = None
     strays: tuple[Stray, ...] = ()
     stray_objects: int = 0
+    objects: tuple[Loaded, ...] = ()
+    unseen: int = 0
+    """How many more objects the dynamic linker counted that came and went."""
+    counted: Counted | None = None
     rest: Rest | None = None
 
 
@@ -74,6 +96,8 @@ class Testimony:
     """For a fork that executed nothing: pid and beginning of the image it runs on."""
     damage: str | None = None
     """Why the report cannot be relied upon."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """Variables by which a runtime is told to use malloc, as the image found them."""
 
 
 @dataclass(slots=True)
@@ -83,6 +107,7 @@ class _Draft:
     testimony: Testimony | None = None
     departure: Departure | None = None
     strays: list[Stray] = field(default_factory=list)
+    objects: list[Loaded] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     closed: bool = False
 
@@ -149,11 +174,15 @@ def _read_line(draft: _Draft, words: list[str]) -> None:
             _begun(draft)
             where = _path(file[0]) if file else ""  # no file is mapped there: code made at run time
             draft.entries.append(Entry(symbol, where, _build_id(build_id), (int(major), int(minor)), int(inode)))
+        case ["setting", name, value]:
+            begun = _begun(draft)
+            draft.testimony = replace(begun, settings=(*begun.settings, (name, _path(value))))
         case ["exit", version, at, pid]:
             _check_format(version)
             _begun(draft)
             draft.closed = False
             draft.strays = []
+            draft.objects = []
             draft.departure = Departure(_seconds(at), int(pid))
         case ["resident", kib]:
             # The kernel would not say is not the same as nothing resident.
@@ -163,6 +192,14 @@ def _read_line(draft: _Draft, words: list[str]) -> None:
             draft.strays.append(Stray(symbol, _path(object_), _path(target)))
         case ["objects", _, strays]:
             draft.departure = replace(_left(draft), strays=tuple(draft.strays), stray_objects=int(strays))
+        case ["counted", calls, most_kib, private_kib]:
+            counted = Counted(int(calls), int(most_kib), int(private_kib))
+            draft.departure = replace(_left(draft), counted=counted)
+        case ["object", ("start" | "later" | "closed" | "apart") as how, file]:
+            _left(draft)
+            draft.objects.append(Loaded(how, _path(file)))
+        case ["unseen", count]:
+            draft.departure = replace(_left(draft), objects=tuple(draft.objects), unseen=int(count))
         case ["end"]:
             _begun(draft)
             draft.closed = True

@@ -1,0 +1,36 @@
+"""The configurations a user asks for by name, path and settings, held against the allocators of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from freestone.allocators import notation
+from freestone.allocators.discovery import configuration_for, discover, find
+from freestone.allocators.errors import BrokenLibrary
+from freestone.records.schema import Allocator, Configuration
+
+
+def configurations(words: Iterable[str], *, known: Iterable[Allocator] | None = None) -> list[Configuration]:
+    """The configurations asked for, in the order asked, each once.
+
+    One is named as it is written (:mod:`freestone.allocators.notation`), so that its name asks for it again; an
+    allocator without settings has its own name.
+
+    Args:
+        words: what the user wrote, each a list with commas.
+        known: what :func:`discover` returned, to not look twice.
+
+    Raises:
+        AllocatorError: no such allocator, not here, not fit, or settings that are none; the message is one line.
+    """
+    here = list(discover() if known is None else known)
+    names = {allocator.name for allocator in here}
+    chosen: dict[str, Configuration] = {}
+    for asked in (each for word in words for each in notation.read(word, names)):
+        (allocator,) = find([asked.allocator], known=here)
+        name = notation.write(allocator.name, asked.settings, names)
+        same = [each.allocator for each in chosen.values() if each.allocator.name == allocator.name]
+        if any(each.file != allocator.file for each in same):
+            raise BrokenLibrary(f"two allocators are named '{allocator.name}'; write NAME={allocator.file}")
+        chosen.setdefault(name, configuration_for(allocator, name=name, environment=asked.settings))
+    return list(chosen.values())

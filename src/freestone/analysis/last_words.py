@@ -1,0 +1,51 @@
+"""Whose processes end without last words where the baseline's have them. Pure functions.
+
+A process says at its end what it had loaded. One that is killed, or leaves by a plain system call, says nothing, and a
+second allocator may have come in unseen. Where the program is like that under the baseline too, it is told; where it is
+not, something else happened here than there, and nobody knows what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from freestone.records.schema import TrialRecord
+
+
+def marked(baseline: str, agreed: Sequence[TrialRecord], records: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """The records of one configuration, those of them ``invalid`` that lack last words which the baseline has.
+
+    Args:
+        baseline: its name, for the reason.
+        agreed: its good trials.
+    """
+    silent = {program for record in agreed for program in record.proof.silent}
+
+    def checked(record: TrialRecord) -> TrialRecord:
+        # What was left behind and ended by the lab had no time for any.
+        lacking = sorted(record.proof.silent.keys() - silent - set(record.survivors))
+        if not agreed or not lacking or record.status != "ok":
+            return record
+        count = record.proof.silent[lacking[0]]
+        reason = f"no last words: {processes(count)} of {lacking[0]} ended without them, and none did under {baseline}"
+        return record.model_copy(update={"status": "invalid", "reason": reason})
+
+    return [checked(record) for record in records]
+
+
+def note(records: Sequence[TrialRecord]) -> str | None:
+    """Whose processes ended without last words, for a reader; None where all had them."""
+    most: dict[str, int] = {}
+    for record in records:
+        for program, count in record.proof.silent.items():
+            most[program] = max(count, most.get(program, 0))
+    if not most:
+        return None
+    told = ", ".join(f"{processes(count)} of {program}" for program, count in sorted(most.items())[:3])
+    more = f" and of {len(most) - 3} more programs" if len(most) > 3 else ""
+    return f"without last words (killed, or left without exit): {told}{more}; what these had loaded is not known"
+
+
+def processes(count: int) -> str:
+    """``1 process``, ``3 processes``."""
+    return f"{count} process{'' if count == 1 else 'es'}"

@@ -1,0 +1,36 @@
+"""Which configuration is really better than the baseline, for whoever wants to use it. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from freestone.records.schema import Cell, Experiment, Ratio
+
+MEMORY = "peak_rss_kib"
+
+
+def best(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, dict[str, str]]:
+    """Workload -> ``time``, ``peak memory`` -> the configuration to use for it; none where nothing is really better.
+
+    Whoever is slower is no winner in memory: it would be used at the price of what was not asked for.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for workload in experiment.workloads:
+        own = [cell for cell in cells if cell.workload == workload.name and cell.status == "ok"]
+        not_slower = [cell for cell in own if not _is_more(cell.ratio.get(workload.time))]
+        winners = {"time": _lowest(own, workload.time), "peak memory": _lowest(not_slower, MEMORY)}
+        found[workload.name] = {aspect: name for aspect, name in winners.items() if name is not None}
+    return {workload: winners for workload, winners in found.items() if winners}
+
+
+def _lowest(cells: Sequence[Cell], metric: str) -> str | None:
+    lower = [cell for cell in cells if metric in cell.ratio and _is_less(cell.ratio[metric])]
+    return min(lower, key=lambda cell: cell.ratio[metric].value).configuration if lower else None
+
+
+def _is_less(ratio: Ratio) -> bool:
+    return ratio.different and ratio.value < 1
+
+
+def _is_more(ratio: Ratio | None) -> bool:
+    return ratio is not None and ratio.different and ratio.value > 1

@@ -1,0 +1,260 @@
+"""An experiment from its plan to what came of it. Shared by the verbs that measure."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from freestone import machine
+from freestone.allocators import SYSTEM, AllocatorError, configuration_for, configurations, discover, find
+from freestone.analysis import summarise
+from freestone.commands import program
+from freestone.commands.progress import Progress
+from freestone.commands.status import ExitStatus, Stop
+from freestone.experiments import Interruption, Outcome, mismatch, run
+from freestone.experiments.plan import Extent, PlanError, new_experiment
+from freestone.native import NativePartMissing
+from freestone.records import store
+from freestone.records.parquet import write_parquet
+from freestone.records.schema import Configuration, Experiment, Summary, TrialRecord, Workload
+from freestone.records.store import StoreError
+from freestone.suites import Setting
+from freestone.trials import LauncherBroken, environment, permissions, surroundings
+
+Show = Callable[[Experiment, Sequence[TrialRecord], Summary], None]
+"""Prints what came of an experiment; may raise StoreError for what it writes beside."""
+
+
+def planned(
+    name: str,
+    workloads: Sequence[Workload],
+    allocators: Sequence[str] | None,
+    baseline: str | None,
+    extent: Extent,
+    settings: Sequence[Setting] = (),
+) -> Experiment:
+    """A new experiment; nothing is written yet.
+
+    Args:
+        name: what to call it.
+        allocators: names or paths of libraries, with settings; None for all that are here.
+        baseline: the allocator the others are held against; None for the system's.
+        settings: each is measured beside the plain allocators that it is for, where they are among those compared.
+
+    Raises:
+        AllocatorError, PlanError: what was asked for cannot be run.
+        Stop: nothing can be proved where this runs.
+    """
+    _require_census()
+    compared, held_against = chosen(allocators, baseline)
+    for workload in workloads:
+        try:
+            "\0".join([*workload.command, *workload.environment.values(), workload.directory or ""]).encode()
+        except UnicodeEncodeError as error:
+            raise PlanError("a program, argument or folder whose name is not UTF-8 cannot be recorded") from error
+    return new_experiment(
+        name=name,
+        workloads=workloads,
+        configurations=_with_settings(compared, settings),
+        baseline=held_against,
+        extent=extent,
+        machine=machine.describe(),
+        command_line=["freestone", *sys.argv[1:]],
+        now=datetime.now(UTC),
+        environment=environment.describe(os.environ, kept=any(workload.keep_environment for workload in workloads)),
+    )
+
+
+def _with_settings(compared: Sequence[Configuration], settings: Sequence[Setting]) -> list[Configuration]:
+    """Every configuration as it is, and behind a plain allocator each setting that is for it: ``glibc+trim-0``."""
+    return [
+        each
+        for plain in compared
+        for each in [
+            plain,
+            *(
+                configuration_for(plain.allocator, name=f"{plain.name}+{setting.name}", environment=setting.environment)
+                for setting in settings
+                if plain.name in setting.allocators
+            ),
+        ]
+    ]
+
+
+def begun(results: Path, name: str, experiment: Experiment) -> Path:
+    """The folder of a new experiment, with its head in it.
+
+    Raises:
+        StoreError: it cannot be made.
+    """
+    folder = store.create_folder(results, name, datetime.fromisoformat(experiment.created_at))
+    store.write_experiment(folder, experiment)
+    return folder
+
+
+def chosen(names: Sequence[str] | None, baseline: str | None) -> tuple[list[Configuration], str]:
+    """The configurations to compare, the baseline among them, and the baseline's name.
+
+    Raises:
+        AllocatorError, PlanError: one that is not here, or none at all.
+    """
+    known = discover()
+    here = [configuration_for(allocator) for allocator in known if allocator.available]
+    compared = here if names is None else configurations(names, known=known)
+    if not compared:
+        raise PlanError("no allocator to compare; 'freestone allocators' shows what is here")
+    if baseline is None:
+        system = [each for each in here if each.name == SYSTEM]
+        first = system[0] if system else compared[0]
+    else:
+        # Also by a name given as NAME=PATH.
+        first, *more = configurations([baseline], known=[*known, *(each.allocator for each in compared)])
+        if more:
+            raise PlanError(f"--baseline takes one allocator, not {1 + len(more)}: '{baseline}'")
+    if first.name not in [each.name for each in compared]:
+        compared = [first, *compared]
+    return compared, first.name
+
+
+def resumed(folder: Path, given: Sequence[str]) -> Experiment:
+    """The experiment of a folder, fit to go on here and now.
+
+    Args:
+        given: options that were given beside ``--resume`` and would make it another experiment.
+
+    Raises:
+        PlanError: it would be another experiment.
+        StoreError: the folder is none of ours.
+        Stop: a program is no longer there, or nothing can be proved where this runs.
+    """
+    _require_census()
+    experiment = store.read_experiment(folder)
+    if given:
+        raise PlanError(f"--resume goes on with the settings of {folder}; leave out {', '.join(given)}")
+    refusal = mismatch(
+        experiment,
+        machine.describe().id,
+        [_as_found(each) for each in experiment.configurations],
+        environment.describe(os.environ, kept=any(workload.keep_environment for workload in experiment.workloads)),
+    )
+    if refusal:
+        raise PlanError(f"cannot resume {folder}: {refusal}")
+    for workload in experiment.workloads:
+        program.require(workload.command, {**os.environ, **workload.environment}, workload.directory or ".")
+    return experiment
+
+
+def _require_census() -> None:
+    """Told before anything is run: every trial would be INVALID.
+
+    Raises:
+        Stop: the kernel says nothing of the programs that are started.
+    """
+    try:
+        why = surroundings.obstacle(permissions(), surroundings.surroundings())
+    except (LauncherBroken, NativePartMissing) as error:
+        raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error
+    if why is not None:
+        raise Stop(why, ExitStatus.NOTHING_MEASURED)
+
+
+def _as_found(configuration: Configuration) -> Configuration:
+    """A configuration of an earlier sitting with the allocator as it is now."""
+    before = configuration.allocator
+    known = {allocator.name: allocator for allocator in discover()}
+    allocator = known.get(before.name)
+    try:
+        if allocator is None or allocator.file != before.file:
+            (allocator,) = find([f"{before.name}={before.file}"])
+    except AllocatorError as error:
+        allocator = before.model_copy(update={"available": False, "reason": str(error)})
+    return configuration.model_copy(update={"allocator": allocator})
+
+
+def measure(
+    folder: Path,
+    experiment: Experiment,
+    *,
+    verb: str,
+    show: Show,
+    report: Callable[[], None] | None,
+    left_out: Collection[str] = (),
+) -> int:
+    """Run what the folder does not hold yet, show what there is, and return the exit status.
+
+    Args:
+        verb: the one that resumes, for the line that says how to go on.
+        show: prints the results.
+        report: writes a report; not called where somebody has stopped the experiment and does not want to wait. It may
+            raise StoreError.
+        left_out: workloads that are not run now.
+    """
+    progress = Progress(sys.stderr, several=len(experiment.workloads) > 1)
+    damage = store.damage_line(folder, store.read_trials(folder).damage)
+    if damage:
+        progress.line(damage)
+    for line in _about_environment(experiment):
+        progress.line(line)
+    status = ExitStatus.FINE
+    trouble: list[str] = []
+    with Interruption() as stop:
+        try:
+            outcome = run(experiment, folder, left_out=left_out, on_event=progress, stop=stop)
+        except StoreError as error:
+            outcome, status = Outcome.INTERRUPTED, ExitStatus.STORE
+            trouble.append(str(error))
+        except (LauncherBroken, NativePartMissing) as error:
+            outcome, status = Outcome.INTERRUPTED, ExitStatus.NOTHING_MEASURED
+            trouble.append(str(error))
+        finally:
+            progress.clear()
+    records = store.read_trials(folder).records
+    summary = summarise(experiment, records)
+    try:
+        show(experiment, records, summary)
+    except StoreError as error:
+        trouble.append(str(error))
+        status = status or ExitStatus.STORE
+    sys.stdout.flush()
+    try:
+        store.write_summary(folder, summary)
+        write_parquet(folder, records)
+        if report is not None and outcome is not Outcome.INTERRUPTED:
+            report()
+    except StoreError as error:
+        trouble = trouble or [str(error)]
+        status = status or ExitStatus.STORE
+    if outcome is Outcome.INTERRUPTED:
+        kept = f"{len(records)} finished trial{'' if len(records) == 1 else 's'} kept"
+        why = trouble[0] if trouble else "interrupted"
+        progress.line(f"{why}; {kept}, go on with: {program.tool_as_typed()} {verb} --resume {folder}")
+        return status or (128 + stop.signal if stop.signal else ExitStatus.INTERRUPTED)
+    for line in trouble:
+        progress.line(f"{line}; every record is kept")
+    return status or _verdict(summary)
+
+
+def _about_environment(experiment: Experiment) -> list[str]:
+    """What programs would have inherited and do not, or inherit all the same: a line, or none."""
+    given = [workload.environment.keys() for workload in experiment.workloads]
+    found = {
+        name: value
+        for name, value in os.environ.items()
+        if environment.steers(name) and not all(name in names for names in given)
+    }
+    if not found:
+        return []
+    named = ", ".join(f"{name}={value if len(value) <= 40 else value[:37] + '...'}" for name, value in found.items())
+    if any(workload.keep_environment for workload in experiment.workloads):
+        return [f"kept in every program's environment: {named}"]
+    return [f"taken out of every program's environment: {named}; --env NAME puts one back, --keep-env keeps all"]
+
+
+def _verdict(summary: Summary) -> ExitStatus:
+    measured = [cell.status == "ok" for cell in summary.cells]
+    if all(measured):
+        return ExitStatus.FINE
+    return ExitStatus.PARTLY_MEASURED if any(measured) else ExitStatus.NOTHING_MEASURED

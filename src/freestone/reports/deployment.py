@@ -1,0 +1,106 @@
+"""How the winner of a comparison is put to use: the lines for a shell, a systemd unit, a Dockerfile. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from freestone.records.schema import Cell, Configuration, Experiment, Ratio, Summary, Workload
+from freestone.reports import quantities
+
+SYSTEM = "glibc"
+"""The allocator that is in force where nothing is preloaded."""
+
+IMAGE_FOLDER = "/usr/local/lib/"
+"""Where a library that no package brings lies in a container's image."""
+
+
+def told(experiment: Experiment, summary: Summary, *, brings_malloc: bool = False) -> list[str]:
+    """Lines that end a table: how to use what is really best, or that nothing is.
+
+    Args:
+        experiment: with one workload; of several there is no one answer, and no line, nor of too few rounds.
+        summary: of its records.
+        brings_malloc: whether the program is linked against an allocator, so that even the system's must be preloaded.
+    """
+    ratios = [ratio for cell in summary.cells for ratio in cell.ratio.values()]
+    if len(experiment.workloads) != 1 or not any(quantities.is_known(ratio) for ratio in ratios):
+        return []
+    (workload,) = experiment.workloads
+    best = summary.best.get(workload.name, {})
+    for aspect in ("time", "peak memory"):
+        if aspect in best:
+            winner = next(each for each in experiment.configurations if each.name == best[aspect])
+            cell = next(each for each in summary.cells if each.configuration == winner.name)
+            lead = f"To use it, {winner.name} ({price(workload, cell, summary.baseline)}):"
+            return [lead, *_lines(workload, winner, brings_malloc)]
+    return [f"To use it: there is nothing to change; no allocator is really better than {summary.baseline} here."]
+
+
+def environment(configuration: Configuration, *, brings_malloc: bool = False) -> dict[str, str]:
+    """The variables that put a configuration in force."""
+    needed = configuration.allocator.name != SYSTEM or brings_malloc
+    preload = {"LD_PRELOAD": ":".join(configuration.allocator.preload)} if needed else {}
+    return {**preload, **configuration.environment}
+
+
+def shell(variables: Mapping[str, str], command: list[str]) -> str:
+    """A line for a POSIX shell."""
+    return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in variables.items()), shlex.join(command)])
+
+
+def systemd(variables: Mapping[str, str]) -> list[str]:
+    """Lines of a unit's or a drop-in's ``[Service]`` (systemd.exec(5), "Environment=": C escapes, ``%`` doubled)."""
+    return ["[Service]", *(f'Environment="{name}={_in_unit(value)}"' for name, value in variables.items())]
+
+
+def dockerfile(configuration: Configuration, variables: Mapping[str, str]) -> list[str]:
+    """Lines of a Dockerfile; a library of a package is installed, any other is copied from beside the Dockerfile."""
+    variables = dict(variables)
+    lines = []
+    file = configuration.allocator.file or ""
+    package = re.fullmatch(r"package (\S+)", configuration.allocator.origin)
+    if "LD_PRELOAD" in variables and package:
+        lines.append(f"RUN apt-get update && apt-get install -y --no-install-recommends {package[1]}")
+    elif "LD_PRELOAD" in variables and configuration.allocator.name != SYSTEM:
+        lines.append(f"COPY {PurePath(file).name} {IMAGE_FOLDER}")
+        variables["LD_PRELOAD"] = IMAGE_FOLDER + PurePath(file).name
+    return [*lines, *(f'ENV {name}="{_in_image(value)}"' for name, value in variables.items())]
+
+
+def _lines(workload: Workload, winner: Configuration, brings_malloc: bool) -> list[str]:
+    variables = environment(winner, brings_malloc=brings_malloc)
+    run = ["freestone", "run", "-a", winner.name, "--", *workload.command]
+    parts = {
+        "freestone": [shlex.join(run)],
+        "shell": [shell(variables, workload.command)],
+        "systemd": systemd(variables),
+        "Dockerfile": dockerfile(winner, variables),
+    }
+    width = max(map(len, parts))
+    return [
+        f"  {title if not number else '':<{width}}  {line}"
+        for title, lines in parts.items()
+        for number, line in enumerate(lines)
+    ]
+
+
+def price(workload: Workload, cell: Cell, baseline: str) -> str:
+    """What it gains and what it costs, against the baseline."""
+    parts = [("time", cell.ratio.get(workload.time)), ("peak memory", cell.ratio.get("peak_rss_kib"))]
+    return ", ".join(f"{title} {_times(ratio, baseline)}" for title, ratio in parts if ratio is not None)
+
+
+def _times(ratio: Ratio, baseline: str) -> str:
+    return f"{quantities.ratio_number(ratio)}× {baseline}" if ratio.different else "no difference seen"
+
+
+def _in_unit(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return escaped.replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _in_image(value: str) -> str:
+    return re.sub(r'(["\\$])', r"\\\1", value)

@@ -1,0 +1,199 @@
+"""A server under load, from its start to its end: what is measured, and every way in which it goes wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from freestone.records import store
+from freestone.records.schema import TrialRecord
+
+Tool = Callable[..., subprocess.CompletedProcess[str]]
+
+SERVER = r"""
+import os, signal, sys, time
+def leave(*_):
+    os.remove("up")
+    sys.exit(int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+signal.signal(signal.SIGTERM, signal.SIG_IGN if sys.argv[1] == "stubborn" else leave)
+served = "freestone" in os.environ["LD_PRELOAD"].split(":")[1]
+if sys.argv[1] == "refuses" or sys.argv[1] == "refuses-freestone" and served:
+    sys.exit("address already in use")
+kept = []
+with open("pid", "w") as file:
+    file.write(str(os.getpid()))
+open("up", "w").close()
+for _ in range(1200):
+    kept.append(bytes(100_000))
+    time.sleep(0.05)
+"""
+READY = '[ -e up ] && kill -0 "$(cat pid)"'
+LOAD = """sleep 0.3; echo '{"requests": 1000, "seconds": 2.5, "p99_seconds": 0.004}'"""
+
+
+@pytest.fixture
+def serve(freestone: Tool, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """``serve(behaviour, load=, ready=, more options)`` compares the server above under glibc and libfreestone."""
+    (tmp_path / "server.py").write_text(SERVER)
+
+    def run(
+        *server: str, options: tuple[str, ...] = (), load: str = LOAD, ready: str = READY
+    ) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, "-I", "-S", "server.py", *server]
+        asked = ["-a", "glibc,freestone", "-n", "1", "--no-report", "--ready", ready, "--load", load]
+        done = freestone("compare", *asked, *options, "--", *words)
+        (tmp_path / "up").unlink(missing_ok=True)
+        if (tmp_path / "pid").exists():
+            assert not is_there(int((tmp_path / "pid").read_text())), "nobody is left behind"
+        return done
+
+    return run
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def records(folder: Path) -> list[TrialRecord]:
+    return store.read_trials(folder).records
+
+
+def test_a_server_is_started_driven_and_stopped(
+    serve: Callable[..., subprocess.CompletedProcess[str]], only_folder: Callable[[], Path]
+) -> None:
+    done = serve("serves")
+    assert done.returncode == 0, done.stderr
+    experiment = store.read_experiment(only_folder())
+    assert experiment.workloads[0].service is not None
+    assert experiment.workloads[0].time == "figure:seconds"
+    for record in records(only_folder()):
+        assert record.status == "ok", record.reason
+        assert record.proof.valid
+        assert record.figures is not None
+        assert record.figures["seconds"] == 2.5 / 1000
+        assert record.figures["p99_seconds"] == 0.004
+        assert record.figures["faults_per_1000"] > 0
+        assert record.figures["cpu_seconds"] >= 0
+        assert record.figures["rss_kib_loaded"] > 1000
+        assert record.metrics is not None
+        assert len(record.metrics.series) > 3, "its memory over time"
+    assert "per second: glibc 400, freestone 400" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("server", "options", "load", "said"),
+    [
+        (["serves"], (), "echo no route >&2; exit 3", "the load failed, exit status 3: no route"),
+        (["serves"], (), "kill -9 $$", "the load failed, ended by signal 9"),
+        (["serves"], (), "true", "the load is no measurement: .*; it printed nothing"),
+        (["serves"], (), 'kill -9 "$(cat pid)"; sleep 30', "the server ended under load: killed by SIGKILL"),
+        (["serves", "7"], (), LOAD, "the server was told to stop and ended otherwise: exit status 7"),
+        (["refuses"], (), LOAD, "the server ended before it was ready: exit status 1: address already in use"),
+        (["stubborn"], ("--stop-timeout", "0.5"), LOAD, r"the server still ran 0\.5 s after SIGTERM"),
+        (["serves"], ("--timeout", "1"), "sleep 30", "still running after 1 s"),
+    ],
+)
+def test_what_goes_wrong_is_said_in_a_line_and_is_no_number(
+    serve: Callable[..., subprocess.CompletedProcess[str]],
+    only_folder: Callable[[], Path],
+    server: list[str],
+    options: tuple[str, ...],
+    load: str,
+    said: str,
+) -> None:
+    done = serve(*server, options=options, load=load)
+    assert done.returncode == 3
+    found = records(only_folder())
+    assert len(found) == 3, "every run has a record"
+    for record in found:
+        assert record.status == ("timeout" if "--timeout" in options else "failed")
+        assert record.reason is not None
+        assert "\n" not in record.reason
+        assert re.search(said, record.reason), record.reason
+
+
+def test_a_server_that_never_gets_ready(
+    serve: Callable[..., subprocess.CompletedProcess[str]], only_folder: Callable[[], Path]
+) -> None:
+    done = serve("serves", options=("--ready-timeout", "0.4"), ready="echo refused >&2; false")
+    assert done.returncode == 3
+    assert {record.reason for record in records(only_folder())} == {"the server was not ready after 0.4 s: refused"}
+
+
+def test_a_server_that_fails_under_one_allocator_leaves_the_others_figures(
+    serve: Callable[..., subprocess.CompletedProcess[str]], only_folder: Callable[[], Path]
+) -> None:
+    done = serve("refuses-freestone")
+    assert done.returncode == 4
+    statuses = {record.configuration: record.status for record in records(only_folder())}
+    assert statuses == {"glibc": "ok", "freestone": "failed"}
+
+
+def test_what_answers_before_the_server_is_begun_is_another(
+    serve: Callable[..., subprocess.CompletedProcess[str]], only_folder: Callable[[], Path], tmp_path: Path
+) -> None:
+    done = serve("serves", ready="true")
+    assert done.returncode == 3
+    assert "'true' succeeds before the server is started: another one answers there" in done.stderr
+    assert not (tmp_path / "pid").exists(), "nothing was started"
+    assert len(records(only_folder())) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--ready", "true"], "a server needs both --ready and --load, each a command; there is --ready"),
+        (["--load", "true"], "there is --load"),
+        (["--stop-timeout", "5"], "there is --stop-timeout"),
+        (["--ready", " ", "--load", "true"], "each a command"),
+        (["--ready", "true", "--load", "true", "--ready-timeout", "0"], "--ready-timeout takes seconds, more than 0"),
+        (["--ready", "true", "--load", "true", "--stop-timeout", "nan"], "--stop-timeout takes seconds, more than 0"),
+    ],
+)
+def test_wrong_use(freestone: Tool, tmp_path: Path, options: list[str], said: str) -> None:
+    done = freestone("compare", "-n", "1", *options, "--", "true")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
+    assert not (tmp_path / "results").exists(), "nothing is begun"
+
+
+def test_an_interruption_under_load_ends_server_and_load(
+    command: list[str], environment: dict[str, str], tmp_path: Path, heard_signals: None
+) -> None:
+    (tmp_path / "server.py").write_text(SERVER)
+    load = "echo $$ > load-pid; sleep 60"
+    words = ["compare", "-a", "glibc", "-n", "1", "--ready", READY, "--load", load]
+    tool = subprocess.Popen(
+        [*command, *words, "--", sys.executable, "-I", "-S", "server.py", "serves"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        until = time.monotonic() + 60
+        while not (tmp_path / "load-pid").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        tool.send_signal(signal.SIGINT)
+        _, said = tool.communicate(timeout=60)
+    finally:
+        tool.kill()
+    assert tool.returncode == 130, said
+    assert "go on with: freestone compare --resume" in said
+    for name in ("pid", "load-pid"):
+        assert not is_there(int((tmp_path / name).read_text())), f"{name} is left behind"

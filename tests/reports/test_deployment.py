@@ -1,0 +1,120 @@
+"""The lines that put a winner to use: each reader of them gets the very values that were measured."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Callable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freestone.analysis import summarise
+from freestone.records.schema import Allocator, Configuration, Experiment, TrialRecord, Workload
+from freestone.reports import deployment
+
+MakeExperiment = Callable[..., Experiment]
+MakeRecord = Callable[..., TrialRecord]
+
+FAST = Configuration(
+    name="fast:FAST_CONF=a:b,c%d",
+    allocator=Allocator(
+        name="fast", title="Fast", file="/usr/lib/libfast.so.2", preload=["/usr/lib/libfast.so.2"],
+        origin="package libfast2",
+    ),
+    environment={"FAST_CONF": "a:b,c%d"},
+)  # fmt: skip
+SYSTEM = Configuration(
+    name="glibc", allocator=Allocator(name="glibc", title="glibc", file="/lib/libc.so.6", preload=["/lib/libc.so.6"])
+)
+TUNED = SYSTEM.model_copy(update={"name": "glibc:MALLOC_ARENA_MAX=2", "environment": {"MALLOC_ARENA_MAX": "2"}})
+
+values = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=30)
+
+
+def told(
+    make_experiment: MakeExperiment, make_record: MakeRecord, arm: Configuration, wall_s: float, peak: int, **more: bool
+) -> list[str]:
+    """What is told of ten rounds in which the baseline took a second and 1000 KiB, and ``arm`` what is given."""
+    experiment = make_experiment(
+        rounds=10, configurations=[SYSTEM, arm], workloads=[Workload(name="work", command=["./app", "a b"])]
+    )
+    records = [
+        record
+        for number in range(10)
+        for record in (
+            make_record("glibc", number, wall_s=1 + number / 1000, peak_rss_kib=1000 + number),
+            make_record("glibc", number, repeat=1, wall_s=1 + number / 999, peak_rss_kib=1000 + number),
+            make_record(arm.name, number, wall_s=wall_s + number / 1000, peak_rss_kib=peak + number),
+        )
+    ]
+    return deployment.told(experiment, summarise(experiment, records), **more)
+
+
+def test_a_winner_comes_with_its_price_and_every_way_to_use_it(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    lines = told(make_experiment, make_record, FAST, 0.5, 2000)
+    assert re.fullmatch(
+        r"To use it, fast:FAST_CONF=a:b,c%d \(time 0\.\d+× glibc, peak memory [12]\.\d+× glibc\):", lines[0]
+    )
+    assert [line.strip() for line in lines[1:]] == [
+        "freestone   freestone run -a fast:FAST_CONF=a:b,c%d -- ./app 'a b'",
+        "shell       LD_PRELOAD=/usr/lib/libfast.so.2 FAST_CONF=a:b,c%d ./app 'a b'",
+        "systemd     [Service]",
+        'Environment="LD_PRELOAD=/usr/lib/libfast.so.2"',
+        'Environment="FAST_CONF=a:b,c%%d"',
+        "Dockerfile  RUN apt-get update && apt-get install -y --no-install-recommends libfast2",
+        'ENV LD_PRELOAD="/usr/lib/libfast.so.2"',
+        'ENV FAST_CONF="a:b,c%d"',
+    ]
+
+
+def test_without_a_winner_there_is_nothing_to_use(make_experiment: MakeExperiment, make_record: MakeRecord) -> None:
+    for wall_s, peak in ((1.0, 1000), (1.5, 1000), (1.5, 500)):
+        lines = told(make_experiment, make_record, FAST, wall_s, peak)
+        assert lines == ["To use it: there is nothing to change; no allocator is really better than glibc here."]
+
+
+def test_who_takes_less_memory_and_no_more_time_wins(make_experiment: MakeExperiment, make_record: MakeRecord) -> None:
+    assert told(make_experiment, make_record, FAST, 1.0, 500)[0].startswith("To use it, fast:FAST_CONF=a:b,c%d (time ")
+
+
+def test_settings_of_the_systems_malloc_need_no_preload_but_where_the_program_brings_another(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    text = "\n".join(told(make_experiment, make_record, TUNED, 0.5, 1000))
+    assert "MALLOC_ARENA_MAX=2 ./app" in text
+    assert "LD_PRELOAD" not in text
+    text = "\n".join(told(make_experiment, make_record, TUNED, 0.5, 1000, brings_malloc=True))
+    assert "LD_PRELOAD=/lib/libc.so.6 MALLOC_ARENA_MAX=2 ./app" in text
+
+
+def test_a_library_of_no_package_is_copied_into_the_image() -> None:
+    built = FAST.model_copy(update={"allocator": FAST.allocator.model_copy(update={"origin": "built here"})})
+    lines = deployment.dockerfile(built, deployment.environment(built))
+    assert lines[:2] == ["COPY libfast.so.2 /usr/local/lib/", 'ENV LD_PRELOAD="/usr/local/lib/libfast.so.2"']
+
+
+@given(values, st.lists(values.filter(bool), min_size=1, max_size=3))
+def test_a_shell_reads_what_was_measured(value: str, command: list[str]) -> None:
+    words = shlex.split(deployment.shell({"V": value}, command))
+    assert words == [f"V={value}", *command]
+
+
+def test_a_real_shell_does(tmp_path: object) -> None:
+    value = "a 'b' \"c\" $HOME `x` \\ %d\n*"
+    line = deployment.shell({"V": value}, ["printenv", "V"])
+    assert subprocess.run(["sh", "-c", line], capture_output=True, text=True).stdout == value + "\n"
+
+
+@given(values)
+def test_a_unit_and_an_image_hold_what_was_measured(value: str) -> None:
+    unit = deployment.systemd({"V": value})[1]
+    assert "\n" not in unit
+    read = re.sub(r"\\(.)", lambda match: {"n": "\n", "t": "\t"}.get(match[1], match[1]), unit, flags=re.DOTALL)
+    assert read.replace("%%", "%") == f'Environment="V={value}"'
+    assert not re.search(r"(?<!%)(?:%%)*%(?!%)", unit)
+    image = deployment.dockerfile(SYSTEM, {"V": value})[-1]
+    assert re.sub(r'\\(["\\$])', r"\1", image) == f'ENV V="{value}"'
