@@ -37,7 +37,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench hazards misuses foreign fuzz test test-modes test-native test-python test-aarch64 model build lint format soak sanitize yielding planted readme-figure lock clean
+.PHONY: help compare bench hazards misuses foreign fuzz test test-modes test-native test-python test-aarch64 model build lint format soak sanitize yielding planted simulated-tables readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -61,6 +61,7 @@ help:
 	@echo 'make test-modes      real programs under libfreestone hardened and sampled'
 	@echo 'make fuzz            sequences of calls against a model, by libFuzzer and AFL++, in every mode; SECONDS=60: all together'
 	@echo 'make planted         how often diff and gate find regressions that were planted'
+	@echo 'make simulated-tables   how often whole tables are right, by simulation: docs/reference/statistics.md'
 	@echo 'make readme-figure   put a measurement into the README: RESULTS=folder'
 	@echo 'make lock            renew $(LOCK)'
 	@echo 'make clean           remove what was built and set up; results stay'
@@ -248,6 +249,11 @@ misuses: build
 # How often diff and gate find a regression that was planted, and accuse a library that is the same. About an hour.
 planted: build
 	@$(BIN)/python tools/planted/campaign.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(RESULTS),--results $(RESULTS))
+
+# How often whole tables accuse twins and find what is planted. Half an hour; the page is written by all of it.
+simulated-tables: $(VENV)/.made
+	@PYTHONPATH=tools $(BIN)/python -m simulated_tables $(if $(TABLES),--tables $(TABLES)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
+	    $(if $(TABLES)$(ROUNDS),,--page docs/reference/statistics.md)
 
 # --- style ----------------------------------------------------------------------------------------------------------
 

@@ -123,7 +123,15 @@ ROOMS = {
     "arena": {"span", "street", "bins", "ages", "spans", "huge", "purge", "arena_lock"},
     "hardened": {"hard_inside", "hard_shard", "hard_slab", "hard_held", "hard_large", "hard_fault"},
     "heap": {"heap_inside", "heap_choice", "heap_figures", "shelf", "flush", "depot", "reclaim", "check"},
-    "guarded": {"guarded_inside", "guarded_report", "fault_handler", "trace", "trace_loaded", "trace_linked", "trace_frames"},
+    "guarded": {
+        "guarded_inside",
+        "guarded_report",
+        "fault_handler",
+        "trace",
+        "trace_loaded",
+        "trace_linked",
+        "trace_frames",
+    },
     "thread_cache": {"sampling", "thread_inside", "thread_life", "borrow", "keeping", "last_look", "fork"},
 }
 """What a layer is made of, where that is more than one file; the rooms of a layer know each other."""

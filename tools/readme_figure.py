@@ -23,7 +23,7 @@ COLUMNS = ("peak_rss_kib", "end_rss_kib", "minor_faults")
 
 
 def table(experiment: Experiment, summary: Summary, workload: str) -> list[str]:
-    """Markdown rows: configurations by wall time, medians, the ratio to the baseline with its interval."""
+    """Markdown rows: configurations by wall time, geometric means, the ratio to the baseline with its interval."""
     titles = [quantity_of(key).title for key in COLUMNS]
     baseline = next(c for c in experiment.configurations if c.name == summary.baseline).allocator.title
     lines = [
@@ -32,7 +32,9 @@ def table(experiment: Experiment, summary: Summary, workload: str) -> list[str]:
     ]
     cells = {cell.configuration: cell for cell in summary.cells if cell.workload == workload}
     scales = {
-        key: Scale.over(quantity_of(key).kind, [cell.median[key] for cell in cells.values() if key in cell.median])
+        key: Scale.over(
+            quantity_of(key).kind, [found for cell in cells.values() if (found := cell.figure(key)) is not None]
+        )
         for key in ("wall_s", *COLUMNS)
     }
     for name in figures.order_of(experiment, summary, workload):
@@ -45,9 +47,10 @@ def _row(configuration: Configuration, cell: Cell, baseline: str, scales: dict[s
     title = f"{configuration.allocator.title} {configuration.allocator.version or ''}".strip()
     if cell.status != "ok":
         return f"| {title} | {cell.status.upper()}: {cell.reason} | | {' | '.join('' for _ in COLUMNS)} |"
-    shown = [scales[key].text(cell.median[key]) if key in cell.median else "" for key in COLUMNS]
+    shown = ["" if (found := cell.figure(key)) is None else scales[key].text(found) for key in COLUMNS]
+    time = cell.figure("wall_s")
     against = "1" if configuration.name == baseline else _against(cell.ratio.get("wall_s"))
-    return f"| {title} | {scales['wall_s'].text(cell.median['wall_s'])} | {against} | {' | '.join(shown)} |"
+    return f"| {title} | {'' if time is None else scales['wall_s'].text(time)} | {against} | {' | '.join(shown)} |"
 
 
 def _against(ratio: Ratio | None) -> str:
@@ -62,10 +65,10 @@ def circumstances(experiment: Experiment, summary: Summary, workload: str) -> st
     """One paragraph: how often, how noisy, on which machine, when."""
     facts = experiment.machine.facts
     noise = summary.noise.get(workload, {}).get("wall_s")
-    floor = f" (noise, glibc against itself: {quantities.interval(noise)})" if noise else ""
+    floor = f" (glibc against itself: {quantities.interval(noise)})" if noise else ""
     return (
-        f"Medians of {summary.rounds_complete} rounds in random order, each process of every trial proved to be served "
-        f"by the allocator named{floor}. {facts.get('cpu')}, {facts.get('cores_allowed')} cores, "
+        f"Geometric means of {summary.rounds_complete} rounds in random order, each process of every trial proved to "
+        f"be served by the allocator named{floor}. {facts.get('cpu')}, {facts.get('cores_allowed')} cores, "
         f"Linux {str(facts.get('kernel')).split('-')[0]}, {facts.get('libc')}, {experiment.created_at[:10]}."
     )
 

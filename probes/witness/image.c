@@ -75,6 +75,28 @@ uint64_t image_private_peak_kib(void) {
     return most > files ? most - files : 0;
 }
 
+struct image_memory image_memory(void) {
+    char text[4096];
+    size_t used = 0;
+    const long descriptor = syscall(SYS_openat, AT_FDCWD, "/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC, 0);
+    if (descriptor < 0)
+        return (struct image_memory){0};
+    for (long got = 1; got > 0 && used < sizeof text - 1; used += got > 0 ? (size_t)got : 0)
+        got = syscall(SYS_read, descriptor, text + used, sizeof text - 1 - used);
+    syscall(SYS_close, descriptor);
+    text[used] = '\0';
+    return (struct image_memory){.known = used > 0,
+                                 .pss_kib = number_of(text, "Pss:"),
+                                 .huge_kib = number_of(text, "AnonHugePages:"),
+                                 .lazy_free_kib = number_of(text, "LazyFree:")};
+}
+
+uint64_t image_thread_ns(void) {
+    struct timespec now;
+    syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 void image_program(char path[IMAGE_PATH]) {
     const long length = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, (size_t)IMAGE_PATH - 1);
     path[length > 0 ? length : 0] = '\0';

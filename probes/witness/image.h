@@ -2,6 +2,7 @@
 #ifndef FREESTONE_WITNESS_IMAGE_H
 #define FREESTONE_WITNESS_IMAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,17 @@ uint64_t image_resident_kib(void);
 
 /* The most that was resident at once and is no file's, in KiB; 0 when it cannot be read. */
 uint64_t image_private_peak_kib(void);
+
+/* What /proc/self/smaps_rollup adds up, in KiB. The kernel walks the page tables for it: that takes time. */
+struct image_memory {
+    bool known;
+    uint64_t pss_kib;       /* each page divided by how many map it */
+    uint64_t huge_kib;      /* anonymous memory in transparent huge pages */
+    uint64_t lazy_free_kib; /* resident, and the kernel's to take at any time (MADV_FREE) */
+};
+struct image_memory image_memory(void);
+
+uint64_t image_thread_ns(void); /* processor time of this thread */
 
 /* Path of the program of this process. Empty when it cannot be read. */
 void image_program(char path[IMAGE_PATH]);

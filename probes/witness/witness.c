@@ -6,6 +6,7 @@
  *   start   before main: the four entry points are called once, then written down with the files that provide them
  *   exit    at exit, quick_exit and _exit: objects bound to somebody else, resident set, every object that was loaded
  *   rested  where FREESTONE_WITNESS_REST names seconds: after them, still before the end, the resident set again
+ *   memory  with it: PSS, huge pages and lazily freed memory before those seconds and after them
  *
  * A fork that executes nothing runs on what its image was proved with; it writes a file of its own when it ends, because
  * it may have loaded more. A child that shares its parent's memory (vfork) writes nothing. */
@@ -113,17 +114,36 @@ static void report_start(void) {
     report_send(&report, start_file, true);
 }
 
+static void report_memory(struct report *report, const char *when, const struct image_memory *memory) {
+    if (!memory->known)
+        return;
+    report_word(report, "memory");
+    report_word(report, when);
+    report_number(report, memory->pss_kib);
+    report_number(report, memory->huge_kib);
+    report_number(report, memory->lazy_free_kib);
+    report_line(report);
+}
+
 /* `path` is this process's file, which exists. What the program itself still runs (threads, timers of its
  * allocator) goes on meanwhile; a signal that ends it leaves no line. */
 static void rest(const char *path) {
-    char text[128];
+    char text[512];
     struct report report = {.text = text, .size = sizeof text};
-    const uint64_t from = image_now();
-    image_wait_until(from + rest_ns);
+    const uint64_t from = image_now(), busy = image_thread_ns();
+    const struct image_memory before = image_memory();
+    image_wait_until(image_now() + rest_ns);
+    const struct image_memory after = image_memory();
+    const uint64_t resident = image_resident_kib(), spent = image_thread_ns() - busy;
     report_word(&report, "rested");
-    report_number(&report, image_resident_kib());
+    report_number(&report, resident);
     report_number(&report, from);
     report_number(&report, image_now());
+    report_line(&report);
+    report_memory(&report, "end", &before);
+    report_memory(&report, "idle", &after);
+    report_word(&report, "looked");
+    report_number(&report, spent);
     report_line(&report);
     report_send(&report, path, false);
 }

@@ -1,4 +1,4 @@
-"""The peer that the other rounds would have chosen: no luck of the choice in the ratio."""
+"""The peer that the other half of the rounds would have chosen: no luck of the choice in the ratio."""
 
 from __future__ import annotations
 

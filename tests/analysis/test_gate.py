@@ -21,8 +21,6 @@ def change(low: float, ratio: float, high: float, *, workload: str | None = "w",
         ratio=ratio,
         low=low,
         high=high,
-        sure_low=low,
-        sure_high=high,
         rounds=8,
         verdict=verdict,
     )

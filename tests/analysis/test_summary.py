@@ -277,9 +277,9 @@ def test_the_headline_names_the_best_with_its_ratio(
 ) -> None:
     headline = _headline(*measured({"glibc": 1.0, "freestone": 0.8, "jemalloc": 1.25}))
     assert headline.startswith("Best in time: freestone 0.80× glibc [0.")
-    assert "] (real);" in headline
-    assert "best in peak memory: jemalloc 0.80× glibc [0.80, 0.80] (real)" in headline
-    assert headline.endswith("best in page faults: no difference seen.")
+    assert "] (real), at 1.25× the peak memory;" in headline
+    assert "best in peak memory: jemalloc 0.80× glibc [0.80, 0.80] (real), at 1.25× the time" in headline
+    assert headline.endswith("page faults: no difference seen.")
 
 
 def test_the_headline_names_who_is_level_with_the_best(
@@ -325,3 +325,50 @@ def test_the_headline_of_several_workloads_speaks_of_each(
     experiment = make_experiment(("a",), workloads=workloads)
     headline = _headline(experiment, [make_record("a", 0, workload="one")])
     assert headline == "one: a was measured against nothing but itself. two: Nothing was measured yet."
+
+
+def test_a_row_and_its_ratio_never_contradict_each_other(
+    measured: Callable[..., tuple[Experiment, list[TrialRecord]]],
+) -> None:
+    """Also where rounds are missing that were slow for everybody."""
+    experiment, records = measured({"glibc": 1.0, "freestone": 0.8, "jemalloc": 1.25}, noise=0.3)
+    for left_out in (set[int](), {0}, {5, 6, 7}):
+        kept = [each for each in records if each.configuration != "freestone" or each.round not in left_out]
+        summary = summarise(experiment, kept)
+        base = _cell(summary, "glibc").mean
+        for name in ("freestone", "jemalloc"):
+            cell = _cell(summary, name)
+            for metric, ratio in cell.ratio.items():
+                assert cell.mean[metric] / base[metric] == pytest.approx(ratio.value), (name, metric)
+
+
+def test_the_fewest_faults_are_no_crown_and_come_with_their_price(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    draw = random.Random(3)
+    records = []
+    for number in range(10):
+        for name, repeat in (("glibc", 0), ("glibc", 1), ("hoarder", 0)):
+            bare = make_record(name, number, repeat=repeat, wall_s=draw.lognormvariate(0, 0.01))
+            assert bare.metrics is not None
+            few = {"minor_faults": 100, "peak_rss_kib": 3000} if name == "hoarder" else {"minor_faults": 1000}
+            metrics = bare.metrics.model_copy(update={"peak_rss_kib": 1000, **few})
+            records.append(bare.model_copy(update={"metrics": metrics}))
+    headline = _headline(make_experiment(("glibc", "hoarder"), rounds=10), records)
+    assert headline.endswith("fewest page faults: hoarder 0.10× glibc, at time as before and peak memory 3.00×.")
+    assert "best in page faults" not in headline
+
+
+def test_the_noise_of_the_baseline_hides_no_difference(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    """Its second runs are half as slow again: the check says so, and the ratio of another stays what it is."""
+    draw = random.Random(4)
+    records = [
+        make_record(name, number, repeat=repeat, wall_s=at * draw.lognormvariate(0, 0.005))
+        for number in range(10)
+        for name, repeat, at in (("glibc", 0, 1.0), ("glibc", 1, 1.5), ("freestone", 0, 1.0))
+    ]
+    summary = summarise(make_experiment(("glibc", "freestone"), rounds=10), records)
+    assert summary.noise["work"]["wall_s"].different
+    assert _cell(summary, "freestone").ratio["wall_s"].different

@@ -45,7 +45,7 @@ def told(
         for number in range(10)
         for record in (
             make_record("glibc", number, wall_s=1 + number / 1000, peak_rss_kib=1000 + number),
-            make_record("glibc", number, repeat=1, wall_s=1 + number / 999, peak_rss_kib=1000 + number),
+            make_record("glibc", number, repeat=1, wall_s=1 + number / 1000, peak_rss_kib=1000 + number),
             make_record(arm.name, number, wall_s=wall_s + number / 1000, peak_rss_kib=peak + number),
         )
     ]

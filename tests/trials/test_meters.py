@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone.trials import meters, witness
-from freestone.trials.witness import Departure, Rest
+from freestone.trials.witness import Departure, Memory, Rest
 
 pytestmark = pytest.mark.xdist_group("measured")  # what they measure or look for, others would disturb
 
@@ -44,3 +44,17 @@ def test_without_a_rest_there_is_no_figure():
     silent = witness.Testimony(pid=1, parent=0, at_s=0.0)
     assert meters.idle([silent, ended(None)]) is None
     assert meters.rested_s([silent, ended(None)], 0.0, 10.0) == 0
+
+
+def test_what_the_kernel_adds_up_is_told_before_and_after_the_rest():
+    rest = Rest(0, 1, 900, end=Memory(800, 0, 50), idle=Memory(700, 2048, 0), looked_s=0.25)
+    assert meters.idle([ended(rest)]) == {
+        "rss_kib_idle": 900,
+        "pss_kib": 800,
+        "huge_kib": 0,
+        "lazy_free_kib": 50,
+        "pss_kib_idle": 700,
+        "huge_kib_idle": 2048,
+        "lazy_free_kib_idle": 0,
+    }
+    assert meters.looked_s([ended(rest), ended(rest), ended(None)]) == 0.5

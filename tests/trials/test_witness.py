@@ -147,6 +147,26 @@ def test_a_process_kept_at_its_end_goes_on_giving_memory_back(testify, compile_c
     assert report.departure.resident_kib >= 32 * 1024
     assert rest.resident_kib <= report.departure.resident_kib - 32 * 1000
     assert report.departure.at_s <= rest.from_s <= rest.until_s - 1
+    assert rest.end.pss_kib >= 32 * 1000
+    assert rest.idle.pss_kib <= rest.end.pss_kib - 31 * 1000
+    assert 0 < rest.looked_s < rest.until_s - rest.from_s
+
+
+def test_what_is_freed_lazily_is_told_apart_from_what_is_used(testify, compile_c):
+    program = compile_c(
+        """
+        #include <string.h>
+        #include <sys/mman.h>
+        int main(void) {
+            char *held = mmap(0, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            memset(held, 1, 16 << 20);
+            return madvise(held, 8 << 20, MADV_FREE) != 0;
+        }
+        """
+    )
+    (report,) = testify(program, rest_s="1")
+    end = report.departure.rest.end
+    assert 7 * 1024 <= end.lazy_free_kib <= 9 * 1024
 
 
 def test_a_fork_and_a_program_killed_while_kept(testify, compile_c):
@@ -388,6 +408,14 @@ def test_a_whole_report_is_read():
     assert report.departure.rest is None
     rest = parse(WHOLE + "rested 617 2600000000 4700000000\n").departure.rest
     assert (rest.resident_kib, rest.from_s, rest.until_s) == (617, 2.6, 4.7)
+    seen = parse(
+        WHOLE + "rested 617 2600000000 4700000000\nmemory end 600 0 40\nmemory idle 500 2048 0\nlooked 5000000\n"
+    )
+    assert seen.damage is None
+    assert seen.departure.rest.end == witness.Memory(600, 0, 40)
+    assert seen.departure.rest.idle == witness.Memory(500, 2048, 0)
+    assert seen.departure.rest.looked_s == 0.005
+    assert parse(WHOLE + "rested 617 2600000000 4700000000\nmemory end 600\n").damage is not None
     unknown = parse(WHOLE + "rested 0 2600000000 4700000000\n")
     assert (unknown.departure.rest, unknown.damage) == (None, None)
 

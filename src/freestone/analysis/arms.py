@@ -7,7 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from freestone.analysis import last_words, same_work, statistics
 from freestone.analysis.rounds import Arm, plan_round
-from freestone.records.schema import FIGURE, HISTOGRAM, OWN_TIME, CellStatus, Experiment, Status, TrialRecord
+from freestone.records.schema import (
+    FIGURE,
+    HISTOGRAM,
+    KEPT_MEMORY,
+    OWN_TIME,
+    CellStatus,
+    Experiment,
+    Status,
+    TrialRecord,
+)
+
+ByRound = dict[str, dict[int, float]]
+"""Metric -> round -> value."""
 
 METRICS = (
     "wall_s",
@@ -22,6 +34,18 @@ METRICS = (
     "involuntary_switches",
 )
 """The fields of :class:`Metrics` that are summarised; hardware counters follow under their own names."""
+
+SERVED = tuple(
+    f"{FIGURE}{name}"
+    for name in (
+        *("mean_seconds", "p50_seconds", "p99_seconds", "p999_seconds", "cpu_seconds"),
+        *("rss_kib_loaded", "faults_per_1000"),
+    )
+)
+"""What is told of a server under load."""
+
+COLUMNS = (*METRICS, *KEPT_MEMORY, *SERVED)
+"""What tables have columns for."""
 
 
 def counted(experiment: Experiment, records: Iterable[TrialRecord]) -> list[TrialRecord]:
@@ -131,7 +155,7 @@ def measured(records: Iterable[TrialRecord]) -> list[TrialRecord]:
     return [record for record in records if record.status in ("ok", "different") and record.metrics is not None]
 
 
-def by_round(records: Iterable[TrialRecord], repeat: int | None = None) -> dict[str, dict[int, float]]:
+def by_round(records: Iterable[TrialRecord], repeat: int | None = None) -> ByRound:
     """Metric -> round -> value; the geometric mean where a round has several."""
     found: dict[str, dict[int, list[float]]] = {}
     for record in good(records):
@@ -140,11 +164,13 @@ def by_round(records: Iterable[TrialRecord], repeat: int | None = None) -> dict[
         for name, value in metric_values(record).items():
             found.setdefault(name, {}).setdefault(record.round, []).append(value)
     return {
-        name: {
-            number: statistics.geometric_mean(values) if min(values) > 0 else 0.0 for number, values in rounds.items()
-        }
+        name: {number: values[0] if len(values) == 1 else _mean(values) for number, values in rounds.items()}
         for name, rounds in found.items()
     }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return statistics.geometric_mean(values) if min(values) > 0 else 0.0
 
 
 def typical(records: Sequence[TrialRecord]) -> dict[str, float]:

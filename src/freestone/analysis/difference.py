@@ -7,7 +7,8 @@ of them drops out. Without controls the times say nothing, and no verdict is giv
 are compared as they are.
 
 Many workloads are asked at once, so the verdicts rest on intervals so wide that, if nothing changed at all, nineteen
-differences in twenty accuse nothing (Bonferroni: half of the twentieth for the means, half for the single workloads).
+differences in twenty accuse nothing (:mod:`freestone.analysis.family`: half of the twentieth for the means, half for
+the single workloads).
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from freestone.analysis import arms, same_work, trimmed_mean
+from freestone.analysis import arms, family, same_work, statistics
 from freestone.analysis.rounds import Arm
 from freestone.analysis.same_environment import environments_differ
 from freestone.analysis.score import FAULTS, PEAK_RSS, TIME, metric_of
-from freestone.analysis.statistics import CONFIDENCE, Interval, geometric_mean
-from freestone.analysis.trimmed_mean import Estimate
+from freestone.analysis.statistics import CONFIDENCE, Estimate, Interval, geometric_mean
 from freestone.records.schema import (
     Apart,
     Change,
@@ -101,7 +101,7 @@ def between(before: Side, after: Side, subjects: Sequence[str] = ()) -> Differen
         controls=controls,
         confidence=CONFIDENCE,
         changes=_told([each for each in found if each is not None], unrelated is not None),
-        drift=_means([each for each in drift if each is not None], CONFIDENCE, CONFIDENCE, frozenset()),
+        drift=_means([each for each in drift if each is not None], CONFIDENCE, frozenset()),
         apart=[*apart, *_unmeasured(sides, workloads, chosen)],
         lost=_lost(sides, workloads, [(name, name) for name in chosen]),
         unrelated=unrelated,
@@ -335,7 +335,7 @@ def _paired(figures: _Figures, workload: Workload, before: str, after: str, aspe
         aspect,
         geometric_mean([one[number] for number in common]),
         geometric_mean([other[number] for number in common]),
-        trimmed_mean.estimate([math.log(other[number] / one[number]) for number in common]),
+        statistics.estimate([math.log(other[number]) - math.log(one[number]) for number in common]),
     )
 
 
@@ -359,9 +359,9 @@ def _apart(
         logs = [[math.log(value) for value in own.values()] for own in held]
     if not all(logs):
         return None
-    one, other = (trimmed_mean.estimate(each) for each in logs)
+    one, other = (statistics.estimate(each) for each in logs)
     before, after = (geometric_mean(list(own.values())) for own in held)
-    return _Found(workload, name, aspect, before, after, trimmed_mean.weighted([(1.0, other), (-1.0, one)]))
+    return _Found(workload, name, aspect, before, after, statistics.weighted([(1.0, other), (-1.0, one)]))
 
 
 def _against(controls: Sequence[Rounds], own: Rounds) -> list[float]:
@@ -377,17 +377,13 @@ def _against(controls: Sequence[Rounds], own: Rounds) -> list[float]:
 def _told(found: Sequence[_Found], timeless: bool) -> list[Change]:
     """The changes and their means, each with the interval that holds together with all others."""
     groups = {(each.configuration, each.aspect) for each in found if each.workload.counted}
-    spare = (1 - CONFIDENCE) / 2
-    for_means = 1 - spare / max(1, len(groups))
-    for_rows = 1 - spare / max(1, len(found))
+    for_rows = family.confidence(family.ROWS, len(found))
     silent = frozenset({TIME} if timeless else ())
-    rows = [
-        _change(each.workload.name, each, each.change, (CONFIDENCE, for_rows), each.aspect in silent) for each in found
-    ]
-    return [*_means(found, CONFIDENCE, for_means, silent), *rows]
+    rows = [_change(each.workload.name, each, each.change, for_rows, each.aspect in silent) for each in found]
+    return [*_means(found, family.confidence(family.MEANS, len(groups)), silent), *rows]
 
 
-def _means(found: Sequence[_Found], confidence: float, sure: float, silent: frozenset[str]) -> list[Change]:
+def _means(found: Sequence[_Found], sure: float, silent: frozenset[str]) -> list[Change]:
     """Over all counted workloads, by configuration and aspect."""
     groups: dict[tuple[str, str], list[_Found]] = {}
     for each in found:
@@ -397,31 +393,27 @@ def _means(found: Sequence[_Found], confidence: float, sure: float, silent: froz
         _change(
             None,
             group[0],
-            trimmed_mean.weighted([(1 / len(group), each.change) for each in group]),
-            (confidence, sure),
+            statistics.weighted([(1 / len(group), each.change) for each in group]),
+            sure,
             aspect in silent,
         )
         for (_, aspect), group in groups.items()
     ]
 
 
-def _change(
-    workload: str | None, of: _Found, change: Estimate, confidences: tuple[float, float], silent: bool
-) -> Change:
-    own, sure = (trimmed_mean.interval(change, confidence) for confidence in confidences)
+def _change(workload: str | None, of: _Found, change: Estimate, sure: float, silent: bool) -> Change:
+    held = statistics.interval(change, sure)
     return Change(
         workload=workload,
         configuration=of.configuration,
         aspect=of.aspect,
         before=of.before if workload is not None else None,
         after=of.after if workload is not None else None,
-        ratio=own.value,
-        low=own.low,
-        high=own.high,
-        sure_low=sure.low,
-        sure_high=sure.high,
+        ratio=held.value,
+        low=held.low,
+        high=held.high,
         rounds=change.count,
-        verdict="unknown" if silent else _verdict(sure),
+        verdict="unknown" if silent else _verdict(held),
     )
 
 

@@ -48,10 +48,10 @@ def _rounds_needed(change: Change, limit: float) -> int | None:
 
     The width of an interval shrinks with the root of the rounds.
     """
-    if change.verdict == "unknown" or not math.isfinite(change.sure_high):
+    if change.verdict == "unknown" or not 0 < change.ratio <= change.high < math.inf:
         return None
     away = abs(math.log(change.ratio / (1 + limit)))
-    half = math.log(change.sure_high / change.ratio)
+    half = math.log(change.high / change.ratio)
     if away <= half / 10:  # a hundred times the rounds: so close to the limit that nobody should wait
         return None
     return max(change.rounds + 1, math.ceil(change.rounds * (half / away) ** 2))
@@ -60,9 +60,9 @@ def _rounds_needed(change: Change, limit: float) -> int | None:
 def _outcome(change: Change, limit: float) -> GateOutcome:
     if change.verdict == "unknown":
         return "open"
-    if change.sure_low > 1 + limit:
+    if change.low > 1 + limit:
         return "exceeded"
-    return "kept" if change.sure_high <= 1 + limit else "open"
+    return "kept" if change.high <= 1 + limit else "open"
 
 
 def _worst(outcomes: Iterable[GateOutcome]) -> GateOutcome:

@@ -1,17 +1,19 @@
-"""One sentence for the top of the table: which allocator is best for what, and whether the difference is real."""
+"""One sentence for the top of the table: which allocator is best for what, and whether the difference is real.
+
+Best can be who takes the least time or the least memory, each with its price in the other. Page faults are a count, and
+a count is no verdict: the fewest are told with what they did to time and memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from freestone.analysis.field import standings
+from freestone.analysis.rivals import Rivals
 from freestone.analysis.rounds import Arm
 from freestone.analysis.statistics import FEWEST_PAIRS
-from freestone.records.schema import Cell, Experiment, Workload
-
-Rivalry = Callable[[str, str, str, str], bool]
-"""(workload, metric, one, other) -> whether ``one`` is really lower than ``other``."""
+from freestone.records.schema import Cell, Experiment, Ratio, Standing, Workload
 
 Typical = Mapping[Arm, Mapping[str, float]]
 """(workload, configuration) -> metric -> geometric mean over rounds."""
@@ -20,18 +22,23 @@ MOST_TOLD: Final = 3
 """With more workloads than these the headline speaks of all of them together."""
 
 
-def aspects(workload: Workload) -> list[tuple[str, str]]:
+TIME: Final = "time"
+MEMORY: Final = "peak memory"
+FAULTS: Final = "page faults"
+
+
+def aspects(workload: Workload) -> dict[str, str]:
     """What the headline speaks of, and the metric it reads for it."""
-    return [("time", workload.time), ("peak memory", "peak_rss_kib"), ("page faults", "minor_faults")]
+    return {TIME: workload.time, MEMORY: "peak_rss_kib", FAULTS: "minor_faults"}
 
 
-def sentence(experiment: Experiment, cells: Sequence[Cell], beats: Rivalry, rounds: int, typical: Typical) -> str:
+def sentence(experiment: Experiment, cells: Sequence[Cell], rivals: Rivals, rounds: int, typical: Typical) -> str:
     """The headline.
 
     Args:
         experiment: whose headline it is.
         cells: all cells of its summary.
-        beats: whether one configuration is really lower than another on a metric of a workload.
+        rivals: who beats whom.
         rounds: complete rounds.
         typical: what every arm that counts has, by metric.
     """
@@ -41,18 +48,18 @@ def sentence(experiment: Experiment, cells: Sequence[Cell], beats: Rivalry, roun
     parts: list[str] = []
     for workload in experiment.workloads:
         own = [cell for cell in cells if cell.workload == workload.name]
-        said = _of_workload(experiment, workload, own, beats, rounds)
+        said = _of_workload(experiment, workload, own, rivals, rounds)
         parts.append(f"{workload.name}: {said}" if several else said)
     return ". ".join(parts) + "."
 
 
 def _of_many(experiment: Experiment, typical: Typical) -> str:
     """The leader of the field in each aspect; who really leads on which workload is the scoreboard's to tell."""
-    told = []
-    for number, aspect in enumerate(("time", "peak memory", "page faults")):
+    fields: dict[str, list[Standing]] = {}
+    for aspect in (TIME, MEMORY, FAULTS):
         values: dict[str, dict[str, float]] = {}
         for workload in experiment.workloads:
-            metric = aspects(workload)[number][1]
+            metric = aspects(workload)[aspect]
             figures = {
                 name: metrics[metric]
                 for (measured, name), metrics in typical.items()
@@ -61,13 +68,26 @@ def _of_many(experiment: Experiment, typical: Typical) -> str:
             if workload.counted and figures:
                 values[workload.name] = figures
         if values:
-            first = standings(values)[0]
-            told.append(f"in {aspect} {first.configuration} {_times(first.mean)}")
+            fields[aspect] = standings(values)
+    told = [
+        f"least in {aspect} {fields[aspect][0].configuration} {_times(fields[aspect][0].mean)}"
+        for aspect in (TIME, MEMORY)
+        if aspect in fields
+    ]
+    if FAULTS in fields:
+        calm = fields[FAULTS][0].configuration
+        cost = [
+            f"{aspect} {_times(standing.mean)}"
+            for aspect in (TIME, MEMORY)
+            for standing in fields.get(aspect, [])
+            if standing.configuration == calm
+        ]
+        told.append(f"fewest {FAULTS} {calm}" + (f", at {_and(cost)}" if cost else ""))
     count = len(experiment.workloads)
-    return f"{count} workloads, geometric mean of the ratio to the best of each: least {'; '.join(told)}."
+    return f"{count} workloads, geometric mean of the ratio to the best of each: {'; '.join(told)}."
 
 
-def _of_workload(experiment: Experiment, workload: Workload, cells: Sequence[Cell], beats: Rivalry, rounds: int) -> str:
+def _of_workload(experiment: Experiment, workload: Workload, cells: Sequence[Cell], rivals: Rivals, rounds: int) -> str:
     good = [cell for cell in cells if cell.status == "ok"]
     if not any(cell.trials_total for cell in cells):
         return "Nothing was measured yet"
@@ -87,41 +107,99 @@ def _of_workload(experiment: Experiment, workload: Workload, cells: Sequence[Cel
     pairs = max((ratio.pairs for cell in good for ratio in cell.ratio.values()), default=0)
     if pairs < FEWEST_PAIRS:
         return f"Too few rounds to tell any difference ({_count(pairs, 'round')}; {FEWEST_PAIRS} are the fewest)"
-    verdicts = [(aspect, _winner(workload.name, metric, good, baseline, beats)) for aspect, metric in aspects(workload)]
-    known = [(aspect, text) for aspect, text in verdicts if text]
-    if known and all(text == NO_DIFFERENCE for _, text in known):
-        names = [aspect for aspect, _ in known]
-        return f"No difference seen between {_and([cell.configuration for cell in good])} in {_and(names)}"
-    return "; ".join(
-        f"{'Best' if not number else 'best'} in {aspect}: {text}" for number, (aspect, text) in enumerate(known)
-    )
+    race = _Race(workload, good, baseline, rivals)
+    if not any(race.metric(aspect) in cell.ratio for cell in good for aspect in (TIME, MEMORY, FAULTS)):
+        return "No ratio can be made of what was measured"
+    known = [aspect for aspect in (TIME, MEMORY, FAULTS) if race.ratios(aspect)]
+    if not any(race.is_decided(aspect) for aspect in known):
+        return f"No difference seen between {_and([cell.configuration for cell in good])} in {_and(known)}"
+    told = [f"best in {aspect}: {race.winner(aspect)}" for aspect in known if aspect != FAULTS]
+    text = "; ".join([*told, *([race.fewest_faults()] if FAULTS in known else [])])
+    return text[:1].upper() + text[1:]
 
 
 NO_DIFFERENCE: Final = "no difference seen"
 
 
-def _winner(workload: str, metric: str, good: Sequence[Cell], baseline: str, beats: Rivalry) -> str | None:
-    """Who is lowest on a metric, by how much against the baseline, and who is not really behind."""
-    if not any(metric in cell.ratio for cell in good):
-        return None
-    ratios = {cell.configuration: cell.ratio[metric] for cell in good if metric in cell.ratio}
-    better = {name: ratio for name, ratio in ratios.items() if ratio.different and ratio.value < 1}
-    if not better:
-        worse = [name for name, ratio in ratios.items() if ratio.different]
-        if not worse:
-            return NO_DIFFERENCE
-        level = [name for name in ratios if name not in worse]
-        return f"{_and([baseline, *level])}" + (" (no difference seen)" if level else " (real)")
-    best = min(better, key=lambda name: better[name].value)
-    level = [name for name in better if name != best and not beats(workload, metric, best, name)]
-    ratio = better[best]
-    factor = f"{_times(ratio.value)} {baseline} [{_number(ratio.low)}, {_number(ratio.high)}]"
-    beside = f"; {_and(level)} level with it" if level else ""
-    return f"{best} {factor} (real{beside})"
+class _Race:
+    """The configurations of one workload that count, and who leads in what."""
+
+    def __init__(self, workload: Workload, good: Sequence[Cell], baseline: str, rivals: Rivals) -> None:
+        self._workload = workload
+        self._good = good
+        self._baseline = baseline
+        self._rivals = rivals
+
+    def metric(self, aspect: str) -> str:
+        return aspects(self._workload)[aspect]
+
+    def ratios(self, aspect: str) -> dict[str, Ratio]:
+        metric = self.metric(aspect)
+        return {cell.configuration: cell.ratio[metric] for cell in self._good if metric in cell.ratio}
+
+    def is_decided(self, aspect: str) -> bool:
+        """Whether anybody really differs from the baseline."""
+        return any(ratio.different for ratio in self.ratios(aspect).values())
+
+    def winner(self, aspect: str) -> str:
+        """Who is lowest, by how much against the baseline, who is not really behind, and at what price."""
+        ratios = self.ratios(aspect)
+        better = {name: ratio for name, ratio in ratios.items() if ratio.different and ratio.value < 1}
+        if not better:
+            worse = [name for name, ratio in ratios.items() if ratio.different]
+            if not worse:
+                return NO_DIFFERENCE
+            level = [name for name in ratios if name not in worse]
+            return f"{_and([self._baseline, *level])}" + (f" ({NO_DIFFERENCE})" if level else " (real)")
+        best = min(better, key=lambda name: better[name].value)
+        factor = f"{best} {_times(better[best].value)} {self._baseline} {_range(better[best].low, better[best].high)}"
+        return f"{factor} ({self._standing(aspect, best, better)}){self._price(aspect, best)}"
+
+    def fewest_faults(self) -> str:
+        """Who has the fewest page faults, and what became of time and memory."""
+        ratios = self.ratios(FAULTS)
+        fewer = {name: ratio for name, ratio in ratios.items() if ratio.different and ratio.value < 1}
+        if not fewer:
+            return f"{FAULTS}: " + (f"{self._baseline} has the fewest" if self.is_decided(FAULTS) else NO_DIFFERENCE)
+        calm = min(fewer, key=lambda name: fewer[name].value)
+        effects = [f"{aspect} {self._effect(aspect, calm)}" for aspect in (TIME, MEMORY) if self.ratios(aspect)]
+        return f"fewest {FAULTS}: {calm} {_times(fewer[calm].value)} {self._baseline}" + (
+            f", at {_and(effects)}" if effects else ""
+        )
+
+    def _standing(self, aspect: str, best: str, better: Mapping[str, Ratio]) -> str:
+        metric = self.metric(aspect)
+        names = list(self.ratios(aspect))
+        if not self._rivals.confirms(self._workload.name, metric, names):
+            held = self._rivals.held_out(self._workload.name, metric, names)
+            said = f": rounds that did not choose it say {_times(held.value)}" if held is not None else ""
+            return f"not confirmed{said}"
+        level = [
+            name for name in better if name != best and not self._rivals.beats(self._workload.name, metric, best, name)
+        ]
+        return f"real; {_and(level)} level with it" if level else "real"
+
+    def _price(self, aspect: str, best: str) -> str:
+        """What the winner takes more of than the baseline, where that is real."""
+        other = MEMORY if aspect == TIME else TIME
+        ratio = self.ratios(other).get(best)
+        if ratio is None or not ratio.different or ratio.value <= 1:
+            return ""
+        return f", at {_times(ratio.value)} the {other}"
+
+    def _effect(self, aspect: str, name: str) -> str:
+        ratio = self.ratios(aspect).get(name)
+        if ratio is None:
+            return "unknown"
+        return _times(ratio.value) if ratio.different else "as before"
 
 
 def _times(value: float) -> str:
     return f"{_number(value)}×"
+
+
+def _range(low: float, high: float) -> str:
+    return f"[{_number(low)}, {_number(high)}]"
 
 
 def _number(value: float) -> str:

@@ -3,20 +3,22 @@
 Two figures, which answer two questions. The *field*: how far is each configuration from the best of all, workload by
 workload? The *subject* against its best peer: what does whoever already chose the best allocator for each workload
 gain or lose? The best peer is chosen by its figure in the same records, so chance favours it: the ratio is, if
-anything, too high. Beside it stands the ratio to the peer that was best in the other rounds (*foreseen*), which is, if
-anything, too low.
+anything, too high. Beside it stands the ratio to the peer that was best in the other half of the rounds (*foreseen*),
+which is, if anything, too low: of the means, a difference is called one where both say so. All intervals of a
+scoreboard hold at once (:mod:`freestone.analysis.family`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from freestone.analysis import arms, statistics
-from freestone.analysis.best_peer import foreseen
+from freestone.analysis import arms, family, statistics
+from freestone.analysis.best_peer import foreseen, held_out
 from freestone.analysis.field import standings
 from freestone.analysis.rounds import Arm
-from freestone.analysis.statistics import Interval
+from freestone.analysis.statistics import FEWEST_PAIRS, Estimate
 from freestone.records.schema import (
     FIGURE,
     Aspect,
@@ -34,6 +36,9 @@ PEAK_RSS = "peak RSS"
 FAULTS = "minor faults"
 LEAN_FAULTS = "minor faults, lean"
 IDLE_RSS = "RSS after idle"
+
+ASPECTS = 5
+"""How many there are: what a scoreboard claims at once is shared among so many."""
 
 METRICS = {PEAK_RSS: "peak_rss_kib", FAULTS: "minor_faults", IDLE_RSS: f"{FIGURE}rss_kib_idle"}
 """Aspect -> metric, but for time, which is the workload's own."""
@@ -56,13 +61,7 @@ def score(experiment: Experiment, records: Iterable[TrialRecord], subject: str) 
     own = arms.counted(experiment, records)
     by_arm = arms.by_arm(own)
     figures = {arm: arms.by_round(mine) for arm, mine in by_arm.items() if arms.verdict(mine)[0] == "ok"}
-    again = {
-        workload.name: (arms.by_round(mine, repeat=1), arms.by_round(mine, repeat=0))
-        for workload in experiment.workloads
-        if (mine := by_arm.get((workload.name, experiment.baseline), []))
-    }
-    typical = {arm: arms.typical(mine) for arm, mine in by_arm.items()}
-    board = _Board(experiment, subject, figures, typical, again)
+    board = _Board(experiment, subject, figures)
     aspects = [board.aspect(TIME), board.aspect(PEAK_RSS), board.aspect(FAULTS)]
     lean = [row.workload for row in aspects[2].rows if board.is_lean(row, aspects[1].rows)]
     aspects += [board.aspect(LEAN_FAULTS, lean), board.aspect(IDLE_RSS)]
@@ -83,33 +82,35 @@ class _Board:
         experiment: Experiment,
         subject: str,
         figures: Figures,
-        typical: Mapping[Arm, Mapping[str, float]],
-        again: Mapping[str, tuple[dict[str, Rounds], dict[str, Rounds]]],
     ) -> None:
         self.experiment = experiment
         self.subject = subject
         self.figures = figures
-        self.typical = typical
-        self.again = again
         self.names = [configuration.name for configuration in experiment.configurations]
         self.workloads = {workload.name: workload for workload in experiment.workloads}
 
     def aspect(self, name: str, only: Sequence[str] | None = None) -> Aspect:
         """One aspect over all workloads that have it, or over those named."""
-        rows = []
-        for workload in self.experiment.workloads:
-            if only is None or workload.name in only:
-                row = self._row(workload, metric_of(name, workload))
-                if row is not None:
-                    rows.append(row)
-        held = [row for row in rows if row.counted and row.ratio is not None]
+        held = [
+            one
+            for workload in self.experiment.workloads
+            if only is None or workload.name in only
+            if (one := self._held(workload, metric_of(name, workload))) is not None
+        ]
+        rows = [self._row(one) for one in held]
+        counted = [one for one in held if one.workload.counted and one.ratio is not None]
+        ratio, foreseen_ratio = _mean(counted)
         return Aspect(
             name=name,
             rows=rows,
             field=standings({row.workload: row.values for row in rows if row.counted}),
-            mean=self._mean(name, held),
-            foreseen=self._foreseen_mean(name, held),
-            worst=max(held, key=lambda row: row.ratio.value if row.ratio else 0.0, default=None),
+            mean=ratio,
+            foreseen=foreseen_ratio,
+            worst=max(
+                (row for row in rows if row.counted and row.ratio is not None),
+                key=lambda row: row.ratio.value if row.ratio else 0.0,
+                default=None,
+            ),
         )
 
     def is_lean(self, row: ScoreRow, memory: Sequence[ScoreRow]) -> bool:
@@ -121,66 +122,86 @@ class _Board:
     def _rounds(self, workload: str, configuration: str, metric: str) -> Rounds:
         return self.figures.get((workload, configuration), {}).get(metric, {})
 
-    def _row(self, workload: Workload, metric: str) -> ScoreRow | None:
-        arms_here = {name: self.typical.get((workload.name, name), {}) for name in self.names}
-        values = {name: figures[metric] for name, figures in arms_here.items() if metric in figures}
+    def _held(self, workload: Workload, metric: str) -> _Held | None:
+        """What is known of a workload in a metric; None where nobody has a figure."""
+        rounds = {name: found for name in self.names if (found := self._rounds(workload.name, name, metric))}
+        values = _means(rounds)
         if not values:
             return None
         peers = [name for name in values if name != self.subject]
         best = min(peers, key=lambda name: values[name], default=None)
-        held = best is not None and self.subject in values
-        return ScoreRow(
-            workload=workload.name,
-            counted=workload.counted,
-            values=values,
-            best_peer=best,
-            ratio=self._ratio(workload.name, self._rounds(workload.name, best or "", metric), metric) if held else None,
-            foreseen=self._ratio(workload.name, self._foreseen(workload.name, metric), metric) if held else None,
+        if best is None or self.subject not in values:
+            return _Held(workload, values, best, None, None)
+        own = self._rounds(workload.name, self.subject, metric)
+        chosen = foreseen({name: self._rounds(workload.name, name, metric) for name in peers})
+        return _Held(
+            workload, values, best, _paired(own, self._rounds(workload.name, best, metric)), held_out(own, chosen)
         )
 
-    def _foreseen(self, workload: str, metric: str) -> Rounds:
-        peers = [name for name in self.names if name != self.subject]
-        return foreseen({name: self._rounds(workload, name, metric) for name in peers})
+    def _row(self, held: _Held) -> ScoreRow:
+        # Whoever of the peers turned out the best: as sure as if the subject were held against each of them.
+        claims = ASPECTS * len(self.experiment.workloads) * (len(self.names) - 1)
+        sure = family.confidence(family.ROWS, claims)
+        return ScoreRow(
+            workload=held.workload.name,
+            counted=held.workload.counted,
+            values=held.values,
+            best_peer=held.best_peer,
+            ratio=_ratio(held.ratio, sure),
+            foreseen=_ratio(held.foreseen, sure),
+        )
 
-    def _ratio(self, workload: str, other: Rounds, metric: str) -> Ratio | None:
-        interval = _paired(self._rounds(workload, self.subject, metric), other, self.experiment.seed)
-        if interval is None:
-            return None
-        second, first = (runs.get(metric, {}) for runs in self.again.get(workload, ({}, {})))
-        return _as_ratio(interval, _paired(second, first, self.experiment.seed))
 
-    def _mean(self, name: str, rows: Sequence[ScoreRow]) -> Ratio | None:
-        """Against the best peers."""
-        others = [self._rounds(row.workload, row.best_peer or "", self._metric(name, row)) for row in rows]
-        return self._mean_of(name, rows, [row.ratio for row in rows], others)
+@dataclass(frozen=True)
+class _Held:
+    """The subject and its peers on one workload: every figure, and the two ratios as far as they can be made."""
 
-    def _foreseen_mean(self, name: str, rows: Sequence[ScoreRow]) -> Ratio | None:
-        """Against the peers that were best in the other rounds."""
-        others = [self._foreseen(row.workload, self._metric(name, row)) for row in rows]
-        return self._mean_of(name, rows, [row.foreseen for row in rows], others)
+    workload: Workload
+    values: dict[str, float]
+    best_peer: str | None
+    ratio: Estimate | None
+    foreseen: Estimate | None
 
-    def _metric(self, aspect: str, row: ScoreRow) -> str:
-        return metric_of(aspect, self.workloads[row.workload])
 
-    def _mean_of(
-        self, name: str, rows: Sequence[ScoreRow], held: Sequence[Ratio | None], others: Sequence[Rounds]
-    ) -> Ratio | None:
-        """Over the rows' ratios; its interval from the rounds that all of them have, each round's mean one value."""
-        ratios = [ratio.value for ratio in held if ratio is not None]
-        if not ratios or len(ratios) < len(rows):
-            return None
-        ones, seconds, firsts = [], [], []
-        for row in rows:
-            metric = self._metric(name, row)
-            ones.append(self._rounds(row.workload, self.subject, metric))
-            second, first = (runs.get(metric, {}) for runs in self.again.get(row.workload, ({}, {})))
-            seconds.append(second)
-            firsts.append(first)
-        interval = _paired_means(ones, others, self.experiment.seed)
-        value = statistics.geometric_mean(ratios)
-        known = interval or Interval(value, 0.0, math.inf, 0)
-        noise = _paired_means(seconds, firsts, self.experiment.seed)
-        return _as_ratio(Interval(value, known.low, known.high, known.pairs), noise)
+def _means(rounds: Mapping[str, Rounds]) -> dict[str, float]:
+    """Geometric means over the rounds that all share, so that quotients of them are paired; else each over its own.
+
+    A configuration with a figure that was ever zero has none.
+    """
+    found = {name: mine for name, mine in rounds.items() if all(0 < value < math.inf for value in mine.values())}
+    shared = set.intersection(*(set(mine) for mine in found.values())) if found else set()
+    if len(shared) < FEWEST_PAIRS:
+        return {name: statistics.geometric_mean(list(mine.values())) for name, mine in found.items()}
+    return {name: statistics.geometric_mean([mine[number] for number in shared]) for name, mine in found.items()}
+
+
+def _mean(held: Sequence[_Held]) -> tuple[Ratio | None, Ratio | None]:
+    """Over the workloads' ratios: to the best peers, and to those that were best in the other half of the rounds."""
+    if not held:
+        return None, None
+    found = [[each.ratio for each in held], [each.foreseen for each in held]]
+    known = [[each for each in estimates if each is not None] for estimates in found]
+    means = [
+        statistics.weighted([(1 / len(held), each) for each in estimates]) if len(estimates) == len(held) else None
+        for estimates in known
+    ]
+    # In a mean of lowest peers there is luck that no interval knows: the held-out one must say the same.
+    sure = family.confidence(family.MEANS, ASPECTS)
+    unknown = Estimate(0.0, math.inf, 1.0, 0)
+    plain, chosen = means
+    return _ratio(plain, sure, unless=chosen or unknown), _ratio(chosen, sure, unless=plain or unknown)
+
+
+def _ratio(estimate: Estimate | None, sure: float, *, unless: Estimate | None = None) -> Ratio | None:
+    """A ratio with its interval; different where that leaves out 1, and so does that of another on the same side."""
+    if estimate is None:
+        return None
+    held = statistics.interval(estimate, sure)
+    sides = [held] if unless is None else [held, statistics.interval(unless, sure)]
+    different = all(each.known and each.high < 1 for each in sides) or all(
+        each.known and each.low > 1 for each in sides
+    )
+    return Ratio(value=held.value, low=held.low, high=held.high, pairs=held.pairs, different=different)
 
 
 def metric_of(aspect: str, workload: Workload) -> str:
@@ -188,31 +209,9 @@ def metric_of(aspect: str, workload: Workload) -> str:
     return workload.time if aspect == TIME else METRICS[FAULTS if aspect == LEAN_FAULTS else aspect]
 
 
-def _paired(one: Rounds, other: Rounds, seed: int) -> Interval | None:
+def _paired(one: Rounds, other: Rounds) -> Estimate | None:
     rounds = sorted(one.keys() & other.keys())
-    return statistics.paired_ratio([one[r] for r in rounds], [other[r] for r in rounds], seed=seed)
-
-
-def _paired_means(ones: Sequence[Rounds], others: Sequence[Rounds], seed: int) -> Interval | None:
-    """The ratio of two geometric means over workloads, paired within the rounds in which no workload is missing."""
-    common = sorted(set.intersection(*(set(each) for each in [*ones, *others])))
-    if any(each[r] <= 0 for each in [*ones, *others] for r in common):
-        return None
-    return statistics.paired_ratio(
-        [statistics.geometric_mean([each[r] for each in ones]) for r in common],
-        [statistics.geometric_mean([each[r] for each in others]) for r in common],
-        seed=seed,
-    )
-
-
-def _as_ratio(interval: Interval, noise: Interval | None) -> Ratio:
-    return Ratio(
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
-        pairs=interval.pairs,
-        different=statistics.is_different(interval, noise),
-    )
+    return statistics.paired([one[r] for r in rounds], [other[r] for r in rounds])
 
 
 def _left_out(experiment: Experiment, by_arm: Mapping[Arm, Sequence[TrialRecord]]) -> list[LeftOut]:

@@ -1,38 +1,35 @@
-"""What a handful of paired measurements says, and no more. Pure functions.
+"""What a handful of paired measurements says, and no more: the one estimator and the one interval. Pure functions.
 
-Two configurations are compared by the logarithms of their ratios within rounds. The figure is the geometric mean of
-the ratios; its interval is the *symmetric bootstrap-t* of P. Hall ("On symmetric bootstrap confidence intervals",
-Journal of the Royal Statistical Society B 50, 1988): rounds are drawn with replacement, the mean of each draw is
-divided by that draw's own standard error, and the interval is the mean plus or minus the 95th percentile of the sizes
-of these quotients times the standard error. The plain percentile bootstrap holds the truth 84 times in 100 at five
-rounds where it claims 95, because draws from five values have too small a spread; the quotient carries that
-uncertainty along. `tests/analysis/test_statistics.py` measures the coverage.
+The estimator is the mean of logarithms, so the geometric mean: of a configuration's values over rounds, and of its
+ratios to another within rounds, where the one is then the quotient of the other. The interval is Student's. Nothing is
+left out, whether a run was disturbed or slow of its own: in a round's random order a disturbance meets every
+configuration alike, so the mean of what it does to a ratio is nothing, whatever its shape. Trimming, medians and ranks
+have no such guarantee where one side is a mean of two runs, and no interval of 99.9 % at ten rounds; what was compared
+is in ``docs/design/2026-11-25-one-estimator.md``.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
+from freestone.analysis import student
 
 CONFIDENCE: Final = 0.95
-RESAMPLES: Final = 4000
-FEWEST_PAIRS: Final = 4
-"""Below this the bootstrap-t has no finite interval: with three pairs one draw in nine holds a single value thrice."""
+"""Of all intervals of a table together."""
 
-WIDEST: Final = 2.0
-"""The interval is at most this many times Student's. One disturbed round among many equal ones (a count of faults, say)
-gives draws without it, which have next to no spread and would make the interval as good as endless."""
+FEWEST_PAIRS: Final = 4
+"""Below this no interval is given: with two degrees of freedom it is too wide to say anything."""
+
+_EXACT: Final = 1e-12
+"""What rounding makes of equal values: a spread no larger than this, relative to the logarithms, is none."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A ratio with its 95 % interval; ``low`` is 0 and ``high`` infinite where the pairs are too few to tell."""
+    """A ratio with its interval; ``low`` is 0 and ``high`` infinite where the pairs are too few to tell."""
 
     value: float
     low: float
@@ -42,7 +39,7 @@ class Interval:
     @property
     def known(self) -> bool:
         """Whether there were enough pairs for an interval."""
-        return self.high < math.inf
+        return self.low > 0 and self.high < math.inf
 
     @property
     def excludes_one(self) -> bool:
@@ -50,13 +47,72 @@ class Interval:
         return self.low > 1 or self.high < 1
 
 
-def paired_ratio(one: Sequence[float], other: Sequence[float], *, seed: int = 0) -> Interval | None:
-    """The ratio ``one / other``, paired: ``one[i]`` and ``other[i]`` were measured in the same round.
+@dataclass(frozen=True)
+class Estimate:
+    """A mean of logarithms, its standard error, the degrees of freedom of that, and how many there were."""
+
+    middle: float
+    error: float
+    freedom: float
+    count: int
+
+
+def estimate(logs: Sequence[float]) -> Estimate:
+    """What logarithms say of their mean; with fewer than four the error is infinite.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if not logs:
+        raise ValueError("no values have no middle")
+    count = len(logs)
+    middle = _within(math.fsum(logs) / count, logs)
+    if count < FEWEST_PAIRS:
+        return Estimate(middle, math.inf, 1.0, count)
+    freedom = count - 1
+    error = math.sqrt(math.fsum((value - middle) ** 2 for value in logs) / (count * freedom))
+    # Exactly equal ratios (a count of faults, say) have no spread to report.
+    scale = max(1.0, max(abs(value) for value in logs))
+    return Estimate(middle, 0.0 if error <= _EXACT * scale else error, float(freedom), count)
+
+
+def weighted(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
+    """The sum of independent estimates, each times its weight; degrees of freedom are Welch's and Satterthwaite's.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if not parts:
+        raise ValueError("no estimates have no sum")
+    middle = math.fsum(weight * part.middle for weight, part in parts)
+    variances = [(weight * part.error) ** 2 for weight, part in parts]
+    variance = math.fsum(variances)
+    count = min(part.count for _, part in parts)
+    if not 0 < variance < math.inf:
+        return Estimate(middle, math.sqrt(variance), math.fsum(part.freedom for _, part in parts), count)
+    # Relative to the sum: the squares of small variances would vanish.
+    shares = [each / variance for each in variances]
+    freedom = 1 / math.fsum(share**2 / part.freedom for share, (_, part) in zip(shares, parts, strict=True))
+    return Estimate(middle, math.sqrt(variance), freedom, count)
+
+
+def interval(of: Estimate, confidence: float) -> Interval:
+    """The ratio whose logarithm was estimated, with its two-sided interval.
 
     Args:
-        one: values of the configuration in question, one per round.
-        other: values it is held against, same length.
-        seed: of the draws. The same values and seed give the same interval, whatever the order of the rounds.
+        confidence: above 0, below 1.
+    """
+    value = exponential(of.middle)
+    if math.isinf(of.error):
+        return Interval(value, 0.0, math.inf, of.count)
+    if of.error == 0:
+        return Interval(value, value, value, of.count)
+    half = student.quantile(of.freedom, confidence) * of.error
+    return Interval(value, exponential(of.middle - half), exponential(of.middle + half), of.count)
+
+
+def paired(one: Sequence[float], other: Sequence[float]) -> Estimate | None:
+    """The logarithm of the ratio ``one / other``, where ``one[i]`` and ``other[i]`` were measured in the same round.
 
     Returns:
         None where a ratio has no meaning: no pairs at all, or a value that is not a positive finite number.
@@ -68,32 +124,17 @@ def paired_ratio(one: Sequence[float], other: Sequence[float], *, seed: int = 0)
         raise ValueError(f"pairs need equal lengths, not {len(one)} and {len(other)}")
     if not one or not all(0 < value < math.inf for value in (*one, *other)):
         return None
-    # Sorted, so that the order of rounds has no influence.
-    logs = np.sort(np.log(np.asarray(one, dtype=float)) - np.log(np.asarray(other, dtype=float)))
-    middle = _mirrored_mean(logs)
-    half = _half_width(logs, seed)
-    if math.isinf(half):
-        return Interval(exponential(middle), 0.0, math.inf, len(logs))
-    return Interval(exponential(middle), exponential(middle - half), exponential(middle + half), len(logs))
+    return estimate([math.log(a) - math.log(b) for a, b in zip(one, other, strict=True)])
 
 
-def is_different(ratio: Interval, noise: Interval | None) -> bool:
-    """Whether a ratio may be called a difference.
+def paired_ratio(one: Sequence[float], other: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
+    """The ratio ``one / other`` with its interval; arguments and errors are those of :func:`paired`.
 
-    Two conditions, both needed: the interval leaves out 1, and the ratio lies outside the *noise floor*, the range that
-    the A/A comparison (the baseline against itself in the same rounds) spans together with 1, taken in both directions.
-    Without a known A/A interval nothing is called different.
+    Args:
+        confidence: of this interval alone; 95 % unless it stands beside others (:mod:`freestone.analysis.family`).
     """
-    if noise is None or not noise.known or not ratio.known or not ratio.excludes_one:
-        return False
-    low, high = noise_floor(noise)
-    return not low <= ratio.value <= high
-
-
-def noise_floor(noise: Interval) -> tuple[float, float]:
-    """The range of ratios that the same configuration shows against itself: symmetric about 1 on the log scale."""
-    reach = max(noise.high, 1 / noise.low if noise.low > 0 else math.inf, 1.0)
-    return (0.0 if math.isinf(reach) else 1 / reach, reach)
+    found = paired(one, other)
+    return None if found is None else interval(found, confidence)
 
 
 def median(values: Sequence[float]) -> float:
@@ -106,7 +147,8 @@ def median(values: Sequence[float]) -> float:
         raise ValueError("no values have no median")
     ordered = sorted(values)
     half = len(ordered) // 2
-    return float(ordered[half]) if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+    # Halved first: the sum of the largest floats is none.
+    return float(ordered[half]) if len(ordered) % 2 else _within(ordered[half - 1] / 2 + ordered[half] / 2, ordered)
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -117,50 +159,7 @@ def geometric_mean(values: Sequence[float]) -> float:
     """
     if not values or min(values) <= 0:
         raise ValueError("a geometric mean needs positive values")
-    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
-
-
-def _half_width(logs: NDArray[np.float64], seed: int) -> float:
-    count = len(logs)
-    if count < FEWEST_PAIRS:
-        return math.inf
-    deviation = float(logs.std(ddof=1))
-    # Exactly equal ratios (a count of faults, say) have no spread to draw from, and none to report.
-    if deviation <= 1e-12 * max(1.0, float(np.abs(logs).max())):
-        return 0.0
-    draws = logs[_indices(count, seed)]
-    means = draws.mean(axis=1) - logs.mean()
-    spreads = draws.std(axis=1, ddof=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sizes = np.where(spreads > 1e-9 * deviation, np.abs(means) / (spreads / math.sqrt(count)), math.inf)
-    reach = min(float(np.quantile(sizes, CONFIDENCE, method="higher")), WIDEST * _student(count - 1))
-    return reach * deviation / math.sqrt(count)
-
-
-def _student(freedom: int) -> float:
-    """The size that Student's t stays below 95 times in 100: Cornish and Fisher's expansion, 2 % off at three degrees.
-
-    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5.
-    """
-    z, n = 1.959964, float(freedom)
-    return (
-        z
-        + (z**3 + z) / (4 * n)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * n**3)
-    )
-
-
-@functools.lru_cache(maxsize=8)  # a summary asks for the same draws once for each metric and configuration
-def _indices(count: int, seed: int) -> NDArray[np.int64]:
-    """Draws and their mirror images, so that exchanging the two sides of a comparison mirrors the interval exactly."""
-    drawn = np.random.default_rng([seed & 0xFFFFFFFF, count]).integers(0, count, size=(RESAMPLES // 2, count))
-    return np.concatenate([drawn, count - 1 - drawn])
-
-
-def _mirrored_mean(logs: NDArray[np.float64]) -> float:
-    """The mean with an exactly rounded sum: its negation is the mean of the negated values."""
-    return math.fsum(logs.tolist()) / len(logs)
+    return _within(exponential(math.fsum(math.log(value) for value in values) / len(values)), values)
 
 
 def exponential(value: float) -> float:
@@ -169,3 +168,8 @@ def exponential(value: float) -> float:
         return math.exp(value)
     except OverflowError:
         return math.inf
+
+
+def _within(value: float, values: Sequence[float]) -> float:
+    """A mean lies among its values; rounding, at the edge of what floats hold, may have put it outside."""
+    return min(max(value, min(values)), max(values))

@@ -5,17 +5,31 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from freestone.analysis import arms, headline, last_words, own_heaps, same_work, statistics, winners
+from freestone.analysis import (
+    arms,
+    family,
+    headline,
+    last_words,
+    noise_advice,
+    own_heaps,
+    same_work,
+    statistics,
+    winners,
+)
+from freestone.analysis.rivals import Rivals
+from freestone.analysis.rounds import Arm
 from freestone.analysis.statistics import Interval
 from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord, Workload
 
 
 def summarise(experiment: Experiment, records: Iterable[TrialRecord]) -> Summary:
-    """Medians, paired ratios to the baseline, noise floor and headline of one experiment.
+    """Figures, paired ratios to the baseline, the A/A comparison and the headline of one experiment.
 
     A configuration is paired with the baseline within rounds; where the baseline's two runs of a round are both good,
-    their geometric mean is the round's baseline.
+    their geometric mean is the round's baseline. The intervals of a workload's table hold all at once
+    (:mod:`freestone.analysis.family`).
     """
     own = arms.without_parameters(arms.counted(experiment, records))
     by_arm = arms.by_arm(own)
@@ -23,34 +37,22 @@ def summarise(experiment: Experiment, records: Iterable[TrialRecord]) -> Summary
     by_workload: dict[str, list[TrialRecord]] = {}
     for record in own:
         by_workload.setdefault(record.workload, []).append(record)
-    noise = {
-        workload.name: _noise(by_arm.get((workload.name, experiment.baseline), []), experiment.seed)
-        for workload in experiment.workloads
-    }
+    rounds = {arm: arms.by_round(mine) for arm, mine in by_arm.items()}
+    tables = {workload.name: _Table.of(experiment, workload.name, by_arm, rounds) for workload in experiment.workloads}
     cells = [
-        _cell(
-            experiment,
-            workload.name,
-            configuration.name,
-            by_arm.get((workload.name, configuration.name), []),
-            by_arm.get((workload.name, experiment.baseline), []),
-            noise[workload.name],
-        )
+        _cell(tables[workload.name], configuration.name)
         for workload in experiment.workloads
         for configuration in experiment.configurations
     ]
+    rivals = Rivals(experiment, rounds)
     complete = arms.complete_rounds(experiment, own)
-    noise_rows = {
-        workload: {metric: _ratio(interval, None) for metric, interval in intervals.items()}
-        for workload, intervals in noise.items()
-    }
     return Summary(
         experiment=experiment.id,
         baseline=experiment.baseline,
         rounds_complete=complete,
         cells=cells,
-        noise=noise_rows,
-        best=winners.best(experiment, cells),
+        noise={name: table.noise() for name, table in tables.items()},
+        best=winners.best(experiment, cells, rivals),
         notes={
             workload.name: lines
             for workload in experiment.workloads
@@ -59,48 +61,109 @@ def summarise(experiment: Experiment, records: Iterable[TrialRecord]) -> Summary
         headline=headline.sentence(
             experiment,
             cells,
-            _rivalry(experiment, by_arm, noise),
+            rivals,
             complete,
-            {arm: arms.typical(mine) for arm, mine in by_arm.items()},
+            {arm: arms.typical(mine) for arm, mine in by_arm.items()} if len(tables) > headline.MOST_TOLD else {},
         ),
+        advice={name: told for name, table in tables.items() if (told := _advice(experiment, table, cells))},
     )
 
 
-def _ratios(
-    one: Mapping[str, Mapping[int, float]], other: Mapping[str, Mapping[int, float]], seed: int
-) -> dict[str, Interval]:
-    """Metric -> ratio over the rounds that both have."""
-    ratios: dict[str, Interval] = {}
-    for name in one:
-        rounds = sorted(one[name].keys() & other.get(name, {}).keys())
-        ratio = statistics.paired_ratio([one[name][r] for r in rounds], [other[name][r] for r in rounds], seed=seed)
-        if ratio is not None:
-            ratios[name] = ratio
-    return ratios
+def _advice(experiment: Experiment, table: _Table, cells: Sequence[Cell]) -> list[str]:
+    ratios = [cell.ratio[table.time] for cell in cells if cell.workload == table.workload and table.time in cell.ratio]
+    return noise_advice.advice(experiment.machine, table.time, ratios, arms.good(table.records.get(table.baseline, [])))
 
 
-def _noise(baseline: Sequence[TrialRecord], seed: int) -> dict[str, Interval]:
-    return _ratios(arms.by_round(baseline, repeat=1), arms.by_round(baseline, repeat=0), seed)
+@dataclass(frozen=True)
+class _Table:
+    """What was measured of one workload, and how sure each claim about it has to be."""
+
+    whole: Workload
+    baseline: str
+    records: Mapping[str, Sequence[TrialRecord]]
+    rounds: Mapping[str, arms.ByRound]
+    peers: int
+    columns: int
+    others: int
+
+    @classmethod
+    def of(
+        cls,
+        experiment: Experiment,
+        workload: str,
+        by_arm: Mapping[Arm, Sequence[TrialRecord]],
+        rounds: Mapping[Arm, arms.ByRound],
+    ) -> _Table:
+        whole = next(each for each in experiment.workloads if each.name == workload)
+        mine = {name: found for (measured, name), found in rounds.items() if measured == workload}
+        metrics = {metric for found in mine.values() for metric in found} - {whole.time}
+        columns = len(metrics & set(arms.COLUMNS))
+        return cls(
+            whole=whole,
+            baseline=experiment.baseline,
+            records={name: found for (measured, name), found in by_arm.items() if measured == workload},
+            rounds=mine,
+            peers=len(experiment.configurations) - 1,
+            columns=columns,
+            others=len(metrics) - columns,
+        )
+
+    @property
+    def workload(self) -> str:
+        return self.whole.name
+
+    @property
+    def time(self) -> str:
+        return self.whole.time
+
+    def confidence(self, metric: str, claims: int) -> float:
+        """Of one of so many claims about each metric of the same importance."""
+        if metric == self.time:
+            return family.confidence(family.TIME, claims)
+        if metric in arms.COLUMNS:
+            return family.confidence(family.COLUMNS, claims * self.columns)
+        return family.confidence(family.OTHERS, claims * self.others)
+
+    def ratios(self, configuration: str) -> dict[str, Ratio]:
+        """Metric -> ratio to the baseline over the rounds that both have."""
+        own, base = self.rounds.get(configuration, {}), self.rounds.get(self.baseline, {})
+        return {
+            metric: ratio
+            for metric in own
+            if (ratio := _ratio(own[metric], base.get(metric, {}), self.confidence(metric, self.peers))) is not None
+        }
+
+    def noise(self) -> dict[str, Ratio]:
+        """Metric -> the baseline's second run of a round against its first; one claim for each metric."""
+        runs = self.records.get(self.baseline, [])
+        second, first = arms.by_round(runs, repeat=1), arms.by_round(runs, repeat=0)
+        return {
+            metric: ratio
+            for metric in second
+            if (ratio := _ratio(second[metric], first.get(metric, {}), self.confidence(metric, 1))) is not None
+        }
 
 
-def _ratio(interval: Interval, noise: Interval | None) -> Ratio:
+def _ratio(one: Mapping[int, float], other: Mapping[int, float], confidence: float) -> Ratio | None:
+    rounds = sorted(one.keys() & other.keys())
+    found = statistics.paired_ratio([one[r] for r in rounds], [other[r] for r in rounds], confidence)
+    return None if found is None else as_ratio(found)
+
+
+def as_ratio(interval: Interval) -> Ratio:
+    """An interval as it is recorded: different where it leaves out 1."""
     return Ratio(
         value=interval.value,
         low=interval.low,
         high=interval.high,
         pairs=interval.pairs,
-        different=statistics.is_different(interval, noise),
+        different=interval.known and interval.excludes_one,
     )
 
 
-def _cell(
-    experiment: Experiment,
-    workload: str,
-    configuration: str,
-    records: Sequence[TrialRecord],
-    baseline: Sequence[TrialRecord],
-    noise: Mapping[str, Interval],
-) -> Cell:
+def _cell(table: _Table, configuration: str) -> Cell:
+    records = table.records.get(configuration, [])
+    baseline = table.records.get(table.baseline, [])
     status, reason = arms.verdict(records)
     good = arms.good(records) if status == "ok" else []
     values: dict[str, list[float]] = {}
@@ -108,25 +171,46 @@ def _cell(
     for record in arms.measured(records) if status == "different" else good:
         for name, value in arms.metric_values(record).items():
             values.setdefault(name, []).append(value)
-    ratios: dict[str, Interval] = {}
-    if good and configuration != experiment.baseline and arms.verdict(baseline)[0] == "ok":
-        ratios = _ratios(arms.by_round(good), arms.by_round(baseline), experiment.seed)
+    ratios: dict[str, Ratio] = {}
+    if good and configuration != table.baseline and arms.verdict(baseline)[0] == "ok":
+        ratios = table.ratios(configuration)
     return Cell(
-        workload=workload,
+        workload=table.workload,
         configuration=configuration,
         status=status,
         reason=reason,
         trials_ok=len(arms.good(records)),
         trials_total=len(records),
         median={name: statistics.median(each) for name, each in values.items()},
-        ratio={name: _ratio(interval, noise.get(name)) for name, interval in ratios.items()},
+        mean=_means(table, configuration, ratios) if good else {},
+        ratio=ratios,
         note=_note(
             records,
             good,
-            next(each for each in experiment.workloads if each.name == workload),
-            configuration == experiment.baseline,
+            table.whole,
+            configuration == table.baseline,
         ),
     )
+
+
+def _means(table: _Table, configuration: str, ratios: Mapping[str, Ratio]) -> dict[str, float]:
+    """Metric -> geometric mean over rounds, in agreement with the ratio.
+
+    Where rounds are missing, it is the baseline's mean times the ratio: what this configuration would have shown in all
+    of the baseline's rounds, some of which may have been slow for everybody.
+    """
+    own, base = table.rounds[configuration], table.rounds.get(table.baseline, {})
+    found: dict[str, float] = {}
+    for metric, rounds in own.items():
+        if min(rounds.values()) <= 0:
+            continue
+        found[metric] = statistics.geometric_mean(list(rounds.values()))
+        ratio, beside = ratios.get(metric), base.get(metric, {})
+        if ratio is not None and beside.keys() != rounds.keys():
+            held = statistics.geometric_mean(list(beside.values())) * ratio.value
+            if 0 < held < math.inf:
+                found[metric] = held
+    return found
 
 
 def _note(
@@ -163,27 +247,3 @@ def _tree(good: Sequence[TrialRecord]) -> list[str]:
 
 def _said(records: Iterable[TrialRecord]) -> set[str]:
     return {record.output.stdout_sha256 for record in records if record.output is not None}
-
-
-def _rivalry(
-    experiment: Experiment,
-    by_arm: Mapping[tuple[str, str], Sequence[TrialRecord]],
-    noise: Mapping[str, Mapping[str, Interval]],
-) -> headline.Rivalry:
-    """Answers whether one configuration really beats another on a metric of a workload."""
-
-    def beats(workload: str, metric: str, one: str, other: str) -> bool:
-        held = [arms.by_round(by_arm.get((workload, name), [])).get(metric, {}) for name in (one, other)]
-        rounds = sorted(held[0].keys() & held[1].keys())
-        ratio = statistics.paired_ratio(
-            [held[0][number] for number in rounds], [held[1][number] for number in rounds], seed=experiment.seed
-        )
-        floor = noise.get(workload, {}).get(metric)
-        return (
-            ratio is not None
-            and math.isfinite(ratio.high)
-            and ratio.value < 1
-            and statistics.is_different(ratio, floor)
-        )
-
-    return beats

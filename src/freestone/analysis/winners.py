@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from freestone.analysis.rivals import Rivals
 from freestone.records.schema import Cell, Experiment, Ratio
 
 MEMORY = "peak_rss_kib"
 
 
-def best(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, dict[str, str]]:
+def best(experiment: Experiment, cells: Sequence[Cell], rivals: Rivals) -> dict[str, dict[str, str]]:
     """Workload -> ``time``, ``peak memory`` -> the configuration to use for it; none where nothing is really better.
 
-    Whoever is slower is no winner in memory: it would be used at the price of what was not asked for.
+    Rounds that did not choose it have to confirm a winner. Whoever is slower is no winner in memory: it would be used
+    at the price of what was not asked for.
     """
     found: dict[str, dict[str, str]] = {}
     for workload in experiment.workloads:
         own = [cell for cell in cells if cell.workload == workload.name and cell.status == "ok"]
         not_slower = [cell for cell in own if not _is_more(cell.ratio.get(workload.time))]
-        winners = {"time": _lowest(own, workload.time), "peak memory": _lowest(not_slower, MEMORY)}
-        found[workload.name] = {aspect: name for aspect, name in winners.items() if name is not None}
+        found[workload.name] = {
+            aspect: name
+            for aspect, metric, among in (("time", workload.time, own), ("peak memory", MEMORY, not_slower))
+            if (name := _lowest(among, metric)) is not None
+            and rivals.confirms(workload.name, metric, [cell.configuration for cell in among if metric in cell.ratio])
+        }
     return {workload: winners for workload, winners in found.items() if winners}
 
 

@@ -23,6 +23,7 @@ from freestone.records import store
 from freestone.records.schema import Experiment, Summary, Workload
 from freestone.records.store import StoreError
 from freestone.reports import deployment, table
+from freestone.suites.expansion import IDLE_MOST_S
 
 
 def compare(
@@ -39,6 +40,11 @@ def compare(
     baseline: Annotated[
         str | None, Parameter(help="The allocator the others are held against. Default: the system's.")
     ] = None,
+    idle: Annotated[
+        Whole,
+        Parameter(help="Keep each process so many seconds at its end: RSS, PSS, huge pages, lazily freed memory then."),
+    ] = None,
+    idle_rounds: Annotated[Whole, Parameter(help="In the first so many rounds only. Default: in all.")] = None,
     timeout: Timeout = None,
     name: Annotated[str | None, Parameter(help="What to call the experiment. Default: the program's name.")] = None,
     env: Annotated[
@@ -87,6 +93,8 @@ def compare(
                 "--time-budget": time_budget,
                 "--baseline": baseline,
                 "--timeout": timeout,
+                "--idle": idle,
+                "--idle-rounds": idle_rounds,
                 "--name": name,
                 "--env": env,
                 "--keep-env": keep_env or None,
@@ -101,6 +109,7 @@ def compare(
         else:
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
             workload = service.applied(acceptance.applied(_workload(command, name, env or [], keep_env)))
+            workload = _kept(workload, idle, idle_rounds)
             experiment = measurement.planned(workload.name, [workload], allocators, baseline, extent)
             folder = measurement.begun(results, workload.name, experiment)
     except (AllocatorError, PlanError) as error:
@@ -131,6 +140,21 @@ def _workload(command: Sequence[str], name: str | None, env: Sequence[str], keep
 def _brings_malloc(workload: Workload) -> bool:
     environment = {**os.environ, **workload.environment}
     return program.brings_malloc(program.require(workload.command, environment, workload.directory or "."))
+
+
+def _kept(workload: Workload, idle_s: int | None, rounds: int | None) -> Workload:
+    """The workload with its processes kept at their end for so long.
+
+    Raises:
+        PlanError: no such number of seconds or rounds.
+    """
+    if idle_s is not None and not 1 <= idle_s <= IDLE_MOST_S:
+        raise PlanError(f"--idle is a whole number of seconds from 1 to {IDLE_MOST_S}, not {idle_s}")
+    if rounds is not None and (idle_s is None or rounds < 1):
+        raise PlanError(f"--idle-rounds is a number of rounds from 1 on, beside --idle, not {rounds}")
+    if idle_s is not None and workload.service is not None:
+        raise PlanError("--idle is for programs: a server's memory after its load is taken without it")
+    return workload.model_copy(update={"rest_s": idle_s, "idle_rounds": rounds})
 
 
 def _resumed(folder: Path, command: Sequence[str], given: Sequence[str]) -> Experiment:

@@ -197,7 +197,7 @@ def measure(
     if damage:
         progress.line(damage)
     for line in _about_environment(experiment):
-        progress.line(line)
+        progress.note(line)
     status = ExitStatus.FINE
     trouble: list[str] = []
     with Interruption() as stop:

@@ -6,6 +6,7 @@ load is the exception, a line each second with its memory: its trials are long, 
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -89,7 +90,7 @@ class Progress:
     def _once(self, text: str) -> None:
         if ("", text) not in self.said:
             self.said.add(("", text))
-            self.line(text)
+            self.note(text)
 
     def step(self, what: str, workload: str, configuration: str) -> None:
         """Show that something is done with one workload under one configuration."""
@@ -97,6 +98,11 @@ class Progress:
 
     def _arm(self, workload: str, configuration: str) -> str:
         return f"{workload} under {configuration}" if self.several else configuration
+
+    def note(self, text: str) -> None:
+        """A sentence that stays, broken where the terminal ends."""
+        width = terminal.width() - 1 if self.live else len(text) + 1
+        self.line("\n  ".join(textwrap.wrap(text, max(20, width - len("freestone: ")), break_on_hyphens=False)))
 
     def line(self, text: str) -> None:
         """A line that stays."""

@@ -46,7 +46,7 @@ class Results:
         folder: where it lies.
         experiment: its head: machine, workloads, configurations.
         records: one for each trial, as measured.
-        summary: medians, ratios and intervals, computed from the records.
+        summary: means, medians, ratios and intervals, computed from the records.
         instructions: what ``freestone instructions`` has counted under valgrind, or None.
         damage: one line that names damaged records, or None.
     """
@@ -114,9 +114,9 @@ class Results:
     def cells(self, kind: Kind = "arrow") -> Any:
         """One row for each workload, configuration and metric.
 
-        Columns: workload, configuration, metric, median (in the metric's unit), and against the baseline ratio, low,
-        high (95 %), pairs, different; null for the baseline itself. What failed or was not proved has no row; see
-        ``left_out``.
+        Columns: workload, configuration, metric, mean (geometric, null where a value was 0) and median (both in the
+        metric's unit), and against the baseline ratio, low, high (which hold all at once), pairs, different; null for
+        the baseline itself. What failed or was not proved has no row; see ``left_out``.
         """
         rows = []
         for cell in self.summary.cells:
@@ -125,6 +125,7 @@ class Results:
                     "workload": cell.workload,
                     "configuration": cell.configuration,
                     "metric": metric,
+                    "mean": cell.mean.get(metric),
                     "median": median,
                 }
                 ratio = cell.ratio.get(metric)
@@ -205,12 +206,12 @@ class Results:
         return _ready(heatmap.draw(heatmap.squares(self.experiment, self.summary, metric)), theme, width)
 
     def points(self, workload: str, metric: str = "wall_s", *, theme: Theme = figures.LIGHT, width: int = 560) -> Chart:
-        """Every trial of a workload as a dot, the median as a bar."""
+        """Every trial of a workload as a dot, the geometric mean as a bar."""
         self._require(workload, self.workloads, "workload")
         return _ready(figures.points(self.experiment, self.summary, self.records, workload, metric), theme, width)
 
     def ratios(self, workload: str, metric: str = "wall_s", *, theme: Theme = figures.LIGHT, width: int = 560) -> Chart:
-        """The ratio of every configuration to the baseline with its interval, on the noise of the A/A comparison."""
+        """The ratio of every configuration to the baseline with its interval."""
         self._require(workload, self.workloads, "workload")
         return _ready(figures.ratios(self.experiment, self.summary, workload, metric), theme, width)
 

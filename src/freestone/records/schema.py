@@ -10,8 +10,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SCHEMA_VERSION = 1
-"""Raised when a field changes meaning or disappears; new optional fields do not raise it."""
+SCHEMA_VERSION = 2
+"""Raised when a field changes meaning or disappears; new optional fields do not raise it.
+
+2: the intervals of a summary and of a difference hold all at once."""
 
 Status = Literal["ok", "failed", "timeout", "invalid", "different", "allowed"]
 """What became of a trial. The last two are told by a look at all trials, and stand in no file: other output than the
@@ -31,6 +33,20 @@ FIGURE = "figure:"
 HISTOGRAM = "_calls/"
 """Stands in the name of a figure that is one bucket of a histogram: ``malloc_calls/64`` is how many calls of malloc
 took less than 64 ns, and no less than the bucket before ends at. A bucket alone is no metric."""
+
+KEPT_MEMORY = tuple(
+    f"{FIGURE}{name}"
+    for name in (
+        "rss_kib_idle",
+        "pss_kib",
+        "huge_kib",
+        "lazy_free_kib",
+        "pss_kib_idle",
+        "huge_kib_idle",
+        "lazy_free_kib_idle",
+    )
+)
+"""What a process had that was kept at its end; a table has columns for it."""
 
 WALL_TIME = "wall_s"
 OWN_TIME = f"{FIGURE}seconds"
@@ -324,10 +340,13 @@ class Ratio(_Row):
     """A configuration against the baseline, paired within rounds."""
 
     value: float = Field(description="geometric mean over rounds of configuration / baseline")
-    low: float = Field(description="lower end of the bootstrap 95 % interval; 0 when too few rounds say anything")
+    low: float = Field(
+        description="lower end of its interval; those of one table hold all at once, 95 times in 100; 0 when too few "
+        "rounds say anything"
+    )
     high: float = Field(description="upper end; 'Infinity' when too few rounds say anything")
     pairs: int
-    different: bool = Field(description="the interval leaves out 1 and the value lies outside the noise floor")
+    different: bool = Field(description="the interval leaves out 1")
 
 
 class Cell(_Row):
@@ -340,8 +359,17 @@ class Cell(_Row):
     trials_ok: int
     trials_total: int
     median: dict[str, float] = Field(default_factory=dict, description="metric name -> median over ok trials")
+    mean: dict[str, float] = Field(
+        default_factory=dict,
+        description="metric name -> geometric mean over rounds, of which the ratio is the quotient; none where a value "
+        "was ever 0",
+    )
     ratio: dict[str, Ratio] = Field(default_factory=dict)
     note: str | None = Field(None, description="e.g. 'output differs from the baseline's'")
+
+    def figure(self, metric: str) -> float | None:
+        """What to show of a metric beside its ratio: the mean, or the median where a value was 0; None without any."""
+        return self.mean.get(metric, self.median.get(metric))
 
 
 class Summary(_Row):
@@ -361,6 +389,9 @@ class Summary(_Row):
         description="workload -> 'time', 'peak memory' -> the configuration that is really lower than the baseline "
         "there, and lowest of those; none where there is none",
     )
+    advice: dict[str, list[str]] = Field(
+        default_factory=dict, description="workload -> what to do where noise hides differences of 2 %; sentences"
+    )
     notes: dict[str, list[str]] = Field(
         default_factory=dict, description="workload -> what no preload reaches there, a sentence each"
     )
@@ -376,7 +407,7 @@ class ScoreRow(_Row):
     ratio: Ratio | None = Field(None, description="subject / best peer, paired within rounds")
     foreseen: Ratio | None = Field(
         None,
-        description="subject / the peer that was best in all other rounds, round by round; None with a single round",
+        description="subject / the peer that was best in the other half of the rounds; None with a single round",
     )
 
 
@@ -398,7 +429,8 @@ class Aspect(_Row):
     field: list[Standing] = Field(description="best mean first")
     mean: Ratio | None = Field(None, description="geometric mean over counted workloads of subject / best peer")
     foreseen: Ratio | None = Field(
-        None, description="the same against the peer that was best in the other rounds, where all those rows have it"
+        None,
+        description="the same against the peer that was best in the other half of the rounds, where all rows have it",
     )
     worst: ScoreRow | None = Field(None, description="the counted row of the largest ratio")
 
@@ -509,12 +541,13 @@ class Change(_Row):
     before: float | None = Field(None, description="geometric mean over rounds, in the metric's unit; None in a mean")
     after: float | None = None
     ratio: float = Field(description="after / before, less what the controls changed where time is compared")
-    low: float = Field(description="lower end of its own 95 % interval; 0 when too few rounds say anything")
+    low: float = Field(
+        description="lower end of its interval; those of one difference hold all at once, 95 times in 100; 0 when too "
+        "few rounds say anything"
+    )
     high: float = Field(description="upper end; 'Infinity' when too few rounds say anything")
-    sure_low: float = Field(description="of an interval so wide that all of them hold at once, 19 times in 20")
-    sure_high: float
     rounds: int = Field(description="in the smaller of the two sides")
-    verdict: ChangeVerdict = Field(description="'more' and 'less': the sure interval leaves out 1")
+    verdict: ChangeVerdict = Field(description="'more' and 'less': the interval leaves out 1")
 
 
 class Apart(_Row):

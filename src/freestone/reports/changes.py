@@ -28,7 +28,7 @@ def headline(difference: Difference) -> str:
     if not told and single:
         told = [
             f"{each.configuration} on {each.workload}: {_percent(each)} {each.aspect}"
-            for each in sorted(single, key=lambda each: -abs(math.log(each.ratio)))[:3]
+            for each in sorted(single, key=_size)[:3]
         ]
     told = [f"{each.what} has no result any more" for each in difference.lost[:3]] + told
     if told:
@@ -87,7 +87,7 @@ def gate_headline(gate: Gate) -> str:
         more = f" (and {len(others)} more)" if others else ""
         return f"Exceeded: {first.what} has no result any more: {first.reason}{more} ({limits})."
     if over:
-        worst = max(over, key=lambda row: row.change.sure_low / (1 + row.limit))
+        worst = max(over, key=lambda row: row.change.low / (1 + row.limit))
         more = f", and {len(over) - 1} more" if len(over) > 1 else ""
         change = worst.change
         return (
@@ -135,8 +135,8 @@ def _gate_grid(title: str, rows: Sequence[GateRow], note: str) -> Grid:
                 ),
                 Piece(f"{row.limit * 100:+g} %"),
                 Piece(_percent(row.change)),
-                Piece(_signed(row.change.sure_low)),
-                Piece(_signed(row.change.sure_high)),
+                Piece(_signed(row.change.low)),
+                Piece(_signed(row.change.high)),
                 _outcome(row),
             ]
             for row in rows
@@ -165,22 +165,22 @@ def _grids(difference: Difference) -> list[Grid]:
 def _mean_grid(difference: Difference) -> Grid:
     return Grid(
         "All workloads, geometric mean",
-        ["", "", "after / before [95 %]", "sure"],
+        ["", "", "after / before"],
         [
-            [Piece(each.configuration, "title"), Piece(each.aspect), _ratio(each), Piece(_sure(each))]
+            [Piece(each.configuration, "title"), Piece(each.aspect), _ratio(each)]
             for each in difference.changes
             if each.workload is None
         ],
-        "≈: no change seen; ?: not known. sure: an interval; all hold at once 19 times in 20, and verdicts are theirs.",
+        "≈: no change seen; ?: not known. All intervals of a difference hold at once, 19 times in 20.",
         left=frozenset({0, 1}),
     )
 
 
 def _row_grid(aspect: str, rows: Sequence[Change]) -> Grid:
-    ordered = sorted(rows, key=lambda each: -abs(math.log(each.ratio)) if each.verdict in ("more", "less") else 0.0)
+    ordered = sorted(rows, key=lambda each: _size(each) if each.verdict in ("more", "less") else 0.0)
     return Grid(
         aspect[:1].upper() + aspect[1:],
-        ["", "configuration", "before", "after", "after / before [95 %]", "sure"],
+        ["", "configuration", "before", "after", "after / before"],
         [
             [
                 Piece(each.workload or ""),
@@ -188,7 +188,6 @@ def _row_grid(aspect: str, rows: Sequence[Change]) -> Grid:
                 Piece(quantities.of_aspect(aspect, each.before)),
                 Piece(quantities.of_aspect(aspect, each.after)),
                 _ratio(each),
-                Piece(_sure(each)),
             ]
             for each in ordered
         ],
@@ -199,7 +198,7 @@ def _row_grid(aspect: str, rows: Sequence[Change]) -> Grid:
 def _drift_grid(drift: Sequence[Change]) -> Grid:
     return Grid(
         "What the machine did in between: controls, time",
-        ["", "after / before [95 %]"],
+        ["", "after / before"],
         [[Piece(each.configuration), Piece(_number(each))] for each in drift],
         "Taken out of the times above.",
     )
@@ -248,9 +247,9 @@ def _number(change: Change) -> str:
     return f"{change.ratio:.3f} [{change.low:.3f}, {change.high:.3f}]" if known else f"{change.ratio:.3f} [?]"
 
 
-def _sure(change: Change) -> str:
-    known = change.sure_low > 0 and math.isfinite(change.sure_high)
-    return f"{change.sure_low:.3f} to {change.sure_high:.3f}" if known else "–"
+def _size(change: Change) -> float:
+    """Smaller for what changed more; a ratio that no float holds changed most."""
+    return -abs(math.log(change.ratio)) if 0 < change.ratio < math.inf else -math.inf
 
 
 def _percent(change: Change) -> str:

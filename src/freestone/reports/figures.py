@@ -85,7 +85,6 @@ class Theme:
                 "label": {"color": self.ink, "fontSize": 12},
                 "faint": {"color": self.faint, "fontSize": 12},
                 "leader": {"color": self.faint, "strokeWidth": 0.7},
-                "noise": {"color": self.faint, "opacity": 0.16},
             },
         }
 
@@ -100,7 +99,7 @@ DARK = Theme("#E6EAF0", "#9AA5B4", "#2E3640", "#14181D", PALETTE_DARK)
 def points(
     experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str, key: str
 ) -> alt.LayerChart:
-    """Every trial's value as a dot, later rounds lower within a row; the median as a bar with its value beside it.
+    """Every trial's value as a dot, later rounds lower within a row; the geometric mean as a bar, its value beside it.
 
     Args:
         key: name of a metric.
@@ -125,14 +124,14 @@ def points(
     bars: Rows = [
         {
             "configuration": name,
-            "value": cells[name].median[key] / scale.divisor,
-            "text": scale.number(cells[name].median[key]),
+            "value": figure / scale.divisor,
+            "text": scale.number(figure),
         }
         for name, mine in values.items()
-        if mine and key in cells[name].median
+        if mine and (figure := cells[name].figure(key)) is not None
     ]
     x = _Axis(_domain([row["value"] for row in (*dots, *bars)]), _axis_title(quantity, scale))
-    medians = {row["configuration"]: row["text"] for row in bars}
+    means = {row["configuration"]: row["text"] for row in bars}
     colour = coloured(experiment)
     dot = (
         alt.Chart(inline(dots))
@@ -152,25 +151,22 @@ def points(
     bar = (
         alt.Chart(inline(bars))
         .mark_tick(thickness=2.5, size=ROW * 0.72)
-        .encode(x=x.of("value"), y=_y(order, right=medians), color=colour)
+        .encode(x=x.of("value"), y=_y(order, right=means), color=colour)
     )
     return _rows_chart([dot, bar, _absent(cells, order)], order)
 
 
 def ratios(experiment: Experiment, summary: Summary, workload: str, key: str) -> alt.LayerChart:
-    """The ratio of each configuration to the baseline with its 95 % interval; the A/A interval shaded behind."""
+    """The ratio of each configuration to the baseline with its interval."""
     quantity = quantity_of(key)
     order = order_of(experiment, summary, workload)
     cells = _cells(summary, workload)
-    noise = summary.noise.get(workload, {}).get(key)
-    if noise is not None and not quantities.is_known(noise):
-        noise = None
     rows: Rows = []
     for name in order:
         ratio = cells[name].ratio.get(key)
         if cells[name].status == "ok" and ratio is not None and name != summary.baseline:
             rows.append({"configuration": name, **_ratio_row(quantity, ratio)})
-    ends = [row[end] for row in rows for end in ("low", "high")] + ([noise.low, noise.high] if noise else [])
+    ends = [row[end] for row in rows for end in ("low", "high")]
     x = _Axis(_domain([1.0, *ends]), f"{_in_sentence(quantity)}, ratio to {summary.baseline}")
     verdicts = {row["configuration"]: row["label"] for row in rows} | {summary.baseline: "baseline"}
     colour = coloured(experiment)
@@ -188,15 +184,12 @@ def ratios(experiment: Experiment, summary: Summary, workload: str, key: str) ->
             tooltip=[
                 alt.Tooltip("configuration:N"),
                 alt.Tooltip("value:Q", title="ratio", format=".4f"),
-                alt.Tooltip("interval:N", title="95 % interval"),
+                alt.Tooltip("interval:N", title="interval"),
                 alt.Tooltip("label:N", title="verdict"),
             ],
         ),
         _absent(cells, order),
     ]
-    if noise is not None:
-        band = alt.Chart(inline([{"low": noise.low, "high": noise.high}])).mark_rect(style="noise")
-        marks.insert(0, band.encode(x=x.of("low"), x2=alt.X2("high:Q")))
     return _rows_chart(marks, order)
 
 
@@ -448,7 +441,8 @@ def order_of(experiment: Experiment, summary: Summary, workload: str) -> list[st
 
     def rank(name: str) -> tuple[int, float]:
         cell = cells[name]
-        return (0, cell.median.get(time, math.inf)) if cell.status == "ok" else (1, 0.0)
+        figure = cell.figure(time)
+        return (0, math.inf if figure is None else figure) if cell.status == "ok" else (1, 0.0)
 
     return sorted(names, key=rank)
 

@@ -6,7 +6,6 @@ The template only lays out what stands here.
 from __future__ import annotations
 
 import shlex
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -40,9 +39,9 @@ _BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 @dataclass(frozen=True)
 class Value:
-    """One entry of the results table: a median, what it is to the baseline, and how to mark it."""
+    """One entry of the results table: a figure, what it is to the baseline, and how to mark it."""
 
-    median: str
+    figure: str
     ratio: str = ""
     interval: str = ""
     verdict: str = ""
@@ -95,7 +94,7 @@ class WorkloadPart:
     references: ReferencesPart | None
     """Instructions and references; None where they were not counted."""
     also: Table | None
-    """Medians and ratios of what the results table leaves out; None when there is nothing more."""
+    """Figures and ratios of what the results table leaves out; None when there is nothing more."""
     trials: Table
 
 
@@ -252,11 +251,13 @@ def _workload_part(
     order = figures.order_of(experiment, summary, workload)
     time = quantities.time_of(cells.values())
     shown = [
-        key for key in (time, *_TABLE) if any(key in cells[name].median for name in order if cells[name].status == "ok")
+        key
+        for key in (time, *_TABLE)
+        if any(cells[name].figure(key) is not None for name in order if cells[name].status == "ok")
     ]
     if "peak_rss_kib" in shown and not quantities.is_a_tree(cells.values()):
         shown = [key for key in shown if key != "tree_peak_rss_kib"]
-    scales = {key: Scale.over(quantity_of(key).kind, _medians(cells.values(), key)) for key in shown}
+    scales = {key: Scale.over(quantity_of(key).kind, _shown(cells.values(), key)) for key in shown}
     bad = [name for name in order if cells[name].status != "ok"]
     rows = [_result_row(names[name], cells[name], shown, scales) for name in order]
     return WorkloadPart(
@@ -305,14 +306,15 @@ def _result_row(name: Name, cell: Cell, shown: Sequence[str], scales: dict[str, 
 
 
 def _value(name: Name, cell: Cell, quantity: Quantity, scale: Scale) -> Value:
-    if quantity.key not in cell.median:
+    figure = cell.figure(quantity.key)
+    if figure is None:
         return Value(NOTHING)
-    median = scale.number(cell.median[quantity.key])
+    shown = scale.number(figure)
     ratio = cell.ratio.get(quantity.key)
     if name.baseline or ratio is None:
-        return Value(median)
+        return Value(shown)
     return Value(
-        median,
+        shown,
         ratio=f"×{quantities.ratio_number(ratio)}",
         interval=quantities.interval(ratio),
         verdict=quantities.verdict(quantity, ratio),
@@ -338,8 +340,12 @@ def _notes(cells: dict[str, Cell], order: Sequence[str], summary: Summary, workl
     found = summary.noise.get(workload, {}).get(time)
     if found is not None and quantities.is_known(found):
         said = f"{quantities.ratio_number(found)} {quantities.interval(found)}"
-        notes.append(f"Noise: {summary.baseline} against itself, {quantity_of(time).title.lower()} {said}")
-    return notes
+        notes.append(f"Check: {summary.baseline} against itself, {quantity_of(time).title.lower()} {said}")
+        if found.different:
+            notes.append(
+                f"{summary.baseline} differs from itself: something else than the allocator changes, run by run"
+            )
+    return [*notes, *summary.advice.get(workload, [])]
 
 
 def _trial_notes(order: Sequence[str], records: Sequence[TrialRecord], workload: str) -> Iterable[str]:
@@ -414,8 +420,7 @@ def _figures(
         numbers = _ratio_table(order, cells, key)
         return Figure(
             title,
-            f"Ratio to {baseline}, paired within rounds, with its 95 % interval. The grey band is the noise: "
-            f"{baseline} against itself.",
+            f"Ratio to {baseline}, paired within rounds, with its interval: those of a table hold all at once.",
             _say(title, order, cells, [row[-1] for row in numbers.rows]),
             document(figures.ratios(experiment, summary, workload, key)),
             numbers,
@@ -425,8 +430,8 @@ def _figures(
         numbers = _points_table(records, workload, order, cells, key)
         return Figure(
             title,
-            "Every trial is a dot, later rounds lower; the bar and the number are the median.",
-            _say(f"{title}, medians", order, cells, [row[1] for row in numbers.rows]),
+            "Every trial is a dot, later rounds lower; the bar and the number are the geometric mean.",
+            _say(f"{title}, geometric means", order, cells, [row[1] for row in numbers.rows]),
             document(figures.points(experiment, summary, records, workload, key)),
             numbers,
         )
@@ -441,8 +446,7 @@ def _figures(
         numbers = _trade_table(order, cells, baseline)
         yield Figure(
             "Time against memory",
-            "Lower left is better in both. Bars are 95 % intervals; the dotted stairs join what nothing else beats "
-            "in both.",
+            "Lower left is better in both. Bars are intervals; the dotted stairs join what nothing else beats in both.",
             _say("Time and peak RSS as ratios", order, cells, [f"{row[1]} and {row[2]}" for row in numbers.rows]),
             document(figures.trade(experiment, summary, workload)),
             numbers,
@@ -452,8 +456,8 @@ def _figures(
         numbers = _noise_table(summary, workload)
         said = "; ".join(f"{row[0]} {row[2]}" for row in numbers.rows)
         yield Figure(
-            "Noise floor",
-            f"{baseline} run twice in every round: the second run over the first. Less than this is not seen.",
+            "Check of the machine",
+            f"{baseline} run twice in every round: the second run over the first. It should be 1, and hides nothing.",
             f"A/A intervals: {said}",
             document(chart),
             numbers,
@@ -516,7 +520,7 @@ def _ratio_table(order: Sequence[str], cells: dict[str, Cell], key: str) -> Tabl
         else:
             said = quantities.verdict(quantity_of(key), ratio)
             rows.append([name, quantities.ratio_number(ratio), quantities.interval(ratio), said])
-    return Table(["", "ratio", "95 % interval", "verdict"], rows)
+    return Table(["", "ratio", "interval", "verdict"], rows)
 
 
 def _points_table(
@@ -530,9 +534,10 @@ def _points_table(
             rows.append([name, word, NOTHING, NOTHING, NOTHING])
             continue
         scale = Scale.over(quantity_of(key).kind, values)
-        median = cells[name].median.get(key, statistics.median(values))
-        rows.append([name, scale.text(median), scale.text(min(values)), scale.text(max(values)), str(len(values))])
-    return Table(["", "median", "smallest", "largest", "trials"], rows)
+        mean = cells[name].figure(key)
+        shown = scale.text(mean) if mean is not None else NOTHING
+        rows.append([name, shown, scale.text(min(values)), scale.text(max(values)), str(len(values))])
+    return Table(["", "mean", "smallest", "largest", "trials"], rows)
 
 
 def _trade_table(order: Sequence[str], cells: dict[str, Cell], baseline: str) -> Table:
@@ -553,7 +558,7 @@ def _trade_table(order: Sequence[str], cells: dict[str, Cell], baseline: str) ->
 def _noise_table(summary: Summary, workload: str) -> Table:
     found = summary.noise[workload]
     return Table(
-        ["", "ratio", "95 % interval"],
+        ["", "ratio", "interval"],
         [
             [q.title, quantities.ratio_number(found[q.key]), quantities.interval(found[q.key])]
             for q in QUANTITIES
@@ -564,20 +569,20 @@ def _noise_table(summary: Summary, workload: str) -> Table:
 
 def _also(order: Sequence[str], cells: dict[str, Cell], shown: Sequence[str]) -> Table | None:
     good = [name for name in order if cells[name].status == "ok"]
-    measured = {key for name in good for key in cells[name].median} - set(shown)
+    measured = {key for name in good for key in (*cells[name].mean, *cells[name].median)} - set(shown)
     known = [quantity.key for quantity in QUANTITIES]
     keys = sorted(measured, key=lambda key: (known.index(key) if key in known else len(known), key))
     if not keys:
         return None
-    scales = {key: Scale.over(quantity_of(key).kind, _medians(cells.values(), key)) for key in keys}
+    scales = {key: Scale.over(quantity_of(key).kind, _shown(cells.values(), key)) for key in keys}
     rows = []
     for name in good:
         row = [name]
         for key in keys:
             ratio = cells[name].ratio.get(key)
             against = f" ×{quantities.ratio_number(ratio)} {quantities.interval(ratio)}" if ratio else ""
-            value = scales[key].number(cells[name].median[key]) if key in cells[name].median else NOTHING
-            row.append(f"{value}{against}")
+            figure = cells[name].figure(key)
+            row.append(f"{NOTHING if figure is None else scales[key].number(figure)}{against}")
         rows.append(row)
     return Table(["", *(f"{quantity_of(key).title} {scales[key].unit}".strip() for key in keys)], rows)
 
@@ -674,5 +679,5 @@ def _fact(key: str, value: str | int | float | bool | None) -> str:
     return str(value)
 
 
-def _medians(cells: Iterable[Cell], key: str) -> list[float]:
-    return [cell.median[key] for cell in cells if cell.status == "ok" and key in cell.median]
+def _shown(cells: Iterable[Cell], key: str) -> list[float]:
+    return [figure for cell in cells if cell.status == "ok" and (figure := cell.figure(key)) is not None]

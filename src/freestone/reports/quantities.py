@@ -58,6 +58,19 @@ QUANTITIES = (
     Quantity("peak_rss_kib", "Peak RSS", "peak RSS", "memory", "largest resident set of any one process"),
     Quantity("tree_peak_rss_kib", "Tree peak RSS", "tree peak", "memory", "largest sampled sum over the process tree"),
     Quantity("end_rss_kib", "RSS at end", "end RSS", "memory", "resident set of the first process as it exited"),
+    *(
+        Quantity(f"{FIGURE}{key}{ending}", f"{title}{when}", f"{short}{after}", "memory", f"{meaning}{told}")
+        for ending, when, after, told in (
+            ("", " at end", "", ", of the process that was kept at its end"),
+            ("_idle", " after idle", " idle", ", after it was idle at its end"),
+        )
+        for key, title, short, meaning in (
+            ("rss_kib", "RSS", "RSS", "resident set"),
+            ("pss_kib", "PSS", "PSS", "resident set, each page divided by how many processes have it"),
+            ("huge_kib", "Huge pages", "huge pages", "memory in transparent huge pages"),
+            ("lazy_free_kib", "Lazily freed", "lazily freed", "resident, but the kernel's to take (MADV_FREE)"),
+        )
+    ),
     Quantity("minor_faults", "Minor faults", "minor faults", "count", "ru_minflt: traps and populated pages alike"),
     Quantity("major_faults", "Major faults", "major faults", "count", "page faults that waited for a disk"),
     Quantity("voluntary_switches", "Voluntary switches", "voluntary switches", "count", "context switches to wait"),
@@ -101,7 +114,7 @@ def _figure(key: str) -> Quantity:
 
 def time_of(cells: Iterable[Cell]) -> str:
     """The metric that is the time of a workload: what its programs say where they measure themselves."""
-    return OWN_TIME if any(OWN_TIME in cell.median for cell in cells) else WALL_TIME
+    return OWN_TIME if any(cell.figure(OWN_TIME) is not None for cell in cells) else WALL_TIME
 
 
 def value_of(record: TrialRecord, key: str) -> float | None:

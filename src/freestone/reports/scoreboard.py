@@ -60,11 +60,11 @@ def _subject(score: Score) -> Grid:
         )
     return Grid(
         f"{score.subject} against the best peer of each workload",
-        ["", "geometric mean [95 %]", "best chosen by other rounds", "worst", "where", "workloads"],
+        ["", "geometric mean", "best chosen by other rounds", "worst", "where", "workloads"],
         rows,
         "Ratios: below 1 is less time, memory or faults than the best of all others on that workload. The lowest of "
-        "many is so in part by luck: the first figure is rather too high. Chosen by the other rounds it may be the "
-        "wrong one: the second is rather too low.",
+        "many is so in part by luck: the first figure is rather too high. Chosen by the other half of the rounds it "
+        "may be the wrong one: the second is rather too low.",
         left=frozenset({0, 4}),
     )
 
@@ -142,7 +142,7 @@ def _against_all(score: Score, aspect: Aspect) -> Grid:
         rows.append(line)
     return Grid(
         f"{aspect.name[:1].upper()}{aspect.name[1:]}: {score.subject}'s ratio to every peer",
-        ["workload", score.subject, *peers, "to the best [95 %]", "the best"],
+        ["workload", score.subject, *peers, "to the best", "the best"],
         rows,
         "Geometric means over rounds. Bold: a difference seen, in the subject's favour.",
         left=frozenset({0, len(peers) + 3}),

@@ -7,7 +7,6 @@ several, and where not even the wall time and its ratio fit side by side they be
 from __future__ import annotations
 
 import functools
-import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -20,11 +19,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from freestone.records.schema import Cell, Ratio, Summary
+from freestone.records.schema import KEPT_MEMORY, Cell, Ratio, Summary
 from freestone.reports import quantities, screen
 from freestone.reports.quantities import Scale, quantity_of
 
-_COLUMNS = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
+_COLUMNS = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", *KEPT_MEMORY, "minor_faults")
 _OF_SERVICE = (
     "figure:mean_seconds",
     "figure:p50_seconds",
@@ -38,9 +37,6 @@ _OF_SERVICE = (
 )
 """What is told of a server under load, where its whole life holds more than that."""
 _SWITCHES = ("voluntary_switches", "involuntary_switches")
-
-APART = 1.05
-"""A ratio and the quotient of the medians that are farther apart than this, the table says why."""
 
 _SAME = "≈"
 _NOTHING = "–"
@@ -159,7 +155,7 @@ class _Workload:
 
     def shown(self) -> list[str]:
         """The quantities that at least one configuration has."""
-        measured = {key for cell in self.cells if quantities.has_figures(cell) for key in cell.median}
+        measured = {key for cell in self.cells if quantities.has_figures(cell) for key in (*cell.mean, *cell.median)}
         if "peak_rss_kib" in measured and not quantities.is_a_tree(self.cells):
             measured.discard("tree_peak_rss_kib")
         return [key for key in (_OF_SERVICE if self.is_service() else _COLUMNS) if key in measured]
@@ -174,8 +170,8 @@ class _Workload:
         )
 
     def scale(self, key: str) -> Scale:
-        values = (cell.median[key] for cell in self.cells if quantities.has_figures(cell) and key in cell.median)
-        return Scale.over(quantity_of(key).kind, values)
+        values = (cell.figure(key) for cell in self.cells if quantities.has_figures(cell))
+        return Scale.over(quantity_of(key).kind, (value for value in values if value is not None))
 
     def header(self, key: str) -> str:
         return f"{quantity_of(key).short}\n{self.scale(key).unit}"
@@ -195,9 +191,8 @@ class _Workload:
         return [self.value(cell, key), self.factor(cell, key)]
 
     def value(self, cell: Cell, key: str) -> Text:
-        if not quantities.has_figures(cell) or key not in cell.median:
-            return Text(_NOTHING, style="dim")
-        return Text(self.scale(key).number(cell.median[key]))
+        value = cell.figure(key) if quantities.has_figures(cell) else None
+        return Text(_NOTHING, style="dim") if value is None else Text(self.scale(key).number(value))
 
     def ratio(self, cell: Cell, key: str) -> Ratio | None:
         return None if cell.status != "ok" or cell.configuration == self.summary.baseline else cell.ratio.get(key)
@@ -220,19 +215,6 @@ class _Workload:
         if not quantities.is_known(ratio):
             return Text("?", style="dim")
         return Text(f"×{ratio.value:.2f}" if ratio.different else _SAME, style=_style(ratio))
-
-    def is_scattered(self, cell: Cell) -> bool:
-        """Whether the medians of a row tell something else than its ratio, which is paired within rounds."""
-        base = next((each for each in self.cells if each.configuration == self.summary.baseline), None)
-        for key in (self.time, *self.shown()):
-            ratio = self.ratio(cell, key)
-            if base is None or ratio is None or ratio.value <= 0 or not (base.median.get(key) and cell.median.get(key)):
-                continue
-            # By logarithms: a quotient of the smallest numbers is no number any more.
-            apart = math.log(cell.median[key]) - math.log(base.median[key]) - math.log(ratio.value)
-            if abs(apart) > math.log(APART):
-                return True
-        return False
 
     def switches(self, cell: Cell) -> Text:
         if not quantities.has_figures(cell) or not any(key in cell.median for key in _SWITCHES):
@@ -267,13 +249,10 @@ class _Workload:
         for note in self.summary.notes.get(self.workload, []):
             yield self.line(note, "yellow")
         shown = [self.ratio(cell, key) for cell in self.cells for key in (self.time, *self.shown())]
-        scattered = [cell.configuration for cell in self.cells if self.is_scattered(cell)]
-        if scattered:
-            yield self.line(f"{', '.join(scattered)}: some trials are far from the median: see the report", "yellow")
         if any(ratio and not quantities.is_known(ratio) for ratio in shown):
             yield self.line("?: too few rounds to tell", "dim")
         if any(ratio and not ratio.different and quantities.is_known(ratio) for ratio in shown):
-            yield self.line(f"{_SAME} no difference seen: the interval holds 1 or lies within the noise", "dim")
+            yield self.line(f"{_SAME} no difference seen: the interval holds 1", "dim")
         if any(ratio and ratio.different for ratio in shown):
             yield self.line(f"×: ratio to {self.summary.baseline}", "dim")
         if self.is_service():
@@ -294,10 +273,25 @@ class _Workload:
             for key in (self.time, *self.shown())
             if key in noise and quantities.is_known(noise[key])
         ]
-        trials = f"{self.summary.rounds_complete} round{'' if self.summary.rounds_complete == 1 else 's'}, medians"
+        rounds = f"{self.summary.rounds_complete} round{'' if self.summary.rounds_complete == 1 else 's'}"
         if said:
-            yield self.line(f"noise, {self.summary.baseline} against itself: {', '.join(said)}", "dim")
-        yield self.line(f"{trials}; ratios to {self.summary.baseline} paired within rounds, 95 % intervals", "dim")
+            yield self.line(f"check, {self.summary.baseline} against itself: {', '.join(said)}", "dim")
+        restless = [
+            quantity_of(key).short for key in (self.time, *self.shown()) if key in noise and noise[key].different
+        ]
+        if restless:
+            yield self.line(
+                f"{self.summary.baseline} differs from itself in {', '.join(restless)}: something that is no allocator "
+                "changes from run to run, and may be in the other ratios too",
+                "yellow",
+            )
+        for number, sentence in enumerate(self.summary.advice.get(self.workload, [])):
+            yield self.line(f"{'to see more: ' if number == 0 else '  '}{sentence}", "")
+        yield self.line(
+            f"{rounds}; geometric means, ratios to {self.summary.baseline} paired within rounds; 19 of 20 such tables "
+            "have the truth in all of their intervals",
+            "dim",
+        )
 
     def line(self, text: str, style: str) -> RenderableType:
         return Padding(Text(self.clean(text), style=style), (0, 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from freestone.records.schema import Metrics, Sample, Survivors
@@ -24,7 +25,7 @@ def read(reading: LaunchReading, testimonies: Iterable[Testimony], survivors: Su
         outlived_s=whole_s - reading.wall_s,
         rested_s=resting_s,
         user_s=reading.user_s,
-        sys_s=reading.sys_s,
+        sys_s=max(0.0, reading.sys_s - looked_s(testimonies)),
         peak_rss_kib=_peak_rss_kib(reading, testimonies),
         tree_peak_rss_kib=reading.tree_peak_rss_kib,
         end_rss_kib=_end_rss_kib(reading.pid, testimonies),
@@ -38,13 +39,24 @@ def read(reading: LaunchReading, testimonies: Iterable[Testimony], survivors: Su
 
 
 def idle(testimonies: Iterable[Testimony]) -> dict[str, float] | None:
-    """The figure ``rss_kib_idle`` of a tree whose processes were kept at their end; None where none was.
+    """What memory a tree had whose processes were kept at their end; None where none was.
 
-    It is that of the process that had most resident as its end came: of a compiler's driver, its compiler.
+    ``rss_kib_idle`` after the rest; ``pss_kib``, ``huge_kib`` (in transparent huge pages) and ``lazy_free_kib``
+    (resident, and the kernel's to take) before it, and with ``_idle`` after it. They are those of the process that had
+    most resident as its end came: of a compiler's driver, its compiler.
     """
     rested = [one.departure for one in testimonies if one.departure is not None and one.departure.rest is not None]
     largest = max(rested, key=lambda departure: departure.resident_kib or 0, default=None)
-    return None if largest is None or largest.rest is None else {"rss_kib_idle": float(largest.rest.resident_kib)}
+    if largest is None or largest.rest is None:
+        return None
+    rest = largest.rest
+    found = {"rss_kib_idle": float(rest.resident_kib)}
+    for ending, memory in (("", rest.end), ("_idle", rest.idle)):
+        if memory is not None:
+            found[f"pss_kib{ending}"] = float(memory.pss_kib)
+            found[f"huge_kib{ending}"] = float(memory.huge_kib)
+            found[f"lazy_free_kib{ending}"] = float(memory.lazy_free_kib)
+    return found
 
 
 def rested_s(testimonies: Iterable[Testimony], started_s: float, wall_s: float) -> float:
@@ -60,6 +72,12 @@ def rested_s(testimonies: Iterable[Testimony], started_s: float, wall_s: float) 
             total_s += until_s - from_s
             covered_s = until_s
     return total_s
+
+
+def looked_s(testimonies: Iterable[Testimony]) -> float:
+    """Processor time in the kernel that went into looking at processes that were kept at their end."""
+    rests = [one.departure.rest for one in testimonies if one.departure is not None and one.departure.rest is not None]
+    return math.fsum(rest.looked_s for rest in rests)
 
 
 def _peak_rss_kib(reading: LaunchReading, testimonies: Iterable[Testimony]) -> int | None:

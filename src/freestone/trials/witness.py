@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 ENTRIES = ("malloc", "calloc", "realloc", "free")
 
@@ -56,12 +56,27 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """What the kernel adds up of a process's memory, in KiB."""
+
+    pss_kib: int
+    huge_kib: int
+    lazy_free_kib: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rest:
     """How a process waited at its end, as it was asked to, and what was resident then."""
 
     from_s: float
     until_s: float
     resident_kib: int
+    end: Memory | None = None
+    """Before the wait."""
+    idle: Memory | None = None
+    """After it."""
+    looked_s: float = 0.0
+    """Processor time that it took to look, which is no time of the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +222,11 @@ def _read_line(draft: _Draft, words: list[str]) -> None:
             # The kernel would not say is not the same as nothing resident.
             rest = Rest(_seconds(since), _seconds(until), int(kib)) if int(kib) else None
             draft.departure = replace(_left(draft), rest=rest)
+        case ["memory", ("end" | "idle") as when, pss, huge, lazy]:
+            memory = Memory(int(pss), int(huge), int(lazy))
+            _rest(draft, end=memory) if when == "end" else _rest(draft, idle=memory)
+        case ["looked", nanoseconds]:
+            _rest(draft, looked_s=_seconds(nanoseconds))
         case _:
             raise ValueError
 
@@ -228,6 +248,13 @@ def _left(draft: _Draft) -> Departure:
     if draft.departure is None:
         raise ValueError
     return draft.departure
+
+
+def _rest(draft: _Draft, **read: Any) -> None:
+    """Add to a rest; where the kernel did not say what was resident, there is none to add to."""
+    departure = _left(draft)
+    if departure.rest is not None:
+        draft.departure = replace(departure, rest=replace(departure.rest, **read))
 
 
 def _check_format(version: str) -> None:

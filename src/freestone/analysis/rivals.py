@@ -1,0 +1,54 @@
+"""Whether who is lowest really is: against each rival, and in rounds that did not choose it. Pure functions.
+
+Whoever leads a table leads it in part by luck. So a winner is called real only where two things hold: its interval, one
+of all those of the table, leaves out 1; and so does that of its ratio in *held-out* rounds: in either half of them
+stands whoever the other half would have chosen (:func:`freestone.analysis.best_peer.foreseen`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from freestone.analysis import family, statistics
+from freestone.analysis.arms import ByRound
+from freestone.analysis.best_peer import foreseen, held_out
+from freestone.analysis.rounds import Arm
+from freestone.analysis.statistics import Interval
+from freestone.records.schema import Experiment
+
+CROWNS: Final = 2
+"""Quantities in which a winner is named: time and peak memory."""
+
+
+class Rivals:
+    """The rounds of an experiment, and who beats whom in them."""
+
+    def __init__(self, experiment: Experiment, rounds: Mapping[Arm, ByRound]) -> None:
+        self._baseline = experiment.baseline
+        self._rounds = rounds
+        self._sure = family.confidence(family.RIVALS, CROWNS * family.pairs(len(experiment.configurations)))
+
+    def beats(self, workload: str, metric: str, one: str, other: str) -> bool:
+        """Whether one configuration is really lower than another, beside all other pairs that could be asked about."""
+        found = self._ratio(self._of(workload, one, metric), self._of(workload, other, metric), self._sure)
+        return found is not None and found.known and found.high < 1
+
+    def confirms(self, workload: str, metric: str, names: Sequence[str]) -> bool:
+        """Whether the lowest of some is lower than the baseline in rounds that did not choose it."""
+        found = self.held_out(workload, metric, names)
+        return found is not None and found.known and found.high < 1
+
+    def held_out(self, workload: str, metric: str, names: Sequence[str]) -> Interval | None:
+        """The ratio to the baseline of the lowest of some: in either half of the rounds whom the other half chooses."""
+        chosen = foreseen({name: self._of(workload, name, metric) for name in names})
+        found = held_out(chosen, self._of(workload, self._baseline, metric))
+        return None if found is None else statistics.interval(found, statistics.CONFIDENCE)
+
+    def _of(self, workload: str, configuration: str, metric: str) -> Mapping[int, float]:
+        return self._rounds.get((workload, configuration), {}).get(metric, {})
+
+    @staticmethod
+    def _ratio(one: Mapping[int, float], other: Mapping[int, float], confidence: float) -> Interval | None:
+        common = sorted(one.keys() & other.keys())
+        return statistics.paired_ratio([one[r] for r in common], [other[r] for r in common], confidence)

@@ -1,0 +1,55 @@
+"""``python -m simulated_tables``: prints the table, or puts it into a page between its marks."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from simulated_tables import campaign, noise
+
+BEGIN, END = "<!-- made by make simulated-tables -->", "<!-- end of what was made -->"
+
+
+def put(page: Path, table: str) -> None:
+    """Replace what stands between the marks.
+
+    Raises:
+        ValueError: the page has no marks.
+    """
+    text = page.read_text(encoding="utf-8")
+    if BEGIN not in text or END not in text:
+        raise ValueError(f"{page} has no marks {BEGIN} and {END}")
+    before, _, rest = text.partition(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="simulated_tables", description=campaign.__doc__)
+    parser.add_argument("--tables", type=int, default=200, help="of every kind of noise and number of rounds")
+    parser.add_argument("--rounds", type=int, nargs="+", default=[5, 10], help="how many rounds a table has")
+    parser.add_argument(
+        "--only", nargs="+", choices=list(noise.KINDS), default=list(noise.KINDS), help="kinds of noise"
+    )
+    parser.add_argument("--page", type=Path, help="put the table in there instead")
+    given = parser.parse_args()
+    asked = [(kind, rounds) for kind in given.only for rounds in given.rounds]
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        tallies = [pool.submit(campaign.tally, kind, rounds, given.tables) for kind, rounds in asked]
+        found = [(kind, rounds, each.result()) for (kind, rounds), each in zip(asked, tallies, strict=True)]
+    made = campaign.table(found)
+    if given.page is None:
+        print(made)
+        return 0
+    try:
+        put(given.page, made)
+    except (OSError, ValueError) as error:
+        print(f"simulated_tables: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
