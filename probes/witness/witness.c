@@ -149,7 +149,7 @@ static void rest(const char *path) {
 }
 
 /* There only where the counter is preloaded as well. */
-extern __attribute__((weak)) void freestone_counted(struct counted *counted);
+#pragma weak freestone_counted
 
 static void report_counted(struct report *report) {
     if (&freestone_counted == NULL)

@@ -62,7 +62,7 @@ def test_no_program(freestone: Tool, verb: str) -> None:
         (["--time-budget", "inf"], "--time-budget takes seconds"),
         (["--timeout", "-1"], "--timeout takes seconds, more than 0"),
         (["--timeout", "nan"], "--timeout takes seconds"),
-        (["--env", "NOVALUE"], "--env takes NAME=VALUE, not 'NOVALUE'"),
+        (["--env", "NOVALUE"], "--env takes NAME=VALUE, or NAME of a variable that is set, not 'NOVALUE'"),
         (["--seed", "-1"], "--seed takes a number from 0 up"),
         (["-a", "jemaloc"], "unknown allocator 'jemaloc'; did you mean jemalloc"),
         (["--baseline", "glib"], "unknown allocator 'glib'; did you mean glibc"),

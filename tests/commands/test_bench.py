@@ -319,9 +319,11 @@ def test_what_was_interrupted_goes_on(
 
 
 LITTLE_ROOM = """
-import os, sys
+import sys
+from pathlib import Path
 from freestone.suites import room
-room.free = lambda folder, **more: room.Room(*(int(each) for each in os.environ["FREE_MIB"].split()))
+free = Path("free_mib").read_text()
+room.free = lambda folder, **more: room.Room(*(int(each) for each in free.split()))
 from freestone.cli import main
 sys.exit(main())
 """
@@ -333,9 +335,10 @@ def test_what_there_is_no_room_for_any_more_is_left_out_and_named_and_nothing_is
     only_folder: Callable[[], Path], tmp_path: Path, environment: dict[str, str]
 ) -> None:
     def tool(*arguments: str, free: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "free_mib").write_text(free)
         return subprocess.run(
             ["sh", "-c", 'echo $$ >tool; exec "$@"', "sh", sys.executable, "-c", LITTLE_ROOM, *arguments],
-            cwd=tmp_path, env={**environment, "FREE_MIB": free}, capture_output=True, text=True, timeout=120,
+            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120,
         )  # fmt: skip
 
     # Interrupts the tool in its ninth run, rehearsals counted.

@@ -8,6 +8,8 @@ from freestone.analysis.rivals import Rivals
 from freestone.records.schema import Cell, Experiment, Ratio
 
 MEMORY = "peak_rss_kib"
+WORTH_A_CHANGE = 0.995
+"""What is nearer to the baseline is written as 1.00 times it: really less, perhaps, and nobody changes for that."""
 
 
 def best(experiment: Experiment, cells: Sequence[Cell], rivals: Rivals) -> dict[str, dict[str, str]]:
@@ -35,7 +37,7 @@ def _lowest(cells: Sequence[Cell], metric: str) -> str | None:
 
 
 def _is_less(ratio: Ratio) -> bool:
-    return ratio.different and ratio.value < 1
+    return ratio.different and ratio.value < WORTH_A_CHANGE
 
 
 def _is_more(ratio: Ratio | None) -> bool:
