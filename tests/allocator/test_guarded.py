@@ -422,8 +422,11 @@ def test_a_loop_that_takes_what_it_has_freed_is_sampled(programs: Path, freeston
 
 def test_a_loop_is_sampled_that_writes_over_its_summons(programs: Path, freestone_library: Path) -> None:
     """What the keeper writes into its magazines is mostly lost, and nothing else brings the thread inside."""
-    counts = told(freestone_library, "guard=1000", programs, "pair", "40000000")
-    assert counts["guarded"] >= 20, counts
+    guarded = runs = 0
+    while guarded < 20 and runs < 100:  # how many summons fall into a run is a matter of how fast the machine is
+        guarded += told(freestone_library, "guard=1000", programs, "pair", "100000000")["guarded"]
+        runs += 1
+    assert guarded >= 20, runs
 
 
 def test_places_are_used_again_and_not_too_often(programs: Path, freestone_library: Path) -> None:
