@@ -130,8 +130,6 @@ __attribute__((constructor)) static void open_traces(void) {
     }
     if (unlikely((modes() & MODE_HARDENED) != 0)) {
         fault_handler_set(); /* any page may be closed */
-    } else if (unlikely((modes() & MODE_GUARDED) != 0)) {
-        keeper_wish(); /* it summons who allocates: sampling.h */
     }
 }
 

@@ -168,16 +168,12 @@ static bool is_wanted_back(void) {
            atomic_fetch_add_explicit(&keeper.away, 1, memory_order_relaxed) > RETURN_WISHES;
 }
 
-static bool is_confined(void) {
-    /* relaxed: whoever says so has made it leave before, and nobody starts one until it may return */
-    return atomic_load_explicit(&keeper.confined, memory_order_relaxed) && option_value(OPTION_KEEPER) != KEEPER_ALWAYS;
-}
-
+/* relaxed: whoever says so has made it leave before, and nobody starts one until it may return */
 bool keeper_is_confined(void) { return atomic_load_explicit(&keeper.confined, memory_order_relaxed); }
 
-bool keeper_is_unwatched(void) {
-    return os_filters() == 0 && !atomic_load_explicit(&keeper.confined, memory_order_relaxed);
-}
+static bool is_confined(void) { return keeper_is_confined() && option_value(OPTION_KEEPER) != KEEPER_ALWAYS; }
+
+bool keeper_is_unwatched(void) { return os_filters() == 0 && !keeper_is_confined(); }
 
 /* Asked without a system call: under filters any might be punished. */
 static bool is_allowed(void) {
