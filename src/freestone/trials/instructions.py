@@ -14,9 +14,10 @@ from freestone.records.schema import (
     Workload,
 )
 from freestone.trials import cachegrind, environment, memcheck, output, preload, valgrind
+from freestone.trials.ending import failure, never_started
+from freestone.trials.evidence import Cause
 from freestone.trials.launch import LauncherKilled, LaunchReading, LaunchRequest, launch
-from freestone.trials.proof import Cause
-from freestone.trials.trial import Rehearsal, failure, never_started, rehearse
+from freestone.trials.trial import Rehearsal, rehearse
 
 FUNCTIONS = 12
 """So many are kept, those with the most instructions."""
