@@ -14,7 +14,8 @@ from freestone.analysis import summarise
 from freestone.commands import program
 from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus, Stop
-from freestone.experiments import Interruption, Outcome, mismatch, run
+from freestone.experiments import Interruption, Outcome, input_file, mismatch, run
+from freestone.experiments.events import Event, StageFailed
 from freestone.experiments.plan import Extent, PlanError, new_experiment
 from freestone.native import NativePartMissing
 from freestone.records import store
@@ -51,13 +52,16 @@ def planned(
     _require_census()
     compared, held_against = chosen(allocators, baseline)
     for workload in workloads:
+        around = [text or "" for _, text in workload.stages] + [workload.input.file if workload.input else ""]
         try:
-            "\0".join([*workload.command, *workload.environment.values(), workload.directory or ""]).encode()
+            "\0".join(
+                [*workload.command, *workload.environment.values(), workload.directory or "", *around]
+            ).encode()
         except UnicodeEncodeError as error:
-            raise PlanError("a program, argument or folder whose name is not UTF-8 cannot be recorded") from error
+            raise PlanError("a program, argument, file or folder whose name is not UTF-8 cannot be recorded") from error
     return new_experiment(
         name=name,
-        workloads=workloads,
+        workloads=input_file.described(workloads),
         configurations=_with_settings(compared, settings),
         baseline=held_against,
         extent=extent,
@@ -142,8 +146,12 @@ def resumed(folder: Path, given: Sequence[str]) -> Experiment:
     )
     if refusal:
         raise PlanError(f"cannot resume {folder}: {refusal}")
+    other = input_file.changed(experiment.workloads)
+    if other:
+        raise PlanError(f"cannot resume {folder}: {other}")
     for workload in experiment.workloads:
-        program.require(workload.command, {**os.environ, **workload.environment}, workload.directory or ".")
+        if not input_file.may_make(workload):
+            program.require(workload.command, {**os.environ, **workload.environment}, workload.directory or ".")
     return experiment
 
 
@@ -200,9 +208,16 @@ def measure(
         progress.note(line)
     status = ExitStatus.FINE
     trouble: list[str] = []
+    not_set_up: list[str] = []
+
+    def watched(event: Event) -> None:
+        progress(event)
+        if isinstance(event, StageFailed) and event.title == "setup":
+            not_set_up.append(event.workload)
+
     with Interruption() as stop:
         try:
-            outcome = run(experiment, folder, left_out=left_out, on_event=progress, stop=stop)
+            outcome = run(experiment, folder, left_out=left_out, on_event=watched, stop=stop)
         except StoreError as error:
             outcome, status = Outcome.INTERRUPTED, ExitStatus.STORE
             trouble.append(str(error))
@@ -234,6 +249,9 @@ def measure(
         return status or (128 + stop.signal if stop.signal else ExitStatus.INTERRUPTED)
     for line in trouble:
         progress.line(f"{line}; every record is kept")
+    if not_set_up:
+        again = f"{program.tool_as_typed()} {verb} --resume {folder}"
+        progress.line(f"not measured, since setup failed: {', '.join(not_set_up)}; go on with: {again}")
     return status or _verdict(summary)
 
 
@@ -248,9 +266,11 @@ def _about_environment(experiment: Experiment) -> list[str]:
     if not found:
         return []
     named = ", ".join(f"{name}={value if len(value) <= 40 else value[:37] + '...'}" for name, value in found.items())
-    if any(workload.keep_environment for workload in experiment.workloads):
+    keeping = [workload.name for workload in experiment.workloads if workload.keep_environment]
+    if len(keeping) == len(experiment.workloads):
         return [f"kept in every program's environment: {named}"]
-    return [f"taken out of every program's environment: {named}; --env NAME puts one back, --keep-env keeps all"]
+    kept = f" but {', '.join(keeping)}'s" if keeping else ""
+    return [f"taken out of every program's environment{kept}: {named}; --env NAME puts one back, --keep-env keeps all"]
 
 
 def _verdict(summary: Summary) -> ExitStatus:

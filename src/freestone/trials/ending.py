@@ -14,7 +14,7 @@ _NEVER_STARTED = {
     "no-interpreter": "the interpreter of {command} is missing",
     "not-executable": "not executable: {command}",
     "bad-format": "not a program for this machine, or a script without a #! line: {command}",
-    "files": "the files for the program's output cannot be opened: {error}",
+    "files": "the files for the program's {files} cannot be opened: {error}",
     "directory": "cannot enter the directory {directory}: {error}",
     "not-started": "{command} cannot be started: {error}",
 }
@@ -37,7 +37,8 @@ def never_started(reading: LaunchReading, workload: Workload) -> str | None:
     """Why a program was not started, in one line; None for one that was."""
     if reading.state not in _NEVER_STARTED:
         return None
-    words = {"command": workload.command[0], "directory": workload.directory, "error": reading.error}
+    files = "output" if workload.input is None else f"input ({workload.input.file}) or output"
+    words = {"command": workload.command[0], "directory": workload.directory, "error": reading.error, "files": files}
     return _NEVER_STARTED[reading.state].format(**words)
 
 

@@ -30,6 +30,7 @@ from freestone.trials import (
 from freestone.trials.evidence import Cause, Finding, Rehearsed
 from freestone.trials.launch import CensusMethod, LauncherBroken, LauncherKilled, LaunchReading, LaunchRequest, launch
 from freestone.trials.proof import Verdict
+from freestone.trials.stage import StageFailure, run_stage
 
 COUNTER = "libfreestone-counter.so"
 """Counts what is asked of malloc, in the place of an allocator."""
@@ -49,6 +50,8 @@ class Execution:
     notes: list[str]
     status: Status
     reason: str | None
+    stage_output: str | None = None
+    """Of a prepare or conclude that failed."""
 
 
 def execute(
@@ -62,7 +65,10 @@ def execute(
     *,
     counting: bool = False,
 ) -> Execution:
-    """Run a workload once; arguments and errors are those of :func:`freestone.trials.run_trial`.
+    """Run a workload once, between its prepare and its conclude.
+
+    Arguments and errors are those of :func:`freestone.trials.run_trial`. Without its prepare the program is not run;
+    where the run is broken off, there is no conclude.
 
     Args:
         method: how the census is taken.
@@ -70,69 +76,101 @@ def execute(
         counting: put a counter in the place of the allocator.
     """
     with _folders(scratch) as folders:
-        stdout, stderr = folders.results / "stdout", folders.results / "stderr"
-        preloaded, kept = _preload(workload, configuration, folders.results, counting)
-        differing: dict[str, str | None] = {
-            **environment.overridden(workload, configuration, os.environ),
-            **environment.fillers(workload, configuration, os.environ),
-            "LD_PRELOAD": ":".join([*preloaded, *kept]),
-            "FREESTONE_WITNESS": str(folders.reports),
-            "FREESTONE_WITNESS_REST": None if workload.rest_s is None else str(workload.rest_s),
-        }
-        request = LaunchRequest(
-            command=workload.command,
-            result=folders.results / "result.json",
-            stdout=stdout,
-            stderr=stderr,
-            environment=differing,
-            directory=workload.directory,
-            timeout_s=timeout_s,
-            census=method,
-            whole_tree=workload.survivors == "wait",
-        )
-        notes = [f"preloaded behind the allocator, as before: {', '.join(kept)}"] if kept else []
-        driven: service.Driven | None = None
-        try:
-            if workload.service is None:
-                reading = launch(request)
-            else:
-                client = environment.in_force(workload, None, os.environ)
-                reading, driven = service.serve(request, workload.service, client, folders.results, watch)
-        except (LauncherKilled, service.Occupied) as error:
-            return _unmeasured(LaunchReading(version=1, state="lost"), str(error), output.read(stdout, stderr), notes)
-        said = output.read(stdout, stderr)
-        unstarted = ending.never_started(reading, workload)
-        if unstarted is not None:
-            return _unmeasured(reading, unstarted, said, notes)
-        testimonies = witness.read_folder(folders.reports)
-        needed = [soname for file in preloaded for soname in elf.inspect(file).needed if soname != "libc.so.6"]
-        complaint = loader_complaint.complaint(output.head(stderr), [*preloaded, *needed])
-        verdict = gathering.weighed(configuration.allocator, reading, testimonies, complaint, rehearsed)
-        heaps = own_heaps.own_heaps(
-            own_heaps.files_seen(testimonies, reading.census.files),
-            gathering.facts,
-            os.path.realpath(configuration.allocator.file or ""),
-            environment.in_force(workload, configuration, os.environ)
-            | {name: value for one in testimonies for name, value in one.settings},
-        )
-        verdict = replace(verdict, proof=verdict.proof.model_copy(update={"own_heaps": heaps}))
-        notes += _came_and_went(reading, testimonies)
-        broken = ending.failure(reading, said, timeout_s, workload.ignore_status)
-        if workload.service is not None and driven is not None:
-            broken = service.failure(driven, workload.service, reading, broken)
-        broken = broken or ending.outlived(reading, workload)
-        status, reason = ending.status(reading, verdict, broken)
-        if reason is not None and _LOADER_FAILED in said.stderr_tail and differing.get("LD_LIBRARY_PATH", "") is None:
-            reason += " (LD_LIBRARY_PATH is taken out; --env LD_LIBRARY_PATH puts it back)"
-        own, missing = figures.read(stdout) if workload.reads == "json" else (None, None)
-        if status == "ok" and missing is not None:
-            status, reason = "failed", missing
-        if status == "ok":
-            said, unfiltered = compared.digested(said, stdout, workload, folders.results)
-            status, reason = ("ok", None) if unfiltered is None else ("failed", unfiltered)
-        own = meters.idle(testimonies) if workload.rest_s is not None and workload.reads == "process" else own
-        own = driven.figures if driven is not None else own
-        return Execution(reading, verdict, testimonies, said, own, [*notes, *_survivors(reading)], status, reason)
+        room = folders.results
+
+        def staged(title: str, command: str | None) -> StageFailure | None:
+            return run_stage(title, command, workload, timeout_s=timeout_s, scratch=room)
+
+        unprepared = staged("prepare", workload.stages.prepare)
+        if unprepared is not None:
+            lost = LaunchReading(version=1, state="lost")
+            run = _unmeasured(lost, unprepared.reason, output.read(room / "stdout", room / "stderr"), [])
+            return replace(run, stage_output=unprepared.output)
+        run = _launched(workload, configuration, timeout_s, folders, method, rehearsed, watch, counting=counting)
+        unconcluded = staged("conclude", workload.stages.conclude)
+        if unconcluded is None:
+            return run
+        reason = unconcluded.reason if run.reason is None else f"{run.reason}; {unconcluded.reason}"
+        status: Status = "failed" if run.status == "ok" else run.status
+        return replace(run, status=status, reason=reason, stage_output=unconcluded.output)
+
+
+def _launched(
+    workload: Workload,
+    configuration: Configuration,
+    timeout_s: float | None,
+    folders: _Folders,
+    method: CensusMethod,
+    rehearsed: Rehearsed | None,
+    watch: service.Watch,
+    *,
+    counting: bool,
+) -> Execution:
+    """The run itself."""
+    stdout, stderr = folders.results / "stdout", folders.results / "stderr"
+    preloaded, kept = _preload(workload, configuration, folders.results, counting)
+    differing: dict[str, str | None] = {
+        **environment.overridden(workload, configuration, os.environ),
+        **environment.fillers(workload, configuration, os.environ),
+        "LD_PRELOAD": ":".join([*preloaded, *kept]),
+        "FREESTONE_WITNESS": str(folders.reports),
+        "FREESTONE_WITNESS_REST": None if workload.rest_s is None else str(workload.rest_s),
+    }
+    request = LaunchRequest(
+        command=workload.command,
+        result=folders.results / "result.json",
+        stdout=stdout,
+        stderr=stderr,
+        stdin=None if workload.input is None else Path(workload.input.file),
+        environment=differing,
+        directory=workload.directory,
+        timeout_s=timeout_s,
+        census=method,
+        whole_tree=workload.survivors == "wait",
+    )
+    notes = [f"preloaded behind the allocator, as before: {', '.join(kept)}"] if kept else []
+    driven: service.Driven | None = None
+    try:
+        if workload.service is None:
+            reading = launch(request)
+        else:
+            client = environment.in_force(workload, None, os.environ)
+            reading, driven = service.serve(request, workload.service, client, folders.results, watch)
+    except (LauncherKilled, service.Occupied) as error:
+        return _unmeasured(LaunchReading(version=1, state="lost"), str(error), output.read(stdout, stderr), notes)
+    said = output.read(stdout, stderr)
+    unstarted = ending.never_started(reading, workload)
+    if unstarted is not None:
+        return _unmeasured(reading, unstarted, said, notes)
+    testimonies = witness.read_folder(folders.reports)
+    needed = [soname for file in preloaded for soname in elf.inspect(file).needed if soname != "libc.so.6"]
+    complaint = loader_complaint.complaint(output.head(stderr), [*preloaded, *needed])
+    verdict = gathering.weighed(configuration.allocator, reading, testimonies, complaint, rehearsed)
+    heaps = own_heaps.own_heaps(
+        own_heaps.files_seen(testimonies, reading.census.files),
+        gathering.facts,
+        os.path.realpath(configuration.allocator.file or ""),
+        environment.in_force(workload, configuration, os.environ)
+        | {name: value for one in testimonies for name, value in one.settings},
+    )
+    verdict = replace(verdict, proof=verdict.proof.model_copy(update={"own_heaps": heaps}))
+    notes += _came_and_went(reading, testimonies)
+    broken = ending.failure(reading, said, timeout_s, workload.ignore_status)
+    if workload.service is not None and driven is not None:
+        broken = service.failure(driven, workload.service, reading, broken)
+    broken = broken or ending.outlived(reading, workload)
+    status, reason = ending.status(reading, verdict, broken)
+    if reason is not None and _LOADER_FAILED in said.stderr_tail and differing.get("LD_LIBRARY_PATH", "") is None:
+        reason += " (LD_LIBRARY_PATH is taken out; --env LD_LIBRARY_PATH puts it back)"
+    own, missing = figures.read(stdout) if workload.reads == "json" else (None, None)
+    if status == "ok" and missing is not None:
+        status, reason = "failed", missing
+    if status == "ok":
+        said, unfiltered = compared.digested(said, stdout, workload, folders.results)
+        status, reason = ("ok", None) if unfiltered is None else ("failed", unfiltered)
+    own = meters.idle(testimonies) if workload.rest_s is not None and workload.reads == "process" else own
+    own = driven.figures if driven is not None else own
+    return Execution(reading, verdict, testimonies, said, own, [*notes, *_survivors(reading)], status, reason)
 
 
 @dataclass(frozen=True)

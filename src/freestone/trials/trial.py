@@ -91,6 +91,7 @@ def run_trial(
         notes=run.notes,
         asked=asked,
         survivors=[one.program for one in run.reading.survivors],
+        stage_output=run.stage_output,
         proof=run.verdict.proof,
     )
 
