@@ -141,7 +141,8 @@ class _Table:
         return {
             metric: ratio
             for metric in own
-            if (ratio := _ratio(own[metric], base.get(metric, {}), self.confidence(metric, self.peers * self.points))) is not None
+            if (ratio := _ratio(own[metric], base.get(metric, {}), self.confidence(metric, self.peers * self.points)))
+            is not None
         }
 
     def noise(self) -> dict[str, Ratio]:
@@ -151,7 +152,8 @@ class _Table:
         return {
             metric: ratio
             for metric in second
-            if (ratio := _ratio(second[metric], first.get(metric, {}), self.confidence(metric, self.points))) is not None
+            if (ratio := _ratio(second[metric], first.get(metric, {}), self.confidence(metric, self.points)))
+            is not None
         }
 
 

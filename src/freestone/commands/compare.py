@@ -120,6 +120,7 @@ def compare(
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
+
     def show(_: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
         _show(experiment, summary, folder, as_json=json)
         exports.write(experiment, records, summary)

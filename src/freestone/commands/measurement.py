@@ -54,9 +54,7 @@ def planned(
     for workload in workloads:
         around = [text or "" for _, text in workload.stages] + [workload.input.file if workload.input else ""]
         try:
-            "\0".join(
-                [*workload.command, *workload.environment.values(), workload.directory or "", *around]
-            ).encode()
+            "\0".join([*workload.command, *workload.environment.values(), workload.directory or "", *around]).encode()
         except UnicodeEncodeError as error:
             raise PlanError("a program, argument, file or folder whose name is not UTF-8 cannot be recorded") from error
     return new_experiment(

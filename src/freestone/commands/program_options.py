@@ -110,7 +110,9 @@ class ProgramOptions:
             raise PlanError(f"--command {shlex.quote(line)}: {str(error).lower()}") from error
         operator = _operator(line)
         if operator is not None:
-            raise PlanError(f"--command {shlex.quote(line)} has {operator}, which a shell understands alone: add --shell")
+            raise PlanError(
+                f"--command {shlex.quote(line)} has {operator}, which a shell understands alone: add --shell"
+            )
         return words
 
 

@@ -104,9 +104,7 @@ class LocalTrials:
 
     def trial(self, workload: Workload, configuration: Configuration, slot: Slot) -> TrialRecord:
         """Run once under the clock."""
-        identity = Identity(
-            experiment=self.experiment.id, round=slot.round, position=slot.position, repeat=slot.repeat
-        )
+        identity = Identity(experiment=self.experiment.id, round=slot.round, position=slot.position, repeat=slot.repeat)
         return self._run(
             workload,
             configuration,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import itertools
 import math
 import re
@@ -75,8 +76,8 @@ def points(scans: Sequence[Scan], workload: Workload) -> list[Workload]:
     for combination in itertools.product(*(scan.values for scan in used)):
         values = dict(zip((scan.name for scan in used), combination, strict=True))
         told = [f"{name}={value}" for name, value in values.items() if f"{{{name}}}" not in workload.name]
-        filled = _mapped(workload, lambda text, values=values: _filled(text, values))
-        name = " ".join([_filled(workload.name, values), *told])
+        filled = _mapped(workload, functools.partial(_filled, values))
+        name = " ".join([_filled(values, workload.name), *told])
         found.append(filled.model_copy(update={"name": name, "parameters": values, "series": workload.name}))
     return found
 
@@ -140,7 +141,7 @@ def _mapped(workload: Workload, change: Callable[[str], str]) -> Workload:
     )
 
 
-def _filled(text: str, values: Mapping[str, str]) -> str:
+def _filled(values: Mapping[str, str], text: str) -> str:
     return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text)
 
 

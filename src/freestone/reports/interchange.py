@@ -12,7 +12,7 @@ import json
 import shlex
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import freestone
 from freestone.analysis import arms
@@ -33,7 +33,7 @@ def markdown(experiment: Experiment, records: Sequence[TrialRecord], summary: Su
 
 
 def csv_rows(experiment: Experiment, records: Sequence[TrialRecord], summary: Summary) -> str:
-    """A row for each workload and configuration, with units in the names of the columns; no number where none counts."""
+    """A row for each workload and configuration; units are in the names of columns, no number is where none counts."""
     parameters = list(dict.fromkeys(name for each in experiment.workloads for name in each.parameters))
     text = io.StringIO()
     writer: csv.DictWriter[str] | None = None
@@ -107,7 +107,7 @@ def json_results(experiment: Experiment, records: Sequence[TrialRecord], summary
 def _cells(
     experiment: Experiment, records: Sequence[TrialRecord], summary: Summary
 ) -> list[tuple[Workload, Cell, list[float], list[TrialRecord]]]:
-    """Every cell with its workload, the times of its good runs and those runs, in their order; none where none count."""
+    """Every cell with its workload, and the times and records of its good runs, in their order; none where none count."""
     workloads = {each.name: each for each in experiment.workloads}
     by_arm = arms.by_arm(arms.counted(experiment, records))
     found = []

@@ -45,8 +45,9 @@ def _grid(
         f"{name}: {aspect} by {', '.join(parameters)}",
         [", ".join(parameters), *order, "best"],
         rows,
-        f"×: ratio to {summary.baseline}, ≈: no difference seen; with the interval. 19 of 20 such scans have the truth in "
-        "all of their intervals, over all rows at once. best: really less, and confirmed by rounds that did not choose it.",
+        f"×: ratio to {summary.baseline}, ≈: no difference seen; with the interval. 19 of 20 such scans have the truth "
+        "in all of their intervals, over all rows at once. best: really less, and confirmed by rounds that did not "
+        "choose it.",
         together=1,
     )
 

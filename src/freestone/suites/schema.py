@@ -46,7 +46,7 @@ class Entry(_Table):
     ``memory_mib``, ``disk_mib``: what it takes under the allocator that takes most; None for what every machine has.
     ``idle``: the words behind the command by which one that reads ``json`` sleeps ``{idle}`` seconds after its work.
     ``smaller``: values to replace others with where there is too little of either; the first that suffice are taken.
-    ``setup`` to ``cleanup``, ``warmup``, ``input``: what stands around its runs, as the options of ``freestone compare``.
+    ``setup`` to ``cleanup``, ``warmup``, ``input``: what stands around its runs, as the options of these names.
     ``wait_tree`` to ``output_may_differ``: what counts as a result, as the options of those names.
     """
 

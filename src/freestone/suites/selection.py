@@ -241,9 +241,9 @@ def _missing(planned: Planned) -> str | None:
             return f"{Path(word).name} is not built; run 'make build' or reinstall freestone"
     if planned.stages.setup is not None or planned.stages.prepare is not None:
         return None  # they may make what is missing
-    if planned.input is not None and not planned.input.startswith(f"{inputs.folder(_programs())}/"):
-        if not Path(planned.input).exists():
-            return f"its input {planned.input} is not here"
+    made_later = f"{inputs.folder(_programs())}/"
+    if planned.input and not planned.input.startswith(made_later) and not Path(planned.input).exists():
+        return f"its input {planned.input} is not here"
     if shutil.which(planned.command[0]) is None:
         there = "/" in planned.command[0] and Path(planned.command[0]).exists()
         return f"{planned.command[0]} {'cannot be executed' if there else 'is not here'}"

@@ -69,9 +69,7 @@ def run_stage(
     return StageFailure(f"{title} {how}" + (f": {lines[-1][:160]}" if lines else ""), said)
 
 
-def _begin(
-    command: str, environment: Mapping[str, str], directory: str | None, output: int
-) -> subprocess.Popen[bytes]:
+def _begin(command: str, environment: Mapping[str, str], directory: str | None, output: int) -> subprocess.Popen[bytes]:
     # A process group of its own: Ctrl-C reaches the lab alone, which then decides. It stays in the session, because
     # programs such as sudo remember by the terminal who has been asked already.
     return subprocess.Popen(
