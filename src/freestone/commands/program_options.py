@@ -111,7 +111,7 @@ class ProgramOptions:
         operator = _operator(line)
         if operator is not None:
             raise PlanError(
-                f"--command {shlex.quote(line)} has {operator}, which a shell understands alone: add --shell"
+                f"--command {shlex.quote(line)} has {operator}, which only a shell understands: add --shell"
             )
         return words
 

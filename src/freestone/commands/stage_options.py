@@ -73,7 +73,8 @@ class StageOptions:
 def _from_anywhere(file: Path) -> str:
     """The path as another process finds it: ``/dev/stdin`` is another file there."""
     path = os.path.abspath(file)
-    return os.path.realpath(path) if path.startswith(("/dev/", "/proc/")) else path
+    real = os.path.realpath(path) if path.startswith(("/dev/", "/proc/")) else path
+    return real if os.path.exists(real) else path  # a pipe has no other name
 
 
 NO_STAGES = StageOptions()

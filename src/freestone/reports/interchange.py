@@ -89,7 +89,7 @@ def json_results(experiment: Experiment, records: Sequence[TrialRecord], summary
                 "trials_ok": cell.trials_ok,
                 "trials_total": cell.trials_total,
                 "geometric_mean": cell.figure(workload.time) if cell.status == "ok" else None,
-                "ratios": {name: ratio.model_dump(mode="json") for name, ratio in cell.ratio.items()},
+                "ratios": {name: json.loads(ratio.model_dump_json()) for name, ratio in cell.ratio.items()},
             }
         )
     document = {
@@ -107,7 +107,7 @@ def json_results(experiment: Experiment, records: Sequence[TrialRecord], summary
 def _cells(
     experiment: Experiment, records: Sequence[TrialRecord], summary: Summary
 ) -> list[tuple[Workload, Cell, list[float], list[TrialRecord]]]:
-    """Every cell with its workload, and the times and records of its good runs, in their order; none where none count."""
+    """Every cell with its workload, and the times and records of its good runs in their order, where they count."""
     workloads = {each.name: each for each in experiment.workloads}
     by_arm = arms.by_arm(arms.counted(experiment, records))
     found = []

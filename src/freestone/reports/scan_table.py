@@ -37,7 +37,7 @@ def _grid(
         mine = [cells[point.name, each] for each in order]
         values = [value for cell in mine if quantities.has_figures(cell) and (value := cell.figure(metric)) is not None]
         scale = Scale.over("memory" if metric == _MEMORY else "time", values)
-        best = summary.best.get(point.name, {}).get(aspect)
+        best = summary.best.get(point.name, {}).get(aspect) or _unbeaten(mine, metric)
         row = [Piece(", ".join(point.parameters[each] for each in parameters))]
         row += [_piece(cell, metric, scale, summary.baseline) for cell in mine]
         rows.append([*row, Piece(best or "–", "better" if best else "same")])
@@ -50,6 +50,14 @@ def _grid(
         "choose it.",
         together=1,
     )
+
+
+def _unbeaten(cells: Sequence[Cell], metric: str) -> str | None:
+    """The baseline, where everybody else really takes more."""
+    baseline, *others = cells
+    ratios = [cell.ratio[metric] for cell in others if cell.status == "ok" and metric in cell.ratio]
+    behind = bool(ratios) and all(ratio.different and ratio.value > 1 for ratio in ratios)
+    return baseline.configuration if baseline.status == "ok" and behind else None
 
 
 def _piece(cell: Cell, metric: str, scale: Scale, baseline: str) -> Piece:
