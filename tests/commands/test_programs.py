@@ -145,6 +145,11 @@ def test_exports_hold_what_the_table_holds(freestone: Tool, only_folder: Callabl
         assert float(row["mean_s"]) == result["mean"] == statistics.fmean(result["times"])
         assert float(row["geometric_mean_s"]) == result["geometric_mean"] == cell.mean["wall_s"]
         assert result["exit_codes"] == [0] * cell.trials_ok
+    again = ("--export-markdown", "r.md", "--export-csv", "r.csv", "--export-json", "r.json")
+    done = freestone("report", only_folder(), "--no-html", *again)
+    assert "seq: time by n" in done.stdout
+    for kind in ("md", "csv", "json"):
+        assert (tmp_path / f"r.{kind}").read_text() == (tmp_path / f"t.{kind}").read_text()
     page = (tmp_path / "t.md").read_text()
     assert "| allocator | wall" in page
     assert "### seq: time by n" in page

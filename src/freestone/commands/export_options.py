@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from freestone.commands.status import ExitStatus, Stop
-from freestone.records.schema import Experiment, Summary, TrialRecord
-from freestone.records.store import StoreError
-from freestone.records.whole import why, write_whole
-from freestone.reports import interchange
+
+if TYPE_CHECKING:  # what reads and draws results is large, and the help needs none of it
+    from freestone.records.schema import Experiment, Summary, TrialRecord
 
 
 @Parameter(name="*")
@@ -38,14 +37,14 @@ class ExportOptions:
         Raises:
             Stop: it cannot be, or two are one.
         """
-        asked = [file for _, file in self._asked()]
-        for file in asked:
-            if [os.path.realpath(each) for each in asked].count(os.path.realpath(file)) > 1:
+        for file in self.asked:
+            if [os.path.realpath(each) for each in self.asked].count(os.path.realpath(file)) > 1:
                 raise Stop(f"two exports go to {file}; each needs a file of its own", ExitStatus.USAGE)
             try:
                 _try(file)
             except OSError as error:
-                raise Stop(f"cannot write {file}: {why(error)}", ExitStatus.STORE) from error
+                why = (error.strerror or str(error)).lower()
+                raise Stop(f"cannot write {file}: {why}", ExitStatus.STORE) from error
 
     def write(self, experiment: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
         """Write every file that was asked for, each whole or not at all.
@@ -53,22 +52,25 @@ class ExportOptions:
         Raises:
             StoreError: one of them cannot be written; the others are.
         """
+        from freestone.records.store import StoreError
+        from freestone.records.whole import why
+        from freestone.reports import interchange
+
         failed: list[str] = []
-        for text, file in self._asked():
+        texts = (interchange.markdown, interchange.csv_rows, interchange.json_results)
+        for text, file in zip(texts, (self.export_markdown, self.export_csv, self.export_json), strict=True):
             try:
-                _put(file, text(experiment, records, summary))
+                if file is not None:
+                    _put(file, text(experiment, records, summary))
             except OSError as error:
                 failed.append(f"cannot write {file}: {why(error)}")
         if failed:
             raise StoreError("; ".join(failed))
 
-    def _asked(self) -> list[tuple[Callable[[Experiment, Sequence[TrialRecord], Summary], str], Path]]:
-        every = [
-            (interchange.markdown, self.export_markdown),
-            (interchange.csv_rows, self.export_csv),
-            (interchange.json_results, self.export_json),
-        ]
-        return [(text, file) for text, file in every if file is not None]
+    @property
+    def asked(self) -> list[Path]:
+        """The files."""
+        return [file for file in (self.export_markdown, self.export_csv, self.export_json) if file is not None]
 
 
 def _is_stream(file: Path) -> bool:
@@ -90,6 +92,8 @@ def _try(file: Path) -> None:
 
 
 def _put(file: Path, text: str) -> None:
+    from freestone.records.whole import write_whole
+
     if _is_stream(file):
         with file.open("w", encoding="utf-8") as stream:
             stream.write(text)
