@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -24,6 +25,8 @@ from freestone.trials import (
     run_stage,
     run_trial,
 )
+from freestone.trials.environment import in_force
+from freestone.trials.named_files import NamedFiles, untouched
 
 
 class LocalTrials:
@@ -38,6 +41,7 @@ class LocalTrials:
         self._scratch: Path | None = None
         self._rehearsals: dict[Arm, Rehearsal] = {}
         self._asked: dict[str, Asked | None] = {}
+        self._files = NamedFiles()
 
     def __enter__(self) -> Self:
         try:
@@ -119,7 +123,9 @@ class LocalTrials:
         identity: Identity,
         watch: Callable[[Moment], None] = lambda moment: None,
     ) -> TrialRecord:
-        return run_trial(
+        environment = in_force(workload, configuration, os.environ)
+        before = self._files.contents(workload, environment)
+        record = run_trial(
             workload,
             configuration,
             identity=identity,
@@ -129,3 +135,4 @@ class LocalTrials:
             watch=watch,
             asked=self._asked.get(workload.name),
         )
+        return record.model_copy(update={"files": untouched(before, self._files.contents(workload, environment))})
