@@ -130,11 +130,7 @@ def test_the_file_that_steers_jemalloc_makes_another_machine_and_its_absence_non
 )
 def test_what_a_shell_has_set_is_a_fact(command: str, expected: str) -> None:
     said = subprocess.run(
-        [
-            "sh",
-            "-c",
-            f"{command} >/dev/null; exec {sys.executable} -c 'from freestone import machine; print(machine.describe().facts[\"limits\"])'",
-        ],
+        ["sh", "-c", f"{command} >/dev/null; exec {sys.executable} -c 'from freestone import machine; print(machine.describe().facts[\"limits\"])'"],
         capture_output=True,
         text=True,
         check=True,

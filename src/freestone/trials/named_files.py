@@ -85,8 +85,10 @@ def _names(word: str) -> list[str]:
     """What may be a file's name in a word: all of it, what follows a ``=``, the words of a line for a shell."""
     found = [word, word.partition("=")[2]]
     if any(character.isspace() for character in word):
+        line = shlex.shlex(word, posix=True, punctuation_chars=True)  # 'a <b': b is a file, and not '<b'
+        line.whitespace_split, line.commenters = True, ""
         with contextlib.suppress(ValueError):  # no line for a shell
-            found += shlex.split(word)
+            found += list(line)
     return [name for name in found if name and "\0" not in name]
 
 
