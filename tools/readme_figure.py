@@ -24,8 +24,8 @@ from terminal_picture import draw
 REPOSITORY = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- measurement: made by tools/readme_figure.py -->", "<!-- end of measurement -->"
 COLUMNS = ("peak_rss_kib", "end_rss_kib", "minor_faults")
-WIDTH = 118
-"""Columns of the terminal in the picture: as many as the table needs, as few as a page can show."""
+WIDTHS = range(100, 151)
+"""Columns that the terminal in the picture may have; wider ones are too small to read on a page."""
 DEFAULT_WORKLOAD = "json-sqlite"
 """What ``make compare`` measures."""
 HOME = "~/freestone"
@@ -83,9 +83,14 @@ def circumstances(experiment: Experiment, summary: Summary, workload: str) -> st
     )
 
 
+def width_of(summary: Summary) -> int:
+    """Columns of the narrowest terminal that shows a summary in as few lines as any."""
+    return min(WIDTHS, key=lambda width: report_table.render(summary, width=width, colour=False).count("\n"))
+
+
 def terminal(experiment: Experiment, summary: Summary) -> str:
     """What ``freestone compare`` prints at its end, in colour, without the names of this machine's folders."""
-    lines = [report_table.render(summary, width=WIDTH, colour=True), *deployment.told(experiment, summary)]
+    lines = [report_table.render(summary, width=width_of(summary), colour=True), *deployment.told(experiment, summary)]
     folders = {str(Path.home()): "~", experiment.workloads[0].directory or "": HOME}
     text = "\n".join(lines)
     for folder in sorted(filter(None, folders), key=len, reverse=True):

@@ -15,9 +15,11 @@ from freestone.reports.figures import Theme
 FRAME = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
 <style>
 .{unique_id}-matrix {{
-  font: {char_height}px/{line_height}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace;
+  font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace;
+  font-size: {char_height}px;
+  line-height: {line_height}px;
 }}
-.{unique_id}-title {{ font: bold 18px sans-serif; }}
+.{unique_id}-title {{ font-family: sans-serif; font-size: 18px; }}
 {styles}
 </style>
 <defs>

@@ -113,7 +113,8 @@ def test_the_table_and_the_pictures_are_put_between_the_markers(results: Path, t
 
 def test_the_terminal_shows_what_compare_prints(results: Path, tree: Path) -> None:
     readme_figure.main([str(results)])
-    printed = table.render(summarise(experiment(), trials()), width=readme_figure.WIDTH, colour=False)
+    summary = summarise(experiment(), trials())
+    printed = table.render(summary, width=readme_figure.width_of(summary), colour=False)
     for name in ("terminal-light.svg", "terminal-dark.svg"):
         shown = text_of(tree / "docs" / "images" / name)
         assert shown.startswith("$freestonecompare--json" + "".join(printed.split()))
