@@ -247,7 +247,9 @@ def test_every_verb_is_in_the_reference() -> None:
 def test_the_readme_shows_verbs_that_exist() -> None:
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     shown = {
-        verb for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for verb in re.findall(r"freestone (\w+)", block)
+        verb
+        for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+        for verb in re.findall(r"freestone (\w+)", block)
     }
     assert {"compare", "run"} <= shown
     assert shown <= verbs()
@@ -323,7 +325,9 @@ def listed(page: Path) -> bool:
     """Whether the index of all documents has a page, or that of its folder, which the other then has."""
     folder = REPOSITORY / "docs"
     indices = {folder / "README.md", *(each / "README.md" for each in page.parents if folder in each.parents)}
-    return any(page.samefile(file) for index in indices if index.exists() for _, file, _ in links(index) if file.exists())
+    return any(
+        page.samefile(file) for index in indices if index.exists() for _, file, _ in links(index) if file.exists()
+    )
 
 
 def test_an_index_lists_every_document() -> None:

@@ -111,7 +111,7 @@ def pictures(
 
 
 def section(experiment: Experiment, summary: Summary, workload: str) -> str:
-    """What stands between the markers: the picture of the terminal, and folded away the same as text and as a figure."""
+    """What stands between the markers: the picture of the terminal, and folded away the same as text and a figure."""
     lines = [
         BEGIN,
         "",
