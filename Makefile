@@ -63,7 +63,7 @@ help:
 	@echo 'make fuzz            sequences of calls against a model, by libFuzzer and AFL++, in every mode; SECONDS=60: all together'
 	@echo 'make planted         how often diff and gate find regressions that were planted'
 	@echo 'make simulated-tables   how often whole tables are right, by simulation: docs/reference/statistics.md'
-	@echo 'make readme-figure   put a measurement into the README: RESULTS=folder'
+	@echo 'make readme-figure   put a measurement into the README, with its pictures: RESULTS=folder'
 	@echo 'make lock            renew $(LOCK)'
 	@echo 'make clean           remove what was built and set up; results stay'
 

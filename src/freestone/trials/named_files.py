@@ -63,15 +63,14 @@ def untouched(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, 
 
 
 def _named(workload: Workload, environment: Mapping[str, str]) -> Iterator[Path]:
-    """Regular files, each once: the program where a shell would find it, what words name, its standard input."""
+    """Regular files, each once: the program where a shell would find it, then what words name."""
     folder = Path(workload.directory or ".").resolve()
     program, *words = workload.command
     places = [program] if "/" in program else [f"{each or '.'}/{program}" for each in _path(environment)]
     seen: set[Path] = set()
     first = next((path for path in (folder / place for place in places) if _is_file(path)), None)
     rest = (folder / name for word in words for name in _names(word))
-    read_from = [Path(workload.input.file)] if workload.input is not None else []
-    for path in [*([first] if first else []), *rest, *read_from]:
+    for path in [*([first] if first else []), *rest]:
         if path not in seen and _is_file(path):
             seen.add(path)
             yield path
@@ -85,10 +84,8 @@ def _names(word: str) -> list[str]:
     """What may be a file's name in a word: all of it, what follows a ``=``, the words of a line for a shell."""
     found = [word, word.partition("=")[2]]
     if any(character.isspace() for character in word):
-        line = shlex.shlex(word, posix=True, punctuation_chars=True)  # 'a <b': b is a file, and not '<b'
-        line.whitespace_split, line.commenters = True, ""
         with contextlib.suppress(ValueError):  # no line for a shell
-            found += list(line)
+            found += shlex.split(word)
     return [name for name in found if name and "\0" not in name]
 
 
