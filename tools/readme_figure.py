@@ -14,8 +14,10 @@ from pathlib import Path
 
 from freestone.records import store
 from freestone.records.schema import Cell, Configuration, Experiment, Ratio, Summary, TrialRecord
-from freestone.reports import figures, quantities
+from freestone.reports import figures, quantities, vega
 from freestone.reports.quantities import Scale, quantity_of
+from freestone.reports.shown import order_of
+from freestone.reports.theme import DARK, LIGHT
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- measurement: made by tools/readme_figure.py -->", "<!-- end of measurement -->"
@@ -37,7 +39,7 @@ def table(experiment: Experiment, summary: Summary, workload: str) -> list[str]:
         )
         for key in ("wall_s", *COLUMNS)
     }
-    for name in figures.order_of(experiment, summary, workload):
+    for name in order_of(experiment, summary, workload):
         configuration = next(each for each in experiment.configurations if each.name == name)
         lines.append(_row(configuration, cells[name], summary.baseline, scales))
     return lines
@@ -79,8 +81,8 @@ def pictures(
     """The overview for light and for dark pages."""
     folder.mkdir(parents=True, exist_ok=True)
     chart = figures.overview(experiment, summary, records, workload)
-    figures.save_png(chart, folder / "overview-light.png", theme=figures.LIGHT)
-    figures.save_png(chart, folder / "overview-dark.png", theme=figures.DARK)
+    vega.save_png(chart, folder / "overview-light.png", theme=LIGHT)
+    vega.save_png(chart, folder / "overview-dark.png", theme=DARK)
 
 
 def section(experiment: Experiment, summary: Summary, workload: str) -> str:

@@ -12,7 +12,7 @@ from freestone.commands import measurement, scoring, terminal
 from freestone.experiments import unfinished
 from freestone.records import store
 from freestone.records.schema import Experiment, Summary, TrialRecord
-from freestone.reports import tails_part
+from freestone.reports.tails import numbers as tails
 
 
 def measured(
@@ -38,7 +38,7 @@ def measured(
         if markdown is not None:  # first: whoever reads along may close the pipe
             scoring.write_markdown(experiment, board, markdown)
         width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
-        latencies = tails_part.render(experiment, summary, records, width=width, colour=colour, ascii_only=plain)
+        latencies = tails.render(experiment, summary, records, width=width, colour=colour, ascii_only=plain)
         scoring.show(board, folder, as_json=as_json, more=latencies)
 
     return measurement.measure(folder, experiment, verb="bench", show=show, report=None, left_out=left_out)

@@ -15,9 +15,10 @@ from freestone.commands.status import ExitStatus, Stop
 from freestone.records import store
 from freestone.records.schema import Summary
 from freestone.records.store import StoreError
-from freestone.reports import export, html, published, references, source, table, tails_part
+from freestone.reports import google_benchmark, html, pictures, published, references, source, table
 from freestone.reports.published import words
 from freestone.reports.source import Source
+from freestone.reports.tails import numbers as tails
 
 
 def report(
@@ -33,7 +34,7 @@ def report(
         Path | None,
         Parameter(help="Write every figure as a picture into this folder, one below it for each of several."),
     ] = None,
-    picture: Annotated[export.Picture, Parameter(help="What pictures are written as.")] = "svg",
+    picture: Annotated[pictures.Picture, Parameter(help="What pictures are written as.")] = "svg",
     benchmark_json: Annotated[
         Path | None,
         Parameter(
@@ -66,12 +67,12 @@ def report(
         for folder, each, part in zip(results, sources, parts, strict=True):
             below = folder.resolve().name if len(results) > 1 else ""  # several experiments each into a folder
             if figures is not None:
-                export.pictures(part, figures / below, picture)
+                pictures.write(part, figures / below, picture)
             if benchmark_json is not None:
-                export.benchmark_files(each.experiment, each.records, benchmark_json / below)
+                google_benchmark.write(each.experiment, each.records, benchmark_json / below)
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
-    except (html.ReportError, export.ExportError) as error:
+    except (html.ReportError, pictures.ExportError) as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     if json:
         print("[" + ",\n".join(each.summary.model_dump_json(indent=2) for each in sources) + "]")
@@ -79,7 +80,7 @@ def report(
         width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
         for folder, each in zip(results, sources, strict=True):
             print(table.render(each.summary, width=width, colour=colour, ascii_only=plain))
-            latencies = tails_part.render(
+            latencies = tails.render(
                 each.experiment, each.summary, each.records, width=width, colour=colour, ascii_only=plain
             )
             if latencies:
