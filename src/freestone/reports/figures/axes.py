@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,10 +70,12 @@ def y_of(
 
 
 def title_of(quantity: Quantity, scale: Scale) -> str:
+    """What an axis shows, and in what."""
     return f"{in_sentence(quantity)}, {scale.unit}".rstrip(", ")
 
 
 def in_sentence(quantity: Quantity) -> str:
+    """Its title as it stands within a sentence."""
     return quantity.title if quantity.title.startswith("RSS") else quantity.title[0].lower() + quantity.title[1:]
 
 
@@ -85,11 +87,17 @@ def domain_of(values: Iterable[float], *, left: float = 0.06, right: float = 0.0
     return [low - left * span, high + right * span]
 
 
-def absent(cells: Mapping[str, Cell], order: Sequence[str]) -> alt.Chart:
+def absent(cells: Mapping[str, Cell], order: Sequence[str], drawn: Collection[str] = ()) -> alt.Chart:
+    """Why a row has no mark, in words.
+
+    Args:
+        order: the rows.
+        drawn: those that have marks all the same.
+    """
     rows: Rows = [
-        {"configuration": name, "label": quantities.STATUS_WORDS[cells[name].status]}
+        {"configuration": name, "label": quantities.status_of(cells[name])}
         for name in order
-        if cells[name].status != "ok"
+        if cells[name].status != "ok" and name not in drawn
     ]
     marks = alt.Chart(inline(rows)).mark_text(style="faint", align="left", dx=4, fontStyle="italic")
     left = alt.XValue(0)  # type: ignore[no-untyped-call]  # alt.value(0) takes a hundred times as long to make
@@ -98,6 +106,7 @@ def absent(cells: Mapping[str, Cell], order: Sequence[str]) -> alt.Chart:
 
 
 def rows_chart(marks: Sequence[alt.Chart], order: Sequence[str]) -> alt.LayerChart:
+    """Marks over each other in rows of one height."""
     return layered(*marks, height=ROW * max(1, len(order)), twice=True)
 
 def ends_of(ratio: Ratio) -> tuple[float, float]:

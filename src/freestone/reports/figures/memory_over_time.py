@@ -11,7 +11,7 @@ import altair as alt
 from freestone.records.schema import Experiment, Sample, Summary, TrialRecord
 from freestone.reports.pieces import Rows, coloured, inline, layered
 from freestone.reports.quantities import Scale
-from freestone.reports.shown import order_of
+from freestone.reports.shown import counting, order_of
 
 SERIES_POINTS = 240
 """Points of a memory series that are drawn; between them the peaks are kept."""
@@ -23,9 +23,10 @@ def series(
     """Memory over time of one configuration: its trial of median wall time, the baseline's behind it as a thin line.
 
     Axes are the same for all configurations of a workload, so the panels can be compared at a glance. None when the
-    configuration has no valid trial with a series.
+    configuration has no result, or no trial with a series.
     """
-    shown = {name: _median_trial(records, workload, name) for name in order_of(experiment, summary, workload)}
+    mine = counting(summary, records, [workload])
+    shown = {name: _median_trial(mine, workload, name) for name in order_of(experiment, summary, workload)}
     tracks = {name: trial.metrics.series for name, trial in shown.items() if trial is not None and trial.metrics}
     tracks = {name: track for name, track in tracks.items() if len(track) > 1}
     if configuration not in tracks:

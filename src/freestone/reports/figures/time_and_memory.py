@@ -28,7 +28,10 @@ def trade(experiment: Experiment, summary: Summary, workload: str, memory: str =
     """
     cells = cells_of(summary, workload)
     time = quantities.time_of(cells.values())
-    rows: Rows = [{"configuration": summary.baseline, **_trade_row(None, None)}]
+    baseline = cells.get(summary.baseline)
+    rows: Rows = []
+    if baseline is not None and baseline.status == "ok":
+        rows.append({"configuration": summary.baseline, **_trade_row(None, None)})
     for name in order_of(experiment, summary, workload):
         cell = cells[name]
         if cell.status == "ok" and name != summary.baseline and time in cell.ratio and memory in cell.ratio:
@@ -88,7 +91,7 @@ def _front(rows: Rows) -> Rows:
 def _trade_axis(rows: Rows, field: str, title: str) -> Axis:
     """An axis of ratios with room for names at its ends; logarithmic where it is wide, so that none is crowded out."""
     ends = [row[end] for row in rows for end in (f"{field}_low", f"{field}_high") if math.isfinite(row[end])]
-    if min(ends) <= 0 or max(ends) / min(ends) < _WIDE:
+    if not ends or min(ends) <= 0 or max(ends) / min(ends) < _WIDE:
         return Axis(axes.domain_of(ends, left=0.16, right=0.16), title)
     low, high = (math.exp(end) for end in axes.domain_of(map(math.log, ends), left=0.16, right=0.16))
     return Axis([low, high], title, ticks.logarithmic("count", low, high))

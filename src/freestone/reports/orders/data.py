@@ -19,6 +19,7 @@ from typing import Protocol
 from freestone.records.schema import Experiment, Summary, TrialRecord, Workload
 from freestone.reports.families import is_work, number_of, words_of
 from freestone.reports.numerals import bytes_in_words, count_in_words
+from freestone.reports.shown import counting
 
 PROGRAM = "patterns"
 LIFO = "lifo"
@@ -172,10 +173,9 @@ def costs(
 ) -> dict[str, dict[Member, Cost]]:
     """What each configuration has a result for, in the order of the experiment."""
     members = {each.workload: each for each in family.members}
-    good = {(c.workload, c.configuration) for c in summary.cells if c.status == "ok" and c.workload in members}
     trials: dict[str, dict[Member, dict[int, Trial]]] = {each.name: {} for each in experiment.configurations}
-    for record in records:
-        if (record.workload, record.configuration) in good and record.status == "ok" and not record.repeat:
+    for record in counting(summary, records, members):
+        if not record.repeat:
             trial = trial_of(record)
             if trial is not None:
                 mine = trials[record.configuration].setdefault(members[record.workload], {})

@@ -9,6 +9,7 @@ from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.reports.drawn import NOTHING, Figure, Table
 from freestone.reports.orders import chart, data
 from freestone.reports.orders.data import LIFO, Cost, Degradation, Member, Orders, Paired
+from freestone.reports.shown import left_out
 from freestone.reports.vega import document
 
 TITLE = "Time against LIFO"
@@ -24,6 +25,8 @@ class OrdersPart:
     costs: Table
     against: Figure | None
     """Everything against LIFO; None where there is no ratio."""
+    left_out: str
+    """What has no result, in a sentence; nothing where everything has one."""
 
 
 def parts(
@@ -46,7 +49,8 @@ def parts(
             rows = [[name, *(_cost(cost.get(member)) for member in family.members)] for name, cost in costs.items()]
             heads = ["", *(member.title for member in family.members)]
             figure = _figure(experiment, family, against)
-            found.append(OrdersPart(family.title, _gist(against), Table(heads, rows), figure))
+            absent = left_out(summary, [member.workload for member in family.members])
+            found.append(OrdersPart(family.title, _gist(against), Table(heads, rows), figure, absent))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from freestone.analysis import arms
 from freestone.records.schema import Cell, Summary, TrialRecord
 from freestone.reports import quantities
 from freestone.reports.drawn import NOTHING, Table
@@ -11,14 +12,16 @@ from freestone.reports.quantities import QUANTITIES, Scale, quantity_of
 from freestone.reports.shown import values_of
 
 
-def ratio_table(order: Sequence[str], cells: dict[str, Cell], key: str) -> Table:
+def ratio_table(order: Sequence[str], cells: dict[str, Cell], baseline: str, key: str) -> Table:
     rows = []
     for name in order:
         ratio = cells[name].ratio.get(key)
         if cells[name].status != "ok":
-            rows.append([name, quantities.STATUS_WORDS[cells[name].status], NOTHING, NOTHING])
-        elif ratio is None:
+            rows.append([name, quantities.status_of(cells[name]), NOTHING, NOTHING])
+        elif name == baseline:
             rows.append([name, "1", NOTHING, "baseline"])
+        elif ratio is None:
+            rows.append([name, NOTHING, NOTHING, NOTHING])
         else:
             said = quantities.verdict(quantity_of(key), ratio)
             rows.append([name, quantities.ratio_number(ratio), quantities.interval(ratio), said])
@@ -31,13 +34,14 @@ def points_table(
     rows = []
     for name in order:
         values = [value for _, value in values_of(records, workload, name, key)]
-        if cells[name].status != "ok" or not values:
-            word = quantities.STATUS_WORDS[cells[name].status] if cells[name].status != "ok" else NOTHING
-            rows.append([name, word, NOTHING, NOTHING, NOTHING])
+        status = "" if cells[name].status == "ok" else quantities.status_of(cells[name])
+        if not quantities.has_figures(cells[name]) or not values:
+            rows.append([name, status or NOTHING, NOTHING, NOTHING, NOTHING])
             continue
         scale = Scale.over(quantity_of(key).kind, values)
         mean = cells[name].figure(key)
         shown = scale.text(mean) if mean is not None else NOTHING
+        shown += f" (median, {status})" if status else ""
         rows.append([name, shown, scale.text(min(values)), scale.text(max(values)), str(len(values))])
     return Table(["", "mean", "smallest", "largest", "trials"], rows)
 
@@ -48,7 +52,7 @@ def trade_table(order: Sequence[str], cells: dict[str, Cell], baseline: str) -> 
     for name in order:
         time, memory = (cells[name].ratio.get(key) for key in (held, "peak_rss_kib"))
         if cells[name].status != "ok":
-            rows.append([name, quantities.STATUS_WORDS[cells[name].status], NOTHING])
+            rows.append([name, quantities.status_of(cells[name]), NOTHING])
         elif name == baseline:
             rows.append([name, "1", "1"])
         else:
@@ -70,7 +74,7 @@ def noise_table(summary: Summary, workload: str) -> Table:
 
 
 def also(order: Sequence[str], cells: dict[str, Cell], shown: Sequence[str]) -> Table | None:
-    good = [name for name in order if cells[name].status == "ok"]
+    good = [name for name in order if quantities.has_figures(cells[name])]
     measured = {key for name in good for key in (*cells[name].mean, *cells[name].median)} - set(shown)
     known = [quantity.key for quantity in QUANTITIES]
     keys = sorted(measured, key=lambda key: (known.index(key) if key in known else len(known), key))
@@ -79,7 +83,7 @@ def also(order: Sequence[str], cells: dict[str, Cell], shown: Sequence[str]) -> 
     scales = {key: Scale.over(quantity_of(key).kind, shown_values(cells.values(), key)) for key in keys}
     rows = []
     for name in good:
-        row = [name]
+        row = [name if cells[name].status == "ok" else f"{name}, {quantities.status_of(cells[name])}"]
         for key in keys:
             ratio = cells[name].ratio.get(key)
             against = f" ×{quantities.ratio_number(ratio)} {quantities.interval(ratio)}" if ratio else ""
@@ -91,7 +95,7 @@ def also(order: Sequence[str], cells: dict[str, Cell], shown: Sequence[str]) -> 
 
 def trials(records: Sequence[TrialRecord], workload: str) -> Table:
     mine = [record for record in records if record.workload == workload]
-    good = [record for record in mine if record.status == "ok" and record.metrics is not None]
+    good = arms.measured(mine)
     counters = {name for record in good if record.metrics is not None for name in record.metrics.counters}
     names = [*(q.key for q in QUANTITIES), *sorted(counters)]
     keys = [key for key in names if any(quantities.value_of(record, key) is not None for record in good)]
@@ -107,18 +111,19 @@ def trials(records: Sequence[TrialRecord], workload: str) -> Table:
     for record in sorted(mine, key=lambda r: (r.round, r.position)):
         row = [str(record.round + 1), str(record.position + 1)]
         row.append(f"{record.configuration}, again" if record.repeat else record.configuration)
-        if record.status == "ok" and record.metrics is not None:
+        reason = f": {record.reason}" if record.reason else ""
+        status = "ok" if record.status == "ok" else f"{quantities.STATUS_WORDS[record.status]}{reason}"
+        if arms.measured([record]):
             values = [quantities.value_of(record, key) for key in keys]
-            row.append("ok")
+            row.append(status)
             row += [
                 NOTHING if value is None else scales[key].number(value) for key, value in zip(keys, values, strict=True)
             ]
         else:
-            reason = f": {record.reason}" if record.reason else ""
-            row += [f"{quantities.STATUS_WORDS[record.status]}{reason}", *([NOTHING] * len(keys))]
+            row += [status, *([NOTHING] * len(keys))]
         rows.append(row)
     return Table(columns, rows)
 
 
 def shown_values(cells: Iterable[Cell], key: str) -> list[float]:
-    return [figure for cell in cells if cell.status == "ok" and (figure := cell.figure(key)) is not None]
+    return [figure for cell in cells if quantities.has_figures(cell) and (figure := cell.figure(key)) is not None]

@@ -26,7 +26,7 @@ class ResultRow:
     name: Name
     values: list[Value]
     status: str = ""
-    """In words when there is no result; then there are no values."""
+    """In words when there is no result; values then only where the output is another: shown, and not ranked."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,8 @@ class WorkloadPart:
     multiples: list[Multiple]
     panels: list[Panel]
     """Memory over time."""
+    left_out: str
+    """Whose memory over time is not shown, in a sentence; nothing where everything has a result."""
     calls: Table | None
     """System calls by kind; None where they were not counted."""
     references: ReferencesPart | None

@@ -12,7 +12,7 @@ from freestone.reports.page import numbers, workload_figures
 from freestone.reports.page.parts import ResultRow, Value, WorkloadPart
 from freestone.reports.page.words import settings
 from freestone.reports.quantities import Quantity, Scale, quantity_of
-from freestone.reports.shown import cells_of, order_of
+from freestone.reports.shown import cells_of, left_out, order_of
 from freestone.reports.sizes import page as sizes_page
 from freestone.reports.tails import page as tails_page
 
@@ -23,13 +23,13 @@ def workload_part(
     experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str, names: dict[str, Name]
 ) -> WorkloadPart:
     declared = next(w for w in experiment.workloads if w.name == workload)
-    cells = {cell.configuration: cell for cell in summary.cells if cell.workload == workload}
+    cells = cells_of(summary, workload)
     order = order_of(experiment, summary, workload)
     time = quantities.time_of(cells.values())
     shown = [
         key
         for key in (time, *_TABLE)
-        if any(cells[name].figure(key) is not None for name in order if cells[name].status == "ok")
+        if any(quantities.has_figures(cells[name]) and cells[name].figure(key) is not None for name in order)
     ]
     if "peak_rss_kib" in shown and not quantities.is_a_tree(cells.values()):
         shown = [key for key in shown if key != "tree_peak_rss_kib"]
@@ -56,6 +56,7 @@ def workload_part(
         ],
         multiples=sizes_page.multiples(experiment, summary, records, workload, names),
         panels=list(workload_figures.panels(experiment, summary, records, workload, order, names)),
+        left_out=left_out(summary, [workload]),
         calls=None,
         references=None,
         also=numbers.also(order, cells, shown),
@@ -66,19 +67,21 @@ def workload_part(
 def _gist(rows: Sequence[ResultRow], bad: Sequence[str]) -> str:
     """``least time: freestone, ×0.87 [0.85, 0.89]; without a result: tbb``."""
     said = []
-    if rows and rows[0].values:
-        best = rows[0].values[0]
-        against = f"{best.ratio} {best.interval}" if best.ratio else "the baseline"
-        said.append(f"least time: {rows[0].name.text}, {against}")
+    best = next((row for row in rows if row.values and not row.status), None)
+    if best is not None:
+        time = best.values[0]
+        against = "the baseline" if best.name.baseline else f"{time.ratio} {time.interval}".strip()
+        said.append(f"least time: {best.name.text}{f', {against}' if against else ''}")
     if bad:
         said.append(f"without a result: {', '.join(bad)}")
     return "; ".join(said)
 
 
 def _result_row(name: Name, cell: Cell, shown: Sequence[str], scales: dict[str, Scale]) -> ResultRow:
-    if cell.status != "ok":
-        return ResultRow(name, [], quantities.STATUS_WORDS[cell.status])
-    return ResultRow(name, [_value(name, cell, quantity_of(key), scales[key]) for key in shown])
+    status = "" if cell.status == "ok" else quantities.status_of(cell)
+    if not quantities.has_figures(cell):
+        return ResultRow(name, [], status)
+    return ResultRow(name, [_value(name, cell, quantity_of(key), scales[key]) for key in shown], status)
 
 
 def _value(name: Name, cell: Cell, quantity: Quantity, scale: Scale) -> Value:
@@ -106,6 +109,8 @@ def _mark(ratio: Ratio) -> str:
 
 def _notes(cells: dict[str, Cell], order: Sequence[str], summary: Summary, workload: str) -> list[str]:
     notes = []
+    if any(cell.status == "different" for cell in cells.values()):
+        notes.append(quantities.NOT_RANKED)
     for name in order:
         cell = cells[name]
         if cell.status == "ok" and cell.trials_ok < cell.trials_total:

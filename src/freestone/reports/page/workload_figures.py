@@ -25,7 +25,7 @@ def figures_of(
     time = quantities.time_of(cells.values())
 
     def ratios(key: str, title: str) -> Figure:
-        table = numbers.ratio_table(order, cells, key)
+        table = numbers.ratio_table(order, cells, baseline, key)
         return Figure(
             title,
             f"Ratio to {baseline}, paired within rounds, with its interval: those of a table hold all at once.",
@@ -38,14 +38,14 @@ def figures_of(
         table = numbers.points_table(records, workload, order, cells, key)
         return Figure(
             title,
-            "Every trial is a dot, later rounds lower; the bar and the number are the geometric mean.",
+            _dots(order, cells),
             _say(f"{title}, geometric means", order, cells, [row[1] for row in table.rows]),
             document(figures.points(experiment, summary, records, workload, key)),
             table,
         )
 
     def measured(key: str) -> bool:
-        return any(values_of(records, workload, name, key) for name in order)
+        return any(values_of(records, workload, name, key) for name in order if quantities.has_figures(cells[name]))
 
     if any(cells[name].ratio for name in order):
         yield ratios(time, "Time against the baseline")
@@ -108,7 +108,13 @@ def _tree_peaks(records: Iterable[TrialRecord], workload: str, name: str) -> lis
 
 def _say(what: str, order: Sequence[str], cells: dict[str, Cell], values: Sequence[str]) -> str:
     said = [
-        f"{name} {value}" if cells[name].status == "ok" else f"{name} {quantities.STATUS_WORDS[cells[name].status]}"
+        f"{name} {value if cells[name].status == 'ok' else quantities.status_of(cells[name])}"
         for name, value in zip(order, values, strict=True)
     ]
     return f"{what}: {'; '.join(said)}."
+
+
+def _dots(order: Sequence[str], cells: dict[str, Cell]) -> str:
+    said = "Every trial is a dot, later rounds lower; the bar and the number are the geometric mean."
+    hollow = any(cells[name].status == "different" for name in order)
+    return f"{said} Hollow: of other output, and not ranked." if hollow else said

@@ -14,6 +14,7 @@ from freestone.reports import quantities
 from freestone.reports.families import Family
 from freestone.reports.numerals import bytes_in_words, count_in_words
 from freestone.reports.quantities import Kind, quantity_of
+from freestone.reports.shown import counting
 
 Measure = Literal["time", "peak_rss_kib", "minor_faults"]
 MEASURES: tuple[Measure, ...] = ("time", "peak_rss_kib", "minor_faults")
@@ -43,12 +44,7 @@ def lines(
     told to do unlike amounts, nothing can be held against each other and there are no lines.
     """
     at = {member.workload: member.at for member in family.members}
-    good = {(c.workload, c.configuration) for c in summary.cells if c.status == "ok" and c.workload in at}
-    mine = [
-        record
-        for record in records
-        if (record.workload, record.configuration) in good and record.status == "ok" and not record.repeat
-    ]
+    mine = [record for record in counting(summary, records, at) if not record.repeat]
     divided = is_by_operation(mine, measure)
     if measure != "peak_rss_kib" and not divided and not family.same_work:
         return {}

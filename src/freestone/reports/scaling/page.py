@@ -12,6 +12,7 @@ from freestone.reports.drawn import NOTHING, Figure, Table
 from freestone.reports.families import Family, families
 from freestone.reports.scaling import chart, data
 from freestone.reports.scaling.data import Measure, Point
+from freestone.reports.shown import counting, left_out
 from freestone.reports.vega import document
 
 
@@ -48,12 +49,13 @@ def _figure(
     drawn = chart.draw(experiment, summary, records, family, measure)
     if drawn is None:
         return None
+    workloads = [member.workload for member in family.members]
     lines = data.lines(experiment, summary, records, family, measure)
-    by_operation = data.is_by_operation(records, measure)
+    by_operation = data.is_by_operation(counting(summary, records), measure)
     title = data.quantity_title(measure) + (" of one operation" if by_operation else "")
     return Figure(
         title,
-        _caption(lines, measure, by_operation),
+        f"{_caption(lines, measure, by_operation)} {left_out(summary, workloads)}".rstrip(),
         f"{title} under {family.name} by {family.axis}: {_say(lines, measure)}.",
         document(drawn),
         _table(family, lines, measure),

@@ -10,7 +10,7 @@ import altair as alt
 from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.reports.numerals import bytes_in_words
 from freestone.reports.pieces import Rows, coloured, inline, layered
-from freestone.reports.shown import order_of
+from freestone.reports.shown import counting, order_of
 from freestone.reports.sizes.data import Bar, Course, bars
 
 HEIGHT = 150
@@ -40,10 +40,11 @@ def panels(
 
     The thin line is the top of the baseline's bars.
     """
+    mine = counting(summary, records, [workload])
     every = {
         name: found
         for name in order_of(experiment, summary, workload)
-        if (found := bars(records, workload, name, course))
+        if (found := bars(mine, workload, name, course))
     }
     sizes = sorted({bar.size for found in every.values() for bar in found})
     values = [value for found in every.values() for bar in found for value in (bar.deed, bar.low, bar.high)]

@@ -11,6 +11,7 @@ from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.reports.numerals import bytes_in_words
 from freestone.reports.drawn import NOTHING, Multiple, Name, Panel, Table
 from freestone.reports.quantities import Scale
+from freestone.reports.shown import counting, left_out
 from freestone.reports.sizes import chart, data
 from freestone.reports.sizes.data import Bar, Course
 from freestone.reports.vega import document
@@ -34,11 +35,12 @@ def multiples(
     names: Mapping[str, Name],
 ) -> list[Multiple]:
     """A figure for each course that the workload tells; none for most workloads."""
+    mine = counting(summary, records, [workload])
     found = []
-    for course in data.courses(records, workload):
-        charts = chart.panels(experiment, summary, records, workload, course)
+    for course in data.courses(mine, workload):
+        charts = chart.panels(experiment, summary, mine, workload, course)
         if charts:
-            found.append(_multiple(summary, records, workload, course, names, charts))
+            found.append(_multiple(summary, mine, workload, course, names, charts))
     return found
 
 
@@ -55,6 +57,8 @@ def _multiple(
     meaning = course.meaning[:1].upper() + course.meaning[1:]
     caption = _TWO if course.whole else f"{meaning}. "
     caption += _ALL.format(baseline=summary.baseline, foot=chart.nanoseconds(foot)) + _floor(records, workload)
+    absent = left_out(summary, [workload])
+    caption += f" {absent}" if absent else ""
     return Multiple(
         course.title,
         caption,

@@ -11,6 +11,7 @@ import altair as alt
 from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.reports import placing, ticks
 from freestone.reports.pieces import Rows, coloured, dashed, inline, layered
+from freestone.reports.shown import counting
 from freestone.reports.tails.data import DEEDS, NOTHING, Point, course_of, courses, one_in
 
 HEIGHT = 300
@@ -54,7 +55,7 @@ def draw(
     ]
     nothing: Rows = [
         {"ns": point.ns, "share": point.share}
-        for point in course_of(records, workload, None, NOTHING)
+        for point in course_of(counting(summary, records, [workload]), workload, None, NOTHING)
         if low <= point.ns <= high and point.share >= least
     ]
     names = _names({name: line[-1] for name, line in found.items()}, least, height, across.place(1 + LEADER))

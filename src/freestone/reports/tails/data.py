@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from freestone.records.schema import HISTOGRAM, Experiment, Summary, TrialRecord
-from freestone.reports.shown import order_of
+from freestone.reports.shown import counting, order_of
 
 DEEDS = ("malloc_and_write", "malloc", "free")
 """malloc with the first write of its block; the bare call, in which some touch the block and some do not; free."""
@@ -84,11 +84,12 @@ def course_of(records: Sequence[TrialRecord], workload: str, configuration: str 
 def courses(
     experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str, deed: str
 ) -> dict[str, list[Point]]:
-    """Of each configuration that tells something, in the order of the report; empty for most workloads."""
+    """Of each configuration with a result that tells something, in the order of the report; empty for most workloads."""
+    mine = counting(summary, records, [workload])
     return {
         name: line
         for name in order_of(experiment, summary, workload)
-        if (line := course_of(records, workload, name, deed))
+        if (line := course_of(mine, workload, name, deed))
     }
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.reports import grid, ticks
 from freestone.reports.drawn import NOTHING, Table
 from freestone.reports.grid import Grid, Piece
+from freestone.reports.shown import counting, left_out
 from freestone.reports.tails import data
 
 COLUMNS = {"median": "median", "p99.9": "99.9 %", "p99.99": "99.99 %", "longest": "longest"}
@@ -40,9 +41,9 @@ def _grid(experiment: Experiment, summary: Summary, records: Sequence[TrialRecor
     """A row for each configuration; of each deed the median, 99.9 % and the longest call of all rounds."""
     tables = []
     for deed, title in _COMPARED.items():
-        names = list(data.courses(experiment, summary, records, workload, deed))
-        if names:
-            tables.append((title, {row[0]: row[1:] for row in table(records, workload, deed, names).rows}))
+        if data.courses(experiment, summary, records, workload, deed):
+            numbers = table(experiment, summary, records, workload, deed)
+            tables.append((title, {row[0]: row[1:] for row in numbers.rows}))
     rows = [
         [Piece(name)] + [Piece(each[name][place]) for _, each in tables for place in (1, 2, -1)]
         for name in (tables[0][1] if tables else ())
@@ -50,15 +51,23 @@ def _grid(experiment: Experiment, summary: Summary, records: Sequence[TrialRecor
     ]
     heads = [f"{title}\n{column}" for title, _ in tables for column in ("median", "99.9 %", "longest")]
     return Grid(
-        f"{workload}: malloc with the first write of its block, and free, call by call", ["", *heads], rows, together=3
+        f"{workload}: malloc with the first write of its block, and free, call by call",
+        ["", *heads],
+        rows,
+        left_out(summary, [workload]),
+        together=3,
     )
 
 
-def table(records: Sequence[TrialRecord], workload: str, deed: str, names: Iterable[str]) -> Table:
+def table(
+    experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str, deed: str
+) -> Table:
     """A row for each configuration, and one for no call at all."""
-    rows = [_row(records, workload, name, deed, name) for name in names]
-    if data.values(records, workload, None, f"{data.NOTHING}_ns/longest"):
-        rows.append(_row(records, workload, None, data.NOTHING, NO_CALL))
+    mine = counting(summary, records, [workload])
+    names = data.courses(experiment, summary, records, workload, deed)
+    rows = [_row(mine, workload, name, deed, name) for name in names]
+    if data.values(mine, workload, None, f"{data.NOTHING}_ns/longest"):
+        rows.append(_row(mine, workload, None, data.NOTHING, NO_CALL))
     return Table(["", "calls", *COLUMNS.values(), "longest of all rounds"], rows)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.reports.drawn import Figure
+from freestone.reports.shown import left_out
 from freestone.reports.tails import chart, data
 from freestone.reports.tails.numbers import table
 from freestone.reports.vega import document
@@ -32,14 +33,13 @@ def part(experiment: Experiment, summary: Summary, records: Sequence[TrialRecord
     for deed in data.DEEDS:
         drawn = chart.draw(experiment, summary, records, workload, deed)
         if drawn is not None:
-            names = list(data.courses(experiment, summary, records, workload, deed))
-            numbers = table(records, workload, deed, names)
+            numbers = table(experiment, summary, records, workload, deed)
             said = "; ".join(f"{row[0]} {row[-1]}" for row in numbers.rows)
             alternative = f"Share of calls of {TITLES[deed]} by how long they took; the longest of all: {said}."
             found.append(
                 Figure(
                     f"{TITLES[deed]}, call by call",
-                    _CAPTION.format(deed=_SAID[deed]),
+                    f"{_CAPTION.format(deed=_SAID[deed])} {left_out(summary, [workload])}".rstrip(),
                     alternative,
                     document(drawn),
                     numbers,
