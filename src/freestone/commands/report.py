@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from freestone.commands.status import ExitStatus, Stop
 from freestone.records import store
 from freestone.records.schema import Summary
 from freestone.records.store import StoreError
-from freestone.reports import google_benchmark, html, pictures, published, references, source, table
+from freestone.reports import extras, google_benchmark, pictures, published, references, source, table
 from freestone.reports.published import words
 from freestone.reports.source import Source
 from freestone.reports.tails import numbers as tails
@@ -60,19 +61,15 @@ def report(
         raise Stop(
             "no results folder given, as in: freestone report results/20261120T131500Z-program", ExitStatus.USAGE
         )
+    lacking, destination = extras.missing(), None
     try:
         sources = [_read(folder) for folder in results]
-        parts = [html.part(each, number, paired_ratio) for number, each in enumerate(sources, start=1)]
-        destination = html.write_parts(parts, output or _destination(list(results)))
-        for folder, each, part in zip(results, sources, parts, strict=True):
-            below = folder.resolve().name if len(results) > 1 else ""  # several experiments each into a folder
-            if figures is not None:
-                pictures.write(part, figures / below, picture)
+        if lacking is None:
+            destination = _write(results, sources, output or _destination(list(results)), figures, picture)
+        for folder, each in zip(results, sources, strict=True):
             if benchmark_json is not None:
-                google_benchmark.write(each.experiment, each.records, benchmark_json / below)
-    except StoreError as error:
-        raise Stop(str(error), ExitStatus.STORE) from error
-    except (html.ReportError, pictures.ExportError) as error:
+                google_benchmark.write(each.experiment, each.records, benchmark_json / _below(folder, results))
+    except (StoreError, pictures.ExportError) as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     if json:
         print("[" + ",\n".join(each.summary.model_dump_json(indent=2) for each in sources) + "]")
@@ -93,8 +90,34 @@ def report(
             if found:
                 print(words.render(found, width=width, colour=colour, ascii_only=plain))
             print(f"Records: {folder}\n")
-        print(f"Report:  {destination}")
+        if destination is not None:
+            print(f"Report:  {destination}")
+    if lacking is not None:
+        sys.stdout.flush()
+        print(f"freestone: no report: {lacking}", file=sys.stderr)
+        return ExitStatus.STORE
     return ExitStatus.FINE
+
+
+def _write(
+    folders: Sequence[Path], sources: Sequence[Source], destination: Path, figures: Path | None, kind: pictures.Picture
+) -> Path:
+    from freestone.reports import html  # late: the figures' libraries are large, and an extra
+
+    try:
+        parts = [html.part(each, number, paired_ratio) for number, each in enumerate(sources, start=1)]
+        written = html.write_parts(parts, destination)
+    except html.ReportError as error:
+        raise StoreError(str(error)) from error
+    if figures is not None:
+        for folder, part in zip(folders, parts, strict=True):
+            pictures.write(part, figures / _below(folder, folders), kind)
+    return written
+
+
+def _below(folder: Path, folders: Sequence[Path]) -> str:
+    """Several experiments each into a folder of their own."""
+    return folder.resolve().name if len(folders) > 1 else ""
 
 
 def _read(folder: Path) -> Source:

@@ -12,6 +12,7 @@ from freestone.reports.page.words import settings
 
 
 def configuration_row(experiment: Experiment, records: Sequence[TrialRecord], name: Name) -> ConfigurationRow:
+    """What is known of a configuration, and whether all of its trials were proved."""
     configuration = next(c for c in experiment.configurations if c.name == name.text)
     allocator = configuration.allocator
     mine = [record for record in records if record.configuration == name.text]

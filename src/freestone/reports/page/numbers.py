@@ -13,6 +13,7 @@ from freestone.reports.shown import values_of
 
 
 def ratio_table(order: Sequence[str], cells: dict[str, Cell], baseline: str, key: str) -> Table:
+    """Behind the figure of ratios: each configuration's ratio to the baseline in a quantity, in figures and in words."""
     rows = []
     for name in order:
         ratio = cells[name].ratio.get(key)
@@ -31,6 +32,7 @@ def ratio_table(order: Sequence[str], cells: dict[str, Cell], baseline: str, key
 def points_table(
     records: Sequence[TrialRecord], workload: str, order: Sequence[str], cells: dict[str, Cell], key: str
 ) -> Table:
+    """Behind the figure of every trial: the mean, the ends and the number of trials, in the unit that suits each row."""
     rows = []
     for name in order:
         values = [value for _, value in values_of(records, workload, name, key)]
@@ -47,6 +49,7 @@ def points_table(
 
 
 def trade_table(order: Sequence[str], cells: dict[str, Cell], baseline: str) -> Table:
+    """Behind time against memory: both ratios with their intervals."""
     rows = []
     held = quantities.time_of(cells.values())
     for name in order:
@@ -62,6 +65,7 @@ def trade_table(order: Sequence[str], cells: dict[str, Cell], baseline: str) -> 
 
 
 def noise_table(summary: Summary, workload: str) -> Table:
+    """Behind the check of the machine: the baseline against itself, by quantity."""
     found = summary.noise[workload]
     return Table(
         ["", "ratio", "interval"],
@@ -74,6 +78,7 @@ def noise_table(summary: Summary, workload: str) -> Table:
 
 
 def also(order: Sequence[str], cells: dict[str, Cell], shown: Sequence[str]) -> Table | None:
+    """What was measured beside the quantities that are shown already; None when there is nothing more."""
     good = [name for name in order if quantities.has_figures(cells[name])]
     measured = {key for name in good for key in (*cells[name].mean, *cells[name].median)} - set(shown)
     known = [quantity.key for quantity in QUANTITIES]
@@ -94,6 +99,7 @@ def also(order: Sequence[str], cells: dict[str, Cell], shown: Sequence[str]) -> 
 
 
 def trials(records: Sequence[TrialRecord], workload: str) -> Table:
+    """Every record of a workload in the order of rounds, those without figures with the reason."""
     mine = [record for record in records if record.workload == workload]
     good = arms.measured(mine)
     counters = {name for record in good if record.metrics is not None for name in record.metrics.counters}
@@ -126,4 +132,5 @@ def trials(records: Sequence[TrialRecord], workload: str) -> Table:
 
 
 def shown_values(cells: Iterable[Cell], key: str) -> list[float]:
+    """What a column shows of a quantity, for a scale that suits all of it."""
     return [figure for cell in cells if quantities.has_figures(cell) and (figure := cell.figure(key)) is not None]

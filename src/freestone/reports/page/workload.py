@@ -22,6 +22,12 @@ _TABLE = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib",
 def workload_part(
     experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str, names: dict[str, Name]
 ) -> WorkloadPart:
+    """Everything the page says of one workload; its anchor and what was counted of it are put in by the caller.
+
+    Args:
+        records: of this workload.
+        names: by configuration.
+    """
     declared = next(w for w in experiment.workloads if w.name == workload)
     cells = cells_of(summary, workload)
     order = order_of(experiment, summary, workload)

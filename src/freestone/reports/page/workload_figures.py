@@ -21,6 +21,12 @@ def figures_of(
     order: Sequence[str],
     cells: dict[str, Cell],
 ) -> Iterable[Figure]:
+    """Time, memory, faults: ratios, every trial, time against memory, and the check of the machine.
+
+    Args:
+        order: configurations from the top to the bottom of each figure.
+        cells: by configuration.
+    """
     baseline = summary.baseline
     time = quantities.time_of(cells.values())
 
@@ -88,6 +94,7 @@ def panels(
     order: Sequence[str],
     names: dict[str, Name],
 ) -> Iterable[Panel]:
+    """Memory over time, a panel for each configuration that has a result."""
     for name in order:
         chart = figures.series(experiment, summary, records, workload, name)
         if chart is not None:
