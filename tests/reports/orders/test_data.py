@@ -1,105 +1,20 @@
-"""Orders of malloc and free: which workloads belong together, what they cost, what the floor eats; and on the page."""
+"""Orders of malloc and free: which workloads belong together, what they cost, what the floor eats."""
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from invented_orders import ORDERS, Measured, measured, ordered, workload
 
-from freestone.analysis import summarise
 from freestone.analysis.statistics import Interval, paired_ratio
-from freestone.records.schema import (
-    Allocator,
-    Configuration,
-    Experiment,
-    Machine,
-    Metrics,
-    Proof,
-    Summary,
-    TrialRecord,
-    Workload,
-)
-from freestone.reports import html, pictures
-from freestone.reports.orders import chart as drawing
-from freestone.reports.orders import page as orders_page
+from freestone.records.schema import Workload
 from freestone.reports.orders import data as orders
 from freestone.reports.orders.data import Cost, Member, Trial
-from freestone.reports.page import experiment_part
-
-OPERATIONS = 1000
-ORDERS = ("lifo", "fifo", "random", "interleaved", "mixed", "half-lived")
-
-
-def workload(name: str, *words: str, program: str = "/somewhere/patterns", **settings: Any) -> Workload:
-    return Workload.model_validate({"name": name, "command": [program, *words], "reads": "json"} | settings)
-
-
-def ordered(order: str, size: int = 16, live: int = 100, *more: str, **settings: Any) -> Workload:
-    words = ("--order", order, "--size", str(size), "--live", str(live), *more)
-    return workload(f"{order}-{size}-{live}{''.join(more)}", *words, **settings)
-
-
-Measured = tuple[Experiment, Summary, list[TrialRecord]]
-
-
-def measured(
-    cells: Mapping[tuple[str, str], Sequence[tuple[float, float | None]]], workloads: Sequence[Workload]
-) -> Measured:
-    """Nanoseconds of one operation and of the floor, round by round, of each workload and configuration."""
-    names = list(dict.fromkeys(name for _, name in cells))
-    rounds = max(len(each) for each in cells.values())
-    experiment = Experiment(
-        id="made-up",
-        created_at="2026-11-22T00:00:00Z",
-        freestone_version="0",
-        command_line=[],
-        machine=Machine(id="m"),
-        workloads=list(workloads),
-        configurations=[Configuration(name=name, allocator=Allocator(name=name, title=name)) for name in names],
-        baseline=names[0],
-        rounds=rounds,
-        seed=1,
-    )
-    records = [
-        TrialRecord(
-            experiment=experiment.id,
-            workload=name,
-            configuration=configuration,
-            round=number,
-            position=place,
-            started_at="2026-11-22T00:00:00Z",
-            status="ok",
-            metrics=Metrics(wall_s=1.0, user_s=0.1, sys_s=0.1),
-            figures={"operations": OPERATIONS, "seconds": gross * OPERATIONS / 1e9}
-            | ({} if floor is None else {"floor_seconds": floor * OPERATIONS / 1e9}),
-            proof=Proof(valid=True),
-        )
-        for place, ((name, configuration), said) in enumerate(cells.items())
-        for number, (gross, floor) in enumerate(said)
-    ]
-    return experiment, summarise(experiment, records), records
-
-
-@pytest.fixture(scope="module")
-def made() -> Measured:
-    """Two configurations: freestone's random takes twice LIFO's time net of the floor, glibc's is eaten."""
-    workloads = [ordered("random"), ordered("lifo"), ordered("random", 16, 100, "--shuffle-inside")]
-    wobble = [1.0, 1.01, 0.99, 1.02, 0.98]
-    cells: dict[tuple[str, str], Sequence[tuple[float, float | None]]] = {
-        ("lifo-16-100", "glibc"): [(5.0 * w, 2.0) for w in wobble],
-        ("random-16-100", "glibc"): [(2.0, 2.1) for _ in wobble],
-        ("random-16-100--shuffle-inside", "glibc"): [(10.0 * w, 6.0) for w in wobble],
-        ("lifo-16-100", "freestone"): [(2.0 * w + 1, 1.0) for w in wobble],
-        ("random-16-100", "freestone"): [(4.0 * w + 3, 3.0) for w in wobble],
-    }
-    return measured(cells, workloads)
-
 
 # --- which belong together --------------------------------------------------------------------------------------------
 
@@ -284,57 +199,6 @@ def test_without_lifo_nothing_is_held_against_it() -> None:
     made = measured({(each.name, "glibc"): [(5.0, 1.0)] for each in workloads}, workloads)
     (family,) = orders.orders(workloads)
     assert orders.against_lifo(family, orders.costs(*made, family)) == {"glibc": {}}
-    (part,) = orders_page.parts(*made)
-    assert part.against is None
-    assert part.gist == ""
-
-
-# --- on the page ------------------------------------------------------------------------------------------------------
-
-
-def test_the_tables_say_what_was_measured_and_what_the_floor_ate(made: Measured) -> None:
-    (part,) = orders_page.parts(*made, paired_ratio)
-    assert part.title == "16 B, 100 live"
-    assert part.gist == "to LIFO: 2.00 (freestone, random)"
-    assert part.costs.columns == ["", "lifo", "random", "random, shuffle on the clock"]
-    assert part.costs.rows == [
-        ["glibc", "5.00 ns, 200 M/s", "2.00 ns, 500 M/s", "10.00 ns, 100 M/s"],
-        ["freestone", "3.00 ns, 333 M/s", "7.00 ns, 143 M/s", "–"],
-    ]
-    assert part.against is not None
-    assert part.against.numbers.columns == ["", "random", "random, shuffle on the clock"]
-    (_, eaten, published), (_, net, absent) = part.against.numbers.rows
-    assert (eaten, absent) == ("–", "–")
-    assert published.startswith("2.00 [2.00")
-    assert net.startswith("2.00 [2.00")
-
-
-def test_without_intervals_the_ratio_stands_alone(made: Measured) -> None:
-    (part,) = orders_page.parts(*made)
-    assert part.against is not None
-    assert part.against.numbers.rows[1][1] == "2.00 [?]"
-
-
-def test_they_stand_on_the_page_and_among_the_pictures(made: Measured, results: Any, tmp_path: Any) -> None:
-    part = experiment_part(*made, anchor="only", paired=paired_ratio)
-    page = html.render([part])
-    assert "<h2>Orders of malloc and free</h2>" in page
-    assert "333 M/s" in page
-    assert "2.00 [2.00, 2.00]" in page
-    assert "orders.16-b-100-live.time-against-lifo.svg" in {p.name for p in pictures.write(part, tmp_path, "svg")}
-    alone = experiment_part(results.experiment, results.summary, results.records, anchor="only")
-    assert "<h2>Orders of malloc and free</h2>" not in html.render([alone])
-
-
-def test_the_picture_has_a_point_for_each_ratio(made: Measured) -> None:
-    (family,) = orders.orders(made[0].workloads)
-    against = orders.against_lifo(family, orders.costs(*made, family), paired_ratio)
-    chart = drawing.draw(made[0], family, against)
-    assert chart is not None
-    text = json.dumps(chart.to_dict())
-    assert '"freestone 2.00"' in text
-    assert '"glibc 2.00"' in text
-    assert drawing.draw(made[0], family, {"glibc": {}}) is None
 
 
 def test_medians_and_means_agree_with_the_figures_by_hand() -> None:

@@ -1,21 +1,19 @@
-"""Lines over threads, sizes and live blocks: what is held against what, where names stand."""
+"""Lines over threads, sizes and live blocks: every trial a dot, every line named, axes that suit."""
 
 from __future__ import annotations
 
 import itertools
 import json
-import statistics
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone.records.schema import TrialRecord
-from freestone.reports import placing, vega
+from freestone.reports import vega
 from freestone.reports.families import Family, Member, families
 from freestone.reports.scaling import chart as drawing
 from freestone.reports.scaling import data
@@ -24,60 +22,8 @@ from freestone.reports.theme import LIGHT
 NUMBERS = ("1", "2", "16")
 
 
-@pytest.fixture(scope="module")
-def scaled(family_maker: Callable[..., Any]) -> Any:
-    return family_maker("server-{}", ["server", "--threads", "{}"], NUMBERS, operations=1000.0)
-
-
-@pytest.fixture(scope="module")
-def family(scaled: Any) -> Family:
-    (only,) = families(scaled.experiment.workloads)
-    return only
-
-
 def of(results: Any, records: list[TrialRecord] | None = None) -> tuple[Any, Any, list[TrialRecord]]:
     return results.experiment, results.summary, results.records if records is None else records
-
-
-def test_time_and_faults_are_those_of_one_operation(scaled: Any, family: Family) -> None:
-    time, memory, faults = (data.lines(*of(scaled), family, measure) for measure in data.MEASURES)
-    mine = [
-        r.metrics
-        for r in scaled.records
-        if (r.workload, r.configuration, r.repeat) == ("server-2", "freestone", 0) and r.metrics
-    ]
-    (point,) = (each for each in time["freestone"] if each.at == 2)
-    assert point.median == pytest.approx(statistics.median(m.wall_s for m in mine) / 1000)
-    assert point.trials == pytest.approx(tuple(m.wall_s / 1000 for m in mine))
-    assert min(m.wall_s for m in mine) / 1000 <= point.low <= point.median <= point.high
-    (point,) = (each for each in memory["freestone"] if each.at == 2)
-    assert point.median == statistics.median(m.peak_rss_kib or 0 for m in mine)
-    (point,) = (each for each in faults["freestone"] if each.at == 2)
-    assert point.median == pytest.approx(statistics.median(m.minor_faults or 0 for m in mine) / 1000)
-
-
-def test_what_failed_has_no_line(scaled: Any, family: Family) -> None:
-    assert set(data.lines(*of(scaled), family, "time")) == {"glibc", "freestone", "mimalloc", "tcmalloc"}
-
-
-def test_unlike_amounts_that_nobody_told_are_not_compared(scaled: Any, family: Family) -> None:
-    silent = [r.model_copy(update={"figures": None}) for r in scaled.records]
-    whole = data.lines(*of(scaled, silent), family, "time")
-    told = data.lines(*of(scaled), family, "time")
-    assert whole["glibc"][0].median == pytest.approx(1000 * told["glibc"][0].median)
-    unlike = Family(family.axis, family.name, family.members, same_work=False)
-    assert data.lines(*of(scaled, silent), unlike, "time") == {}
-    assert data.lines(*of(scaled, silent), unlike, "minor_faults") == {}
-    assert drawing.draw(*of(scaled, silent), unlike, "time") is None
-    assert set(data.lines(*of(scaled, silent), unlike, "peak_rss_kib")) == set(told)
-
-
-def test_one_trial_that_says_no_amount_is_enough_for_none(scaled: Any, family: Family) -> None:
-    records = [scaled.records[0].model_copy(update={"figures": {}, "status": "ok"}), *scaled.records[1:]]
-    assert not data.is_by_operation(records, "time")
-    assert data.is_by_operation(scaled.records, "time")
-    assert not data.is_by_operation(scaled.records, "peak_rss_kib")
-    assert not data.is_by_operation([], "time")
 
 
 def test_every_configuration_is_named_at_the_end_of_its_line(scaled: Any, family: Family, tmp_path: Path) -> None:
@@ -159,36 +105,3 @@ def test_axes_are_logarithmic_where_values_lie_far_apart(scaled: Any, family: Fa
         scales.append((encoding["x"]["scale"]["type"], encoding["y"]["scale"].get("type", "linear")))
         assert encoding["y"]["scale"]["domain"][0] == 0 or scales[-1][1] == "log"
     assert scales == [("log", "linear"), ("log", "log")]
-
-
-places = st.lists(st.floats(-50, 400), min_size=1, max_size=25)
-
-
-@given(places)
-def test_names_keep_their_order_and_their_distance(spots: list[float]) -> None:
-    moved = placing.spread(spots, 14, 14 * 30)
-    assert sorted(range(len(spots)), key=lambda i: spots[i]) == sorted(range(len(spots)), key=lambda i: moved[i])
-    ordered = sorted(moved)
-    assert all(second - first >= 14 - 1e-6 for first, second in itertools.pairwise(ordered))
-    assert ordered[0] >= -1e-6
-    assert ordered[-1] <= 14 * 30 + 1e-6
-
-
-@given(st.lists(st.integers(0, 20), unique=True, min_size=1))
-def test_names_that_stand_apart_stay(steps: list[int]) -> None:
-    spots = [14.0 * step for step in steps]
-    assert placing.spread(spots, 14, 14 * 20) == pytest.approx(spots)
-
-
-@pytest.mark.parametrize(
-    ("axis", "number", "words"),
-    [
-        ("size", 4096, "4 KiB"),
-        ("threads", 64, "64"),
-        ("live", 1000, "1,000"),
-        ("live", 250_000, "250 k"),
-        ("live", 10**7, "10 M"),
-    ],
-)
-def test_numbers_on_the_axis(axis: str, number: int, words: str) -> None:
-    assert data.number_in_words(Family(axis, "x", (), same_work=True), number) == words
