@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 
 from freestone.reports import figures, heatmap, html, vega
 from freestone.reports.families import families
-
 from freestone.reports.page import experiment_part
 from freestone.reports.scaling import chart as scaling_chart
 from freestone.reports.theme import COLOURS, DARK, LIGHT, Theme

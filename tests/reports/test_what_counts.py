@@ -157,7 +157,7 @@ def test_what_is_left_out_is_named_beside_each_figure(made: Made, part: Experime
 
 def test_page_and_terminal_say_the_same_of_it(made: Made, part: ExperimentPart) -> None:
     shown = table.render(made[1], width=250, colour=False)
-    lines = [line for line in shown.splitlines() if line.startswith(f"{BAD} ") and "1 of 10" in line]
+    lines = [line for line in shown.splitlines() if line.startswith(f" {BAD} ")]
     assert len(lines) == len(part.workloads)
     for workload, line in zip(part.workloads, lines, strict=True):
         (row,) = (row for row in workload.rows if row.name.text == BAD)
@@ -173,7 +173,7 @@ def test_page_and_terminal_say_the_same_of_it(made: Made, part: ExperimentPart) 
 def test_a_terminal_leaves_it_out_call_by_call(made: Made) -> None:
     text = tails_numbers.render(*made, width=120, colour=False)
     assert "freestone" in text
-    assert not [line for line in text.splitlines() if line.startswith(f"{BAD} ")]
+    assert not [line for line in text.splitlines() if line.split()[:1] == [BAD]]
     assert text.count(f"Left out: {BAD}") == len(ORDERED)
 
 

@@ -222,9 +222,7 @@ class Results:
         self._require(workload, self.workloads, "workload")
         return _ready(figures.ratios(self.experiment, self.summary, workload, metric), theme, width)
 
-    def trade(
-        self, workload: str, memory: str = "peak_rss_kib", *, theme: Theme = LIGHT, width: int = 560
-    ) -> Chart:
+    def trade(self, workload: str, memory: str = "peak_rss_kib", *, theme: Theme = LIGHT, width: int = 560) -> Chart:
         """Time against memory, with what nothing else beats in both joined by dotted stairs."""
         self._require(workload, self.workloads, "workload")
         return _ready(figures.trade(self.experiment, self.summary, workload, memory), theme, width)
@@ -254,9 +252,7 @@ class Results:
         drawn = {each.title: sizes_chart.draw(*held, each) for each in sizes.courses(self.records, workload)}
         return {title: _ready(chart, theme, 0) for title, chart in drawn.items() if chart is not None}
 
-    def scaling(
-        self, measure: Measure = "time", *, theme: Theme = LIGHT, width: int = 560
-    ) -> dict[str, Chart]:
+    def scaling(self, measure: Measure = "time", *, theme: Theme = LIGHT, width: int = 560) -> dict[str, Chart]:
         """A measure against threads, size or live blocks, for workloads that differ in one number; by name and axis.
 
         Args:

@@ -83,8 +83,6 @@ def number_of(word: str) -> int | None:
     return int(match[1]) * _UNITS[match[2].lower()] if match else None
 
 
-
-
 def words_of(command: Sequence[str]) -> list[str]:
     """The command's words, ``--size=64`` as two."""
     return [part for word in command for part in (word.split("=", 1) if word.startswith("--") else [word])]

@@ -83,5 +83,3 @@ def _rows(experiment: Experiment, records: Sequence[TrialRecord]) -> Iterable[di
                     "cpu_time": value,
                     "time_unit": "ns",
                 }
-
-

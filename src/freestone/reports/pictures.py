@@ -49,13 +49,14 @@ def _documents(part: ExperimentPart) -> Iterable[tuple[str, dict[str, Any]]]:
         yield f"published.{file_name(table.title)}", json.loads(table.figure.document)
     for family in part.scaling:
         for figure in family.figures:
-            yield (
-                f"scaling.{file_name(family.name.replace('…', 'n'))}-by-{file_name(family.axis)}.{file_name(figure.title)}",
-                json.loads(figure.document),
-            )
+            which = f"{file_name(family.name.replace('…', 'n'))}-by-{file_name(family.axis)}"
+            yield f"scaling.{which}.{file_name(figure.title)}", json.loads(figure.document)
     for orders in part.orders:
         if orders.against is not None:
-            yield f"orders.{file_name(orders.title)}.{file_name(orders.against.title)}", json.loads(orders.against.document)
+            yield (
+                f"orders.{file_name(orders.title)}.{file_name(orders.against.title)}",
+                json.loads(orders.against.document),
+            )
     for workload in part.workloads:
         for figure in workload.figures:
             yield f"{file_name(workload.name)}.{file_name(figure.title)}", json.loads(figure.document)
@@ -63,7 +64,10 @@ def _documents(part: ExperimentPart) -> Iterable[tuple[str, dict[str, Any]]]:
             named = [(panel.name.text, json.loads(panel.document)) for panel in each.panels]
             yield f"{file_name(workload.name)}.{file_name(each.title)}", _side_by_side(named)
         for panel in workload.panels:
-            yield f"{file_name(workload.name)}.memory-over-time.{file_name(panel.name.text)}", json.loads(panel.document)
+            yield (
+                f"{file_name(workload.name)}.memory-over-time.{file_name(panel.name.text)}",
+                json.loads(panel.document),
+            )
 
 
 def file_name(name: str) -> str:

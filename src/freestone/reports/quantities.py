@@ -22,7 +22,8 @@ STATUS_WORDS: Mapping[CellStatus | Status, str] = {
 }
 
 NOT_RANKED = (
-    "different output: not ranked; --compare-output CMD compares what a filter leaves of it, --output-may-differ nothing"
+    "different output: not ranked; --compare-output CMD compares what a filter leaves of it, "
+    "--output-may-differ nothing"
 )
 """What is said where some configuration's output is not the baseline's."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +63,6 @@ def standing_alone(chart: Chart, theme: Theme, width: int) -> Chart:
     if isinstance(alone, alt.Chart | alt.LayerChart) and alone.width == "container":
         alone.width = width
     return alone
-
-
 
 
 def save_document(document: dict[str, Any], destination: Path, *, theme: Theme = LIGHT, width: int = 760) -> Path:

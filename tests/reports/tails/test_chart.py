@@ -37,9 +37,7 @@ def test_malloc_and_free_have_the_same_axes(results, told: list[TrialRecord]) ->
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_every_line_is_named_and_the_axes_speak(
-    results, told: list[TrialRecord], tmp_path: Path, theme: Theme
-) -> None:
+def test_every_line_is_named_and_the_axes_speak(results, told: list[TrialRecord], tmp_path: Path, theme: Theme) -> None:
     chart = drawing.draw(results.experiment, results.summary, told, WORKLOAD, "malloc")
     assert chart is not None
     root = ElementTree.parse(vega.save_svg(chart, tmp_path / "tails.svg", theme=theme)).getroot()

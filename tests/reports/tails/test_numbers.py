@@ -14,11 +14,11 @@ WORKLOAD = "json-sqlite"
 @pytest.mark.parametrize("width", [60, 100, 160])
 def test_a_terminal_is_told_the_median_and_the_longest(results, width: int) -> None:
     said = {"nothing_calls/8": 99.0, "nothing_ns/median": 2.0, "nothing_ns/longest": 3e6, "clock_step_ns": 15.0}
-    records = [record.model_copy(update={"figures": (record.figures or {}) | said}) for record in with_calls(results.records)]
+    records = [
+        record.model_copy(update={"figures": (record.figures or {}) | said}) for record in with_calls(results.records)
+    ]
     for plain in (False, True):
-        text = numbers.render(
-            results.experiment, results.summary, records, width=width, colour=False, ascii_only=plain
-        )
+        text = numbers.render(results.experiment, results.summary, records, width=width, colour=False, ascii_only=plain)
         assert " ".join(text.split()).startswith("json-sqlite: malloc with the first write of its block, and free")
         assert all(len(line) <= width for line in text.splitlines())
         assert text.isascii() or not plain

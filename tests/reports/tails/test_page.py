@@ -37,7 +37,9 @@ def test_malloc_and_free_are_figures_with_their_numbers(results) -> None:
 
 def test_no_call_stands_beside_the_allocators(results) -> None:
     said = {"nothing_calls/8": 99.0, "nothing_calls/4194304": 1.0, "nothing_ns/median": 2.0, "nothing_ns/longest": 3e6}
-    records = [record.model_copy(update={"figures": (record.figures or {}) | said}) for record in with_calls(results.records)]
+    records = [
+        record.model_copy(update={"figures": (record.figures or {}) | said}) for record in with_calls(results.records)
+    ]
     for figure in part_of(results, records).workloads[0].figures[:3]:
         *allocators, nothing = figure.numbers.rows
         assert (nothing[0], nothing[2], nothing[-1]) == ("no call", "2 ns", "3 ms")

@@ -109,7 +109,7 @@ def rows_chart(marks: Sequence[alt.Chart], order: Sequence[str]) -> alt.LayerCha
     """Marks over each other in rows of one height."""
     return layered(*marks, height=ROW * max(1, len(order)), twice=True)
 
+
 def ends_of(ratio: Ratio) -> tuple[float, float]:
     """The ends of an interval as far as they can be drawn: with too few rounds there is nothing to draw but a point."""
     return (ratio.low, ratio.high) if quantities.is_known(ratio) else (ratio.value, ratio.value)
-

@@ -25,8 +25,8 @@ def series(
     Axes are the same for all configurations of a workload, so the panels can be compared at a glance. None when the
     configuration has no result, or no trial with a series.
     """
-    mine = counting(summary, records, [workload])
-    shown = {name: _median_trial(mine, workload, name) for name in order_of(experiment, summary, workload)}
+    counted = counting(summary, records, [workload])
+    shown = {name: _median_trial(counted, workload, name) for name in order_of(experiment, summary, workload)}
     tracks = {name: trial.metrics.series for name, trial in shown.items() if trial is not None and trial.metrics}
     tracks = {name: track for name, track in tracks.items() if len(track) > 1}
     if configuration not in tracks:

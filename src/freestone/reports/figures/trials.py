@@ -81,5 +81,7 @@ def points(
         axes.absent(cells, order, unranked),
     ]
     if hollow:
-        marks.append(of_trials(alt.Chart(inline(hollow)).mark_point(shape="circle", size=30, filled=False, opacity=0.8)))
+        marks.append(
+            of_trials(alt.Chart(inline(hollow)).mark_point(shape="circle", size=30, filled=False, opacity=0.8))
+        )
     return axes.rows_chart(marks, order)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from freestone.records.schema import CallCounts, Experiment, InstructionCounts, Summary, TrialRecord
-from freestone.reports import heatmap, pieces, published, quantities, references, syscalls, vega
+from freestone.reports import heatmap, pieces, published, references, syscalls, vega
 from freestone.reports.drawn import NOTHING, Figure, Name, Table
 from freestone.reports.grid import Grid
 from freestone.reports.orders import page as orders_page

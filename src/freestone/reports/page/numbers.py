@@ -13,7 +13,7 @@ from freestone.reports.shown import values_of
 
 
 def ratio_table(order: Sequence[str], cells: dict[str, Cell], baseline: str, key: str) -> Table:
-    """Behind the figure of ratios: each configuration's ratio to the baseline in a quantity, in figures and in words."""
+    """Behind the figure of ratios: the ratio of each configuration to the baseline, in figures and in words."""
     rows = []
     for name in order:
         ratio = cells[name].ratio.get(key)
@@ -32,7 +32,7 @@ def ratio_table(order: Sequence[str], cells: dict[str, Cell], baseline: str, key
 def points_table(
     records: Sequence[TrialRecord], workload: str, order: Sequence[str], cells: dict[str, Cell], key: str
 ) -> Table:
-    """Behind the figure of every trial: the mean, the ends and the number of trials, in the unit that suits each row."""
+    """Behind the figure of every trial: the mean, the ends and the number of trials, each row in its unit."""
     rows = []
     for name in order:
         values = [value for _, value in values_of(records, workload, name, key)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.analysis import medians
+from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.reports import ticks
 from freestone.reports.drawn import NOTHING, Figure, Table
 from freestone.reports.families import Family, families

@@ -42,9 +42,7 @@ def panels(
     """
     mine = counting(summary, records, [workload])
     every = {
-        name: found
-        for name in order_of(experiment, summary, workload)
-        if (found := bars(mine, workload, name, course))
+        name: found for name in order_of(experiment, summary, workload) if (found := bars(mine, workload, name, course))
     }
     sizes = sorted({bar.size for found in every.values() for bar in found})
     values = [value for found in every.values() for bar in found for value in (bar.deed, bar.low, bar.high)]

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import altair as alt
 
 from freestone.records.schema import Experiment, Summary, TrialRecord
-from freestone.reports.numerals import bytes_in_words
 from freestone.reports.drawn import NOTHING, Multiple, Name, Panel, Table
+from freestone.reports.numerals import bytes_in_words
 from freestone.reports.quantities import Scale
 from freestone.reports.shown import counting, left_out
 from freestone.reports.sizes import chart, data

@@ -84,7 +84,7 @@ def course_of(records: Sequence[TrialRecord], workload: str, configuration: str 
 def courses(
     experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str, deed: str
 ) -> dict[str, list[Point]]:
-    """Of each configuration with a result that tells something, in the order of the report; empty for most workloads."""
+    """Of each configuration with a result that tells of calls, in the order of the report; none for most workloads."""
     mine = counting(summary, records, [workload])
     return {
         name: line

@@ -59,9 +59,7 @@ def _grid(experiment: Experiment, summary: Summary, records: Sequence[TrialRecor
     )
 
 
-def table(
-    experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str, deed: str
-) -> Table:
+def table(experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str, deed: str) -> Table:
     """A row for each configuration, and one for no call at all."""
     mine = counting(summary, records, [workload])
     names = data.courses(experiment, summary, records, workload, deed)
