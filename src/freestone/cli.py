@@ -10,7 +10,7 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from cyclopts import App, CycloptsError, UnknownCommandError, UnusedCliTokensError
@@ -22,31 +22,36 @@ VERBS = {
     "compare": "Run a program under every allocator and say which is best for what.",
     "advise": "Say in one sentence which allocator to run a program under.",
     "bench": "Run a suite of workloads under every allocator and show the scoreboard.",
-    "score": "Show the scoreboard of a results folder.",
-    "diff": "Say what changed between two results.",
-    "gate": "Fail when a change exceeds limits: for a CI.",
+    "list": "Show the results so far.",
+    "report": "Write results as one HTML file, and show their tables or scoreboard.",
+    "diff": "Say what changed between two results, and whether it stays within limits: for a CI.",
     "run": "Run a program under libfreestone, or another allocator.",
     "allocators": "Show which allocators are here, whether they work, and how to get the others.",
-    "peers": "Build current versions of other allocators, to compare with them.",
-    "calls": "Count the system calls of what was measured, in runs of their own.",
-    "instructions": "Count the instructions and memory references of what was measured, by valgrind.",
-    "report": "Write results as one HTML file.",
+    "count": "Count system calls, instructions and requests to malloc of what was measured.",
 }
+
+PARTS = {
+    "allocators": {
+        "add": "Build current versions of other allocators.",
+        "remove": "Take away what 'add' has built.",
+    },
+}
+"""Verbs that hold others, which are typed behind them."""
 
 USAGE = {
     "compare": "Usage: freestone compare [OPTIONS] -- CMD [ARGUMENTS]",
     "advise": "Usage: freestone advise [OPTIONS] -- CMD [ARGUMENTS]",
     "bench": "Usage: freestone bench [OPTIONS] SUITE...",
-    "score": "Usage: freestone score [OPTIONS] RESULTS",
+    "list": "Usage: freestone list [OPTIONS]",
+    "report": "Usage: freestone report [OPTIONS] RESULTS...",
     "diff": "Usage: freestone diff [OPTIONS] BEFORE AFTER",
-    "gate": "Usage: freestone gate [OPTIONS] BEFORE AFTER",
     "run": "Usage: freestone run [OPTIONS] -- CMD [ARGUMENTS]",
     "allocators": "Usage: freestone allocators [OPTIONS] [NAMES]",
-    "peers": "Usage: freestone peers [add|list|remove] [OPTIONS] [NAMES]",
-    "calls": "Usage: freestone calls [OPTIONS] RESULTS",
-    "instructions": "Usage: freestone instructions [OPTIONS] RESULTS",
-    "report": "Usage: freestone report [OPTIONS] RESULTS...",
+    "allocators add": "Usage: freestone allocators add [OPTIONS] [NAMES]",
+    "allocators remove": "Usage: freestone allocators remove NAMES",
+    "count": "Usage: freestone count [OPTIONS] RESULTS",
 }
+"""By verb, those that stand behind another included."""
 
 EPILOGUE = """\
 Examples:
@@ -59,12 +64,13 @@ Examples:
 'freestone VERB --help' has more of each. Documentation: docs/reference/cli.md"""
 
 
-def build_app(verb: str | None = None) -> App:
+def build_app(verb: str | None = None, *, whole: bool = False) -> App:
     """The parser with every verb, none of them imported yet.
 
     Args:
-        verb: the one that is going to be used. Its help is its own docstring; the others have a line each, because
-            reading a docstring means importing.
+        verb: the one that is going to be used, as in ``allocators add``. Its help is its own docstring; the others have
+            a line each, because reading a docstring means importing.
+        whole: with all that stands behind verbs, which is needed to write a completion down.
     """
     description, examples = _manual(verb) if verb else ("", EPILOGUE)
     app = App(
@@ -81,15 +87,45 @@ def build_app(verb: str | None = None) -> App:
         result_action="return_value",
     )
     for name, purpose in VERBS.items():
-        place = f"freestone.commands.{name}:{name}"
-        if name == verb:
-            app.command(place, name=name, help=description, usage=USAGE[name])
+        if name in PARTS and (whole or (verb or "").partition(" ")[0] == name):
+            app.command(_with_parts(name, verb, description))
         else:
-            app.command(place, name=name, help=purpose)
+            _add(app, name, verb, description, purpose)
     app.register_install_completion_command(
         name="--install-completion", help="Install completion for bash, zsh or fish."
     )
     return app
+
+
+def _with_parts(name: str, verb: str | None, description: str) -> App:
+    """The parser of a verb that holds others."""
+    app = App(name=name, help=description if name == verb else VERBS[name], usage=USAGE[name])
+    app.default(_function(name))
+    for part, purpose in PARTS[name].items():
+        _add(app, f"{name} {part}", verb, description, purpose)
+    return app
+
+
+def _add(app: App, name: str, verb: str | None, description: str, purpose: str) -> None:
+    """Make a verb known, with its whole help where it is the one that is going to be used."""
+    place, last = ":".join(_place(name)), name.rpartition(" ")[2]
+    if name == verb:
+        app.command(place, name=last, help=description, usage=USAGE[name])
+    else:
+        app.command(place, name=last, help=purpose)
+
+
+def _place(verb: str) -> tuple[str, str]:
+    """The module of a verb, and the function in it: ``commands.allocators_add`` and ``add`` for ``allocators add``."""
+    if verb == "list":  # Python has a function of that name
+        return "freestone.commands.list_results", "list_results"
+    return f"freestone.commands.{verb.replace(' ', '_')}", verb.rpartition(" ")[2]
+
+
+def _function(verb: str) -> Callable[..., object]:
+    module, name = _place(verb)
+    found: Callable[..., object] = getattr(importlib.import_module(module), name)
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -112,8 +148,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(tokens: list[str]) -> int:
-    verb = tokens[0] if tokens and tokens[0] in VERBS else None
-    app = build_app(verb)
+    verb = _verb(tokens)
+    if verb is None and tokens and not tokens[0].startswith("-"):
+        from freestone.commands import renamed  # late: only who typed an old name needs it
+
+        now = renamed.told(tokens)
+        if now is not None:
+            return complain(now, ExitStatus.USAGE)
+    app = build_app(verb, whole=tokens[:1] == ["--install-completion"])
     try:
         if not tokens:
             app.help_print([])
@@ -143,6 +185,12 @@ def _run(tokens: list[str]) -> int:
         )
 
 
+def _verb(tokens: Sequence[str]) -> str | None:
+    """The verb that is going to be used, as in ``allocators add``; None where there is none."""
+    two = " ".join(tokens[:2])
+    return two if two in USAGE else tokens[0] if tokens and tokens[0] in VERBS else None
+
+
 def complain(message: str, status: int) -> int:
     """One line on standard error; returns the status."""
     print(f"freestone: {message}", file=sys.stderr)
@@ -154,8 +202,7 @@ def _manual(verb: str) -> tuple[str, str]:
 
     Paragraphs become long lines, which the terminal's width breaks; examples stay as they are.
     """
-    function = getattr(importlib.import_module(f"freestone.commands.{verb}"), verb)
-    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
+    paragraphs = (inspect.getdoc(_function(verb)) or "").split("\n\n")
     lines = [part if part.startswith(" ") else " ".join(part.split()) for part in paragraphs]
     split = lines.index("Examples:")
     return "\n\n".join(lines[:split]), "\n\n".join(lines[split:])

@@ -183,7 +183,7 @@ def test_a_built_peer_is_discovered_under_its_name(bump: Make, monkeypatch: pyte
     peer = bump()
     monkeypatch.setattr(peers, "load", lambda: {"bump": peer})
     assert allocators.find(["glibc"])[0].available
-    with pytest.raises(allocators.AllocatorUnavailable, match="not built; freestone peers add bump"):
+    with pytest.raises(allocators.AllocatorUnavailable, match="not built; freestone allocators add bump"):
         allocators.find(["bump"])
     library = add(peer).library
     (found,) = allocators.find(["bump"])
@@ -222,7 +222,7 @@ def test_a_peer_whose_library_was_damaged_says_so(bump: Make, monkeypatch: pytes
     library.write_bytes(library.read_bytes()[:1000])
     found = {each.name: each for each in allocators.discover()}["bump"]
     assert not found.available
-    assert (found.reason or "").endswith("; freestone peers add bump")
+    assert (found.reason or "").endswith("; freestone allocators add bump")
     assert add(peer).library == library, "which builds it again"
     assert allocators.find(["bump"])[0].available
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone.allocators import catalogue, peers
-from freestone.allocators.peers.catalogue import EVERY, parse
+from freestone.allocators.peers.catalogue import ALL, parse
 
-WORDS = sorted({EVERY, *peers.load(), *(peer.project for peer in peers.load().values())})
+WORDS = sorted({ALL, *peers.load(), *(peer.project for peer in peers.load().values())})
 TEXT = (files("freestone.allocators.peers") / "catalogue.toml").read_text(encoding="utf-8")
 
 
@@ -52,14 +52,14 @@ def test_words_stand_for_peers_each_once_in_catalogue_order(words: list[str]) ->
     chosen = [peer.name for peer in peers.chosen(words)]
     assert chosen == [name for name in peers.load() if name in chosen]
     for name, peer in peers.load().items():
-        assert (name in chosen) == (bool({name, peer.project} & set(words)) or (EVERY in words and not peer.variant))
+        assert (name in chosen) == (bool({name, peer.project} & set(words)) or (ALL in words and not peer.variant))
     assert peers.chosen([",".join(words)]) == peers.chosen(words)
 
 
 def test_no_word_and_all_are_every_peer() -> None:
     usual = [peer for peer in peers.load().values() if not peer.variant]
-    assert peers.chosen([]) == peers.chosen([EVERY]) == usual
-    assert peers.chosen([EVERY], variants=True) == list(peers.load().values()) != usual
+    assert peers.chosen([]) == peers.chosen([ALL]) == usual
+    assert peers.chosen([ALL], variants=True) == list(peers.load().values()) != usual
 
 
 def test_a_project_with_two_peers_is_both() -> None:
@@ -67,7 +67,9 @@ def test_a_project_with_two_peers_is_both() -> None:
 
 
 def test_a_misspelt_name_is_answered_with_the_nearest() -> None:
-    with pytest.raises(peers.UnknownPeer, match="no peer is called 'jemaloc'; did you mean jemalloc"):
+    with pytest.raises(
+        peers.UnknownPeer, match="no allocator that can be built is called 'jemaloc'; did you mean jemalloc"
+    ):
         peers.chosen(["jemaloc"])
 
 

@@ -109,7 +109,7 @@ def test_a_name_that_cannot_be_recorded(freestone: Tool) -> None:
     [
         (["compar", "--", *PROGRAM], r"no verb is called 'compar'; did you mean compare\? \(see freestone --help\)"),
         (["help"], rf"no verb is called 'help'; there are {', '.join(VERBS)} \(see freestone --help\)"),
-        (["score", "one", "another"], "'another' is too much .*see freestone score --help"),
+        (["count", "one", "another"], "'another' is too much .*see freestone count --help"),
     ],
 )
 def test_words_that_nothing_can_be_made_of(freestone: Tool, arguments: list[str], pattern: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from freestone.analysis import score
 from freestone.records import store
-from freestone.records.schema import Score
+from freestone.records.schema import Score, Summary
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -88,15 +88,20 @@ def test_every_workload_runs_under_every_allocator_in_one_experiment(
     assert "freestone bench mine.toml -a freestone -n 4" in written
     assert "| own-20000 |" in written
 
-    again = freestone("score", str(folder), "--json")
-    assert Score.model_validate_json(again.stdout) == board
-    other = freestone("score", str(folder), "--subject", "glibc", "--markdown", "other.md")
+    again = freestone("report", str(folder), "--json", "--no-html")
+    (told,) = json.loads(again.stdout)
+    assert Score.model_validate(told.pop("score")) == board
+    assert Summary.model_validate(told) == store.read_summary(folder)
+    other = freestone("report", str(folder), "--subject", "glibc", "--markdown", "other.md", "--no-html")
     assert other.stdout.startswith("glibc against the best peer of each workload")
+    assert not (folder / store.REPORT_FILE).exists()
     assert "## Time: glibc's ratio to every peer" in (tmp_path / "other.md").read_text()
 
     report = freestone("report", str(folder))
     assert report.returncode == 0, report.stderr
+    assert report.stdout.startswith("freestone against the best peer of each workload")
     assert "own-20000" in report.stdout
+    assert (folder / store.REPORT_FILE).exists()
 
 
 def test_a_program_that_breaks_its_promise_is_a_failed_trial(
@@ -271,10 +276,13 @@ def test_what_cannot_be_is_one_line(
     assert not (tmp_path / "results").exists(), "nothing is written before that"
 
 
-def test_a_score_of_what_is_no_results_folder_is_one_line(freestone: Tool, tmp_path: Path) -> None:
-    done = freestone("score", "nowhere")
-    assert done.returncode == 5
-    assert done.stderr == "freestone: nowhere does not exist; give a results folder of freestone compare or bench\n"
+def test_a_subject_that_is_not_measured_is_one_line(
+    freestone: Tool, only_folder: Callable[[], Path], suite: Path
+) -> None:
+    assert freestone("bench", "mine.toml", "-a", "glibc", "-n", "1", "--only", "whole").returncode == 0
+    done = freestone("report", only_folder(), "--subject", "glbc")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "freestone: 'glbc' is not measured; did you mean glibc?\n"
 
 
 def test_markdown_that_cannot_be_written_costs_no_record(

@@ -83,10 +83,10 @@ def test_whoever_does_half_of_the_work_is_shown_and_not_ranked(
     assert (cell.status, cell.ratio) == ("different", {})
     assert cell.median["wall_s"] > 0, "shown"
     folder = str(only_folder())
-    board = json.loads(freestone("score", folder, "--json").stdout)
+    board = json.loads(freestone("report", folder, "--subject", "freestone", "--json").stdout)[0]["score"]
     assert [(each["configuration"], each["status"]) for each in board["left_out"]] == [("freestone", "different")]
     assert all("freestone" not in row["values"] for aspect in board["aspects"] for row in aspect["rows"])
-    gate = freestone("gate", folder, "--before", "glibc", "--after", "freestone", "--max-slowdown", "5%")
+    gate = freestone("diff", folder, "--before", "glibc", "--after", "freestone", "--max-slowdown", "5%")
     assert gate.returncode == 6, gate.stdout
     assert "no result any more" in gate.stdout
     exported = freestone("report", folder, "--benchmark-json", "exported")

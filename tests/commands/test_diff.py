@@ -81,11 +81,11 @@ def test_more_memory_is_found_and_the_gate_closes(
     assert done.returncode == 0, done.stderr
     assert "freestone: +10.0 % peak RSS" in done.stdout.splitlines()[0]
 
-    closed = freestone("gate", str(before), str(after), "--max-rss", "5%", "--markdown", "gate.md")
+    closed = freestone("diff", str(before), str(after), "--max-rss", "5%", "--markdown", "gate.md")
     assert closed.returncode == 6, closed.stderr
     assert closed.stdout.startswith("Exceeded: freestone, ")
     assert (tmp_path / "gate.md").read_text().startswith("# A limit is exceeded")
-    opened = freestone("gate", str(before), str(after), "--max-rss", "12%", "--json")
+    opened = freestone("diff", str(before), str(after), "--max-rss", "12%", "--json")
     assert opened.returncode == 0, opened.stderr
     assert Gate.model_validate_json(opened.stdout).outcome in ("kept", "open")
 
@@ -97,7 +97,7 @@ def test_two_settings_of_one_result(freestone: Tool, measured: Callable[..., Pat
     assert "FREESTONE_OPTIONS: unset -> heaps=1" in done.stdout
     assert "paired within rounds" in done.stdout
     judged = freestone(
-        "gate",
+        "diff",
         str(folder),
         "--before",
         "freestone",
@@ -131,13 +131,13 @@ def test_settings_are_measured_beside_the_plain_allocator_and_can_be_left_out(
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["gate", "{a}", "{a}"], 2, "a gate needs a limit"),
+        (["diff", "{a}", "{a}", "--strict"], 2, "--strict needs a limit"),
         (
-            ["gate", "{a}", "{a}", "--max-rss", "5"],
+            ["diff", "{a}", "{a}", "--max-rss", "5"],
             2,
             "--max-rss takes a percentage from 0 % up, as in --max-rss 3%, not '5'",
         ),
-        (["gate", "{a}", "{a}", "--max-slowdown", "-3%"], 2, "--max-slowdown takes a percentage from 0 % up"),
+        (["diff", "{a}", "{a}", "--max-slowdown", "-3%"], 2, "--max-slowdown takes a percentage from 0 % up"),
         (["diff"], 2, "give two results folders"),
         (["diff", "{a}"], 2, "one results folder is compared with --before and --after"),
         (["diff", "{a}", "--before", "glibc"], 2, "--before and --after go together"),

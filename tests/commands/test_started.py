@@ -20,17 +20,14 @@ CALLS: dict[str, tuple[str, ...]] = {
     "compare": (*MEASURE, "--", "true"),
     "advise": ("--time-budget", "1", "-a", "glibc", "--", "true"),
     "bench": ("patterns", "--quick", *MEASURE, "--only", "lifo-16-100"),
-    "score": ("one",),
+    "list": ("--results", "one"),
+    "report": ("one",),
     "diff": ("one", "one"),
-    "gate": ("one", "one", "--max-slowdown", "5%"),
     "run": ("--", "sh", "-c", "echo $LD_PRELOAD; exit 7"),
     "allocators": ("glibc,freestone",),
-    "peers": ("list",),
-    "calls": ("one", "--json"),
-    "instructions": ("one", "--json"),
-    "report": ("one",),
+    "count": ("one", "--json"),
 }
-MEASURING = ("compare", "advise", "bench", "calls", "instructions")
+MEASURING = ("compare", "advise", "bench", "count")
 """Verbs whose output differs from run to run."""
 
 

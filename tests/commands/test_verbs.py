@@ -15,7 +15,7 @@ import pytest
 
 import freestone as package
 from freestone import native
-from freestone.cli import VERBS
+from freestone.cli import PARTS, USAGE, VERBS
 from freestone.records import store
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
@@ -46,20 +46,22 @@ def test_help_imports_no_verb(command: list[str], environment: dict[str, str]) -
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", USAGE)
 def test_help_of_a_verb_has_examples_and_statuses(freestone: Tool, verb: str) -> None:
-    done = freestone(verb, "--help")
+    done = freestone(*verb.split(), "--help")
     assert done.returncode == 0
     assert f"Usage: freestone {verb}" in done.stdout
     assert re.search(rf"Examples:\n\n    .*freestone {verb}", done.stdout)
     assert "Exit status:" in done.stdout
+    for part in PARTS.get(verb, {}):
+        assert re.search(rf"^\W*{part}\b", done.stdout, re.MULTILINE)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", USAGE)
 def test_the_reference_documents_every_option(freestone: Tool, repository: Path, verb: str) -> None:
     reference = (repository / "docs" / "reference" / "cli.md").read_text()
     section = reference.partition(f"## freestone {verb}")[2].partition("\n## ")[0]
-    for option in re.findall(r"--[a-z][a-z-]+", freestone(verb, "--help").stdout.partition("Examples:")[0]):
+    for option in re.findall(r"--[a-z][a-z-]+", freestone(*verb.split(), "--help").stdout.partition("Examples:")[0]):
         assert option in section, f"docs/reference/cli.md, freestone {verb}: {option} is missing"
 
 
@@ -67,13 +69,16 @@ def _written(text: str, verb: str) -> list[list[str]]:
     """The commands of a page that use this verb: their words up to the program that they run."""
     # What stands in quotes is for somebody else: a command that drives a server.
     lines = re.sub(r"'[^'\n]*'|\"[^\"\n]*\"", "QUOTED", text.replace("\\\n", " ")).splitlines()
-    found = [re.match(rf"\s*(?:\$ )?(?:\.venv/bin/)?freestone {verb}\b(.*)", line) for line in lines]
+    others = "|".join(PARTS.get(verb, {})) or "$."
+    command = rf"\s*(?:\$ )?(?:\.venv/bin/)?freestone {verb}\b(?! (?:{others})\b)(.*)"
+    found = [re.match(command, line) for line in lines]
     return [re.split(r" -- | #|\|", match[1])[0].split() for match in found if match]
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", USAGE)
 def test_commands_in_the_documents_use_options_that_there_are(freestone: Tool, repository: Path, verb: str) -> None:
-    told = re.findall(r"(?<![\w-])--?[a-z][a-z-]*", freestone(verb, "--help").stdout.partition("Examples:")[0])
+    help = freestone(*verb.split(), "--help").stdout.partition("Examples:")[0]
+    told = re.findall(r"(?<![\w-])--?[a-z][a-z-]*", help)
     pages = [*repository.glob("*.md"), *(repository / "docs").rglob("*.md")]
     commands = [(page.name, words) for page in pages for words in _written(page.read_text(), verb)]
     assert commands, "no document shows it"
@@ -330,7 +335,7 @@ def test_completion_is_installed(freestone: Tool, tmp_path: Path, shell: str, pl
     assert done.returncode == 0, done.stderr
     script = tmp_path / "home" / place
     text = script.read_text()
-    for word in (*VERBS, "--time-budget" if shell != "fish" else "time-budget"):
+    for word in (*VERBS, *PARTS["allocators"], "--time-budget" if shell != "fish" else "time-budget"):
         assert word in text
     if shutil.which(check[0]) is None:
         pytest.skip(f"{shell} is not here to check the script's syntax; its words were checked")
@@ -353,3 +358,4 @@ def test_bash_completes_verbs_and_options(freestone: Tool, tmp_path: Path) -> No
     assert set(VERBS) <= set(complete("freestone", ""))
     assert complete("freestone", "comp") == ["compare"]
     assert "--time-budget" in complete("freestone", "compare", "--ti")
+    assert {"add", "remove"} <= set(complete("freestone", "allocators", ""))

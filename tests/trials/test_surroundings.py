@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,16 @@ def test_where_nothing_can_be_proved_one_line_says_what_to_do_and_nothing_runs(s
 def test_where_perf_alone_is_refused_everything_is_proved_by_rehearsals(sandboxed) -> None:
     done = sandboxed("perf", "compare", "-a", "glibc", "-n", "1", "--no-report", "--", "sh", "-c", "ls /; true")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_where_perf_is_refused_system_calls_are_not_counted_with_the_reason(sandboxed, tmp_path: Path) -> None:
+    assert sandboxed("perf", "compare", "-a", "glibc", "-n", "1", "--no-report", "--", "true").returncode == 0
+    (folder,) = (tmp_path / "results").iterdir()
+    done = sandboxed("perf", "count", str(folder), "--calls")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
+    assert "system calls are not counted: beside strace, only perf can prove" in done.stderr
+    assert not (folder / "calls.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ Usage: ``.venv/bin/python tools/planted/campaign.py [--rounds N] [--window N] [-
 
 Builds libfreestone again and again with known faults in it (``plant.c``): 1, 2, 5 and 10 % more work in malloc and
 free, 5 % more memory, and nothing at all; measures all of them in one experiment of the lab; and asks what ``freestone
-diff`` and ``freestone gate`` ask in every window of so many rounds, none of which share a round. How much is planted is
-told by the programs that are measured: the turns that make up 1 % of their time are found by planting many.
+diff`` asks, with limits and without, in every window of so many rounds, none of which share a round. How much is
+planted is told by the programs that are measured: the turns that make up 1 % of their time are found by planting many.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _mean(found: Difference, aspect: str) -> Change:
 def table(rates: Mapping[tuple[str, str], Rate], size: int) -> str:
     """The rates as Markdown."""
     lines = [
-        f"| planted | aspect | measured, all rounds | found by diff in {size} rounds | gate at 3 %: exceeded | kept |",
+        f"| planted | aspect | measured, all rounds | found by diff in {size} rounds | limit of 3 %: exceeded | kept |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     for (name, aspect), each in rates.items():

@@ -118,12 +118,12 @@ def _peers() -> Iterator[Allocator]:
     for name, peer in peers.load().items():
         found = built.get(name)
         if found is None:
-            yield _absent(name, peer.title, f"not built; freestone peers add {peer.project}")
+            yield _absent(name, peer.title, f"{peer.version} is not built; freestone allocators add {peer.project}")
             continue
         facts = elf.inspect(found.library)
         unfit = _unfit(facts)
         if unfit:
-            yield _absent(name, peer.title, f"{found.library} {unfit}; freestone peers add {name}")
+            yield _absent(name, peer.title, f"{found.library} {unfit}; freestone allocators add {name}")
             continue
         file = str(found.library.resolve())
         yield Allocator(

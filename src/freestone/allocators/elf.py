@@ -19,8 +19,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from elftools.elf.elffile import ELFFile
-
 Libc = Literal["glibc", "musl", "unknown"]
 
 HEAP_ENTRIES = ("malloc", "calloc", "realloc", "free")
@@ -201,6 +199,8 @@ class _Image:
     """An ELF file in memory, asked one question at a time."""
 
     def __init__(self, content: mmap.mmap) -> None:
+        from elftools.elf.elffile import ELFFile  # late: only who looks into a file waits for it
+
         self.content = content
         stream: BinaryIO = content  # type: ignore[assignment]  # an mmap reads and seeks like a file
         self.elf = ELFFile(stream)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_format
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -19,17 +20,21 @@ from freestone.records.schema import Allocator
 
 
 def allocators(
-    *names: Annotated[str, Parameter(help="Names or library paths. Default: the whole catalogue.")],
+    *names: Annotated[str, Parameter(help="Names or library paths. Default: all that are known.")],
     json: Annotated[bool, Parameter(negative="", help="Print JSON.")] = False,
     verify: Annotated[bool, Parameter(help="See each serve a small process.")] = True,
 ) -> int:
     """Show which allocators are here, whether they work, and how to get the others.
+
+    'freestone allocators add' builds current versions of those that are not here, 'freestone allocators remove' takes
+    them away again.
 
     Examples:
 
         freestone allocators
         freestone allocators ./libmymalloc.so
         freestone allocators --json --no-verify
+        freestone allocators add mimalloc snmalloc
 
     Exit status: 0 fine, 2 unknown allocator, 4 an allocator that is here does not work.
     """
@@ -53,7 +58,7 @@ def _row(allocator: Allocator, verdict: Verification | None) -> dict[str, object
     return {**allocator.model_dump(), "working": working}
 
 
-def _show(shown: list[Allocator], verdicts: dict[str, Verification]) -> None:
+def _show(shown: Sequence[Allocator], verdicts: dict[str, Verification]) -> None:
     colour = terminal.has_colour(sys.stdout)
     console = Console(
         width=terminal.width(), no_color=not colour, force_terminal=colour, highlight=False, markup=False, emoji=False
@@ -64,13 +69,26 @@ def _show(shown: list[Allocator], verdicts: dict[str, Verification]) -> None:
             for line in _details(allocator):
                 console.print(Text("  " + line), overflow="fold")
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("allocator", "version", "works", "file, build-id"):
-        table.add_column(title, overflow="fold", header_style="bold")
+    here = _table("allocator", "version", "works", "file, build-id")
+    absent = _table("not here", "how to get it")
     for allocator in shown:
         details = Text("\n").join(Text(line) for line in _details(allocator))
-        table.add_row(allocator.name, allocator.version or "", _state(allocator, verdicts), details)
-    console.print(table)
+        if allocator.available:
+            here.add_row(allocator.name, allocator.version or "", _state(allocator, verdicts), details)
+        else:
+            absent.add_row(allocator.name, details)
+    tables = [table for table in (here, absent) if table.row_count]
+    for number, table in enumerate(tables):
+        if number:
+            console.print()
+        console.print(table)
+
+
+def _table(*titles: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in titles:
+        table.add_column(title, overflow="fold", header_style="bold")
+    return table
 
 
 def _state(allocator: Allocator, verdicts: dict[str, Verification]) -> str:

@@ -10,8 +10,8 @@ from cyclopts import Parameter
 
 from freestone import suites
 from freestone.allocators import AllocatorError
-from freestone.commands import bench_all, bench_suites, measurement, scoring
-from freestone.commands.bench_request import EVERY, BenchRequest
+from freestone.commands import bench_all, bench_suites, measurement, scoreboard
+from freestone.commands.bench_request import ALL, BenchRequest
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments.plan import PlanError
@@ -108,15 +108,15 @@ def bench(
                     resume, [*given, *_for_one(markdown, json), *(["--subject"] if subject else [])]
                 )
             experiment, left_out = bench_suites.resumed(resume, given)
-            held = scoring.subject_of(experiment, subject)
+            held = scoreboard.subject_of(experiment, subject)
             return bench_suites.measured(resume, experiment, held, markdown=markdown, as_json=json, left_out=left_out)
-        if EVERY in suite:
+        if ALL in suite:
             if len(suite) > 1 or name is not None or _for_one(markdown, json):
-                raise SuiteError(f"'{EVERY}' stands alone: --name, --markdown and --json are for single suites")
+                raise SuiteError(f"'{ALL}' stands alone: --name, --markdown and --json are for single suites")
             return bench_all.begun(results, request, subject)
         called = name or "-".join(Path(each).name.removesuffix(".toml") for each in suite)
         experiment = request.within(QUICK_S * len(suite)).experiment(suite, called)
-        held = scoring.subject_of(experiment, subject)
+        held = scoreboard.subject_of(experiment, subject)
         folder = measurement.begun(results, called, experiment)
         return bench_suites.measured(folder, experiment, held, markdown=markdown, as_json=json)
     except (AllocatorError, PlanError, SuiteError) as error:
@@ -135,7 +135,7 @@ def _list(names: Sequence[str], request: BenchRequest) -> int:
         for name in suites.names():
             print(f"{name:<12} {suites.load(name).title}")
         return ExitStatus.FINE
-    if EVERY in names:
+    if ALL in names:
         for name in suites.leaders():
             print(f"suite {name}:")
             _list([name], request)

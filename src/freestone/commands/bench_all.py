@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from freestone import suites
 from freestone.analysis.statistics import paired_ratio
-from freestone.commands import bench_suites, measurement, scoring
-from freestone.commands.bench_request import EVERY, BenchRequest
+from freestone.commands import bench_suites, measurement, scoreboard
+from freestone.commands.bench_request import ALL, BenchRequest
 from freestone.commands.program import tool_as_typed
 from freestone.commands.status import ExitStatus
 from freestone.experiments.plan import PlanError
@@ -56,7 +56,7 @@ def begun(results: Path, request: BenchRequest, subject: str | None) -> int:
         AllocatorError, PlanError, SuiteError, StoreError: what was asked for cannot be measured or written.
     """
     if request.only or request.idle is not None or request.idle_rounds is not None:
-        raise SuiteError(f"'{EVERY}' stands alone: --only and --idle are for single suites")
+        raise SuiteError(f"'{ALL}' stands alone: --only and --idle are for single suites")
     # Wrong for every suite is wrong before the first.
     request.extent()
     request.require(_settings(request), measurement.chosen(request.allocators, request.baseline)[0])
@@ -134,11 +134,11 @@ def _measured(results: Path, course: _Course, name: str, share_s: float) -> int:
     if name in course.folders:
         folder = results / course.folders[name]
         experiment, left_out = bench_suites.resumed(folder, [])
-        held = scoring.subject_of(experiment, course.subject)
+        held = scoreboard.subject_of(experiment, course.subject)
         return bench_suites.measured(folder, experiment, held, left_out=left_out)
     request = course.request.of(suites.load(name), _settings(course.request))
     experiment = request.within(share_s).experiment([name], name)
-    held = scoring.subject_of(experiment, course.subject)
+    held = scoreboard.subject_of(experiment, course.subject)
     folder = measurement.begun(results, name, experiment)
     course.folders[name] = folder.name
     _write(results, course)

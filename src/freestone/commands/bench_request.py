@@ -14,7 +14,7 @@ from freestone.experiments.plan import Extent
 from freestone.records.schema import Configuration, Experiment, Workload
 from freestone.suites import Absent, Selection, Setting, Suite, SuiteError
 
-EVERY: Final = "all"
+ALL: Final = "all"
 """Stands for every suite that comes along."""
 
 
@@ -101,9 +101,7 @@ class BenchRequest:
 
 def _workloads(names: Sequence[str], selection: Selection) -> list[Workload]:
     if not names:
-        raise SuiteError(
-            f"no suite given; there are {', '.join([*suites.names(), EVERY])}, as in: freestone bench field"
-        )
+        raise SuiteError(f"no suite given; there are {', '.join([*suites.names(), ALL])}, as in: freestone bench field")
     workloads, absent = selection.workloads, list(selection.absent)
     try:
         suites.prepare(workloads)

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from freestone import suites
 from freestone.analysis import score
-from freestone.commands import measurement, scoring, terminal
+from freestone.commands import measurement, scoreboard, terminal
 from freestone.experiments import unfinished
 from freestone.records import store
 from freestone.records.schema import Experiment, Summary, TrialRecord
-from freestone.reports.tails import numbers as tails
 
 
 def measured(
@@ -34,12 +33,14 @@ def measured(
     """
 
     def show(experiment: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
+        from freestone.reports.tails import numbers as tails  # late: what prints tables is large
+
         board = score(experiment, records, held)
         if markdown is not None:  # first: whoever reads along may close the pipe
-            scoring.write_markdown(experiment, board, markdown)
+            scoreboard.write([scoreboard.document(experiment, board)], markdown)
         width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
         latencies = tails.render(experiment, summary, records, width=width, colour=colour, ascii_only=plain)
-        scoring.show(board, folder, as_json=as_json, more=latencies)
+        scoreboard.show(board, folder, as_json=as_json, more=latencies)
 
     return measurement.measure(folder, experiment, verb="bench", show=show, report=None, left_out=left_out)
 

@@ -1,25 +1,20 @@
-"""``freestone report``: results folders as tables and as one HTML file."""
+"""``freestone report``: results folders as tables, as a scoreboard and as one HTML file."""
 
 from __future__ import annotations
 
+import json as json_format
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from freestone.analysis import summarise
-from freestone.analysis.statistics import paired_ratio
-from freestone.commands import terminal
 from freestone.commands.status import ExitStatus, Stop
-from freestone.records import store
-from freestone.records.schema import Summary
-from freestone.records.store import StoreError
-from freestone.reports import extras, google_benchmark, pictures, published, references, source, table
-from freestone.reports.published import words
-from freestone.reports.source import Source
-from freestone.reports.tails import numbers as tails
+
+if TYPE_CHECKING:  # what reads and draws results is large, and the help needs none of it
+    from freestone.records.schema import Experiment, Score, Summary
+    from freestone.reports.source import Source
 
 
 def report(
@@ -31,87 +26,129 @@ def report(
             help="The HTML file. Default: report.html in the folder, freestone-report.html here for several.",
         ),
     ] = None,
+    page: Annotated[
+        bool, Parameter(name="--html", negative="--no-html", help="Write the HTML file, or only print.")
+    ] = True,
+    subject: Annotated[
+        str | None,
+        Parameter(help="The allocator that the scoreboard holds against the best of the others. Default: freestone."),
+    ] = None,
+    markdown: Annotated[Path | None, Parameter(help="Write the scoreboard into this file as Markdown.")] = None,
     figures: Annotated[
         Path | None,
         Parameter(help="Write every figure as a picture into this folder, one below it for each of several."),
     ] = None,
-    picture: Annotated[pictures.Picture, Parameter(help="What pictures are written as.")] = "svg",
+    picture: Annotated[Literal["svg", "png"], Parameter(help="What pictures are written as.")] = "svg",
     benchmark_json: Annotated[
         Path | None,
         Parameter(
             help="Write the times into this folder, a file an allocator, as Google Benchmark's compare.py reads them."
         ),
     ] = None,
-    json: Annotated[bool, Parameter(negative="", help="Print the summaries as JSON instead of tables.")] = False,
+    json: Annotated[
+        bool, Parameter(negative="", help="Print the summaries, and scores where there are, as JSON instead of tables.")
+    ] = False,
 ) -> int:
     """Write results as one HTML file that opens without a network, and print their tables.
 
-    Summaries are computed again from the records. Several folders stand one after the other: results of different
-    machines or experiments are never pooled.
+    All is computed again from the records, also while the experiment goes on. Several folders stand one after the
+    other: results of different machines or experiments are never pooled.
+
+    Of freestone bench, the scoreboard is printed: one allocator against the best of the others on each workload, and
+    the whole field. --subject holds another allocator against the rest; with it or with --markdown there is a
+    scoreboard of what freestone compare measured, too.
 
     Examples:
 
         freestone report results/20261120T131500Z-program
         freestone report results/* -o all.html
+        freestone report results/20261120T131500Z-field --subject mimalloc --markdown mimalloc.md --no-html
         freestone report results/20261120T131500Z-sizes --figures pictures --picture png
 
-    Exit status: 0 fine, 2 wrong use, 5 results could not be read or the report not written.
+    Exit status: 0 fine, 2 wrong use, 5 results could not be read or something not written.
     """
+    from freestone.commands import scoreboard
+    from freestone.experiments.plan import PlanError
+    from freestone.records.store import StoreError
+
     if not results:
         raise Stop(
             "no results folder given, as in: freestone report results/20261120T131500Z-program", ExitStatus.USAGE
         )
-    lacking, destination = extras.missing(), None
+    if output is not None and not page:
+        raise Stop("-o names the HTML file that --no-html leaves out; leave out one of them", ExitStatus.USAGE)
     try:
         sources = [_read(folder) for folder in results]
-        if lacking is None:
-            destination = _write(results, sources, output or _destination(list(results)), figures, picture)
-        for folder, each in zip(results, sources, strict=True):
-            if benchmark_json is not None:
-                google_benchmark.write(each.experiment, each.records, benchmark_json / _below(folder, results))
-    except (StoreError, pictures.ExportError) as error:
+        asked = subject is not None or markdown is not None
+        boards = [_score(each, subject) if asked or _is_of_bench(each.experiment) else None for each in sources]
+        if markdown is not None:
+            documents = [
+                scoreboard.document(each.experiment, board)
+                for each, board in zip(sources, boards, strict=True)
+                if board is not None
+            ]
+            scoreboard.write(documents, markdown)
+        destination = (output or _destination(results)) if page else None
+        written = _write(results, sources, destination, figures, picture, benchmark_json)
+    except PlanError as error:
+        raise Stop(str(error), ExitStatus.USAGE) from error
+    except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     if json:
-        print("[" + ",\n".join(each.summary.model_dump_json(indent=2) for each in sources) + "]")
-    else:
-        width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
-        for folder, each in zip(results, sources, strict=True):
-            print(table.render(each.summary, width=width, colour=colour, ascii_only=plain))
-            latencies = tails.render(
-                each.experiment, each.summary, each.records, width=width, colour=colour, ascii_only=plain
-            )
-            if latencies:
-                print(latencies)
-            counts, baseline = each.instructions, each.experiment.baseline
-            if counts is not None:
-                shown = references.render(counts, baseline, width=width, colour=colour, ascii_only=plain)
-                print(f"{shown}\n")
-            found = published.reproductions(each.experiment, each.summary, each.records, counts)
-            if found:
-                print(words.render(found, width=width, colour=colour, ascii_only=plain))
-            print(f"Records: {folder}\n")
-        if destination is not None:
-            print(f"Report:  {destination}")
-    if lacking is not None:
-        sys.stdout.flush()
-        print(f"freestone: no report: {lacking}", file=sys.stderr)
-        return ExitStatus.STORE
-    return ExitStatus.FINE
+        print(json_format.dumps([_row(*each) for each in zip(sources, boards, strict=True)], indent=2))
+        return _lacking(page, figures)
+    for folder, source, board in zip(results, sources, boards, strict=True):
+        _show(source, board)
+        print(f"Records: {folder}\n")
+    if written is not None:
+        print(f"Report:  {written}")
+    return _lacking(page, figures)
+
+
+def _is_of_bench(experiment: Experiment) -> bool:
+    """Whether it is shown as ``freestone bench`` shows it, which measured it."""
+    return experiment.command_line[1:2] == ["bench"]
+
+
+def _score(source: Source, subject: str | None) -> Score:
+    from freestone.analysis import score
+    from freestone.commands import scoreboard
+
+    return score(source.experiment, source.records, scoreboard.subject_of(source.experiment, subject))
 
 
 def _write(
-    folders: Sequence[Path], sources: Sequence[Source], destination: Path, figures: Path | None, kind: pictures.Picture
-) -> Path:
-    from freestone.reports import html  # late: the figures' libraries are large, and an extra
+    results: Sequence[Path],
+    sources: Sequence[Source],
+    destination: Path | None,
+    figures: Path | None,
+    picture: Literal["svg", "png"],
+    benchmark_json: Path | None,
+) -> Path | None:
+    """Write the page, pictures and times that were asked for; the page's file."""
+    if destination is None and figures is None and benchmark_json is None:
+        return None
+    from freestone.analysis.statistics import paired_ratio
+    from freestone.reports import extras, google_benchmark, pictures
 
+    written = None
     try:
-        parts = [html.part(each, number, paired_ratio) for number, each in enumerate(sources, start=1)]
-        written = html.write_parts(parts, destination)
-    except html.ReportError as error:
-        raise StoreError(str(error)) from error
-    if figures is not None:
-        for folder, part in zip(folders, parts, strict=True):
-            pictures.write(part, figures / _below(folder, folders), kind)
+        for folder, source in zip(results, sources, strict=True):
+            if benchmark_json is not None:
+                google_benchmark.write(source.experiment, source.records, benchmark_json / _below(folder, results))
+        if extras.missing() is None and (destination is not None or figures is not None):
+            from freestone.reports import html
+
+            parts = [html.part(each, number, paired_ratio) for number, each in enumerate(sources, start=1)]
+            try:
+                written = None if destination is None else html.write_parts(parts, destination)
+            except html.ReportError as error:
+                raise Stop(str(error), ExitStatus.STORE) from error
+            for folder, part in zip(results, parts, strict=True):
+                if figures is not None:
+                    pictures.write(part, figures / _below(folder, results), picture)
+    except pictures.ExportError as error:
+        raise Stop(str(error), ExitStatus.STORE) from error
     return written
 
 
@@ -120,7 +157,54 @@ def _below(folder: Path, folders: Sequence[Path]) -> str:
     return folder.resolve().name if len(folders) > 1 else ""
 
 
+def _lacking(page: bool, figures: Path | None) -> ExitStatus:
+    """Say what is not written as it needs libraries that are not here."""
+    from freestone.reports import extras
+
+    lacking = extras.missing()
+    if lacking is None or not (page or figures is not None):
+        return ExitStatus.FINE
+    sys.stdout.flush()
+    print(f"freestone: no report: {lacking}", file=sys.stderr)
+    return ExitStatus.STORE
+
+
+def _show(source: Source, board: Score | None) -> None:
+    """Print what the terminal shows of one results folder."""
+    from freestone.commands import scoreboard, terminal
+    from freestone.reports import published, references, table
+    from freestone.reports.published import words
+    from freestone.reports.tails import numbers as tails
+
+    width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
+    experiment, summary = source.experiment, source.summary
+    if not _is_of_bench(experiment):
+        print(table.render(summary, width=width, colour=colour, ascii_only=plain))
+    if board is not None:
+        print(scoreboard.text(board))
+    latencies = tails.render(experiment, summary, source.records, width=width, colour=colour, ascii_only=plain)
+    if latencies:
+        print(latencies)
+    counts = source.instructions
+    if counts is not None:
+        shown = references.render(counts, experiment.baseline, width=width, colour=colour, ascii_only=plain)
+        print(f"{shown}\n")
+    found = published.reproductions(experiment, summary, source.records, counts)
+    if found:
+        print(words.render(found, width=width, colour=colour, ascii_only=plain))
+
+
+def _row(source: Source, board: Score | None) -> dict[str, object]:
+    """A summary as JSON, with ``score``: the scoreboard, or null."""
+    score = None if board is None else json_format.loads(board.model_dump_json())
+    return {**json_format.loads(source.summary.model_dump_json()), "score": score}
+
+
 def _read(folder: Path) -> Source:
+    from freestone.analysis import summarise
+    from freestone.records import store
+    from freestone.reports import source
+
     found = source.read(folder, summarise)
     if found.damage:
         print(f"freestone: {found.damage}", file=sys.stderr)
@@ -130,11 +214,15 @@ def _read(folder: Path) -> Source:
 
 
 def _written(folder: Path) -> Summary | None:
+    from freestone.records import store
+
     try:
         return store.read_summary(folder)
-    except StoreError:
+    except store.StoreError:
         return None
 
 
-def _destination(folders: list[Path]) -> Path:
+def _destination(folders: Sequence[Path]) -> Path:
+    from freestone.records import store
+
     return folders[0] / store.REPORT_FILE if len(folders) == 1 else Path("freestone-report.html")

@@ -54,7 +54,7 @@ class Results:
         experiment: its head: machine, workloads, configurations.
         records: one for each trial, as measured.
         summary: means, medians, ratios and intervals, computed from the records.
-        instructions: what ``freestone instructions`` has counted under valgrind, or None.
+        instructions: what ``freestone count`` has counted under valgrind, or None.
         damage: one line that names damaged records, or None.
     """
 

@@ -136,7 +136,7 @@ def read_calls(folder: Path) -> CallCounts | None:
     Raises:
         StoreError: they are damaged.
     """
-    return _read_counts(folder, CALLS_FILE, CallCounts, "calls")
+    return _read_counts(folder, CALLS_FILE, CallCounts)
 
 
 def write_instructions(folder: Path, counts: InstructionCounts) -> None:
@@ -154,7 +154,7 @@ def read_instructions(folder: Path) -> InstructionCounts | None:
     Raises:
         StoreError: they are damaged.
     """
-    return _read_counts(folder, INSTRUCTIONS_FILE, InstructionCounts, "instructions")
+    return _read_counts(folder, INSTRUCTIONS_FILE, InstructionCounts)
 
 
 def read_trials(folder: Path) -> Reading:
@@ -185,6 +185,19 @@ def read_trials(folder: Path) -> Reading:
         except ValidationError as error:
             damage.append(Damage(number, _first_problem(error)))
     return Reading(records, damage)
+
+
+def is_being_written(folder: Path) -> bool:
+    """Whether somebody is appending trials to a folder now, by the locks of the processes that can be seen from here.
+
+    Only read: whoever tried to take the lock would be in the way of one that starts.
+    """
+    try:
+        inode = (folder / TRIALS_FILE).stat().st_ino
+        locks = Path("/proc/locks").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return re.search(rf"\bFLOCK +ADVISORY +WRITE +\S+ +\S+:{inode} ", locks) is not None
 
 
 class TrialLog:
@@ -261,13 +274,13 @@ def _slug(name: str) -> str:
     return slug[:60] or "experiment"
 
 
-def _read_counts(folder: Path, name: str, kind: type[Document], verb: str) -> Document | None:
-    """What ``freestone VERB`` has counted; None where nobody has."""
+def _read_counts(folder: Path, name: str, kind: type[Document]) -> Document | None:
+    """What ``freestone count`` has counted; None where nobody has."""
     path = folder / name
     try:
         return _read_whole(path, kind, folder) if path.exists() else None
     except StoreError as error:
-        raise StoreError(f"{error}; without that file, freestone {verb} counts anew") from error
+        raise StoreError(f"{error}; without that file, freestone count starts anew") from error
 
 
 def _read_whole(path: Path, kind: type[Document], folder: Path) -> Document:

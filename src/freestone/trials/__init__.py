@@ -1,6 +1,6 @@
 """One trial in, one record out: the launcher, the witness, the meters, and the verdict over them."""
 
-from freestone.trials.calls import NoCounter, count_calls
+from freestone.trials.calls import NoCounter, count_calls, strace
 from freestone.trials.instructions import count_instructions, count_requests
 from freestone.trials.launch import LauncherBroken, Permissions, permissions
 from freestone.trials.service import Moment
@@ -23,5 +23,6 @@ __all__ = [
     "permissions",
     "rehearse",
     "run_trial",
+    "strace",
     "valgrind_version",
 ]

@@ -19,6 +19,18 @@ class NoCounter(RuntimeError):
     """strace is not here; the message is one line that says how to get it."""
 
 
+def strace() -> str:
+    """The program that counts.
+
+    Raises:
+        NoCounter: it is not here.
+    """
+    program = shutil.which("strace")
+    if program is None:
+        raise NoCounter("system calls are counted by strace, which is not here; install the package strace")
+    return program
+
+
 def count_calls(
     workload: Workload, configuration: Configuration, *, timeout_s: float | None, scratch: Path
 ) -> CallCount:
@@ -29,14 +41,12 @@ def count_calls(
     Raises:
         NoCounter: there is no strace.
     """
-    strace = shutil.which("strace")
-    if strace is None:
-        raise NoCounter("system calls are counted by strace, which is not here; install the package strace")
+    program = strace()
     table = scratch / "calls.txt"
     table.unlink(missing_ok=True)
     counted = workload.model_copy(
         update={
-            "command": [strace, "-f", "-qq", "-c", "-o", str(table), "-e", f"trace={TRACED}", *workload.command],
+            "command": [program, "-f", "-qq", "-c", "-o", str(table), "-e", f"trace={TRACED}", *workload.command],
             "reads": "process",
         }
     )

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from freestone.allocators.peers.errors import UnknownPeer
 
-EVERY = "all"
+ALL = "all"
 """The name that means every peer."""
 
 
@@ -127,15 +127,15 @@ def chosen(names: Iterable[str], *, variants: bool = False) -> list[Peer]:
         UnknownPeer: the message suggests the nearest names.
     """
     known = load()
-    wanted = [word.strip() for name in names for word in name.split(",") if word.strip()] or [EVERY]
+    wanted = [word.strip() for name in names for word in name.split(",") if word.strip()] or [ALL]
     for word in wanted:
-        if word != EVERY and not any(word in (peer.name, peer.project) for peer in known.values()):
-            every = dict.fromkeys([*(peer.project for peer in known.values()), *known, EVERY])
-            near = difflib.get_close_matches(word.lower(), every, n=2, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(every)}"
-            raise UnknownPeer(f"no peer is called {word!r}; {hint}")
+        if word != ALL and not any(word in (peer.name, peer.project) for peer in known.values()):
+            words = dict.fromkeys([*(peer.project for peer in known.values()), *known, ALL])
+            near = difflib.get_close_matches(word.lower(), words, n=2, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(words)}"
+            raise UnknownPeer(f"no allocator that can be built is called {word!r}; {hint}")
     return [
         peer
         for peer in known.values()
-        if {peer.name, peer.project} & set(wanted) or (EVERY in wanted and (variants or not peer.variant))
+        if {peer.name, peer.project} & set(wanted) or (ALL in wanted and (variants or not peer.variant))
     ]

@@ -1,4 +1,4 @@
-"""freestone calls: system calls counted in runs of their own, into a folder that was measured before."""
+"""freestone count --calls: system calls counted in runs of their own, into a folder that was measured before."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def test_calls_are_counted_by_kind_and_kept_in_the_folder(freestone: Tool, folde
     if not permissions().perf:
         pytest.skip("the kernel refuses a census by perf")
     trials = (folder / "trials.jsonl").read_bytes()
-    done = freestone("calls", folder, "--json")
+    done = freestone("count", "--calls", folder, "--json")
     assert done.returncode == 0, done.stderr
-    counts = {(each["workload"], each["configuration"]): each for each in json.loads(done.stdout)["counts"]}
+    counts = {(each["workload"], each["configuration"]): each for each in json.loads(done.stdout)["calls"]["counts"]}
     assert len(counts) == 2 * 3
     assert all(each["status"] == "ok" for each in counts.values())
     plain, tuned = (counts["loop-16M-all", name]["calls"] for name in ("glibc", "glibc+no-mmap-no-trim"))
@@ -68,7 +68,7 @@ def test_other_workloads_counts_stay(freestone: Tool, folder: Path) -> None:
         ],
     )
     store.write_calls(folder, fake)
-    assert freestone("calls", folder, "--only", "loop-16M-*").returncode == 0
+    assert freestone("count", "--calls", folder, "--only", "loop-16M-*").returncode == 0
     read = store.read_calls(folder)
     assert read is not None
     calls = {(each.workload, each.configuration): each.calls for each in read.counts}
@@ -82,7 +82,7 @@ def test_what_was_counted_before_an_interruption_is_kept(folder: Path, tmp_path:
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     (copy / "calls.json").unlink(missing_ok=True)
-    interrupt([sys.executable, "-m", "freestone", "calls", str(copy)], copy / "calls.json")
+    interrupt([sys.executable, "-m", "freestone", "count", "--calls", str(copy)], copy / "calls.json")
     read = store.read_calls(copy)
     assert read is not None
     assert 0 < len(read.counts) < 6
@@ -93,9 +93,9 @@ def test_a_count_that_fails_leaves_the_earlier_one(freestone: Tool, folder: Path
         pytest.skip("the kernel refuses a census by perf")
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
-    assert freestone("calls", copy, "--only", "loop-1K-none").returncode == 0
+    assert freestone("count", "--calls", copy, "--only", "loop-1K-none").returncode == 0
     before = (copy / "calls.json").read_bytes()
-    done = freestone("calls", copy, "--only", "loop-1K-none", "--timeout", "0.001")
+    done = freestone("count", "--calls", copy, "--only", "loop-1K-none", "--timeout", "0.001")
     assert done.returncode == 3
     assert "loop-1K-none under glibc: timeout: " in done.stderr
     assert "the earlier count stays" in done.stderr
@@ -111,7 +111,7 @@ def test_wrong_use_is_one_line(freestone: Tool, folder: Path, tmp_path: Path) ->
         ((folder, "--only", "loop-16M-*", "--only", "x"), 2, "no workload matches 'x'; there are"),
         ((tmp_path,), 5, "holds no experiment.json"),
     ):
-        done = freestone("calls", *arguments)
+        done = freestone("count", "--calls", *arguments)
         assert done.returncode == status
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
@@ -121,10 +121,10 @@ def test_damaged_counts_are_named(freestone: Tool, folder: Path, tmp_path: Path)
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     (copy / "calls.json").write_text("{")
-    done = freestone("calls", copy)
+    done = freestone("count", "--calls", copy)
     assert done.returncode == 5
     assert "calls.json is damaged" in done.stderr
-    assert "without that file, freestone calls counts anew" in done.stderr
+    assert "without that file, freestone count starts anew" in done.stderr
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z][a-z0-9_]{1,12}", fullmatch=True), st.integers(1, 10**7), max_size=8))

@@ -1,4 +1,4 @@
-"""freestone instructions: counted under valgrind, into a folder that was measured before."""
+"""freestone count --instructions: counted under valgrind, into a folder that was measured before."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def census() -> None:
 
 def test_counts_are_kept_in_the_folder_and_shown(freestone: Tool, folder: Path) -> None:
     trials = (folder / "trials.jsonl").read_bytes()
-    done = freestone("instructions", folder, "--json")
+    done = freestone("count", "--instructions", folder, "--json")
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said = json.loads(done.stdout)["instructions"]
     counts = {(each["workload"], each["configuration"]): each for each in said["counts"]}
     assert set(counts) == {(name, under) for name in ("lists", "nothing") for under in ("glibc", "freestone")}
     assert all(each["status"] == "ok" for each in counts.values())
@@ -110,7 +110,7 @@ def test_other_counts_stay(freestone: Tool, folder: Path) -> None:
         heaps=[HeapCount(workload="lists", status="ok", command=["x"], allocations=9)],
     )
     store.write_instructions(folder, fake)
-    assert freestone("instructions", folder, "--only", "noth*").returncode == 0
+    assert freestone("count", "--instructions", folder, "--only", "noth*").returncode == 0
     read = store.read_instructions(folder)
     assert read is not None
     counts = {(each.workload, each.configuration): each.instructions for each in read.counts}
@@ -120,7 +120,7 @@ def test_other_counts_stay(freestone: Tool, folder: Path) -> None:
 
 
 def test_what_was_counted_before_an_interruption_is_kept(folder: Path, interrupt: Interrupt) -> None:
-    interrupt([sys.executable, "-m", "freestone", "instructions", str(folder)], folder / "instructions.json")
+    interrupt([sys.executable, "-m", "freestone", "count", "--instructions", str(folder)], folder / "instructions.json")
     read = store.read_instructions(folder)
     assert read is not None
     assert [each.workload for each in read.heaps] == ["lists"]
@@ -128,7 +128,7 @@ def test_what_was_counted_before_an_interruption_is_kept(folder: Path, interrupt
 
 
 def test_a_time_limit_is_a_cell_and_the_others_are_counted(freestone: Tool, folder: Path) -> None:
-    done = freestone("instructions", folder, "--timeout", "0.2")
+    done = freestone("count", "--instructions", folder, "--timeout", "0.2")
     assert done.returncode in (3, 4)
     assert "timed out" in done.stdout
     read = store.read_instructions(folder)
@@ -137,9 +137,9 @@ def test_a_time_limit_is_a_cell_and_the_others_are_counted(freestone: Tool, fold
 
 
 def test_a_count_that_fails_leaves_the_earlier_one(freestone: Tool, folder: Path) -> None:
-    assert freestone("instructions", folder, "--only", "nothing").returncode == 0
+    assert freestone("count", "--instructions", folder, "--only", "nothing").returncode == 0
     before = (folder / "instructions.json").read_bytes()
-    done = freestone("instructions", folder, "--only", "nothing", "--timeout", "0.01")
+    done = freestone("count", "--instructions", folder, "--only", "nothing", "--timeout", "0.01")
     assert done.returncode == 3
     assert "nothing under glibc: timeout: still running after 0.01 s; the earlier count stays" in done.stderr
     assert (folder / "instructions.json").read_bytes() == before
@@ -153,7 +153,7 @@ def test_wrong_use_is_one_line(freestone: Tool, folder: Path, tmp_path: Path) ->
         ((folder, "--timeout", "nan"), 2, "--timeout takes seconds, more than 0, not nan"),
         ((tmp_path / "empty",), 5, "holds no experiment.json"),
     ):
-        done = freestone("instructions", *arguments)
+        done = freestone("count", "--instructions", *arguments)
         assert done.returncode == status
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
@@ -161,8 +161,8 @@ def test_wrong_use_is_one_line(freestone: Tool, folder: Path, tmp_path: Path) ->
 
 def test_damaged_counts_are_named_and_left(freestone: Tool, folder: Path) -> None:
     (folder / "instructions.json").write_text("{")
-    for verb in ("instructions", "report"):
-        done = freestone(verb, folder)
+    for words in (("count", "--instructions"), ("report",)):
+        done = freestone(*words, folder)
         assert done.returncode == 5
         assert "instructions.json is damaged" in done.stderr
     assert (folder / "instructions.json").read_text() == "{"
@@ -172,7 +172,7 @@ def test_without_valgrind_the_package_is_named_and_nothing_is_written(
     freestone: Tool, folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "bin").mkdir()
-    done = freestone("instructions", folder, env={"PATH": str(tmp_path / "bin")})
+    done = freestone("count", "--instructions", folder, env={"PATH": str(tmp_path / "bin")})
     assert done.returncode == 3
     assert "install the package valgrind" in done.stderr
     assert done.stderr.count("\n") == 1

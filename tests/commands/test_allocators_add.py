@@ -1,4 +1,4 @@
-"""``freestone peers``: what it prints, how it ends, and that an interrupt leaves neither a process nor half a peer."""
+"""``freestone allocators add`` and ``remove``: what they print, how they end, what an interrupt leaves."""
 
 from __future__ import annotations
 
@@ -42,35 +42,33 @@ def cache(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
-def test_list_shows_every_peer_and_how_it_is_added(freestone: Tool) -> None:
-    done = freestone("peers")
+def test_what_can_be_had_is_shown_with_its_version_and_how(freestone: Tool) -> None:
+    done = freestone("allocators", "--no-verify", env={"COLUMNS": "200"})
     assert done.returncode == 0
     assert done.stderr == ""
+    here, _, absent = done.stdout.partition("not here")
+    assert re.search(r"^freestone +\S+ +not tried ", here, re.MULTILINE)
     for name, peer in peers.load().items():
-        assert re.search(rf"^{name} +{peer.project} +{re.escape(peer.version)} .* no *$", done.stdout, re.MULTILINE)
-    assert freestone("peers", "list").stdout == done.stdout
-
-
-def test_list_takes_names(freestone: Tool) -> None:
-    done = freestone("peers", "list", "mimalloc,snmalloc", "--json")
-    rows = json.loads(done.stdout)
-    assert [row["name"] for row in rows] == ["mimalloc2", "mimalloc3", "snmalloc"]
-    assert all(row["file"] is None and row["receipt"] is None for row in rows)
-    assert all(re.fullmatch("[0-9a-f]{64}", row["package_sha256"]) for row in rows)
+        told = (
+            rf"^{re.escape(name)} +{re.escape(peer.version)} is not built; freestone allocators add {peer.project} *$"
+        )
+        assert re.search(told, absent, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["add", "jemaloc"], "no peer is called 'jemaloc'; did you mean jemalloc"),
-        (["remove"], "peers remove takes names; 'freestone peers remove all' removes every one"),
-        (["remove", ","], "peers remove takes names"),
-        (["grow"], 'Choose from: "add", "list", "remove"'),
+        (["add", "jemaloc"], "no allocator that can be built is called 'jemaloc'; did you mean jemalloc"),
+        (["remove"], "'allocators remove' takes names; 'freestone allocators remove all' removes every one"),
+        (["remove", ","], "'allocators remove' takes names"),
+        (["grow"], "unknown allocator 'grow'"),
+        (["add", "--verify"], "see freestone allocators add --help"),
+        (["remove", "all", "--json"], "see freestone allocators remove --help"),
         (["add", "--jobs", "0", "rpmalloc"], "--jobs takes a number from 1 up, not 0"),
     ],
 )
 def test_wrong_use_is_one_line(freestone: Tool, arguments: list[str], told: str) -> None:
-    done = freestone("peers", *arguments)
+    done = freestone("allocators", *arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
@@ -78,7 +76,7 @@ def test_wrong_use_is_one_line(freestone: Tool, arguments: list[str], told: str)
 
 
 def test_missing_tools_are_named_once_with_their_peers_and_a_remedy(freestone: Tool, tmp_path: Path) -> None:
-    done = freestone("peers", "add", env={"PATH": programs(tmp_path)})
+    done = freestone("allocators", "add", env={"PATH": programs(tmp_path)})
     assert done.returncode == 3
     lines = done.stderr.splitlines()
     assert len(lines) == 5
@@ -92,7 +90,12 @@ def test_without_a_network_the_others_are_not_tried_one_by_one(freestone: Tool, 
     said = "echo 'error: failed'; echo 'Caused by:'; echo '[6] Could not resolve host'"
     cargo = f"touch {tmp_path}/asked-$$; {said}; exit 101"
     done = freestone(
-        "peers", "add", "rpmalloc", "snmalloc", "mimalloc", env={"PATH": programs(tmp_path, cargo=cargo, **BUILD_TOOLS)}
+        "allocators",
+        "add",
+        "rpmalloc",
+        "snmalloc",
+        "mimalloc",
+        env={"PATH": programs(tmp_path, cargo=cargo, **BUILD_TOOLS)},
     )
     assert done.returncode == 3
     assert len(list(tmp_path.glob("asked-*"))) == 1
@@ -102,7 +105,7 @@ def test_without_a_network_the_others_are_not_tried_one_by_one(freestone: Tool, 
 
 def test_one_that_cannot_be_fetched_does_not_stop_the_others(freestone: Tool, tmp_path: Path) -> None:
     cargo = f"touch {tmp_path}/asked-$$; echo 'error: no matching package named `x` found'; exit 101"
-    done = freestone("peers", "add", "mimalloc", env={"PATH": programs(tmp_path, cargo=cargo, **BUILD_TOOLS)})
+    done = freestone("allocators", "add", "mimalloc", env={"PATH": programs(tmp_path, cargo=cargo, **BUILD_TOOLS)})
     assert done.returncode == 3
     assert done.stderr.count("cannot be fetched: no matching package named `x` found; full log: ") == 2
     assert len(list(tmp_path.glob("asked-*"))) == 2
@@ -114,7 +117,7 @@ def test_one_that_cannot_be_fetched_does_not_stop_the_others(freestone: Tool, tm
 def test_a_cache_that_cannot_be_written_is_one_line(freestone: Tool, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     path = programs(tmp_path, cargo="exit 1", **BUILD_TOOLS)
-    done = freestone("peers", "add", "rpmalloc", env={"XDG_CACHE_HOME": str(tmp_path / "file"), "PATH": path})
+    done = freestone("allocators", "add", "rpmalloc", env={"XDG_CACHE_HOME": str(tmp_path / "file"), "PATH": path})
     assert done.returncode == 5
     assert done.stderr.count("\n") == 1
     assert "is no folder; set XDG_CACHE_HOME to a folder that you can write to" in done.stderr
@@ -142,7 +145,10 @@ def test_an_interrupt_ends_the_build_and_leaves_nothing(
     cargo = f"echo $$ > {tmp_path}/cargo.tmp; sleep 60"
     path = programs(tmp_path, cargo=cargo, **BUILD_TOOLS)
     tool = subprocess.Popen(
-        [*command, "peers", "add", "rpmalloc"], env={**environment, "PATH": path}, stderr=subprocess.PIPE, text=True
+        [*command, "allocators", "add", "rpmalloc"],
+        env={**environment, "PATH": path},
+        stderr=subprocess.PIPE,
+        text=True,
     )
     while not (tmp_path / "cargo.tmp").exists() or not (tmp_path / "cargo.tmp").read_text():
         assert tool.poll() is None
@@ -150,7 +156,7 @@ def test_an_interrupt_ends_the_build_and_leaves_nothing(
     tool.send_signal(number)
     _, said = tool.communicate(timeout=30)
     assert tool.returncode == status
-    assert "interrupted; 0 of 1 peers are there, add the others with the same command" in said
+    assert "interrupted; 0 of 1 allocators are there, add the others with the same command" in said
     assert "Traceback" not in said
     assert cache(tmp_path) == ["rpmalloc.log"]
     assert_ends(int((tmp_path / "cargo.tmp").read_text()))
@@ -160,12 +166,12 @@ def test_a_peer_from_the_registry_is_added_compared_and_removed(freestone: Tool,
     if shutil.which("cargo") is None:
         pytest.skip("no cargo: nothing can be fetched")
     settings = {"CARGO_HOME": str(tmp_path / "cargo"), "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", rustup())}
-    added = freestone("peers", "add", "rpmalloc", env=settings, timeout=300)
+    added = freestone("allocators", "add", "rpmalloc", env=settings, timeout=300)
     if "the registry is not reached" in added.stderr:
         pytest.skip(f"the registry is not reached: {added.stderr.strip()}")
     assert added.returncode == 0, added.stderr
     assert re.search(r"rpmalloc 1\.4\.3: built in \d+ s, verified: /", added.stderr)
-    again = freestone("peers", "add", "rpmalloc", "--json", env={"PATH": os.environ["PATH"]})
+    again = freestone("allocators", "add", "rpmalloc", "--json", env={"PATH": os.environ["PATH"]})
     assert "rpmalloc 1.4.3: there already, verified: " in again.stderr
     (row,) = json.loads(again.stdout)
     assert Path(row["file"]).is_file()
@@ -180,13 +186,13 @@ def test_a_peer_from_the_registry_is_added_compared_and_removed(freestone: Tool,
     cells = {cell["configuration"]: cell["status"] for cell in json.loads(done.stdout)["cells"]}
     assert cells["rpmalloc"] == "ok"
 
-    removed = freestone("peers", "remove", "rpmalloc")
+    removed = freestone("allocators", "remove", "rpmalloc")
     assert removed.returncode == 0
     assert "rpmalloc: removed" in removed.stderr
     assert cache(tmp_path) == []
     gone = freestone("compare", "-a", "rpmalloc", "--", *program)
     assert gone.returncode == 2
-    assert "not built; freestone peers add rpmalloc" in gone.stderr
+    assert "not built; freestone allocators add rpmalloc" in gone.stderr
 
 
 def rustup() -> str:

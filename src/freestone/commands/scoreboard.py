@@ -13,7 +13,7 @@ from freestone.experiments.plan import PlanError
 from freestone.records.schema import Experiment, Score
 from freestone.records.store import StoreError
 from freestone.records.whole import why, write_whole
-from freestone.reports import scoreboard
+from freestone.reports import scoreboard as tables
 
 FAVOURITE = "freestone"
 
@@ -34,30 +34,39 @@ def subject_of(experiment: Experiment, asked: str | None) -> str:
     return asked
 
 
+def text(score: Score) -> str:
+    """The scoreboard as the terminal can show it."""
+    width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
+    return tables.render(score, width=width, colour=colour, ascii_only=plain)
+
+
 def show(score: Score, folder: Path, *, as_json: bool, more: str = "") -> None:
     """Print a score, and what else there is for people to read."""
     if as_json:
         print(score.model_dump_json(indent=2))
         return
-    width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
-    print(scoreboard.render(score, width=width, colour=colour, ascii_only=plain))
+    print(text(score))
     if more:
         print(more)
     print(f"Records: {folder}")
 
 
-def write_markdown(experiment: Experiment, score: Score, target: Path) -> None:
-    """Write a score as a Markdown document.
+def document(experiment: Experiment, score: Score) -> str:
+    """The scoreboard as Markdown, with the subject's ratio to every peer everywhere."""
+    heading = (
+        f"Scoreboard: {_count(experiment.workloads, 'workload')}, {_count(experiment.configurations, 'allocator')}"
+    )
+    return tables.markdown(score, heading=heading, command_line=shlex.join(experiment.command_line))
+
+
+def write(documents: Sequence[str], target: Path) -> None:
+    """Write scoreboards as one Markdown document.
 
     Raises:
         StoreError: it cannot be written.
     """
-    heading = (
-        f"Scoreboard: {_count(experiment.workloads, 'workload')}, {_count(experiment.configurations, 'allocator')}"
-    )
-    text = scoreboard.markdown(score, heading=heading, command_line=shlex.join(experiment.command_line))
     try:
-        write_whole(target, text, mode=0o644)
+        write_whole(target, "\n".join(documents), mode=0o644)
     except OSError as error:
         raise StoreError(f"cannot write {target}: {why(error)}") from error
 
