@@ -13,7 +13,7 @@ from freestone.records.schema import TrialRecord
 
 
 def marked(records: Sequence[TrialRecord]) -> list[TrialRecord]:
-    """The records of an experiment; those that ran something else than the first trial of their workload have failed."""
+    """The records of an experiment; those that ran something else than their workload's first trial have failed."""
     first: dict[str, dict[str, str]] = {}
     for record in sorted(records, key=lambda each: each.started_at):
         for path, content in _contents(record).items():
