@@ -17,8 +17,7 @@ from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments import Interruption, Outcome, mismatch, run
 from freestone.experiments.plan import Extent, PlanError, new_experiment
 from freestone.native import NativePartMissing
-from freestone.records import store
-from freestone.records.parquet import write_parquet
+from freestone.records import parquet, store
 from freestone.records.schema import Configuration, Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.suites import Setting
@@ -245,7 +244,11 @@ def measure(
     sys.stdout.flush()
     try:
         store.write_summary(folder, summary)
-        write_parquet(folder, records)
+        lacking = parquet.missing()
+        if lacking is None:
+            parquet.write_parquet(folder, records)
+        else:
+            progress.line(f"no {store.PARQUET_FILE}: {lacking}")
         if report is not None and outcome is not Outcome.INTERRUPTED:
             report()
     except StoreError as error:
