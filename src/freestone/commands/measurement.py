@@ -18,8 +18,7 @@ from freestone.experiments import Interruption, Outcome, input_file, mismatch, r
 from freestone.experiments.events import Event, StageFailed
 from freestone.experiments.plan import Extent, PlanError, new_experiment
 from freestone.native import NativePartMissing
-from freestone.records import store
-from freestone.records.parquet import write_parquet
+from freestone.records import parquet, store
 from freestone.records.schema import Configuration, Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.suites import Setting
@@ -260,7 +259,11 @@ def measure(
     sys.stdout.flush()
     try:
         store.write_summary(folder, summary)
-        write_parquet(folder, records)
+        lacking = parquet.missing()
+        if lacking is None:
+            parquet.write_parquet(folder, records)
+        else:
+            progress.line(f"no {store.PARQUET_FILE}: {lacking}")
         if report is not None and outcome is not Outcome.INTERRUPTED:
             report()
     except StoreError as error:
