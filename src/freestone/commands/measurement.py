@@ -154,11 +154,9 @@ def _changed_file(experiment: Experiment, records: Sequence[TrialRecord]) -> str
     """The name of a file of some command that has changed since it was measured; None when none has."""
     files = NamedFiles()
     for workload in experiment.workloads:
-        measured = [record.files for record in records if record.workload == workload.name]
-        now = files.contents(workload, {**os.environ, **workload.environment})
-        changed = same_program.what_changed(measured[0], now) if measured else None
-        # What a run has written to since is its own.
-        if changed and all(same_program.what_changed(each, measured[0]) is None for each in measured):
+        measured = next((record.files for record in records if record.workload == workload.name), {})
+        changed = same_program.what_changed(measured, files.contents(workload, {**os.environ, **workload.environment}))
+        if changed:
             return changed
     return None
 
