@@ -175,7 +175,8 @@ def test_a_script_that_is_edited_meanwhile_is_not_the_program_that_was_measured(
 ) -> None:
     """It prints the same before and after, and an editor's new version comes in the third of some nine runs."""
     runs, script = tmp_path / "runs", tmp_path / "job.sh"
-    edit = f"n=$(cat {runs} 2>/dev/null || echo 0); echo $((n + 1)) >{runs}; [ $n = 4 ] && mv {tmp_path}/new.sh {script}"
+    count = f"n=$(cat {runs} 2>/dev/null || echo 0); echo $((n + 1)) >{runs}"
+    edit = f"{count}; [ $n = 4 ] && mv {tmp_path}/new.sh {script}"
     script.write_text(f"{edit}\necho done\n")
     (tmp_path / "new.sh").write_text("echo done\n")
     done = freestone("compare", "-a", "freestone", "-n", "4", "--no-report", "--", "sh", str(script))
