@@ -162,11 +162,9 @@ def _changed_file(experiment: Experiment, records: Sequence[TrialRecord]) -> str
     for workload in experiment.workloads:
         if input_file.may_make(workload):
             continue  # what a setup makes is not there yet
-        measured = [record.files for record in records if record.workload == workload.name]
-        now = files.contents(workload, {**os.environ, **workload.environment})
-        changed = same_program.what_changed(measured[0], now) if measured else None
-        # What a run has written to since is its own.
-        if changed and all(same_program.what_changed(each, measured[0]) is None for each in measured):
+        measured = next((record.files for record in records if record.workload == workload.name), {})
+        changed = same_program.what_changed(measured, files.contents(workload, {**os.environ, **workload.environment}))
+        if changed:
             return changed
     return None
 
