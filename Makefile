@@ -37,14 +37,15 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench hazards misuses foreign fuzz test test-modes test-native test-python test-aarch64 model build lint format soak sanitize yielding planted simulated-tables readme-figure lock clean
+.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 model build lint format soak sanitize yielding planted simulated-tables readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make compare         compare every allocator of this machine on the default workload'
 	@echo 'make bench           the suites $(SUITES) under every allocator: the scoreboard'
-	@echo 'make test            build and run every test'
+	@echo 'make test            build and run the tests'
+	@echo 'make test-all        these and the long ones: what a CI runs'
 	@echo 'make build           $(BUILD)/libfreestone.so, $(BUILD)/libfreestone.a and $(BIN)/freestone'
 	@echo 'make lint            check style, types and the C'
 	@echo 'make format          put Python and C into the house style'
@@ -60,9 +61,9 @@ help:
 	@echo 'make misuses         programs of one bug each, under every allocator, who stops which and when: docs/misuses.md; ONLY="double free": with that text'
 	@echo 'make test-modes      real programs under libfreestone hardened and sampled'
 	@echo 'make fuzz            sequences of calls against a model, by libFuzzer and AFL++, in every mode; SECONDS=60: all together'
-	@echo 'make planted         how often diff and gate find regressions that were planted'
+	@echo 'make planted         how often diff, with limits and without, finds regressions that were planted'
 	@echo 'make simulated-tables   how often whole tables are right, by simulation: docs/reference/statistics.md'
-	@echo 'make readme-figure   put a measurement into the README: RESULTS=folder'
+	@echo 'make readme-figure   put a measurement into the README, with its pictures: RESULTS=folder'
 	@echo 'make lock            renew $(LOCK)'
 	@echo 'make clean           remove what was built and set up; results stay'
 
@@ -81,13 +82,21 @@ bench: build
 	@$(BIN)/freestone bench $(SUITES) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(RESULTS),--results $(RESULTS))
 
 # What is compiled waits for no package, and the packages for no compiler. Both halves of the tests always run, so that one
-# report names everything that is broken.
+# report names everything that is broken, and at its end what took longest.
 test: $(VENV)/.tools
 	@$(PACKAGES) test --tried $(VENV)/.tried-test
 	@$(MAKE) --no-print-directory -j 2 $(VENV)/.test test-programs
-	@status=0; \
+	@rm -f $(BUILD)/tests-native.xml $(BUILD)/tests-python.xml; status=0; \
 	$(MAKE) --no-print-directory test-native || status=1; \
 	$(MAKE) --no-print-directory test-python || status=1; \
+	$(BIN)/python tools/slowest_tests.py $(BUILD)/tests-native.xml $(BUILD)/tests-python.xml; \
+	exit $$status
+
+# What takes longest, and is seldom what breaks, is left to this one.
+test-all:
+	@status=0; \
+	$(MAKE) --no-print-directory test || status=1; \
+	$(MAKE) --no-print-directory test-long || status=1; \
 	exit $$status
 
 # --- set-up ---------------------------------------------------------------------------------------------------------
@@ -143,11 +152,20 @@ test-programs: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -- --quiet
 
 test-native: build test-programs
-	@ctest --test-dir $(BUILD) --output-on-failure --progress --timeout 300 -j 4
+	@ctest --test-dir $(BUILD) --output-on-failure --progress --timeout 300 -j 4 -LE '^(long|soak)$$' \
+	    --output-junit '$(CURDIR)/$(BUILD)/tests-native.xml'
 
 # One more than there are processors of the machine it is tuned for: some test always waits.
+PYTEST := $(BIN)/python -m pytest -q -n 3 --dist loadgroup
+
 test-python: build $(VENV)/.test
-	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup
+	@$(PYTEST) -m 'not long' --junit-xml=$(BUILD)/tests-python.xml
+
+test-long: build test-programs $(VENV)/.test
+	@status=0; \
+	ctest --test-dir $(BUILD) --output-on-failure --progress --timeout 600 -j 4 -L '^long$$' || status=1; \
+	$(PYTEST) -m long || status=1; \
+	exit $$status
 
 soak: build
 	@cmake -S . -B $(BUILD) -DFREESTONE_TESTS=ON >/dev/null
@@ -246,7 +264,7 @@ misuses: build
 	@PYTHONPATH=tools $(BIN)/python -m misuses $(if $(ONLY),--only '$(ONLY)') $(if $(ALLOCATORS),--allocators '$(ALLOCATORS)') \
 	    $(if $(ONLY)$(ALLOCATORS),,--page docs/misuses.md)
 
-# How often diff and gate find a regression that was planted, and accuse a library that is the same. About an hour.
+# How often diff, with limits and without, finds a regression that was planted, and accuses a library that is the same. About an hour.
 planted: build
 	@$(BIN)/python tools/planted/campaign.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(RESULTS),--results $(RESULTS))
 

@@ -232,24 +232,84 @@ def test_every_make_target_of_the_help_exists() -> None:
     assert told <= made
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/reference/cli.md"])
-def test_every_verb_is_documented(page: str) -> None:
+def verbs() -> set[str]:
     from freestone.cli import VERBS
 
-    text = (REPOSITORY / page).read_text(encoding="utf-8")
     assert VERBS
-    assert not [verb for verb in VERBS if f"freestone {verb}" not in text]
+    return set(VERBS)
+
+
+def test_every_verb_is_in_the_reference() -> None:
+    text = (REPOSITORY / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    assert not [verb for verb in verbs() if f"freestone {verb}" not in text]
+
+
+def test_the_readme_shows_verbs_that_exist() -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    shown = {
+        verb
+        for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+        for verb in re.findall(r"freestone (\w+)", block)
+    }
+    assert {"compare", "run"} <= shown
+    assert shown <= verbs()
 
 
 def markdown() -> list[Path]:
-    return sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
+    folders = [(REPOSITORY / folder).rglob("*.md") for folder in FOLDERS]
+    return sorted([*REPOSITORY.glob("*.md"), *(page for pages in folders for page in pages)])
+
+
+def without_code(page: Path) -> str:
+    """A page without its fenced blocks, where ``#`` begins a comment and ``](`` may be anything."""
+    return re.sub(r"^( *)```.*?^\1```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The fragments by which a page's headings are reached, made as GitHub makes them."""
+    found: dict[str, int] = {}
+    for heading in re.findall(r"^#{1,6} +(.+?) *#*$", without_code(page), re.MULTILINE):
+        text = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").replace("*", "").replace("\\", "")
+        slug = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+        found[slug] = found.get(slug, -1) + 1
+    return {slug if number == 0 else f"{slug}-{number}" for slug, last in found.items() for number in range(last + 1)}
+
+
+def links(page: Path) -> Iterator[tuple[str, Path, str]]:
+    """Each link of a page that stays in the repository: as written, the file it names, and the fragment."""
+    text = without_code(page)
+    inline = re.findall(r"\]\(([^)\s]+)\)", text)
+    for target in [*inline, *re.findall(r'(?:src|srcset|href)="([^"]+)"', text)]:
+        if not re.match(r"[a-z]+:", target):
+            name, _, fragment = target.partition("#")
+            yield target, (page.parent / name if name else page), fragment
 
 
 @pytest.mark.parametrize("page", markdown(), ids=lambda path: str(path.relative_to(REPOSITORY)))
 def test_links_between_documents_lead_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\((?!https?://|mailto:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
-    broken = [target for target in targets if not (page.parent / target).exists()]
-    assert not broken
+    assert not [target for target, file, _ in links(page) if not file.exists()]
+
+
+@pytest.mark.parametrize("page", markdown(), ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_links_into_documents_name_a_heading(page: Path) -> None:
+    into = [(target, file, fragment) for target, file, fragment in links(page) if fragment and file.suffix == ".md"]
+    assert not [target for target, file, fragment in into if file.exists() and fragment not in anchors(file)]
+
+
+def test_anchors_are_made_as_github_makes_them(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# What `malloc` costs, and why\n## 1. It can be repeated: harden=1\n## Set\n## Set\n```sh\n# no heading\n```\n"
+        "### Time: freestone's ratio to hardened\\_malloc\n",
+        encoding="utf-8",
+    )
+    assert anchors(page) == {
+        "what-malloc-costs-and-why",
+        "1-it-can-be-repeated-harden1",
+        "set",
+        "set-1",
+        "time-freestones-ratio-to-hardened_malloc",
+    }
 
 
 def test_a_tool_that_needs_the_package_is_shown_with_its_python() -> None:
@@ -261,11 +321,19 @@ def test_a_tool_that_needs_the_package_is_shown_with_its_python() -> None:
     assert not [(page.name, command) for page, text in pages.items() for command in commands if command in text]
 
 
-def test_the_index_lists_every_document() -> None:
+def listed(page: Path) -> bool:
+    """Whether the index of all documents has a page, or that of its folder, which the other then has."""
     folder = REPOSITORY / "docs"
-    index = (folder / "README.md").read_text(encoding="utf-8")
-    pages = {str(path.relative_to(folder)) for path in folder.rglob("*.md")} - {"README.md"}
-    assert not {page for page in pages if f"({page})" not in index}
+    indices = {folder / "README.md", *(each / "README.md" for each in page.parents if folder in each.parents)}
+    return any(
+        page.samefile(file) for index in indices if index.exists() for _, file, _ in links(index) if file.exists()
+    )
+
+
+def test_an_index_lists_every_document() -> None:
+    pages = set((REPOSITORY / "docs").rglob("*.md")) - {REPOSITORY / "docs" / "README.md"}
+    assert len(pages) > 30
+    assert not {str(page.relative_to(REPOSITORY)) for page in pages if not listed(page)}
 
 
 # --- what is declared -------------------------------------------------------------------------------------------------

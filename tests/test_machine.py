@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,3 +96,43 @@ def test_the_machine_is_not_named(tmp_path: Path) -> None:
     facts = _machine(tmp_path, {"etc/machine-id": "0123456789abcdef0123456789abcdef\n"}).facts
     assert "0123" not in str(facts["host"])
     assert facts["host"] != _machine(tmp_path, {"etc/machine-id": "fedcba9876543210\n"}).facts["host"]
+
+
+def test_what_is_set_while_it_runs_is_told(tmp_path: Path) -> None:
+    thp = "sys/kernel/mm/transparent_hugepage/enabled"
+    before = _machine(tmp_path, {thp: "always [madvise] never\n"})
+    assert machine.changed(before, tmp_path) is None
+    (tmp_path / thp).write_text("[always] madvise never\n")
+    assert machine.changed(before, tmp_path) == "thp of the machine was madvise and is always"
+
+
+def test_results_of_before_a_fact_was_known_are_not_told_to_differ_in_it(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    old = machine.describe(tmp_path)
+    del old.facts["jemalloc_conf"]
+    (tmp_path / "etc/malloc.conf").symlink_to("narenas:1")
+    assert machine.changed(old, tmp_path) is None
+
+
+def test_the_file_that_steers_jemalloc_makes_another_machine_and_its_absence_none(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    without = machine.describe(tmp_path)
+    facts = {name: value for name, value in without.facts.items() if name not in machine.MADE_KNOWN}
+    assert machine.identity(facts) == without.id, "results of before the fact was known stay comparable"
+    (tmp_path / "etc/malloc.conf").symlink_to("narenas:1")
+    assert machine.describe(tmp_path).id != without.id
+    assert machine.changed(without, tmp_path) == "jemalloc_conf of the machine was None and is narenas:1"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [("ulimit -s 4096", "stack=4194304"), ("ulimit -v 9000000", "address_space=9216000000"), ("renice 3 $$", "nice=3")],
+)
+def test_what_a_shell_has_set_is_a_fact(command: str, expected: str) -> None:
+    said = subprocess.run(
+        ["sh", "-c", f"{command} >/dev/null; exec {sys.executable} -c 'from freestone import machine; print(machine.describe().facts[\"limits\"])'"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert expected in said.stdout

@@ -1,28 +1,38 @@
 #!/usr/bin/env python3
-"""Puts a measurement into the README: its picture, its table, and where it was taken.
+"""Puts a measurement into the README: a picture of the terminal, its figures as a table, and where it was taken.
 
 Usage: ``python tools/readme_figure.py RESULTS_FOLDER`` (``make readme-figure RESULTS=...``)
 
-Everything shown comes from the results folder: nothing in the README between the two markers is written by hand.
+Everything shown comes from the results folder: nothing in the README between the two markers is written by hand. The
+pictures go to ``docs/images``.
 """
 
 from __future__ import annotations
 
+import html
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from freestone.records import store
 from freestone.records.schema import Cell, Configuration, Experiment, Ratio, Summary, TrialRecord
-from freestone.reports import figures, quantities
+from freestone.reports import deployment, figures, quantities
+from freestone.reports import table as report_table
 from freestone.reports.quantities import Scale, quantity_of
+from terminal_picture import draw
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- measurement: made by tools/readme_figure.py -->", "<!-- end of measurement -->"
 COLUMNS = ("peak_rss_kib", "end_rss_kib", "minor_faults")
+WIDTHS = range(100, 151)
+"""Columns that the terminal in the picture may have; wider ones are too small to read on a page."""
+DEFAULT_WORKLOAD = "json-sqlite"
+"""What ``make compare`` measures."""
+HOME = "~/freestone"
+"""What stands in the picture for the folder of the clone in which it was measured."""
 
 
-def table(experiment: Experiment, summary: Summary, workload: str) -> list[str]:
+def rows_of(experiment: Experiment, summary: Summary, workload: str) -> list[str]:
     """Markdown rows: configurations by wall time, geometric means, the ratio to the baseline with its interval."""
     titles = [quantity_of(key).title for key in COLUMNS]
     baseline = next(c for c in experiment.configurations if c.name == summary.baseline).allocator.title
@@ -73,28 +83,67 @@ def circumstances(experiment: Experiment, summary: Summary, workload: str) -> st
     )
 
 
+def width_of(summary: Summary) -> int:
+    """Columns of the narrowest terminal that shows a summary in as few lines as any."""
+    return min(WIDTHS, key=lambda width: report_table.render(summary, width=width, colour=False).count("\n"))
+
+
+def terminal(experiment: Experiment, summary: Summary) -> str:
+    """What ``freestone compare`` prints at its end, in colour, without the names of this machine's folders."""
+    lines = [report_table.render(summary, width=width_of(summary), colour=True), *deployment.told(experiment, summary)]
+    folders = {str(Path.home()): "~", experiment.workloads[0].directory or "": HOME}
+    text = "\n".join(lines)
+    for folder in sorted(filter(None, folders), key=len, reverse=True):
+        text = text.replace(f"{folder}/", f"{folders[folder]}/")
+    return text
+
+
 def pictures(
     experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str, folder: Path
 ) -> None:
-    """The overview for light and for dark pages."""
+    """The terminal and the overview, for light and for dark pages."""
     folder.mkdir(parents=True, exist_ok=True)
     chart = figures.overview(experiment, summary, records, workload)
-    figures.save_png(chart, folder / "overview-light.png", theme=figures.LIGHT)
-    figures.save_png(chart, folder / "overview-dark.png", theme=figures.DARK)
+    command = "make compare" if workload == DEFAULT_WORKLOAD else f"freestone compare -- {workload}"
+    for name, theme in (("light", figures.LIGHT), ("dark", figures.DARK)):
+        figures.save_png(chart, folder / f"overview-{name}.png", theme=theme)
+        draw(command, terminal(experiment, summary), folder / f"terminal-{name}.svg", theme)
 
 
 def section(experiment: Experiment, summary: Summary, workload: str) -> str:
-    """What stands between the markers."""
-    picture = [
+    """What stands between the markers: the picture of the terminal, and folded away the same as text and a figure."""
+    lines = [
+        BEGIN,
+        "",
+        *_picture("terminal", "svg", f"In a terminal: {summary.headline}"),
+        "",
+        circumstances(experiment, summary, workload),
+        "",
+        "<details>",
+        "<summary>The same as text, and every run in a figure</summary>",
+        "",
+        f"**{summary.headline}**",
+        "",
+        *rows_of(experiment, summary, workload),
+        "",
+        *_picture(
+            "overview", "png", "Left: wall time of every trial, by allocator. Right: time against memory, by allocator."
+        ),
+        "",
+        "</details>",
+        "",
+        END,
+    ]
+    return "\n".join(lines)
+
+
+def _picture(name: str, kind: str, told: str) -> list[str]:
+    return [
         "<picture>",
-        '  <source media="(prefers-color-scheme: dark)" srcset="docs/images/overview-dark.png">',
-        '  <img alt="Left: wall time of every trial, by allocator. Right: time against memory, by allocator."'
-        ' src="docs/images/overview-light.png">',
+        f'  <source media="(prefers-color-scheme: dark)" srcset="docs/images/{name}-dark.{kind}">',
+        f'  <img alt="{html.escape(told)}" src="docs/images/{name}-light.{kind}">',
         "</picture>",
     ]
-    rows = table(experiment, summary, workload)
-    closing = circumstances(experiment, summary, workload)
-    return "\n".join([BEGIN, "", f"**{summary.headline}**", "", *rows, "", *picture, "", closing, "", END])
 
 
 def main(arguments: list[str]) -> int:

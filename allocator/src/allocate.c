@@ -133,11 +133,9 @@ __attribute__((constructor)) static void open_traces(void) {
     }
 }
 
-/* A guarded block; NULL where this one is not sampled, or none can be had. */
-static OUT_OF_LINE void *take_sampled(size_t size, size_t alignment) {
-    unsigned class = size <= CLASS_LARGEST && size > 0 ? class_of(size) : CLASS_COUNT;
-    if (size == 0 || size > GUARDED_MOST || !trace_is_open() || keeper_is_confined() || !sampling_is_due(class) ||
-        !guarded_may_take()) {
+/* A guarded block; NULL where none can be had. */
+static OUT_OF_LINE void *take_guarded(size_t size, size_t alignment, unsigned class) {
+    if (!trace_is_open() || keeper_is_confined() || !guarded_may_take()) {
         return NULL;
     }
     struct trace taken;
@@ -145,8 +143,20 @@ static OUT_OF_LINE void *take_sampled(size_t size, size_t alignment) {
     enum pass pass = thread_enter();
     void *block = pass != PASS_REFUSED ? guarded_take(size, alignment, &taken) : NULL;
     thread_leave(pass);
+    if (block != NULL && class < CLASS_COUNT && alignment == 1) {
+        guarded_stand_in(block, take_class(class, 1));
+    }
     thread_serve_wishes();
     return block;
+}
+
+/* NULL where this one is not sampled: nearly always. */
+static OUT_OF_LINE void *take_sampled(size_t size, size_t alignment) {
+    unsigned class = size <= CLASS_LARGEST && size > 0 ? class_of(size) : CLASS_COUNT;
+    if (size == 0 || size > GUARDED_MOST || likely(!sampling_is_due(class))) {
+        return NULL;
+    }
+    return take_guarded(size, alignment, class);
 }
 
 static inline void *take_by_chance(size_t size, size_t alignment) {
@@ -166,8 +176,11 @@ static OUT_OF_LINE void release_guarded(void *block, size_t size) {
         keeper_wish();
         return;
     }
-    guarded_give(block, size, &given, false);
+    void *instead = guarded_give(block, size, &given, false);
     thread_leave(pass);
+    if (instead != NULL && !release_fast(instead)) {
+        release_slow(instead, MADE_BY_MALLOC);
+    }
 }
 
 bool is_hardened_block(const void *block) {

@@ -18,8 +18,10 @@ enum {
     SMALL_MOST = 8 * 1024, /* of which the others have pages: address space that a limit on locked memory counts */
     MAGIC = 0xA5,
     AT_ONCE = 32,      /* served in a row, */
-    MS_FOR_ONE =
-        2, /* and one more in so many milliseconds: some ten microseconds each, so half a per cent of a processor */
+    MS_FOR_ONE = 2, /* and one more in so many milliseconds: it takes some twenty microseconds, */
+    MS_FOR_ONE_MOST = 10,
+    ALLOCATIONS_MS =
+        500, /* and in no less than it takes a program of half a million allocations a second to come to the next */
 };
 
 /* `lock` protects the places and the state of chance. */
@@ -32,7 +34,8 @@ static struct {
     _Atomic uint32_t open; /* release: who sees it finds the places */
     _Atomic uint32_t served, unguarded; /* relaxed: figures, */
     _Atomic uint32_t allowed; /* ... how many may be served now, */
-    _Atomic uint64_t counted; /* ... and when that was counted last, in MS_FOR_ONE */
+    _Atomic uint64_t counted; /* ... and when that was counted last, in `pace` */
+    uint32_t pace;            /* milliseconds for one more */
 } pool;
 
 bool guarded_open(void) {
@@ -45,6 +48,7 @@ bool guarded_open(void) {
     }
     pool.stride = stride;
     pool.chance = os_secret() | 1;
+    pool.pace = (uint32_t)bits_min(bits_max(option_value(OPTION_GUARD) / ALLOCATIONS_MS, MS_FOR_ONE), MS_FOR_ONE_MOST);
     for (unsigned i = 0; i < SMALL_PLACES; i++) {
         pool.places[i].from = pool.base + i * stride + page;
         pool.places[i].room = stride - page;
@@ -55,7 +59,7 @@ bool guarded_open(void) {
 
 /* All relaxed: one more or less is no matter. */
 bool guarded_may_take(void) {
-    uint64_t now = os_milliseconds() / MS_FOR_ONE;
+    uint64_t now = os_milliseconds() / pool.pace;
     uint64_t before = atomic_load_explicit(&pool.counted, memory_order_relaxed);
     uint32_t allowed = atomic_load_explicit(&pool.allowed, memory_order_relaxed);
     if (now != before && atomic_compare_exchange_strong_explicit(&pool.counted, &before, now, memory_order_relaxed,
@@ -225,11 +229,14 @@ void *guarded_take(size_t size, size_t alignment, const struct trace *taken) {
     lay(place, place->from, bytes, size, alignment);
     place->taken = *taken;
     place->given.thread = 0;
+    place->instead = NULL;
     atomic_store_explicit(&place->state, GUARDED_USED, memory_order_release);
     atomic_fetch_add_explicit(&pool.served, 1, memory_order_relaxed);
     fault_handler_set();
     return place->block;
 }
+
+void guarded_stand_in(const void *block, void *instead) { place_of(block)->instead = instead; }
 
 /* -- giving ------------------------------------------------------------------------------------------------------ */
 
@@ -250,11 +257,11 @@ static void check_margins(const struct guarded_place *place, bool parked) {
     }
 }
 
-void guarded_give(void *block, size_t size, const struct trace *given, bool parked) {
+void *guarded_give(void *block, size_t size, const struct trace *given, bool parked) {
     struct guarded_place *place = guarded_nearest(block);
     if (place == NULL || place->block != block) {
         guarded_report(GUARDED_INVALID_FREE, place, block, "freed", 0, given);
-        return;
+        return NULL;
     }
     lock_take(&pool.lock);
     bool used = state_of(place) == GUARDED_USED;
@@ -264,8 +271,9 @@ void guarded_give(void *block, size_t size, const struct trace *given, bool park
     lock_free(&pool.lock);
     if (!used) {
         guarded_report(GUARDED_DOUBLE_FREE, place, block, "freed again", 0, given);
-        return;
+        return NULL;
     }
+    void *instead = place->instead;
     place->given = *given;
     check_margins(place, parked);
     if (size != SIZE_UNTOLD && size != place->size) {
@@ -281,6 +289,7 @@ void guarded_give(void *block, size_t size, const struct trace *given, bool park
         (void)os_guard(place->from, place->bytes);
     }
     atomic_store_explicit(&place->state, GUARDED_FREED, memory_order_release); /* last: from now on it can be had */
+    return instead;
 }
 
 /* -- figures and fork -------------------------------------------------------------------------------------------- */

@@ -22,12 +22,17 @@ bool guarded_may_take(void);
 /* A block of `size` bytes that reads as zero, or NULL. */
 void *guarded_take(size_t size, size_t alignment, const struct trace *taken);
 
+/* The block that the program would have been given, kept until the guarded one is freed; or NULL. So the others come in the order in which they come
+ * where nothing is guarded: one that is left out shifts all that follow, and a program that takes and frees in a fixed order has what it
+ * walks along scattered from then on (trees: twice the time). By who has taken the block, before anybody else knows of it. */
+void guarded_stand_in(const void *block, void *instead);
+
 /* Whether it lies in the pool. No lock; true also of what was freed. */
 bool guarded_owns(const void *pointer);
 
 /* Frees the block, whose pointer guarded_owns; reports what is wrong. `size`: what the caller says, SIZE_UNTOLD if nothing. `parked`: the
- * library itself has overwritten its first bytes. */
-void guarded_give(void *block, size_t size, const struct trace *given, bool parked);
+ * library itself has overwritten its first bytes. Returns the block that stood for it, which is the caller's to free, or NULL. */
+void *guarded_give(void *block, size_t size, const struct trace *given, bool parked);
 
 /* Bytes of a block in use, false where none starts there. No lock. */
 bool guarded_size(const void *block, size_t *size);

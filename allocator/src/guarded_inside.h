@@ -17,6 +17,7 @@ struct guarded_place {
     unsigned char *from; /* the first of its pages */
     size_t bytes, room;  /* of the pages that may be touched; of all that lie between two that never may */
     struct trace taken, given;
+    void *instead; /* guarded_stand_in; of who has taken the block, then of who frees it */
     _Atomic bool
         mended; /* pages were made accessible after a fault, so that the program goes on; relaxed: the fault comes first */
 };

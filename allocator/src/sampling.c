@@ -41,14 +41,13 @@ static uint64_t *chance_of(struct thread_cache *cache) {
     return &cache->chance;
 }
 
-void sampling_sow(struct cache_class *magazines, void **top) {
+OUT_OF_LINE void sampling_sow(struct cache_class *magazines, void **top, uint64_t drawn) {
     struct thread_cache *cache = thread_view.cache;
-    if (top == VOID_TOP || magazines->taken != TAKING || thread_view.state != THREAD_ALIVE ||
-        !atomic_load_explicit(&armed, memory_order_acquire)) {
-        return;
+    if (unlikely(cache->chance == 0)) { /* then 0 was drawn */
+        drawn = random_next(chance_of(cache));
     }
-    uint64_t drawn = random_next(chance_of(cache));
-    if (likely(drawn >= sampling_within[magazine_count(top)])) {
+    if (magazines->taken != TAKING || !atomic_load_explicit(&armed, memory_order_acquire) ||
+        drawn >= sampling_within[magazine_count(top)]) {
         return;
     }
     unsigned depth = 0;
@@ -103,9 +102,12 @@ OUT_OF_LINE void sampling_answer(struct thread_cache *cache) {
 OUT_OF_LINE void sampling_wait_on(struct thread_cache *cache, unsigned slot) {
     struct summons *summons = cache->summons;
     struct cache_class *magazines = &cache->slots[slot];
-    if (!summons->answered || summons->frees == FREES_MOST || magazines->taken != TAKING ||
-        magazines->top == VOID_TOP) {
+    if (!summons->answered) {
         summons->frees = 0;
+        return;
+    }
+    /* A thread that goes on freeing is not held up any longer: the summons is for its next allocation that comes inside by itself. */
+    if (summons->frees == FREES_MOST || magazines->taken != TAKING || magazines->top == VOID_TOP) {
         return;
     }
     summons->frees++;
@@ -142,7 +144,25 @@ static bool is_summoned(struct thread_cache *cache) {
     return answered;
 }
 
+/* What nearly every allocation finds that comes inside: nobody has summoned its thread, and no early end is reached. */
+static bool is_like_others(const struct thread_cache *cache, const struct cache_class *magazines) {
+    const struct summons *summons = cache->summons;
+    return cache->chance != 0 && !magazine_ends_early(magazines->top) && magazine_is_empty(magazines->top) &&
+           (summons == NULL || (!summons->answered && summons->frees == 0 &&
+                                atomic_load_explicit(&summons->out, memory_order_relaxed) == 0));
+}
+
+static OUT_OF_LINE bool is_due(unsigned class);
+
 bool sampling_is_due(unsigned class) {
+    if (likely(thread_view.state == THREAD_ALIVE) && class < CLASS_COUNT &&
+        likely(is_like_others(thread_view.cache, thread_magazines(class)))) {
+        return random_next(&thread_view.cache->chance) < sampling_within[1]; /* all 0 before it is armed */
+    }
+    return is_due(class);
+}
+
+static OUT_OF_LINE bool is_due(unsigned class) {
     if (thread_view.state == THREAD_UNBORN) { /* its first allocation is one like the others */
         thread_leave(thread_enter());
     }
@@ -150,7 +170,8 @@ bool sampling_is_due(unsigned class) {
         return false;
     }
     struct thread_cache *cache = thread_view.cache;
-    bool due = is_summoned(cache);
+    /* Larger ones are drawn one by one: the summons is for those that the fast path serves. */
+    bool due = class < CLASS_COUNT && is_summoned(cache);
     if (class < CLASS_COUNT) {
         struct cache_class *magazines = thread_magazines(class);
         if (magazine_ends_early(magazines->top)) {

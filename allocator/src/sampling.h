@@ -31,8 +31,11 @@ void sampling_arm(void);
 /* Whether the allocation that the calling thread is about to make is one of them; `class` may be CLASS_COUNT: none. Not inside (gate.h). */
 bool sampling_is_due(unsigned class);
 
-/* What is loaded with `top` gets its early end, perhaps; and has none any more. By slot_load and slot_unload. */
-void sampling_sow(struct cache_class *magazines, void **top);
+/* That one of the next so many allocations is sampled: of 2^64, all 0 before it is armed. */
+extern uint64_t sampling_within[] INTERNAL;
+
+/* What is loaded with `top` gets its early end, if what was drawn says so; and has none any more. By slot_load and slot_unload. */
+void sampling_sow(struct cache_class *magazines, void **top, uint64_t drawn);
 void sampling_lift(void **top);
 
 /* Whether every allocation is drawn. */

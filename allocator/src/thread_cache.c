@@ -504,7 +504,10 @@ OUT_OF_LINE bool thread_free_parked(void) {
             heap_give(&block, 1);
         } else if (guarded_owns(block)) {
             struct trace nobody = {0};
-            guarded_give(block, SIZE_UNTOLD, &nobody, true);
+            void *instead = guarded_give(block, SIZE_UNTOLD, &nobody, true);
+            if (instead != NULL && !shelter_give(instead)) {
+                heap_give(&instead, 1);
+            }
         } else if (hardened_owns(tag)) {
             give_hardened(block, tag);
         } else {

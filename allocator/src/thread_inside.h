@@ -6,6 +6,7 @@
 #include "gate.h"
 #include "lock.h"
 #include "options.h"
+#include "random.h"
 #include "sampling.h"
 #include "thread_cache.h"
 #include "thread_life.h"
@@ -58,8 +59,11 @@ static inline void **slot_unload(struct cache_class *magazines) {
 }
 
 static inline void slot_load(struct cache_class *magazines, void **top) {
-    if (unlikely((modes() & MODE_GUARDED) != 0)) {
-        sampling_sow(magazines, top);
+    if (unlikely((modes() & MODE_GUARDED) != 0) && top != VOID_TOP && likely(thread_view.state == THREAD_ALIVE)) {
+        uint64_t drawn = random_next(&thread_view.cache->chance);
+        if (unlikely(drawn < sampling_within[magazine_count(top)])) {
+            sampling_sow(magazines, top, drawn);
+        }
     }
     atomic_signal_fence(memory_order_seq_cst);
     magazines->top = top;

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import re
+import resource
 from pathlib import Path
 
 from freestone.records.schema import Machine
@@ -41,6 +42,12 @@ IDENTIFYING = (
 )
 """The facts whose difference makes two results incomparable; their hash is the machine's ``id``."""
 
+MADE_KNOWN = ("jemalloc_conf", "limits")
+"""Facts that identify too, but only where they are stated: most machines have none, and their results stay comparable."""
+
+
+_USUAL_STACK_BYTES = 8 << 20
+
 
 def describe(root: Path = Path("/")) -> Machine:
     """The machine this process runs on.
@@ -55,34 +62,58 @@ def describe(root: Path = Path("/")) -> Machine:
 def identity(facts: dict[str, Fact]) -> str:
     """Sixteen hex digits that are equal exactly when all :data:`IDENTIFYING` facts are."""
     comparable = {name: facts.get(name) for name in IDENTIFYING}
+    comparable |= {name: facts[name] for name in MADE_KNOWN if facts.get(name) is not None}
     return hashlib.sha256(json.dumps(comparable, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def changed(before: Machine, root: Path = Path("/")) -> str | None:
+    """What of the machine can be set while it runs and is not what it was, in one line; None where all is.
+
+    Args:
+        before: the machine as it was described.
+        root: where ``proc``, ``sys`` and ``etc`` are looked for.
+    """
+    for name, now in _settable(root).items():
+        was = before.facts.get(name)
+        if name in before.facts and was != now:
+            return f"{name} of the machine was {was} and is {now}"
+    return None
+
+
+def _settable(root: Path) -> dict[str, Fact]:
+    """The identifying facts that somebody may set at any time."""
+    thp = root / "sys/kernel/mm/transparent_hugepage"
+    return {
+        "cores_allowed": len(os.sched_getaffinity(0)),
+        "governor": _text(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "turbo": _turbo(root),
+        "thp": _chosen(_text(thp / "enabled")),
+        "thp_defrag": _chosen(_text(thp / "defrag")),
+        "mthp": _mthp(thp),
+        "overcommit": _integer(_text(root / "proc/sys/vm/overcommit_memory")),
+        "cgroup_cpu_max": _cgroup(root, "cpu.max"),
+        "cgroup_memory_max": _cgroup(root, "memory.max"),
+        "jemalloc_conf": _link(root / "etc/malloc.conf"),
+        "limits": _limits(),
+    }
 
 
 def _facts(root: Path) -> dict[str, Fact]:
     cpuinfo = _text(root / "proc/cpuinfo") or ""
-    thp = root / "sys/kernel/mm/transparent_hugepage"
     cpu0 = root / "sys/devices/system/cpu/cpu0"
     return {
         "host": _host(root),
         "cpu": _cpu_model(cpuinfo),
         "architecture": platform.machine(),
         "cores_online": os.cpu_count(),
-        "cores_allowed": len(os.sched_getaffinity(0)),
+        **_settable(root),
         **_caches(cpu0 / "cache"),
-        "governor": _text(cpu0 / "cpufreq/scaling_governor"),
-        "turbo": _turbo(root),
         "memory_kib": _memory_kib(root),
         "page_size": os.sysconf("SC_PAGE_SIZE"),
         "kernel": platform.release(),
-        "thp": _chosen(_text(thp / "enabled")),
-        "thp_defrag": _chosen(_text(thp / "defrag")),
-        "mthp": _mthp(thp),
-        "overcommit": _integer(_text(root / "proc/sys/vm/overcommit_memory")),
         "max_map_count": _integer(_text(root / "proc/sys/vm/max_map_count")),
         "aslr": _integer(_text(root / "proc/sys/kernel/randomize_va_space")),
         "swap": _swap(root),
-        "cgroup_cpu_max": _cgroup(root, "cpu.max"),
-        "cgroup_memory_max": _cgroup(root, "memory.max"),
         "libc": " ".join(platform.libc_ver()).strip() or None,
         "distribution": _distribution(root),
         "virtualised": bool(re.search(r"^flags\b.*\bhypervisor\b", cpuinfo, re.MULTILINE)),
@@ -92,6 +123,31 @@ def _facts(root: Path) -> dict[str, Fact]:
 def _text(path: Path) -> str | None:
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip() or None
+    except OSError:
+        return None
+
+
+def _limits() -> str | None:
+    """What a shell may have set for the programs it starts, as in ``stack=unlimited, nice=5``; None where all is as usual."""
+    usual = {
+        "address_space": (resource.RLIMIT_AS, resource.RLIM_INFINITY),
+        "data": (resource.RLIMIT_DATA, resource.RLIM_INFINITY),
+        "stack": (resource.RLIMIT_STACK, _USUAL_STACK_BYTES),
+    }
+    soft = {name: resource.getrlimit(kind)[0] for name, (kind, _) in usual.items()}
+    told = [f"{name}={_bytes(soft[name])}" for name, (_, value) in usual.items() if soft[name] != value]
+    nice = os.getpriority(os.PRIO_PROCESS, 0)
+    return ", ".join(told + ([f"nice={nice}"] if nice else [])) or None
+
+
+def _bytes(limit: int) -> str:
+    return "unlimited" if limit == resource.RLIM_INFINITY else str(limit)
+
+
+def _link(path: Path) -> str | None:
+    """Where a symbolic link points to: jemalloc reads its settings from the name of one."""
+    try:
+        return os.readlink(path)
     except OSError:
         return None
 

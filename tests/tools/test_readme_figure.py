@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ElementTree
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from freestone.records.schema import (
     TrialRecord,
     Workload,
 )
+from freestone.reports import table
 
 ROUNDS = 6
 
@@ -104,8 +106,52 @@ def test_the_table_and_the_pictures_are_put_between_the_markers(results: Path, t
     assert text.endswith(f"{readme_figure.END}\nafter\n")
     assert "old" not in text
     sources = re.findall(r'src(?:set)?="([^"]+)"', text)
-    assert len(sources) == 2
-    assert all((tree / source).read_bytes().startswith(b"\x89PNG") for source in sources)
+    assert len(sources) == 4
+    beginnings = {".png": b"\x89PNG", ".svg": b"<svg"}
+    assert all((tree / source).read_bytes().startswith(beginnings[Path(source).suffix]) for source in sources)
+
+
+def test_the_terminal_shows_what_compare_prints(results: Path, tree: Path) -> None:
+    readme_figure.main([str(results)])
+    summary = summarise(experiment(), trials())
+    printed = table.render(summary, width=readme_figure.width_of(summary), colour=False)
+    for name in ("terminal-light.svg", "terminal-dark.svg"):
+        shown = text_of(tree / "docs" / "images" / name)
+        assert shown.startswith("$freestonecompare--json" + "".join(printed.split()))
+
+
+def test_a_picture_of_the_terminal_is_whole_without_a_network(results: Path, tree: Path) -> None:
+    readme_figure.main([str(results)])
+    picture = (tree / "docs" / "images" / "terminal-dark.svg").read_text(encoding="utf-8")
+    assert not re.search(r"url\((?!#)|href=|https?://(?!www\.w3\.org/2000/svg)", picture)
+
+
+def test_the_terminal_names_no_folder_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    here = "/home/somebody/elsewhere"
+    file = "/home/somebody/.cache/libfreestone.so"
+    workload = Workload(
+        name="json", command=[f"{here}/.venv/bin/python", f"{here}/workload.py"], directory=here, environment={}
+    )
+    best = Allocator(name="freestone", title="libfreestone", file=file, preload=[file])
+    configurations = [
+        Configuration(name=each.name, allocator=best) if each.name == "freestone" else each
+        for each in experiment().configurations
+    ]
+    taken = experiment().model_copy(update={"workloads": [workload], "configurations": configurations})
+    shown = readme_figure.terminal(taken, summarise(taken, trials()))
+    assert "LD_PRELOAD=~/.cache/libfreestone.so ~/freestone/.venv/bin/python ~/freestone/workload.py" in shown
+    assert "somebody" not in shown
+
+
+def text_of(picture: Path) -> str:
+    """What an SVG of a terminal shows, line by line, without the blanks."""
+    lines: dict[float, list[tuple[float, str]]] = {}
+    for element in ElementTree.parse(picture).getroot().iter("{http://www.w3.org/2000/svg}text"):
+        if element.get("clip-path"):
+            place = float(element.get("x", "0")), "".join(element.itertext())
+            lines.setdefault(float(element.get("y", "0")), []).append(place)
+    return "".join("".join(text.split()) for _, parts in sorted(lines.items()) for _, text in sorted(parts))
 
 
 def test_the_rows_are_the_measurement(results: Path, tree: Path) -> None:

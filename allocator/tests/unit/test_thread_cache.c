@@ -1605,6 +1605,42 @@ static void out_of_memory(void) {
     expect_nothing_left();
 }
 
+/* A summoned thread that only frees is held up for a few blocks, and not at every block from then on; its summons waits for an allocation. */
+static void who_only_frees_is_not_held_up(void) {
+    enum { BLOCKS = 20000, SIZE = 64, HELD_UP = 64 };
+    static struct summons summons;
+    static void *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = take(SIZE);
+        EXPECT(blocks[i] != NULL, "no memory");
+    }
+    struct thread_cache *cache = thread_view.cache;
+    uint32_t visits[2];
+    for (int summoned = 0; summoned < 2; summoned++) {
+        thread_cache_flush();
+        give(take(SIZE)); /* the slot is one that the thread takes from */
+        summons = (struct summons){.answered = summoned != 0};
+        cache->summons = &summons;
+        uint32_t before = atomic_load_explicit(&cache->visits, memory_order_relaxed);
+        for (int i = 0; i < BLOCKS; i++) {
+            give(blocks[i]);
+        }
+        visits[summoned] = atomic_load_explicit(&cache->visits, memory_order_relaxed) - before;
+        cache->summons = NULL;
+        for (int i = 0; i < BLOCKS; i++) {
+            blocks[i] = take(SIZE);
+        }
+    }
+    EXPECT(visits[1] > visits[0], "it was never held up");
+    EXPECT(visits[1] <= visits[0] + 2 * HELD_UP, "inside %u times, and %u times without a summons", visits[1],
+           visits[0]);
+    EXPECT(summons.answered || atomic_load_explicit(&summons.out, memory_order_relaxed) != 0, "the summons is lost");
+    for (int i = 0; i < BLOCKS; i++) {
+        give(blocks[i]);
+    }
+    expect_nothing_left();
+}
+
 static const struct scenario scenarios[] = {
     {"what_a_heap_has_is_not_loaded", what_a_heap_has_is_not_loaded},
     {"every_size_to_a_mebibyte", every_size_to_a_mebibyte},
@@ -1636,6 +1672,7 @@ static const struct scenario scenarios[] = {
     {"child_takes_caches_over", child_takes_caches_over},
     {"a_torn_child_lives_on_the_shelter", a_torn_child_lives_on_the_shelter},
     {"a_thread_moves_where_there_is_room", a_thread_moves_where_there_is_room},
+    {"who_only_frees_is_not_held_up", who_only_frees_is_not_held_up},
     {"out_of_memory", out_of_memory},
 };
 

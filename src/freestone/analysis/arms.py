@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from freestone.analysis import last_words, same_work, statistics
+from freestone.analysis import last_words, same_program, same_work, statistics
 from freestone.analysis.rounds import Arm, plan_round
 from freestone.records.schema import (
     FIGURE,
@@ -53,7 +53,7 @@ def counted(experiment: Experiment, records: Iterable[TrialRecord]) -> list[Tria
 
     A record of another experiment is left out: it may come from another machine, and machines are never pooled.
     """
-    own = _first_of_each_slot(record for record in records if record.experiment == experiment.id)
+    own = same_program.marked(_first_of_each_slot(each for each in records if each.experiment == experiment.id))
     found = {arm: list(mine) for arm, mine in by_arm(_failing_lost_output(experiment.baseline, own)).items()}
     for workload in experiment.workloads:
         baseline = found.get((workload.name, experiment.baseline), [])

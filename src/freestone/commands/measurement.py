@@ -10,7 +10,7 @@ from pathlib import Path
 
 from freestone import machine
 from freestone.allocators import SYSTEM, AllocatorError, configuration_for, configurations, discover, find
-from freestone.analysis import summarise
+from freestone.analysis import same_program, summarise
 from freestone.commands import program
 from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus, Stop
@@ -23,6 +23,7 @@ from freestone.records.schema import Configuration, Experiment, Summary, TrialRe
 from freestone.records.store import StoreError
 from freestone.suites import Setting
 from freestone.trials import LauncherBroken, environment, permissions, surroundings
+from freestone.trials.named_files import NamedFiles
 
 Show = Callable[[Experiment, Sequence[TrialRecord], Summary], None]
 """Prints what came of an experiment; may raise StoreError for what it writes beside."""
@@ -144,7 +145,23 @@ def resumed(folder: Path, given: Sequence[str]) -> Experiment:
         raise PlanError(f"cannot resume {folder}: {refusal}")
     for workload in experiment.workloads:
         program.require(workload.command, {**os.environ, **workload.environment}, workload.directory or ".")
+    changed = _changed_file(experiment, store.read_trials(folder).records)
+    if changed:
+        raise PlanError(f"cannot resume {folder}: {changed} is not what it was when it was begun")
     return experiment
+
+
+def _changed_file(experiment: Experiment, records: Sequence[TrialRecord]) -> str | None:
+    """The name of a file of some command that has changed since it was measured; None when none has."""
+    files = NamedFiles()
+    for workload in experiment.workloads:
+        measured = [record.files for record in records if record.workload == workload.name]
+        now = files.contents(workload, {**os.environ, **workload.environment})
+        changed = same_program.what_changed(measured[0], now) if measured else None
+        # What a run has written to since is its own.
+        if changed and all(same_program.what_changed(each, measured[0]) is None for each in measured):
+            return changed
+    return None
 
 
 def _require_census() -> None:
@@ -202,7 +219,14 @@ def measure(
     trouble: list[str] = []
     with Interruption() as stop:
         try:
-            outcome = run(experiment, folder, left_out=left_out, on_event=progress, stop=stop)
+            outcome = run(
+                experiment,
+                folder,
+                left_out=left_out,
+                on_event=progress,
+                stop=stop,
+                changed=lambda: machine.changed(experiment.machine),
+            )
         except StoreError as error:
             outcome, status = Outcome.INTERRUPTED, ExitStatus.STORE
             trouble.append(str(error))
@@ -238,19 +262,21 @@ def measure(
 
 
 def _about_environment(experiment: Experiment) -> list[str]:
-    """What programs would have inherited and do not, or inherit all the same: a line, or none."""
+    """What programs would have inherited and do not, or inherit all the same: a line each."""
     given = [workload.environment.keys() for workload in experiment.workloads]
     found = {
         name: value
         for name, value in os.environ.items()
         if environment.steers(name) and not all(name in names for names in given)
     }
+    linked = experiment.machine.facts.get("jemalloc_conf")
+    told = [f"jemalloc is steered by /etc/malloc.conf: {linked}; nobody but root can take that out"] if linked else []
     if not found:
-        return []
+        return told
     named = ", ".join(f"{name}={value if len(value) <= 40 else value[:37] + '...'}" for name, value in found.items())
     if any(workload.keep_environment for workload in experiment.workloads):
-        return [f"kept in every program's environment: {named}"]
-    return [f"taken out of every program's environment: {named}; --env NAME puts one back, --keep-env keeps all"]
+        return [f"kept in every program's environment: {named}", *told]
+    return [f"taken out of every program's environment: {named}; --env NAME puts one back, --keep-env keeps all", *told]
 
 
 def _verdict(summary: Summary) -> ExitStatus:

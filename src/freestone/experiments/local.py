@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -14,6 +15,8 @@ from freestone.experiments.events import Event, HeapsSeen, ServerSeen
 from freestone.records.schema import Asked, Configuration, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.trials import Identity, Rehearsal, can_count, permissions, rehearse, run_trial
+from freestone.trials.environment import in_force
+from freestone.trials.named_files import NamedFiles, untouched
 
 
 class LocalTrials:
@@ -28,6 +31,7 @@ class LocalTrials:
         self._scratch: Path | None = None
         self._rehearsals: dict[Arm, Rehearsal] = {}
         self._asked: dict[str, Asked | None] = {}
+        self._files = NamedFiles()
 
     def __enter__(self) -> Self:
         try:
@@ -79,7 +83,9 @@ class LocalTrials:
 
     def trial(self, workload: Workload, configuration: Configuration, slot: Slot) -> TrialRecord:
         """Run once under the clock."""
-        return run_trial(
+        environment = in_force(workload, configuration, os.environ)
+        before = self._files.contents(workload, environment)
+        record = run_trial(
             workload,
             configuration,
             identity=Identity(
@@ -91,3 +97,4 @@ class LocalTrials:
             watch=lambda moment: self.on_event(ServerSeen(slot, self.experiment.rounds, moment)),
             asked=self._asked.get(workload.name),
         )
+        return record.model_copy(update={"files": untouched(before, self._files.contents(workload, environment))})

@@ -67,6 +67,7 @@ def run(
     left_out: Collection[str] = (),
     on_event: Callable[[Event], None] = lambda event: None,
     stop: Interruption | None = None,
+    changed: Callable[[], str | None] = lambda: None,
     measurement: Measurement | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
@@ -81,6 +82,8 @@ def run(
         left_out: workloads that are not run now; what the folder holds of them stays, and a later session goes on.
         on_event: told what happens; called between trials, never while a clock runs, but for a server's moments.
         stop: asked between trials whether to stop, and able to break one off.
+        changed: asked after each trial what is not as it was when the experiment was begun, in one line; then the trial
+            failed.
         measurement: how trials are taken; by default on this machine.
         clock: seconds, for budget and estimate only.
 
@@ -95,7 +98,7 @@ def run(
         raise ExperimentMismatch(f"{folder} holds trials of another experiment ({', '.join(sorted(foreign))})")
     with TrialLog(folder) as log, contextlib.ExitStack() as stack:
         taking = measurement or stack.enter_context(LocalTrials(experiment, on_event))
-        return _Session(experiment, frozenset(left_out), taking, log, records, on_event, stop, clock).run()
+        return _Session(experiment, frozenset(left_out), taking, log, records, on_event, stop, changed, clock).run()
 
 
 class _Session:
@@ -110,6 +113,7 @@ class _Session:
         records: list[TrialRecord],
         on_event: Callable[[Event], None],
         stop: Interruption,
+        changed: Callable[[], str | None],
         clock: Callable[[], float],
     ) -> None:
         self.experiment = experiment
@@ -119,6 +123,7 @@ class _Session:
         self.records = records
         self.on_event = on_event
         self.stop = stop
+        self.changed = changed
         self.clock = clock
         self.workloads = {workload.name: workload for workload in experiment.workloads}
         self.configurations = {configuration.name: configuration for configuration in experiment.configurations}
@@ -187,6 +192,7 @@ class _Session:
         if self.stop():
             # Ctrl-C reaches the program too: what it did then is not what it does.
             raise TrialBrokenOff
+        record = self._under_the_same_conditions(record)
         hopeless = self._given_up()
         self.log.append(record)
         self.records.append(record)
@@ -196,6 +202,12 @@ class _Session:
         self.on_event(TrialEnded(record, done, total))
         for workload, configuration in self._given_up() - hopeless:
             self.on_event(GivenUp(workload, configuration, record.reason or record.status))
+
+    def _under_the_same_conditions(self, record: TrialRecord) -> TrialRecord:
+        changed = self.changed() if record.status == "ok" else None
+        if changed is None:
+            return record
+        return record.model_copy(update={"status": "failed", "reason": f"{changed}: measure again"})
 
     def _overhead_s(self) -> float:
         return self.overhead_s / self.taken if self.taken else TRIAL_OVERHEAD_S

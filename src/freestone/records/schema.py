@@ -311,6 +311,10 @@ class TrialRecord(_Row):
         default_factory=list, description="what a reader should know, e.g. a daemon left behind and ended"
     )
     asked: Asked | None = Field(None, description="what was counted in the rehearsal; None where nothing was")
+    files: dict[str, str] = Field(
+        default_factory=dict,
+        description="files that the command names and the run left as they were -> start of their content's SHA-256",
+    )
     survivors: list[str] = Field(
         default_factory=list, description="programs of the processes that were still there and were ended"
     )

@@ -1,0 +1,96 @@
+"""The files that a command names, by their content: a script or an input that changes makes another program of it.
+
+What a run writes to is its own, and no input: it is left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shlex
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from freestone.records.schema import Workload
+
+_MOST_BYTES: Final = 256 << 20
+"""A larger file is told by its size and the time it was written: it would take seconds to read."""
+
+_Stamp = tuple[int, int, int, int]
+
+
+class NamedFiles:
+    """What the files were each time one looked. A file that has not been written since is not read again."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, tuple[_Stamp, str]] = {}
+
+    def contents(self, workload: Workload, environment: Mapping[str, str]) -> dict[str, str]:
+        """Path -> 16 hex digits of the SHA-256 of its content, for the program and each file that its words name.
+
+        Args:
+            workload: its command is looked at as it stands, and word by word where a word is a line for a shell.
+            environment: where PATH is looked up.
+        """
+        found: dict[str, str] = {}
+        for path in _named(workload, environment):
+            # Gone, closed to us, or being replaced at this moment: the run itself says more of that.
+            with contextlib.suppress(OSError):
+                found[str(path)] = self._content(path)
+        return found
+
+    def _content(self, path: Path) -> str:
+        status = path.stat()
+        stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        before = self._known.get(path)
+        if before is not None and before[0] == stamp:
+            return before[1]
+        if status.st_size > _MOST_BYTES:
+            told = hashlib.sha256(f"{status.st_size} {status.st_mtime_ns}".encode()).hexdigest()[:16]
+        else:
+            with path.open("rb") as file:
+                told = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+        self._known[path] = (stamp, told)
+        return told
+
+
+def untouched(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """The files that a run has left as they were."""
+    return {path: content for path, content in before.items() if after.get(path) == content}
+
+
+def _named(workload: Workload, environment: Mapping[str, str]) -> Iterator[Path]:
+    """Regular files, each once: the program where a shell would find it, then what words name."""
+    folder = Path(workload.directory or ".").resolve()
+    program, *words = workload.command
+    places = [program] if "/" in program else [f"{each or '.'}/{program}" for each in _path(environment)]
+    seen: set[Path] = set()
+    first = next((path for path in (folder / place for place in places) if _is_file(path)), None)
+    rest = (folder / name for word in words for name in _names(word))
+    for path in [*([first] if first else []), *rest]:
+        if path not in seen and _is_file(path):
+            seen.add(path)
+            yield path
+
+
+def _path(environment: Mapping[str, str]) -> list[str]:
+    return (environment.get("PATH") or os.defpath).split(os.pathsep)
+
+
+def _names(word: str) -> list[str]:
+    """What may be a file's name in a word: all of it, what follows a ``=``, the words of a line for a shell."""
+    found = [word, word.partition("=")[2]]
+    if any(character.isspace() for character in word):
+        with contextlib.suppress(ValueError):  # no line for a shell
+            found += shlex.split(word)
+    return [name for name in found if name and "\0" not in name]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,57 @@
+"""The files that a command names are known by their content."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from freestone.records.schema import Workload
+from freestone.trials.named_files import NamedFiles, untouched
+
+ENVIRONMENT = {"PATH": os.environ["PATH"]}
+
+
+def _workload(folder: Path, *command: str) -> Workload:
+    return Workload(name="work", command=list(command), directory=str(folder))
+
+
+def _named(folder: Path, *command: str) -> set[str]:
+    return {Path(path).name for path in NamedFiles().contents(_workload(folder, *command), ENVIRONMENT)}
+
+
+def test_the_program_and_what_its_words_name(tmp_path: Path) -> None:
+    for name in ("job.py", "a.csv", "b c.csv"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "folder").mkdir()
+    shell = Path("/bin/sh").name
+    assert _named(tmp_path, "sh", "-c", "python3 job.py <'b c.csv'", "--from=a.csv", "folder", "nothing") == {
+        shell,
+        "job.py",
+        "a.csv",
+        "b c.csv",
+    }
+    assert _named(tmp_path, "./job.py") == {"job.py"}
+    assert _named(tmp_path, sys.executable, "-c", "print('\n\"')") == {Path(sys.executable).name}
+
+
+def test_another_content_is_seen_however_it_came(tmp_path: Path) -> None:
+    script, files = tmp_path / "job.py", NamedFiles()
+    workload = _workload(tmp_path, "./job.py")
+    script.write_text("print(1)")
+    first = files.contents(workload, ENVIRONMENT)
+    assert files.contents(workload, ENVIRONMENT) == first
+    script.touch()
+    assert files.contents(workload, ENVIRONMENT) == first, "a file that is only touched is the same"
+    times = script.stat()
+    script.write_text("print(2)")
+    os.utime(script, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert files.contents(workload, ENVIRONMENT) != first, "nobody can set the time at which it was changed"
+    other = tmp_path / "other"
+    other.write_text("print(1)")
+    other.rename(script)
+    assert files.contents(workload, ENVIRONMENT) == first
+
+
+def test_what_was_written_to_is_left_out() -> None:
+    assert untouched({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "5", "d": "4"}) == {"a": "1"}
