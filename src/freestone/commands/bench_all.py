@@ -23,6 +23,7 @@ from freestone.commands.status import ExitStatus
 from freestone.experiments.plan import PlanError
 from freestone.records.store import StoreError
 from freestone.records.whole import why, write_whole
+from freestone.reports import extras
 from freestone.suites import Setting, SuiteError
 
 REPORT: Final = "all.html"
@@ -92,8 +93,6 @@ def resumed(results: Path, given: Sequence[str]) -> int:
 
 
 def _followed(results: Path, course: _Course) -> int:
-    from freestone.reports import html  # late: the figures' libraries are large
-
     until = time.monotonic() + QUICK_S
     left = [name for name in suites.leaders() if name not in course.ended]
     for number, name in enumerate(left):
@@ -113,11 +112,21 @@ def _followed(results: Path, course: _Course) -> int:
     folders = [results / folder for folder in course.folders.values()]
     if not folders:
         raise SuiteError("no suite can be measured here")
+    _report(folders, results / REPORT)
+    return max(course.ended.values())
+
+
+def _report(folders: Sequence[Path], destination: Path) -> None:
+    lacking = extras.missing()
+    if lacking is not None:
+        print(f"freestone: no {destination.name}: {lacking}", file=sys.stderr)
+        return
+    from freestone.reports import html  # late: the figures' libraries are large
+
     try:
-        print(f"Report:  {html.write(folders, results / REPORT, paired_ratio)}")
+        print(f"Report:  {html.write(folders, destination, paired_ratio)}")
     except html.ReportError as error:
         raise StoreError(str(error)) from error
-    return max(course.ended.values())
 
 
 def _measured(results: Path, course: _Course, name: str, share_s: float) -> int:

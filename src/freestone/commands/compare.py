@@ -22,7 +22,7 @@ from freestone.experiments.plan import Extent, PlanError
 from freestone.records import store
 from freestone.records.schema import Experiment, Summary, Workload
 from freestone.records.store import StoreError
-from freestone.reports import deployment, table
+from freestone.reports import deployment, extras, table
 from freestone.suites.expansion import IDLE_MOST_S
 
 
@@ -179,6 +179,10 @@ def _show(experiment: Experiment, summary: Summary, folder: Path, *, as_json: bo
 
 
 def _report(folder: Path, *, as_json: bool) -> None:
+    lacking = extras.missing()
+    if lacking is not None:
+        print(f"freestone: no {store.REPORT_FILE}: {lacking}", file=sys.stderr)
+        return
     from freestone.reports import html  # late: the figures' libraries are large
 
     try:

@@ -17,8 +17,7 @@ from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments import Interruption, Outcome, mismatch, run
 from freestone.experiments.plan import Extent, PlanError, new_experiment
 from freestone.native import NativePartMissing
-from freestone.records import store
-from freestone.records.parquet import write_parquet
+from freestone.records import parquet, store
 from freestone.records.schema import Configuration, Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.suites import Setting
@@ -155,11 +154,9 @@ def _changed_file(experiment: Experiment, records: Sequence[TrialRecord]) -> str
     """The name of a file of some command that has changed since it was measured; None when none has."""
     files = NamedFiles()
     for workload in experiment.workloads:
-        measured = [record.files for record in records if record.workload == workload.name]
-        now = files.contents(workload, {**os.environ, **workload.environment})
-        changed = same_program.what_changed(measured[0], now) if measured else None
-        # What a run has written to since is its own.
-        if changed and all(same_program.what_changed(each, measured[0]) is None for each in measured):
+        measured = next((record.files for record in records if record.workload == workload.name), {})
+        changed = same_program.what_changed(measured, files.contents(workload, {**os.environ, **workload.environment}))
+        if changed:
             return changed
     return None
 
@@ -245,7 +242,11 @@ def measure(
     sys.stdout.flush()
     try:
         store.write_summary(folder, summary)
-        write_parquet(folder, records)
+        lacking = parquet.missing()
+        if lacking is None:
+            parquet.write_parquet(folder, records)
+        else:
+            progress.line(f"no {store.PARQUET_FILE}: {lacking}")
         if report is not None and outcome is not Outcome.INTERRUPTED:
             report()
     except StoreError as error:
