@@ -184,7 +184,7 @@ def _require_census() -> None:
 
 
 def _as_found(configuration: Configuration) -> Configuration:
-    """A configuration of an earlier sitting with the allocator as it is now."""
+    """A configuration of an earlier session with the allocator as it is now."""
     before = configuration.allocator
     known = {allocator.name: allocator for allocator in discover()}
     allocator = known.get(before.name)

@@ -87,12 +87,12 @@ def run(
     """Run what the folder's trials file does not hold yet, and append each record to it.
 
     A round is begun only if it is expected to fit the time budget; the first always is. The budget counts what earlier
-    sittings of a resumed experiment have measured.
+    sessions of a resumed experiment have measured.
 
     Args:
         experiment: what to run; its head is in the folder already.
         folder: the results folder.
-        left_out: workloads that are not run now; what the folder holds of them stays, and a later sitting goes on.
+        left_out: workloads that are not run now; what the folder holds of them stays, and a later session goes on.
         on_event: told what happens; called between trials, never while a clock runs, but for a server's moments.
         stop: asked between trials whether to stop, and able to break one off.
         changed: asked after each trial what is not as it was when the experiment was begun, in one line; then the trial
@@ -111,10 +111,10 @@ def run(
         raise ExperimentMismatch(f"{folder} holds trials of another experiment ({', '.join(sorted(foreign))})")
     with TrialLog(folder) as log, contextlib.ExitStack() as stack:
         taking = measurement or stack.enter_context(LocalTrials(experiment, on_event))
-        return _Sitting(experiment, frozenset(left_out), taking, log, records, on_event, stop, changed, clock).run()
+        return _Session(experiment, frozenset(left_out), taking, log, records, on_event, stop, changed, clock).run()
 
 
-class _Sitting:
+class _Session:
     """One uninterrupted stretch of an experiment."""
 
     def __init__(
@@ -217,12 +217,12 @@ class _Sitting:
         return Outcome.HOPELESS if self._is_hopeless() else Outcome.COMPLETE
 
     def _is_hopeless(self) -> bool:
-        """Whether nothing of what this sitting runs is worth another round."""
+        """Whether nothing of what this session runs is worth another round."""
         run = {(workload, each) for workload in self.workloads.keys() - self.left_out for each in self.configurations}
         return bool(run) and run <= self._given_up()
 
     def _missing(self, number: int) -> list[Slot]:
-        """What this sitting still has to run of a round."""
+        """What this session still has to run of a round."""
         slots = schedule.missing(self.experiment, number, self.records)
         return [slot for slot in slots if slot.workload not in self.left_out]
 

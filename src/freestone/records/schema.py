@@ -437,7 +437,7 @@ class ScoreRow(_Row):
     values: dict[str, float] = Field(description="configuration -> geometric mean over rounds, in the metric's unit")
     best_peer: str | None = Field(None, description="the lowest of all but the subject; None where nobody else has one")
     ratio: Ratio | None = Field(None, description="subject / best peer, paired within rounds")
-    foreseen: Ratio | None = Field(
+    held_out: Ratio | None = Field(
         None,
         description="subject / the peer that was best in the other half of the rounds; None with a single round",
     )
@@ -460,7 +460,7 @@ class Aspect(_Row):
     rows: list[ScoreRow]
     field: list[Standing] = Field(description="best mean first")
     mean: Ratio | None = Field(None, description="geometric mean over counted workloads of subject / best peer")
-    foreseen: Ratio | None = Field(
+    held_out: Ratio | None = Field(
         None,
         description="the same against the peer that was best in the other half of the rounds, where all rows have it",
     )
