@@ -349,8 +349,15 @@ def distribution(requirement: str) -> str:
     return match.group().lower()
 
 
+EXTRAS = ("figures", "parquet")
+"""What the package imports only where it is there; tests/commands/test_extras.py tries it without."""
+
+
 def test_dependencies_are_those_the_package_imports() -> None:
-    declared = {distribution(requirement) for requirement in PROJECT["project"]["dependencies"]}
+    wanted = [*PROJECT["project"]["dependencies"]]
+    for extra in EXTRAS:
+        wanted += PROJECT["project"]["optional-dependencies"][extra]
+    declared = {distribution(requirement) for requirement in wanted}
     tops = {module.split(".")[0] for source in sources() for _, module in imported_modules(source)}
     foreign = {top for top in tops if top not in sys.stdlib_module_names and top != "freestone"}
     assert {DISTRIBUTIONS.get(top, top) for top in foreign} == declared

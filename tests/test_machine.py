@@ -129,8 +129,9 @@ def test_the_file_that_steers_jemalloc_makes_another_machine_and_its_absence_non
     [("ulimit -s 4096", "stack=4194304"), ("ulimit -v 9000000", "address_space=9216000000"), ("renice 3 $$", "nice=3")],
 )
 def test_what_a_shell_has_set_is_a_fact(command: str, expected: str) -> None:
+    tell = "from freestone import machine; print(machine.describe().facts['limits'])"
     said = subprocess.run(
-        ["sh", "-c", f"{command} >/dev/null; exec {sys.executable} -c 'from freestone import machine; print(machine.describe().facts[\"limits\"])'"],
+        ["sh", "-c", f'{command} >/dev/null; exec "$@"', "sh", sys.executable, "-c", tell],
         capture_output=True,
         text=True,
         check=True,

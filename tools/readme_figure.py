@@ -16,9 +16,11 @@ from pathlib import Path
 
 from freestone.records import store
 from freestone.records.schema import Cell, Configuration, Experiment, Ratio, Summary, TrialRecord
-from freestone.reports import deployment, figures, quantities
+from freestone.reports import deployment, figures, quantities, vega
 from freestone.reports import table as report_table
 from freestone.reports.quantities import Scale, quantity_of
+from freestone.reports.shown import order_of
+from freestone.reports.theme import DARK, LIGHT
 from terminal_picture import draw
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -47,7 +49,7 @@ def rows_of(experiment: Experiment, summary: Summary, workload: str) -> list[str
         )
         for key in ("wall_s", *COLUMNS)
     }
-    for name in figures.order_of(experiment, summary, workload):
+    for name in order_of(experiment, summary, workload):
         configuration = next(each for each in experiment.configurations if each.name == name)
         lines.append(_row(configuration, cells[name], summary.baseline, scales))
     return lines
@@ -105,8 +107,8 @@ def pictures(
     folder.mkdir(parents=True, exist_ok=True)
     chart = figures.overview(experiment, summary, records, workload)
     command = "make compare" if workload == DEFAULT_WORKLOAD else f"freestone compare -- {workload}"
-    for name, theme in (("light", figures.LIGHT), ("dark", figures.DARK)):
-        figures.save_png(chart, folder / f"overview-{name}.png", theme=theme)
+    for name, theme in (("light", LIGHT), ("dark", DARK)):
+        vega.save_png(chart, folder / f"overview-{name}.png", theme=theme)
         draw(command, terminal(experiment, summary), folder / f"terminal-{name}.svg", theme)
 
 

@@ -1,6 +1,6 @@
 """The tests that took longest, from the JUnit files that pytest and ctest leave: printed at the end of `make test`.
 
-    python tools/slowest_tests.py build/tests-native.xml build/tests-python.xml
+python tools/slowest_tests.py build/tests-native.xml build/tests-python.xml
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from freestone.reports.figures import Theme
+from freestone.reports.theme import Theme
 
 # Rich fills in the places in braces. Its own frame loads a font from a server, which pages that show pictures refuse.
 FRAME = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">

@@ -43,7 +43,7 @@ IDENTIFYING = (
 """The facts whose difference makes two results incomparable; their hash is the machine's ``id``."""
 
 MADE_KNOWN = ("jemalloc_conf", "limits")
-"""Facts that identify too, but only where they are stated: most machines have none, and their results stay comparable."""
+"""Facts that identify too, where they are stated: most machines have none, and their results stay comparable."""
 
 
 _USUAL_STACK_BYTES = 8 << 20
@@ -128,7 +128,7 @@ def _text(path: Path) -> str | None:
 
 
 def _limits() -> str | None:
-    """What a shell may have set for the programs it starts, as in ``stack=unlimited, nice=5``; None where all is as usual."""
+    """What a shell may have set for its programs, as in ``stack=unlimited, nice=5``; None where all is as usual."""
     usual = {
         "address_space": (resource.RLIMIT_AS, resource.RLIM_INFINITY),
         "data": (resource.RLIMIT_DATA, resource.RLIM_INFINITY),

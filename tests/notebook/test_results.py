@@ -17,7 +17,8 @@ import freestone
 from freestone.records import store
 from freestone.records.schema import InstructionCount, InstructionCounts
 from freestone.records.store import StoreError
-from freestone.reports import figures, html, source
+from freestone.reports import html, source, vega
+from freestone.reports.theme import FONT
 
 pytestmark = pytest.mark.xdist_group("notebook")  # what they share is made once
 
@@ -57,9 +58,9 @@ def test_figures_are_charts(results: freestone.Results, tmp_path: Path) -> None:
     charts += [each for each in (memory, noise) if each is not None]
     for chart in charts:
         document = chart.to_dict()
-        assert document["config"]["font"] == figures.FONT
+        assert document["config"]["font"] == FONT
         assert document["width"] != "container", "nothing contains it"
-    assert figures.save_svg(results.overview(), tmp_path / "overview.svg").read_text().count("lifo-16-100") >= 1
+    assert vega.save_svg(results.overview(), tmp_path / "overview.svg").read_text().count("lifo-16-100") >= 1
 
 
 def test_published_counts_are_a_chart_where_the_folder_has_counts(results_folder: Path, tmp_path: Path) -> None:
@@ -102,7 +103,7 @@ def test_sizes_are_charts_where_a_workload_tells_them(results: freestone.Results
     ((title, chart),) = other.sizes(workload).items()
     assert title == "calloc, by size"
     document = chart.to_dict()
-    assert document["config"]["font"] == figures.FONT
+    assert document["config"]["font"] == FONT
     assert len(document["concat"]) == 2
     with pytest.raises(KeyError, match="no workload is called 'sizes'"):
         results.sizes()

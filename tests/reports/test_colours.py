@@ -19,10 +19,11 @@ from coloraide.everything import ColorAll as Color
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.reports import figures, heatmap, html, pieces, scaling
+from freestone.reports import figures, heatmap, html, vega
 from freestone.reports.families import families
-from freestone.reports.figures import Theme
 from freestone.reports.page import experiment_part
+from freestone.reports.scaling import chart as scaling_chart
+from freestone.reports.theme import COLOURS, DARK, LIGHT, Theme
 
 EYES = (None, "protan", "deutan", "tritan")
 """With all cones; without the long, the middle, the short ones."""
@@ -31,7 +32,7 @@ SEEN_ON_PAPER = 3.0
 """Contrast of a mark with what it stands on, as WCAG 2.2 asks of graphics (1.4.11)."""
 READ = 4.5
 """Contrast of words (1.4.3)."""
-THEMES = {"light": figures.LIGHT, "dark": figures.DARK}
+THEMES = {"light": LIGHT, "dark": DARK}
 BEFORE = {
     "light": ("#6B7280", "#4477AA", "#EE6677", "#228833", "#AA3377", "#B39B13", "#2BA5C9"),
     "dark": ("#9CA3AF", "#6FA8DC", "#F58A97", "#4DB868", "#D46BA4", "#CCBB44", "#66CCEE"),
@@ -87,10 +88,10 @@ def shade(log: float) -> str:
     return mixed.convert("srgb").clip().to_string(hex=True)
 
 
-def drawn(chart: figures.Chart | None, theme: Theme) -> list[Mark]:
+def drawn(chart: vega.Chart | None, theme: Theme) -> list[Mark]:
     """How a chart draws each configuration."""
     assert chart is not None
-    encodings = [layer["encoding"] for layer in figures.specification(chart, theme)["layer"]]
+    encodings = [layer["encoding"] for layer in vega.specification(chart, theme)["layer"]]
 
     def scale(channel: str) -> dict[str, Any]:
         return next((each[channel]["scale"] for each in encodings if channel in each), {})
@@ -161,7 +162,7 @@ def test_lines_and_points_of_a_figure_are_told_apart(measured: Callable[[int], A
     results = measured(count)
     (family,) = families(results.experiment.workloads)
     charts = (
-        scaling.draw(results.experiment, results.summary, results.records, family, "time"),
+        scaling_chart.draw(results.experiment, results.summary, results.records, family, "time"),
         figures.trade(results.experiment, results.summary, family.members[0].workload),
     )
     for chart in charts:
@@ -172,7 +173,7 @@ def test_lines_and_points_of_a_figure_are_told_apart(measured: Callable[[int], A
 
 @pytest.mark.parametrize("name", THEMES)
 def test_a_palette_has_as_many_colours_as_marks_reckon_with(name: str) -> None:
-    assert len(THEMES[name].palette) == pieces.COLOURS
+    assert len(THEMES[name].palette) == COLOURS
 
 
 @pytest.mark.parametrize("name", THEMES)
@@ -213,7 +214,7 @@ def test_the_number_of_a_square_can_be_read(log: float, side: int) -> None:
 def test_better_is_told_from_worse_in_the_tables(results: Any) -> None:
     page = html.render([experiment_part(results.experiment, results.summary, results.records, anchor="only")])
     found = {kind: re.findall(rf"--{kind}: (#\w{{6}});", page) for kind in ("better", "worse")}
-    papers = (figures.LIGHT.paper, figures.DARK.paper, figures.LIGHT.paper)  # print is light
+    papers = (LIGHT.paper, DARK.paper, LIGHT.paper)  # print is light
     assert len(found["better"]) == len(found["worse"]) == len(papers)
     for better, worse, paper in zip(found["better"], found["worse"], papers, strict=True):
         assert distance(better, worse) >= APART

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,3 +38,22 @@ def test_a_point_by_itself_has_its_name_beside_it() -> None:
 @given(st.tuples(*[st.floats(-50, 50)] * 4), st.tuples(*[st.floats(-50, 50)] * 4))
 def test_what_two_boxes_share_is_the_same_seen_from_both(one: placing.Box, other: placing.Box) -> None:
     assert placing.covered(one, other) == placing.covered(other, one) >= 0
+
+
+spots_of_lines = st.lists(st.floats(-50, 400), min_size=1, max_size=25)
+
+
+@given(spots_of_lines)
+def test_names_keep_their_order_and_their_distance(spots: list[float]) -> None:
+    moved = placing.spread(spots, 14, 14 * 30)
+    assert sorted(range(len(spots)), key=lambda i: spots[i]) == sorted(range(len(spots)), key=lambda i: moved[i])
+    ordered = sorted(moved)
+    assert all(second - first >= 14 - 1e-6 for first, second in itertools.pairwise(ordered))
+    assert ordered[0] >= -1e-6
+    assert ordered[-1] <= 14 * 30 + 1e-6
+
+
+@given(st.lists(st.integers(0, 20), unique=True, min_size=1))
+def test_names_that_stand_apart_stay(steps: list[int]) -> None:
+    spots = [14.0 * step for step in steps]
+    assert placing.spread(spots, 14, 14 * 20) == pytest.approx(spots)

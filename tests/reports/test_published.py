@@ -23,9 +23,10 @@ from freestone.records.schema import (
     TrialRecord,
     Workload,
 )
-from freestone.reports import figures, published
+from freestone.reports import published, vega
 from freestone.reports.published import parallel_references, picture, tables, words
 from freestone.reports.published.reproduction import Reproduction
+from freestone.reports.theme import LIGHT
 
 Figures = Mapping[str, float]
 
@@ -325,7 +326,7 @@ def test_without_both_ways_of_drawing_nothing_is_told_of_rand() -> None:
 
 def test_a_reproduction_is_drawn_and_told() -> None:
     found = measured(orders("glibc", 2.0, 0.5) | orders("mimalloc2", 1.0, 0.5))
-    document = figures.specification(picture.draw(found[0]), figures.LIGHT)
+    document = vega.specification(picture.draw(found[0]), LIGHT)
     drawn = json.dumps(document)
     assert "hakmem 1.05" in drawn, "LIFO 9.8 ns, FIFO 10.3"
     shown = words.render(found, width=100, colour=False)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import altair as alt
 
-from freestone.reports import figures
+from freestone.reports import theme as themes
+from freestone.reports import vega
 from misuses.cases import Case
 from misuses.columns import GROUPS, Column
 from misuses.judging import COUNTED, Stop
@@ -63,6 +64,6 @@ def _bars(group: str, bugs: Sequence[Case], names: Sequence[str], answers: Answe
 
 def save(cases: Sequence[Case], columns: Sequence[Column], answers: Answers, folder: Path) -> None:
     """``misuses-light.png`` and ``misuses-dark.png`` in the folder."""
-    for name, theme in (("light", figures.LIGHT), ("dark", figures.DARK)):
+    for name, theme in (("light", themes.LIGHT), ("dark", themes.DARK)):
         chart = draw(cases, columns, answers, ink=theme.ink)
-        figures.save_png(chart, folder / f"misuses-{name}.png", theme=theme)
+        vega.save_png(chart, folder / f"misuses-{name}.png", theme=theme)

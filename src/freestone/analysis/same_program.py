@@ -1,7 +1,7 @@
 """Whether every trial of a workload ran the same program on the same files. Pure functions.
 
-Somebody who compiles, pulls or edits while an experiment goes on measures two programs, and which allocator met which is
-left to chance.
+Somebody who compiles, pulls or edits while an experiment goes on measures two programs, and which allocator met which
+is left to chance.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from freestone.records.schema import TrialRecord
 
 
 def marked(records: Sequence[TrialRecord]) -> list[TrialRecord]:
-    """The records of an experiment, those of them failed that ran something else than the first trial of their workload."""
+    """The records of an experiment; those that ran something else than their workload's first trial have failed."""
     first: dict[str, dict[str, str]] = {}
     for record in sorted(records, key=lambda each: each.started_at):
         for path, content in _contents(record).items():

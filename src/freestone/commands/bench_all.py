@@ -1,6 +1,6 @@
 """``freestone bench all``: every suite that comes along, each an experiment of its own, and one report of them all.
 
-What was asked for and how far it has come stand in one file beside the suites' folders, so that a later sitting goes on
+What was asked for and how far it has come stand in one file beside the suites' folders, so that a later session goes on
 with it.
 """
 
@@ -23,6 +23,7 @@ from freestone.commands.status import ExitStatus
 from freestone.experiments.plan import PlanError
 from freestone.records.store import StoreError
 from freestone.records.whole import why, write_whole
+from freestone.reports import extras
 from freestone.suites import Setting, SuiteError
 
 REPORT: Final = "all.html"
@@ -68,7 +69,7 @@ def is_begun(results: Path) -> bool:
 
 
 def resumed(results: Path, given: Sequence[str]) -> int:
-    """Go on where an earlier sitting was interrupted; the exit status.
+    """Go on where an earlier session was interrupted; the exit status.
 
     Args:
         given: options that were given beside ``--resume``.
@@ -92,8 +93,6 @@ def resumed(results: Path, given: Sequence[str]) -> int:
 
 
 def _followed(results: Path, course: _Course) -> int:
-    from freestone.reports import html  # late: the figures' libraries are large
-
     until = time.monotonic() + QUICK_S
     left = [name for name in suites.leaders() if name not in course.ended]
     for number, name in enumerate(left):
@@ -113,11 +112,21 @@ def _followed(results: Path, course: _Course) -> int:
     folders = [results / folder for folder in course.folders.values()]
     if not folders:
         raise SuiteError("no suite can be measured here")
+    _report(folders, results / REPORT)
+    return max(course.ended.values())
+
+
+def _report(folders: Sequence[Path], destination: Path) -> None:
+    lacking = extras.missing()
+    if lacking is not None:
+        print(f"freestone: no {destination.name}: {lacking}", file=sys.stderr)
+        return
+    from freestone.reports import html  # late: the figures' libraries are large
+
     try:
-        print(f"Report:  {html.write(folders, results / REPORT, paired_ratio)}")
+        print(f"Report:  {html.write(folders, destination, paired_ratio)}")
     except html.ReportError as error:
         raise StoreError(str(error)) from error
-    return max(course.ended.values())
 
 
 def _measured(results: Path, course: _Course, name: str, share_s: float) -> int:

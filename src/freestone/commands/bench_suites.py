@@ -33,13 +33,13 @@ def measured(
     """
 
     def show(experiment: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
-        from freestone.reports import tails_part  # late: it draws, and what draws is large
+        from freestone.reports.tails import numbers as tails  # late: what prints tables is large
 
         board = score(experiment, records, held)
         if markdown is not None:  # first: whoever reads along may close the pipe
             scoreboard.write([scoreboard.document(experiment, board)], markdown)
         width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
-        latencies = tails_part.render(experiment, summary, records, width=width, colour=colour, ascii_only=plain)
+        latencies = tails.render(experiment, summary, records, width=width, colour=colour, ascii_only=plain)
         scoreboard.show(board, folder, as_json=as_json, more=latencies)
 
     return measurement.measure(folder, experiment, verb="bench", show=show, report=None, left_out=left_out)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from freestone.commands.export_options import NO_EXPORT, ExportOptions
 from freestone.commands.status import ExitStatus, Stop
 
 if TYPE_CHECKING:  # what reads and draws results is large, and the help needs none of it
@@ -45,6 +46,7 @@ def report(
             help="Write the times into this folder, a file an allocator, as Google Benchmark's compare.py reads them."
         ),
     ] = None,
+    exports: ExportOptions = NO_EXPORT,
     json: Annotated[
         bool, Parameter(negative="", help="Print the summaries, and scores where there are, as JSON instead of tables.")
     ] = False,
@@ -77,6 +79,9 @@ def report(
         )
     if output is not None and not page:
         raise Stop("-o names the HTML file that --no-html leaves out; leave out one of them", ExitStatus.USAGE)
+    if exports.asked and len(results) > 1:
+        raise Stop("exports are of one results folder; give one", ExitStatus.USAGE)
+    exports.require_writable()
     try:
         sources = [_read(folder) for folder in results]
         asked = subject is not None or markdown is not None
@@ -90,19 +95,21 @@ def report(
             scoreboard.write(documents, markdown)
         destination = (output or _destination(results)) if page else None
         written = _write(results, sources, destination, figures, picture, benchmark_json)
+        for source in sources:
+            exports.write(source.experiment, source.records, source.summary)
     except PlanError as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     if json:
         print(json_format.dumps([_row(*each) for each in zip(sources, boards, strict=True)], indent=2))
-        return ExitStatus.FINE
+        return _lacking(page, figures)
     for folder, source, board in zip(results, sources, boards, strict=True):
         _show(source, board)
         print(f"Records: {folder}\n")
     if written is not None:
         print(f"Report:  {written}")
-    return ExitStatus.FINE
+    return _lacking(page, figures)
 
 
 def _is_of_bench(experiment: Experiment) -> bool:
@@ -129,35 +136,62 @@ def _write(
     if destination is None and figures is None and benchmark_json is None:
         return None
     from freestone.analysis.statistics import paired_ratio
-    from freestone.reports import export, html
+    from freestone.reports import extras, google_benchmark, pictures
 
+    written = None
     try:
-        parts = [html.part(each, number, paired_ratio) for number, each in enumerate(sources, start=1)]
-        written = None if destination is None else html.write_parts(parts, destination)
-        for folder, source, part in zip(results, sources, parts, strict=True):
-            below = folder.resolve().name if len(results) > 1 else ""  # several experiments each into a folder
-            if figures is not None:
-                export.pictures(part, figures / below, picture)
+        for folder, source in zip(results, sources, strict=True):
             if benchmark_json is not None:
-                export.benchmark_files(source.experiment, source.records, benchmark_json / below)
-    except (html.ReportError, export.ExportError) as error:
+                google_benchmark.write(source.experiment, source.records, benchmark_json / _below(folder, results))
+        if extras.missing() is None and (destination is not None or figures is not None):
+            from freestone.reports import html
+
+            parts = [html.part(each, number, paired_ratio) for number, each in enumerate(sources, start=1)]
+            try:
+                written = None if destination is None else html.write_parts(parts, destination)
+            except html.ReportError as error:
+                raise Stop(str(error), ExitStatus.STORE) from error
+            for folder, part in zip(results, parts, strict=True):
+                if figures is not None:
+                    pictures.write(part, figures / _below(folder, results), picture)
+    except pictures.ExportError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     return written
+
+
+def _below(folder: Path, folders: Sequence[Path]) -> str:
+    """Several experiments each into a folder of their own."""
+    return folder.resolve().name if len(folders) > 1 else ""
+
+
+def _lacking(page: bool, figures: Path | None) -> ExitStatus:
+    """Say what is not written as it needs libraries that are not here."""
+    from freestone.reports import extras
+
+    lacking = extras.missing()
+    if lacking is None or not (page or figures is not None):
+        return ExitStatus.FINE
+    sys.stdout.flush()
+    print(f"freestone: no report: {lacking}", file=sys.stderr)
+    return ExitStatus.STORE
 
 
 def _show(source: Source, board: Score | None) -> None:
     """Print what the terminal shows of one results folder."""
     from freestone.commands import scoreboard, terminal
-    from freestone.reports import published, references, table, tails_part
+    from freestone.reports import grid, published, references, scan_table, table
     from freestone.reports.published import words
+    from freestone.reports.tails import numbers as tails
 
     width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
     experiment, summary = source.experiment, source.summary
     if not _is_of_bench(experiment):
         print(table.render(summary, width=width, colour=colour, ascii_only=plain))
+        for scanned in scan_table.grids(experiment, summary):
+            print(grid.text(scanned, width=width, colour=colour, ascii_only=plain))
     if board is not None:
         print(scoreboard.text(board))
-    latencies = tails_part.render(experiment, summary, source.records, width=width, colour=colour, ascii_only=plain)
+    latencies = tails.render(experiment, summary, source.records, width=width, colour=colour, ascii_only=plain)
     if latencies:
         print(latencies)
     counts = source.instructions

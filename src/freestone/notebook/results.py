@@ -11,10 +11,17 @@ from freestone.analysis import summarise
 from freestone.analysis.statistics import paired_ratio
 from freestone.notebook.frames import Kind, frame
 from freestone.records.schema import FIGURE, Experiment, InstructionCounts, Metrics, Score, Summary, TrialRecord
-from freestone.reports import figures, heatmap, orders, orders_picture, published, scaling, sizes, source
+from freestone.reports import figures, heatmap, published, source, vega
 from freestone.reports.families import families
-from freestone.reports.figures import Chart, Theme
+from freestone.reports.orders import chart as orders_chart
+from freestone.reports.orders import data as orders
 from freestone.reports.published import picture
+from freestone.reports.scaling import chart as scaling_chart
+from freestone.reports.scaling.data import Measure
+from freestone.reports.sizes import chart as sizes_chart
+from freestone.reports.sizes import data as sizes
+from freestone.reports.theme import LIGHT, Theme
+from freestone.reports.vega import Chart
 
 _METRICS = [name for name in Metrics.model_fields if name not in ("counters", "series")]
 
@@ -196,7 +203,7 @@ class Results:
 
     # --- charts -------------------------------------------------------------------------------------------------------
 
-    def overview(self, metric: str | None = None, *, theme: Theme = figures.LIGHT, width: int = 760) -> Chart:
+    def overview(self, metric: str | None = None, *, theme: Theme = LIGHT, width: int = 760) -> Chart:
         """Every workload under every configuration, coloured by its ratio to the baseline.
 
         Args:
@@ -205,25 +212,23 @@ class Results:
         """
         return _ready(heatmap.draw(heatmap.squares(self.experiment, self.summary, metric)), theme, width)
 
-    def points(self, workload: str, metric: str = "wall_s", *, theme: Theme = figures.LIGHT, width: int = 560) -> Chart:
+    def points(self, workload: str, metric: str = "wall_s", *, theme: Theme = LIGHT, width: int = 560) -> Chart:
         """Every trial of a workload as a dot, the geometric mean as a bar."""
         self._require(workload, self.workloads, "workload")
         return _ready(figures.points(self.experiment, self.summary, self.records, workload, metric), theme, width)
 
-    def ratios(self, workload: str, metric: str = "wall_s", *, theme: Theme = figures.LIGHT, width: int = 560) -> Chart:
+    def ratios(self, workload: str, metric: str = "wall_s", *, theme: Theme = LIGHT, width: int = 560) -> Chart:
         """The ratio of every configuration to the baseline with its interval."""
         self._require(workload, self.workloads, "workload")
         return _ready(figures.ratios(self.experiment, self.summary, workload, metric), theme, width)
 
-    def trade(
-        self, workload: str, memory: str = "peak_rss_kib", *, theme: Theme = figures.LIGHT, width: int = 560
-    ) -> Chart:
+    def trade(self, workload: str, memory: str = "peak_rss_kib", *, theme: Theme = LIGHT, width: int = 560) -> Chart:
         """Time against memory, with what nothing else beats in both joined by dotted stairs."""
         self._require(workload, self.workloads, "workload")
         return _ready(figures.trade(self.experiment, self.summary, workload, memory), theme, width)
 
     def memory_over_time(
-        self, workload: str, configuration: str, *, theme: Theme = figures.LIGHT, width: int = 560
+        self, workload: str, configuration: str, *, theme: Theme = LIGHT, width: int = 560
     ) -> Chart | None:
         """Resident memory over the trial of median time; None where no trial has a series."""
         self._require(workload, self.workloads, "workload")
@@ -231,25 +236,23 @@ class Results:
         chart = figures.series(self.experiment, self.summary, self.records, workload, configuration)
         return None if chart is None else _ready(chart, theme, width)
 
-    def noise(self, workload: str, *, theme: Theme = figures.LIGHT, width: int = 560) -> Chart | None:
+    def noise(self, workload: str, *, theme: Theme = LIGHT, width: int = 560) -> Chart | None:
         """The baseline against itself, by quantity; None where it was not run twice."""
         self._require(workload, self.workloads, "workload")
         chart = figures.noise(self.summary, workload)
         return None if chart is None else _ready(chart, theme, width)
 
-    def sizes(self, workload: str = "sizes", *, theme: Theme = figures.LIGHT) -> dict[str, Chart]:
+    def sizes(self, workload: str = "sizes", *, theme: Theme = LIGHT) -> dict[str, Chart]:
         """What a block costs by its size, for a workload that tells it: bars in a panel for each configuration.
 
         By title: malloc and free, calloc, every page touched, every byte written; empty where the workload tells none.
         """
         self._require(workload, self.workloads, "workload")
         held = self.experiment, self.summary, self.records, workload
-        drawn = {each.title: sizes.draw(*held, each) for each in sizes.courses(self.records, workload)}
+        drawn = {each.title: sizes_chart.draw(*held, each) for each in sizes.courses(self.records, workload)}
         return {title: _ready(chart, theme, 0) for title, chart in drawn.items() if chart is not None}
 
-    def scaling(
-        self, measure: scaling.Measure = "time", *, theme: Theme = figures.LIGHT, width: int = 560
-    ) -> dict[str, Chart]:
+    def scaling(self, measure: Measure = "time", *, theme: Theme = LIGHT, width: int = 560) -> dict[str, Chart]:
         """A measure against threads, size or live blocks, for workloads that differ in one number; by name and axis.
 
         Args:
@@ -258,12 +261,12 @@ class Results:
         """
         held = self.experiment, self.summary, self.records
         drawn = {
-            f"{each.name} by {each.axis}": scaling.draw(*held, each, measure)
+            f"{each.name} by {each.axis}": scaling_chart.draw(*held, each, measure)
             for each in families(self.experiment.workloads)
         }
         return {name: _ready(chart, theme, width) for name, chart in drawn.items() if chart is not None}
 
-    def against_lifo(self, *, theme: Theme = figures.LIGHT, width: int = 560) -> dict[str, Chart]:
+    def against_lifo(self, *, theme: Theme = LIGHT, width: int = 560) -> dict[str, Chart]:
         """The time of each order of malloc and free as ratio to LIFO's, net of the harness, by size and live blocks.
 
         The numbers are those of ``orders``.
@@ -272,10 +275,10 @@ class Results:
         for family in orders.orders(self.experiment.workloads):
             costs = orders.costs(self.experiment, self.summary, self.records, family)
             against = orders.against_lifo(family, costs, paired_ratio)
-            drawn[family.title] = orders_picture.draw(self.experiment, family, against)
+            drawn[family.title] = orders_chart.draw(self.experiment, family, against)
         return {title: _ready(chart, theme, width) for title, chart in drawn.items() if chart is not None}
 
-    def published(self, *, theme: Theme = figures.LIGHT, width: int = 560) -> dict[str, Chart]:
+    def published(self, *, theme: Theme = LIGHT, width: int = 560) -> dict[str, Chart]:
         """Published tables of which the experiment measured, or valgrind counted, enough, drawn beside that.
 
         By their titles, the same as in the report.
@@ -291,4 +294,4 @@ class Results:
 
 def _ready(chart: Chart, theme: Theme, width: int) -> Chart:
     """With the theme in it, and as wide as asked where the report lets it be as wide as the page."""
-    return figures.standing_alone(chart, theme, width)
+    return vega.standing_alone(chart, theme, width)

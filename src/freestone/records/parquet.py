@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -18,13 +19,18 @@ from freestone.records.schema import TrialRecord
 from freestone.records.store import PARQUET_FILE, StoreError
 
 
+def missing() -> str | None:
+    """How to get what the file is written by, as a part of a sentence; None where it is there."""
+    return None if find_spec("duckdb") is not None else "it needs: pip install 'freestone[parquet]'"
+
+
 def write_parquet(folder: Path, records: Iterable[TrialRecord]) -> Path:
     """Write ``trials.parquet``, replacing an earlier one as a whole.
 
     Raises:
         StoreError: it cannot be written.
     """
-    import duckdb  # late: nothing but this needs it, and it is the largest of our imports
+    import duckdb  # late: it is the largest of our imports, and an extra (:func:`missing`)
 
     target = folder / PARQUET_FILE
     try:

@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Any
-
-from freestone.reports import figures, pieces
-from freestone.reports.figures import Theme
-
-# The page's own variables: light, dark and print change them, and the figures follow without being drawn again.
-PAGE_THEME = Theme(
-    "var(--ink)",
-    "var(--faint)",
-    "var(--line)",
-    "transparent",
-    tuple(f"var(--c{index})" for index in range(pieces.COLOURS)),
-)
 
 NOTHING = "–"
 
@@ -65,18 +51,3 @@ class Multiple:
     caption: str
     panels: list[Panel]
     numbers: Table
-
-
-def document(chart: figures.Chart) -> str:
-    """Vega-Lite as JSON that is safe inside a script element, without :func:`look`, which all figures share."""
-    return _inside_script({k: v for k, v in figures.specification(chart, PAGE_THEME).items() if k != "config"})
-
-
-def look() -> str:
-    """The Vega-Lite config of every figure as JSON that is safe inside a script element: the page's own colours."""
-    return _inside_script(PAGE_THEME.config())
-
-
-def _inside_script(value: dict[str, Any]) -> str:
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")  # nothing inside may end the script element

@@ -83,13 +83,6 @@ def number_of(word: str) -> int | None:
     return int(match[1]) * _UNITS[match[2].lower()] if match else None
 
 
-def count_in_words(number: int) -> str:
-    """``64``, ``10 k``, ``1 M``."""
-    step, unit = next(((s, u) for s, u in ((10**9, " G"), (10**6, " M"), (10**4, " k")) if number >= s), (1, ""))
-    step = 1000 if unit == " k" else step
-    return f"{number / step:,g}{unit}"
-
-
 def words_of(command: Sequence[str]) -> list[str]:
     """The command's words, ``--size=64`` as two."""
     return [part for word in command for part in (word.split("=", 1) if word.startswith("--") else [word])]

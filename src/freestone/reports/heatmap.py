@@ -56,7 +56,8 @@ def squares(experiment: Experiment, summary: Summary, metric: str | None = None)
 def _square(cell: Cell, metric: str) -> Square:
     ratio = cell.ratio.get(metric)
     if cell.status != "ok" or ratio is None or not math.isfinite(ratio.value) or ratio.value <= 0:
-        return Square(cell.workload, cell.configuration, None, quantities.STATUS_WORDS.get(cell.status, "–"))
+        words = "–" if cell.status == "ok" else quantities.STATUS_WORDS[cell.status]
+        return Square(cell.workload, cell.configuration, None, words)
     sign = "" if ratio.different else " ≈" if quantities.is_known(ratio) else " ?"
     return Square(cell.workload, cell.configuration, ratio.value, f"{ratio.value:.2f}{sign}")
 

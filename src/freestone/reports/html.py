@@ -13,10 +13,11 @@ import markupsafe
 import freestone
 from freestone.records import store
 from freestone.records.whole import why, write_whole
-from freestone.reports import drawn, figures
-from freestone.reports.orders import Paired
+from freestone.reports import vega
+from freestone.reports.orders.data import Paired
 from freestone.reports.page import ExperimentPart, experiment_part
 from freestone.reports.source import Source, read
+from freestone.reports.theme import DARK, FONT, LIGHT
 
 
 class ReportError(Exception):
@@ -66,10 +67,10 @@ def render(parts: Sequence[ExperimentPart]) -> str:
         machines=len({part.machine_id for part in parts}),
         written_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         version=freestone.__version__,
-        font=markupsafe.Markup(figures.FONT),  # quotes and all, into the style sheet
-        light=figures.LIGHT,
-        dark=figures.DARK,
-        look=drawn.look(),
+        font=markupsafe.Markup(FONT),  # quotes and all, into the style sheet
+        light=LIGHT,
+        dark=DARK,
+        look=vega.look(),
         vega=_vega(),
     )
 
@@ -93,7 +94,7 @@ def _vega() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script that sets ``vegaEmbed`` on the window."""
     import vl_convert
 
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=figures.VEGA_LITE)
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vega.VEGA_LITE)
     return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 

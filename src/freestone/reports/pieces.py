@@ -7,11 +7,9 @@ from typing import Any
 import altair as alt
 
 from freestone.records.schema import Experiment
+from freestone.reports.theme import COLOURS
 
 Rows = list[dict[str, Any]]
-
-COLOURS = 7
-"""In a palette. Where it begins anew, lines have the next dash and points the next shape."""
 
 _DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [1, 4])
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")

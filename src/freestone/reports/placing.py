@@ -1,8 +1,9 @@
-"""Where names go beside their points so that they can be read. Pure functions, in pixels, y downwards."""
+"""Where names go beside what they name so that they can be read. Pure functions, in pixels, y downwards."""
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 LETTER, LINE = 7, 14
@@ -78,3 +79,31 @@ def _cost(box: Box, others: Iterable[Box], width: float, height: float) -> float
     beyond = max(0.0, -box[0]) + max(0.0, box[2] - width)
     above = max(0.0, -box[1]) + max(0.0, box[3] - height)
     return sum(covered(box, other) for other in others) + LINE * beyond + LINE * 4 * above
+
+
+def spread(places: Sequence[float], apart: float, length: float) -> list[float]:
+    """The places moved as little as keeps them ``apart`` in their order and, where they fit, between 0 and ``length``.
+
+    Places that would stand too close are gathered into runs, each run about the middle of what it holds.
+    """
+    order = sorted(range(len(places)), key=lambda index: places[index])
+    runs: list[list[int]] = []
+    starts: list[float] = []
+    for index in order:
+        run, start = [index], _start([places[index]], apart, length)
+        while runs and starts[-1] + apart * len(runs[-1]) > start:
+            run = runs.pop() + run
+            starts.pop()
+            start = _start([places[each] for each in run], apart, length)
+        runs.append(run)
+        starts.append(start)
+    moved = [0.0] * len(places)
+    for run, start in zip(runs, starts, strict=True):
+        for step, index in enumerate(run):
+            moved[index] = start + apart * step
+    return moved
+
+
+def _start(places: Sequence[float], apart: float, length: float) -> float:
+    reach = apart * (len(places) - 1)
+    return max(0.0, min(statistics.fmean(places) - reach / 2, length - reach))

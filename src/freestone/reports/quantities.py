@@ -21,6 +21,12 @@ STATUS_WORDS: Mapping[CellStatus | Status, str] = {
     "unmeasured": "not measured",
 }
 
+NOT_RANKED = (
+    "different output: not ranked; --compare-output CMD compares what a filter leaves of it, "
+    "--output-may-differ nothing"
+)
+"""What is said where some configuration's output is not the baseline's."""
+
 _UNITS: dict[Kind, tuple[tuple[float, str], ...]] = {
     "time": ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")),
     "memory": ((1.0, "KiB"), (1024.0, "MiB"), (1024.0**2, "GiB")),

@@ -235,11 +235,7 @@ class _Workload:
             names = ", ".join(name for name, each in zip(bad, told, strict=True) if each == why)
             yield self.line(f"{names} {why}", "red")
         if any(cell.status == "different" for cell in self.cells):
-            yield self.line(
-                "different output: not ranked; --compare-output CMD compares what a filter leaves of it, "
-                "--output-may-differ nothing",
-                "dim",
-            )
+            yield self.line(quantities.NOT_RANKED, "dim")
         for cell in self.cells:
             if cell.status == "ok" and cell.trials_ok < cell.trials_total:
                 yield self.line(f"{cell.configuration}: {cell.trials_ok} of {cell.trials_total} trials count", "yellow")

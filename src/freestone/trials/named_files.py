@@ -85,7 +85,7 @@ def _names(word: str) -> list[str]:
     found = [word, word.partition("=")[2]]
     if any(character.isspace() for character in word):
         with contextlib.suppress(ValueError):  # no line for a shell
-            found += shlex.split(word)
+            found += [name.lstrip("<>|&;(") for name in shlex.split(word)]
     return [name for name in found if name and "\0" not in name]
 
 

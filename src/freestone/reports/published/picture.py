@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import altair as alt
 
-from freestone.reports import figures
 from freestone.reports.pieces import Rows, inline, layered
 from freestone.reports.published.reproduction import Reproduction
+from freestone.reports.theme import PALETTE_LIGHT
 
 LINE = 15
 """Height of one value's line, pixels."""
 
-_FILLS = ["transparent", figures.PALETTE_LIGHT[1]]
+_FILLS = ["transparent", PALETTE_LIGHT[1]]
 
 
 def draw(reproduction: Reproduction) -> alt.LayerChart:

@@ -10,6 +10,7 @@ from typing import Literal
 from freestone.records.schema import Experiment, InstructionCounts, Summary, TrialRecord
 from freestone.reports import quantities
 from freestone.reports.grid import Grid
+from freestone.reports.shown import counting
 
 SAME = 1.05
 """Two ratios are the same answer where both lie within this of 1, or both on the same side of it."""
@@ -51,12 +52,9 @@ class Measured:
     """What was measured here, by workload and configuration: medians over the trials that count."""
 
     def __init__(self, experiment: Experiment, summary: Summary, records: Sequence[TrialRecord]) -> None:
-        good = {(cell.workload, cell.configuration) for cell in summary.cells if cell.status == "ok"}
         self._trials: dict[tuple[str, str], list[TrialRecord]] = {}
-        for record in records:
-            arm = (record.workload, record.configuration)
-            if arm in good and record.status == "ok":
-                self._trials.setdefault(arm, []).append(record)
+        for record in counting(summary, records):
+            self._trials.setdefault((record.workload, record.configuration), []).append(record)
         self.configurations = [each.name for each in experiment.configurations]
         self.workloads = [each.name for each in experiment.workloads]
         self._time = {each.name: each.time for each in experiment.workloads}

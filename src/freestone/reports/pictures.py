@@ -1,0 +1,86 @@
+"""The figures of a report as pictures, a file for each."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from freestone.records.whole import why
+
+if TYPE_CHECKING:
+    from freestone.reports.page import ExperimentPart
+
+Picture = Literal["svg", "png"]
+
+
+class ExportError(Exception):
+    """A file could not be written; the message is one line that names it."""
+
+
+def write(part: ExperimentPart, folder: Path, kind: Picture) -> list[Path]:
+    """Every figure of an experiment as a picture: ``WORKLOAD.FIGURE.svg``.
+
+    Raises:
+        ExportError: one cannot be written.
+    """
+    from freestone.reports import vega  # late: it is large, and an extra
+
+    written = []
+    for name, document in _documents(part):
+        target = folder / f"{name}.{kind}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            written.append(vega.save_document(document, target))
+        except OSError as error:
+            raise ExportError(f"cannot write {target}: {why(error)}") from error
+    return written
+
+
+def _documents(part: ExperimentPart) -> Iterable[tuple[str, dict[str, Any]]]:
+    if part.overview is not None:
+        overview = json.loads(part.overview.document)
+        for layer in overview["layer"]:
+            layer["encoding"].pop("href", None)  # a place on the page
+        yield "overview", overview
+    for table in part.published:
+        yield f"published.{file_name(table.title)}", json.loads(table.figure.document)
+    for family in part.scaling:
+        for figure in family.figures:
+            which = f"{file_name(family.name.replace('…', 'n'))}-by-{file_name(family.axis)}"
+            yield f"scaling.{which}.{file_name(figure.title)}", json.loads(figure.document)
+    for orders in part.orders:
+        if orders.against is not None:
+            yield (
+                f"orders.{file_name(orders.title)}.{file_name(orders.against.title)}",
+                json.loads(orders.against.document),
+            )
+    for workload in part.workloads:
+        for figure in workload.figures:
+            yield f"{file_name(workload.name)}.{file_name(figure.title)}", json.loads(figure.document)
+        for each in workload.multiples:
+            named = [(panel.name.text, json.loads(panel.document)) for panel in each.panels]
+            yield f"{file_name(workload.name)}.{file_name(each.title)}", _side_by_side(named)
+        for panel in workload.panels:
+            yield (
+                f"{file_name(workload.name)}.memory-over-time.{file_name(panel.name.text)}",
+                json.loads(panel.document),
+            )
+
+
+def file_name(name: str) -> str:
+    """A name without what file systems and shells stumble over."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.").lower() or "figure"
+
+
+def _side_by_side(named: Sequence[tuple[str, dict[str, Any]]], *, columns: int = 3, width: int = 260) -> dict[str, Any]:
+    """Documents of panels as one, each under its name; ``width`` pixels each."""
+    whole: dict[str, Any] = {"concat": [], "columns": columns, "spacing": 28, "datasets": {}}
+    for name, document in named:
+        inner = {key: part for key, part in document.items() if key not in ("$schema", "config", "datasets")}
+        whole["$schema"] = document["$schema"]
+        whole["datasets"] |= document["datasets"]  # they are known to the whole only, by the hash of what is in them
+        whole["concat"].append({**inner, "title": name, "width": width})
+    return whole

@@ -1,0 +1,1 @@
+"""A quantity against the number in which workloads differ: a line for each configuration."""

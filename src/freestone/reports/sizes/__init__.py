@@ -1,0 +1,1 @@
+"""What a block costs by its size: bars, a panel for each configuration."""
