@@ -61,7 +61,7 @@ help:
 	@echo 'make misuses         programs of one bug each, under every allocator, who stops which and when: docs/misuses.md; ONLY="double free": with that text'
 	@echo 'make test-modes      real programs under libfreestone hardened and sampled'
 	@echo 'make fuzz            sequences of calls against a model, by libFuzzer and AFL++, in every mode; SECONDS=60: all together'
-	@echo 'make planted         how often diff and gate find regressions that were planted'
+	@echo 'make planted         how often diff, with limits and without, finds regressions that were planted'
 	@echo 'make simulated-tables   how often whole tables are right, by simulation: docs/reference/statistics.md'
 	@echo 'make readme-figure   put a measurement into the README, with its pictures: RESULTS=folder'
 	@echo 'make lock            renew $(LOCK)'
@@ -264,7 +264,7 @@ misuses: build
 	@PYTHONPATH=tools $(BIN)/python -m misuses $(if $(ONLY),--only '$(ONLY)') $(if $(ALLOCATORS),--allocators '$(ALLOCATORS)') \
 	    $(if $(ONLY)$(ALLOCATORS),,--page docs/misuses.md)
 
-# How often diff and gate find a regression that was planted, and accuse a library that is the same. About an hour.
+# How often diff, with limits and without, finds a regression that was planted, and accuses a library that is the same. About an hour.
 planted: build
 	@$(BIN)/python tools/planted/campaign.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(RESULTS),--results $(RESULTS))
 

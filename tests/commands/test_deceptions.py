@@ -168,3 +168,28 @@ def test_two_opposite_rules_are_refused(freestone: Tool) -> None:
     done = freestone("compare", "--wait-tree", "--allow-survivors", "--", "true")
     assert done.returncode == 2
     assert "opposite" in done.stderr
+
+
+def test_a_script_that_is_edited_meanwhile_is_not_the_program_that_was_measured(
+    freestone: Tool, tmp_path: Path, only_folder: Callable[[], Path]
+) -> None:
+    """It prints the same before and after, and an editor's new version comes in the third of some nine runs."""
+    runs, script = tmp_path / "runs", tmp_path / "job.sh"
+    count = f"n=$(cat {runs} 2>/dev/null || echo 0); echo $((n + 1)) >{runs}"
+    edit = f"{count}; [ $n = 4 ] && mv {tmp_path}/new.sh {script}"
+    script.write_text(f"{edit}\necho done\n")
+    (tmp_path / "new.sh").write_text("echo done\n")
+    done = freestone("compare", "-a", "freestone", "-n", "4", "--no-report", "--", "sh", str(script))
+    assert done.returncode in (3, 4), done.stdout
+    assert "job.sh is not what it was in the first trial: measure again" in " ".join(done.stdout.split())
+    again = freestone("compare", "--resume", str(only_folder()))
+    assert again.returncode == 2
+    assert "job.sh is not what it was when it was begun" in again.stderr
+
+
+def test_what_a_program_writes_to_is_no_input_that_changed(freestone: Tool, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("")
+    command = f"date +%s%N >>{log}; tail -n 1 {log} >/dev/null; echo done"
+    done = freestone("compare", "-a", "freestone", "-n", "3", "--no-report", "--", "sh", "-c", command)
+    assert done.returncode == 0, done.stdout

@@ -26,7 +26,7 @@ so many: as covariance of the halves' means at most 0.3 of one's variance, at fo
 instead of half of them would make it more than one whole."""
 
 
-def foreseen(peers: Mapping[str, Rounds]) -> dict[int, float]:
+def best_of_other_rounds(peers: Mapping[str, Rounds]) -> dict[int, float]:
     """Round -> the figure in it of the peer that has the lowest geometric mean over the other half of the rounds.
 
     The halves are every other round, so that what drifts is in both. A peer can be chosen for a round in which it has a
@@ -49,7 +49,10 @@ def foreseen(peers: Mapping[str, Rounds]) -> dict[int, float]:
 
 
 def held_out(own: Rounds, chosen: Rounds) -> Estimate | None:
-    """The logarithm of the ratio to what was foreseen, paired within rounds; its error knows what the halves share."""
+    """The logarithm of the ratio to whom the other rounds chose, paired within rounds.
+
+    Its error knows what the halves share.
+    """
     rounds = sorted(own.keys() & chosen.keys())
     found = statistics.paired([own[number] for number in rounds], [chosen[number] for number in rounds])
     return None if found is None else replace(found, error=found.error * math.sqrt(1 + SHARED / 2))

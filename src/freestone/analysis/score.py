@@ -3,7 +3,7 @@
 Two figures, which answer two questions. The *field*: how far is each configuration from the best of all, workload by
 workload? The *subject* against its best peer: what does whoever already chose the best allocator for each workload
 gain or lose? The best peer is chosen by its figure in the same records, so chance favours it: the ratio is, if
-anything, too high. Beside it stands the ratio to the peer that was best in the other half of the rounds (*foreseen*),
+anything, too high. Beside it stands the ratio to the peer that was best in the other half of the rounds (*held out*),
 which is, if anything, too low: of the means, a difference is called one where both say so. All intervals of a
 scoreboard hold at once (:mod:`freestone.analysis.family`).
 """
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from freestone.analysis import arms, family, statistics
-from freestone.analysis.best_peer import foreseen, held_out
+from freestone.analysis.best_peer import best_of_other_rounds, held_out
 from freestone.analysis.field import standings
 from freestone.analysis.rounds import Arm
 from freestone.analysis.statistics import FEWEST_PAIRS, Estimate
@@ -99,13 +99,13 @@ class _Board:
         ]
         rows = [self._row(one) for one in held]
         counted = [one for one in held if one.workload.counted and one.ratio is not None]
-        ratio, foreseen_ratio = _mean(counted)
+        ratio, held_out_ratio = _mean(counted)
         return Aspect(
             name=name,
             rows=rows,
             field=standings({row.workload: row.values for row in rows if row.counted}),
             mean=ratio,
-            foreseen=foreseen_ratio,
+            held_out=held_out_ratio,
             worst=max(
                 (row for row in rows if row.counted and row.ratio is not None),
                 key=lambda row: row.ratio.value if row.ratio else 0.0,
@@ -133,7 +133,7 @@ class _Board:
         if best is None or self.subject not in values:
             return _Held(workload, values, best, None, None)
         own = self._rounds(workload.name, self.subject, metric)
-        chosen = foreseen({name: self._rounds(workload.name, name, metric) for name in peers})
+        chosen = best_of_other_rounds({name: self._rounds(workload.name, name, metric) for name in peers})
         return _Held(
             workload, values, best, _paired(own, self._rounds(workload.name, best, metric)), held_out(own, chosen)
         )
@@ -148,7 +148,7 @@ class _Board:
             values=held.values,
             best_peer=held.best_peer,
             ratio=_ratio(held.ratio, sure),
-            foreseen=_ratio(held.foreseen, sure),
+            held_out=_ratio(held.held_out, sure),
         )
 
 
@@ -160,7 +160,7 @@ class _Held:
     values: dict[str, float]
     best_peer: str | None
     ratio: Estimate | None
-    foreseen: Estimate | None
+    held_out: Estimate | None
 
 
 def _means(rounds: Mapping[str, Rounds]) -> dict[str, float]:
@@ -179,7 +179,7 @@ def _mean(held: Sequence[_Held]) -> tuple[Ratio | None, Ratio | None]:
     """Over the workloads' ratios: to the best peers, and to those that were best in the other half of the rounds."""
     if not held:
         return None, None
-    found = [[each.ratio for each in held], [each.foreseen for each in held]]
+    found = [[each.ratio for each in held], [each.held_out for each in held]]
     known = [[each for each in estimates if each is not None] for estimates in found]
     means = [
         statistics.weighted([(1 / len(held), each) for each in estimates]) if len(estimates) == len(held) else None

@@ -1,6 +1,6 @@
 """``freestone bench all``: every suite that comes along, each an experiment of its own, and one report of them all.
 
-What was asked for and how far it has come stand in one file beside the suites' folders, so that a later sitting goes on
+What was asked for and how far it has come stand in one file beside the suites' folders, so that a later session goes on
 with it.
 """
 
@@ -69,7 +69,7 @@ def is_begun(results: Path) -> bool:
 
 
 def resumed(results: Path, given: Sequence[str]) -> int:
-    """Go on where an earlier sitting was interrupted; the exit status.
+    """Go on where an earlier session was interrupted; the exit status.
 
     Args:
         given: options that were given beside ``--resume``.

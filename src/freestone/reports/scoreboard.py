@@ -52,7 +52,7 @@ def _subject(score: Score) -> Grid:
             [
                 Piece(aspect.name, "title"),
                 _ratio(aspect.mean, with_interval=True),
-                _ratio(aspect.foreseen, with_interval=True) if aspect.foreseen is not None else _NOTHING,
+                _ratio(aspect.held_out, with_interval=True) if aspect.held_out is not None else _NOTHING,
                 _ratio(worst.ratio) if worst is not None and worst.ratio is not None else _NOTHING,
                 Piece(f"{worst.workload}, against {worst.best_peer}" if worst is not None else ""),
                 Piece(str(len(held))),

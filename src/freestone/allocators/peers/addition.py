@@ -12,9 +12,6 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
-
 from freestone.allocators import elf
 from freestone.allocators.peers import cache, sources, toolchain
 from freestone.allocators.peers.build import Workshop, build
@@ -124,6 +121,9 @@ def _fault(peer: Peer, library: Path) -> str | None:
 
 def _defined(library: Path) -> set[str]:
     """The dynamic symbols a library defines; none for one that is damaged."""
+    from elftools.elf.elffile import ELFFile  # late: only what was just built is looked into
+    from elftools.elf.sections import SymbolTableSection
+
     try:
         with open(library, "rb") as stream:
             table = ELFFile(stream).get_section_by_name(".dynsym")
