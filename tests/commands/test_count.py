@@ -102,3 +102,26 @@ def test_damage_to_either_is_told_before_anything_is_counted(freestone: Tool, fo
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (5, "", 1)
     assert "instructions.json is damaged" in done.stderr
     assert not (folder / store.CALLS_FILE).exists()
+
+
+def test_what_stands_around_the_runs_stands_around_those_that_count_too(
+    freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path
+) -> None:
+    if not permissions().perf:
+        pytest.skip("the kernel refuses a census by perf")
+    (tmp_path / "in").write_text("some words\n")
+    around = [
+        *("--setup", "printf s >> log; [ ! -e broken ]", "--prepare", "printf p >> log"),
+        *("--conclude", "printf c >> log", "--cleanup", "printf 'e ' >> log", "--input", "in"),
+    ]
+    asked = ("compare", "-a", "freestone", "-n", "1", "--no-report")
+    assert freestone(*asked, *around, "--", "grep", "words").returncode == 0
+    (tmp_path / "log").unlink()
+    done = freestone("count", only_folder())
+    assert done.returncode == 0, "grep would fail without its input: " + done.stderr
+    assert (tmp_path / "log").read_text() == "s" + "pc" * 5 + "e ", "two of strace, two of cachegrind, one of memcheck"
+    (tmp_path / "broken").touch()
+    done = freestone("count", only_folder(), "--calls")
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[0] == "freestone: grep: setup failed with exit status 1"
+    assert (tmp_path / "log").read_text().endswith("e se ")

@@ -14,7 +14,7 @@ from freestone.experiments import LocalTrials, local
 from freestone.records.schema import Asked, Experiment, Proof, TrialRecord
 from freestone.records.store import StoreError
 from freestone.trials import Permissions, Rehearsal
-from freestone.trials.proof import Rehearsed
+from freestone.trials.evidence import Rehearsed
 
 ARMS = [("one", "b"), ("two", "a"), ("one", "a")]
 

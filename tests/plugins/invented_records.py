@@ -20,6 +20,7 @@ from freestone.records.schema import (
     TrialRecord,
     Workload,
 )
+from freestone.trials import StageFailure
 
 MakeExperiment = Callable[..., Experiment]
 MakeRecord = Callable[..., TrialRecord]
@@ -103,6 +104,10 @@ class FakeTrials:
     before: Callable[[Slot], None] = lambda slot: None
     taken: list[Slot] = field(default_factory=list)
     rehearsed: list[Arm] = field(default_factory=list)
+    around: list[str] = field(default_factory=list)
+    """What was done around the trials, and how many had been taken by then: ``setup work 0``."""
+    failing: dict[str, StageFailure] = field(default_factory=dict)
+    """Stage and workload, as in ``setup work`` -> why it fails."""
     now: float = 0.0
 
     def rehearsals(self, arms: list[Arm]) -> list[Arm]:
@@ -110,6 +115,19 @@ class FakeTrials:
 
     def rehearse(self, workload: Workload, configuration: Configuration) -> None:
         self.rehearsed.append((workload.name, configuration.name))
+
+    def warm_up(self, workload: Workload, configuration: Configuration) -> None:
+        self.around.append(f"warm-up {workload.name} {configuration.name} {len(self.taken)}")
+
+    def set_up(self, workload: Workload) -> StageFailure | None:
+        return self._stage("setup", workload)
+
+    def clean_up(self, workload: Workload) -> StageFailure | None:
+        return self._stage("cleanup", workload)
+
+    def _stage(self, title: str, workload: Workload) -> StageFailure | None:
+        self.around.append(f"{title} {workload.name} {len(self.taken)}")
+        return self.failing.get(f"{title} {workload.name}")
 
     def trial(self, workload: Workload, configuration: Configuration, slot: Slot) -> TrialRecord:
         self.before(slot)

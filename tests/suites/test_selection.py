@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from freestone.records.schema import Input, Stages
 from freestone.suites import SuiteError, inputs, select
 from freestone.suites.schema import Entry, Need, Suite
 
@@ -120,3 +121,42 @@ def test_the_generator_that_comes_along_writes_what_the_suites_read(repository: 
     text = (repository / "src" / "freestone" / "suites" / "apps.toml").read_text()
     assert {"functions-120.c", "pages.ps", "pages-1.ps", "pigeons-8.smt2", "pigeons-7.smt2"} <= there
     assert all(name in text for name in ("functions-120.c", "pages.ps", "pigeons-8.smt2"))
+
+
+def test_what_counts_and_what_stands_around_the_runs_can_be_said_by_a_suite(tmp_path: Path) -> None:
+    (tmp_path / "in-3").write_text("x")
+    entry = Entry(
+        name="one",
+        command=["true"],
+        values={"n": 3},
+        setup="make {n}",
+        prepare="rm -f out",
+        conclude="test -e out-{n}",
+        cleanup="make clean",
+        warmup=2,
+        input=f"{tmp_path}/in-{{n}}",
+        keep_env=True,
+        wait_tree=True,
+        allow_failures=1,
+        ignore_status=[1, 2],
+        compare_output="grep {n}",
+    )
+    (workload,) = select([suite(entry)], directory="/tmp").workloads
+    assert workload.stages == Stages(
+        setup="make 3", prepare="rm -f out", conclude="test -e out-3", cleanup="make clean"
+    )
+    assert (workload.warmup, workload.input) == (2, Input(file=f"{tmp_path}/in-3"))
+    assert (workload.keep_environment, workload.survivors, workload.allow_failures) == (True, "wait", 1)
+    assert (workload.ignore_status, workload.compare_output) == ([1, 2], "grep 3")
+    (other,) = select(
+        [suite(Entry(name="one", command=["true"], allow_survivors=True, output_may_differ=True))], directory="/"
+    ).workloads
+    assert (other.survivors, other.output_may_differ) == ("allow", True)
+
+
+def test_a_workload_without_its_input_is_left_out_unless_a_command_may_make_it() -> None:
+    without = Entry(name="without", command=["true"], input="/nowhere/in")
+    made = Entry(name="made", command=["/nowhere/program"], input="/nowhere/in", setup="make")
+    found = select([suite(without, made)], directory="/")
+    assert [each.name for each in found.workloads] == ["made"]
+    assert [(each.name, each.reason) for each in found.absent] == [("without", "its input /nowhere/in is not here")]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from freestone.allocators import configuration_for, find
-from freestone.records.schema import Configuration, TrialRecord, Workload
+from freestone.records.schema import Configuration, Input, Stages, TrialRecord, Workload
 from freestone.trials import Identity, permissions, rehearse, run_trial
 from freestone.trials.launch import LaunchReading, LaunchRequest, launch
 
@@ -92,6 +92,8 @@ def attempt(glibc: Configuration, scratch: Path) -> Try:
         environment: dict[str, str] | None = None,
         directory: str | None = None,
         rest_s: int | None = None,
+        stages: Stages | None = None,
+        input: Input | None = None,
         **options: object,
     ) -> TrialRecord:
         workload = Workload(
@@ -100,6 +102,8 @@ def attempt(glibc: Configuration, scratch: Path) -> Try:
             environment=environment or {},
             directory=directory,
             rest_s=rest_s,
+            stages=stages or Stages(),
+            input=input,
         )
         if not permissions().perf and "rehearsal" not in options:
             # What an experiment does where the kernel refuses a census inside the trial.

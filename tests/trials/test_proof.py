@@ -11,16 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone.trials.census import Ending, Image
-from freestone.trials.proof import (
-    ROWS,
-    Cause,
-    Evidence,
-    Finding,
-    Provider,
-    Rehearsed,
-    complaint_about_preload,
-    prove,
-)
+from freestone.trials.evidence import Cause, Evidence, Finding, Provider, Rehearsed
+from freestone.trials.loader_complaint import complaint
+from freestone.trials.proof import ROWS, prove
 from freestone.trials.witness import ENTRIES, Departure, Entry, Stray
 from freestone.trials.witness import Testimony as Report
 
@@ -416,9 +409,9 @@ def test_losing_any_report_makes_a_valid_proof_invalid(count, data):
     ],
 )
 def test_only_the_linker_s_words_about_our_files_count(stderr, said):
-    assert complaint_about_preload(stderr, ["/x/liba.so", "libdep.so.1"]) == said
+    assert complaint(stderr, ["/x/liba.so", "libdep.so.1"]) == said
 
 
 @given(st.text())
 def test_any_stderr_can_be_searched(text):
-    complaint_about_preload(text, ["/x/liba.so"])
+    complaint(text, ["/x/liba.so"])

@@ -191,7 +191,22 @@ def _other_work(one: Workload, other: Workload) -> str | None:
         return "another environment"
     if one.reads != other.reads:
         return "its time was read differently"
-    return None
+    return _other_surroundings(one, other)
+
+
+def _other_surroundings(one: Workload, other: Workload) -> str | None:
+    """What stands around the runs and is not the same: a program that finds other files does other work."""
+    for name in ("setup", "prepare", "conclude", "cleanup"):
+        if getattr(one.stages, name) != getattr(other.stages, name):
+            return f"another {name}"
+    if one.warmup != other.warmup:
+        return f"{one.warmup} and {other.warmup} warm-up runs"
+    if one.input is None or other.input is None:
+        return None if one.input == other.input else "an input on one side only"
+    # Its content decides; where that is not known, its name has to.
+    if None not in (one.input.sha256, other.input.sha256):
+        return None if one.input.sha256 == other.input.sha256 else "another input"
+    return None if _told_apart([one.input.file]) == _told_apart([other.input.file]) else "another input"
 
 
 def _told_apart(command: Sequence[str]) -> list[str]:

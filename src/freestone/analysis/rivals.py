@@ -7,6 +7,7 @@ stands whoever the other half would have chosen (:func:`freestone.analysis.best_
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -27,7 +28,10 @@ class Rivals:
     def __init__(self, experiment: Experiment, rounds: Mapping[Arm, ByRound]) -> None:
         self._baseline = experiment.baseline
         self._rounds = rounds
-        self._sure = family.confidence(family.RIVALS, CROWNS * family.pairs(len(experiment.configurations)))
+        series = Counter(workload.series for workload in experiment.workloads if workload.series is not None)
+        points = max(series.values(), default=1)
+        pairs = family.pairs(len(experiment.configurations))
+        self._sure = family.confidence(family.RIVALS, CROWNS * pairs * points)
 
     def beats(self, workload: str, metric: str, one: str, other: str) -> bool:
         """Whether one configuration is really lower than another, beside all other pairs that could be asked about."""

@@ -56,7 +56,7 @@ def summarise(experiment: Experiment, records: Iterable[TrialRecord]) -> Summary
         notes={
             workload.name: lines
             for workload in experiment.workloads
-            if (lines := own_heaps.notes(by_workload.get(workload.name, []), names))
+            if (lines := _notes(workload, by_workload.get(workload.name, []), names))
         },
         headline=headline.sentence(
             experiment,
@@ -67,6 +67,13 @@ def summarise(experiment: Experiment, records: Iterable[TrialRecord]) -> Summary
         ),
         advice={name: told for name, table in tables.items() if (told := _advice(experiment, table, cells))},
     )
+
+
+def _notes(workload: Workload, records: Sequence[TrialRecord], names: Sequence[str]) -> list[str]:
+    lines = own_heaps.notes(records, names)
+    if workload.shell and records:
+        lines = [*lines, "the time is that of the whole line, the shell's own start included"]
+    return lines
 
 
 def _advice(experiment: Experiment, table: _Table, cells: Sequence[Cell]) -> list[str]:
@@ -83,6 +90,8 @@ class _Table:
     records: Mapping[str, Sequence[TrialRecord]]
     rounds: Mapping[str, arms.ByRound]
     peers: int
+    points: int
+    """Workloads of the scan of which it is one; the intervals of all of them hold at once."""
     columns: int
     others: int
 
@@ -98,12 +107,14 @@ class _Table:
         mine = {name: found for (measured, name), found in rounds.items() if measured == workload}
         metrics = {metric for found in mine.values() for metric in found} - {whole.time}
         columns = len(metrics & set(arms.COLUMNS))
+        points = _points(experiment, whole)
         return cls(
             whole=whole,
             baseline=experiment.baseline,
             records={name: found for (measured, name), found in by_arm.items() if measured == workload},
             rounds=mine,
             peers=len(experiment.configurations) - 1,
+            points=points,
             columns=columns,
             others=len(metrics) - columns,
         )
@@ -130,7 +141,8 @@ class _Table:
         return {
             metric: ratio
             for metric in own
-            if (ratio := _ratio(own[metric], base.get(metric, {}), self.confidence(metric, self.peers))) is not None
+            if (ratio := _ratio(own[metric], base.get(metric, {}), self.confidence(metric, self.peers * self.points)))
+            is not None
         }
 
     def noise(self) -> dict[str, Ratio]:
@@ -140,8 +152,16 @@ class _Table:
         return {
             metric: ratio
             for metric in second
-            if (ratio := _ratio(second[metric], first.get(metric, {}), self.confidence(metric, 1))) is not None
+            if (ratio := _ratio(second[metric], first.get(metric, {}), self.confidence(metric, self.points)))
+            is not None
         }
+
+
+def _points(experiment: Experiment, workload: Workload) -> int:
+    """How many workloads are told of in one table with this one."""
+    if workload.series is None:
+        return 1
+    return sum(each.series == workload.series for each in experiment.workloads)
 
 
 def _ratio(one: Mapping[int, float], other: Mapping[int, float], confidence: float) -> Ratio | None:

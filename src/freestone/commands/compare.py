@@ -1,4 +1,4 @@
-"""``freestone compare``: one program under every allocator, round by round."""
+"""``freestone compare``: programs under every allocator, round by round."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from freestone.allocators import AllocatorError
 from freestone.analysis.statistics import paired_ratio
 from freestone.commands import measurement, program, terminal
 from freestone.commands.acceptance import STRICT, Acceptance
+from freestone.commands.compare_request import CompareRequest, called
+from freestone.commands.export_options import NO_EXPORT, ExportOptions
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
+from freestone.commands.program_options import ONE_PROGRAM, ProgramOptions
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
+from freestone.commands.stage_options import NO_STAGES, StageOptions
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments.plan import Extent, PlanError
 from freestone.records import store
-from freestone.records.schema import Experiment, Summary, Workload
+from freestone.records.schema import Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
-from freestone.reports import deployment, extras, table
-from freestone.suites.expansion import IDLE_MOST_S
+from freestone.reports import deployment, extras, grid, scan_table, table
 
 
 def compare(
@@ -63,8 +66,11 @@ def compare(
     results: Results = Path("results"),
     resume: Resume = None,
     json: Annotated[bool, Parameter(negative="", help="Print the summary as JSON instead of a table.")] = False,
+    programs: ProgramOptions = ONE_PROGRAM,
+    stages: StageOptions = NO_STAGES,
     acceptance: Acceptance = STRICT,
     service: ServiceOptions = NO_SERVICE,
+    exports: ExportOptions = NO_EXPORT,
     report: Annotated[bool, Parameter(name="--report", negative="--no-report", help="Write the HTML report.")] = True,
 ) -> int:
     """Run a program under every allocator and say which is best for what.
@@ -79,13 +85,20 @@ def compare(
         freestone compare -a freestone,jemalloc -n 20 -- ./server --selftest
         freestone compare --time-budget 60 --env PYTHONMALLOC=malloc -- python3 a.py
         freestone compare -a ./libmymalloc.so,glibc -- ls -lR /usr
+        freestone compare --shell --prepare 'rm -f out' -- 'sort big.txt | uniq -c > out'
+        freestone compare --scan threads=1..8*2 -- ./solve --threads {threads}
+        freestone compare --command './parse a.json' --command './parse b.json' --export-csv times.csv
         freestone compare --ready 'redis-cli ping' --load 'redis-benchmark -n 500000 -t set' -- redis-server
         freestone compare --resume results/20261120T131500Z-program
 
     Exit status: 0 all measured, 2 wrong use, 3 nothing could be measured, 4 some allocators failed or are INVALID,
     5 results could not be written, 126 or 127 the program cannot be executed or found, 130 interrupted.
     """
+    request = CompareRequest(
+        command, name, env or [], keep_env, idle, idle_rounds, programs, stages, acceptance, service
+    )
     try:
+        exports.require_writable()
         if resume is not None:
             given = {
                 "-a": allocators,
@@ -93,76 +106,41 @@ def compare(
                 "--time-budget": time_budget,
                 "--baseline": baseline,
                 "--timeout": timeout,
-                "--idle": idle,
-                "--idle-rounds": idle_rounds,
-                "--name": name,
-                "--env": env,
-                "--keep-env": keep_env or None,
                 "--seed": seed,
-                **acceptance.given(),
-                **service.given(),
+                **request.given(),
             }
-            folder, experiment = (
-                resume,
-                _resumed(resume, command, [option for option, value in given.items() if value is not None]),
-            )
+            folder = resume
+            experiment = request.resumed(folder, [option for option, value in given.items() if value is not None])
         else:
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
-            workload = service.applied(acceptance.applied(_workload(command, name, env or [], keep_env)))
-            workload = _kept(workload, idle, idle_rounds)
-            experiment = measurement.planned(workload.name, [workload], allocators, baseline, extent)
-            folder = measurement.begun(results, workload.name, experiment)
+            workloads = request.workloads(lambda line: print(f"freestone: {line}", file=sys.stderr))
+            experiment = measurement.planned(name or called(workloads), workloads, allocators, baseline, extent)
+            folder = measurement.begun(results, name or called(workloads), experiment)
     except (AllocatorError, PlanError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
+
+    def show(_: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
+        _show(experiment, summary, folder, as_json=json)
+        exports.write(experiment, records, summary)
+
     return measurement.measure(
         folder,
         experiment,
         verb="compare",
-        show=lambda _, __, summary: _show(experiment, summary, folder, as_json=json),
+        show=show,
         report=(lambda: _report(folder, as_json=json)) if report else None,
-    )
-
-
-def _workload(command: Sequence[str], name: str | None, env: Sequence[str], keep_env: bool) -> Workload:
-    environment = program.settings(env)
-    executable = program.require(command, {**os.environ, **environment})
-    return Workload(
-        name=name or executable.name,
-        command=list(command),
-        environment=environment,
-        keep_environment=keep_env,
-        directory=os.getcwd(),
     )
 
 
 def _brings_malloc(workload: Workload) -> bool:
     environment = {**os.environ, **workload.environment}
-    return program.brings_malloc(program.require(workload.command, environment, workload.directory or "."))
-
-
-def _kept(workload: Workload, idle_s: int | None, rounds: int | None) -> Workload:
-    """The workload with its processes kept at their end for so long.
-
-    Raises:
-        PlanError: no such number of seconds or rounds.
-    """
-    if idle_s is not None and not 1 <= idle_s <= IDLE_MOST_S:
-        raise PlanError(f"--idle is a whole number of seconds from 1 to {IDLE_MOST_S}, not {idle_s}")
-    if rounds is not None and (idle_s is None or rounds < 1):
-        raise PlanError(f"--idle-rounds is a number of rounds from 1 on, beside --idle, not {rounds}")
-    if idle_s is not None and workload.service is not None:
-        raise PlanError("--idle is for programs: a server's memory after its load is taken without it")
-    return workload.model_copy(update={"rest_s": idle_s, "idle_rounds": rounds})
-
-
-def _resumed(folder: Path, command: Sequence[str], given: Sequence[str]) -> Experiment:
-    experiment = measurement.resumed(folder, given)
-    measured = experiment.workloads[0].command
-    if command and list(command) != measured:
-        raise PlanError(f"cannot resume {folder}: it measured another command ({' '.join(measured)})")
-    return experiment
+    try:
+        executable = program.require(workload.command, environment, workload.directory or ".")
+    except Stop:
+        return False  # a cleanup may have taken it away
+    return program.brings_malloc(executable)
 
 
 def _show(experiment: Experiment, summary: Summary, folder: Path, *, as_json: bool) -> None:
@@ -171,6 +149,8 @@ def _show(experiment: Experiment, summary: Summary, folder: Path, *, as_json: bo
         return
     width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))
+    for scanned in scan_table.grids(experiment, summary):
+        print(grid.text(scanned, width=width, colour=colour, ascii_only=plain))
     use = deployment.told(experiment, summary, brings_malloc=_brings_malloc(experiment.workloads[0]))
     if use:
         # What is to be copied stays in one line, however narrow the terminal is.

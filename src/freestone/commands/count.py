@@ -72,9 +72,12 @@ def count(
         chosen = [each for each in experiment.workloads if each.name in names]
         ledgers, missing = _ledgers(results, experiment, calls or not instructions, instructions or not calls)
         suites.prepare(chosen)
-        with tempfile.TemporaryDirectory(prefix="freestone-") as scratch:
-            runs = [run for each in ledgers for run in each.runs(chosen, timeout, Path(scratch))]
-            good = count_runs.take(runs)
+        with (
+            tempfile.TemporaryDirectory(prefix="freestone-") as scratch,
+            count_runs.set_up(chosen, timeout or experiment.timeout_s, Path(scratch)) as ready,
+        ):
+            runs = [run for each in ledgers for run in each.runs(ready, timeout, Path(scratch))]
+            good = [*count_runs.take(runs), *(False for each in chosen if each not in ready)]
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     except (PlanError, SuiteError) as error:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from freestone.commands.progress import Progress
-from freestone.records.schema import CallCount, HeapCount, InstructionCount
+from freestone.records.schema import CallCount, HeapCount, InstructionCount, Workload
+from freestone.trials import run_stage
 
 Count = CallCount | InstructionCount | HeapCount
 
@@ -39,3 +42,31 @@ def take(runs: Sequence[CountRun]) -> list[bool]:
     finally:
         progress.clear()
     return good
+
+
+@contextmanager
+def set_up(workloads: Sequence[Workload], timeout_s: float | None, scratch: Path) -> Iterator[list[Workload]]:
+    """Those of the workloads whose setup succeeds, as long as it is entered; all are cleaned up after.
+
+    Args:
+        timeout_s: seconds that each of these commands may take; None for no limit.
+        scratch: a folder for their output.
+    """
+    begun: list[Workload] = []
+
+    def staged(title: str, command: str | None, workload: Workload) -> bool:
+        failure = run_stage(title, command, workload, timeout_s=timeout_s, scratch=scratch)
+        if failure is not None:
+            print(f"freestone: {workload.name}: {failure.reason}", file=sys.stderr)
+        return failure is None
+
+    try:
+        ready = []
+        for workload in workloads:
+            begun.append(workload)
+            if staged("setup", workload.stages.setup, workload):
+                ready.append(workload)
+        yield ready
+    finally:
+        for workload in reversed(begun):
+            staged("cleanup", workload.stages.cleanup, workload)

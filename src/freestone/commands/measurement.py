@@ -14,7 +14,8 @@ from freestone.analysis import same_program, summarise
 from freestone.commands import program
 from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus, Stop
-from freestone.experiments import Interruption, Outcome, mismatch, run
+from freestone.experiments import Interruption, Outcome, input_file, mismatch, run
+from freestone.experiments.events import Event, StageFailed
 from freestone.experiments.plan import Extent, PlanError, new_experiment
 from freestone.native import NativePartMissing
 from freestone.records import parquet, store
@@ -51,13 +52,14 @@ def planned(
     _require_census()
     compared, held_against = chosen(allocators, baseline)
     for workload in workloads:
+        around = [text or "" for _, text in workload.stages] + [workload.input.file if workload.input else ""]
         try:
-            "\0".join([*workload.command, *workload.environment.values(), workload.directory or ""]).encode()
+            "\0".join([*workload.command, *workload.environment.values(), workload.directory or "", *around]).encode()
         except UnicodeEncodeError as error:
-            raise PlanError("a program, argument or folder whose name is not UTF-8 cannot be recorded") from error
+            raise PlanError("a program, argument, file or folder whose name is not UTF-8 cannot be recorded") from error
     return new_experiment(
         name=name,
-        workloads=workloads,
+        workloads=input_file.described(workloads),
         configurations=_with_settings(compared, settings),
         baseline=held_against,
         extent=extent,
@@ -142,8 +144,12 @@ def resumed(folder: Path, given: Sequence[str]) -> Experiment:
     )
     if refusal:
         raise PlanError(f"cannot resume {folder}: {refusal}")
+    other = input_file.changed(experiment.workloads)
+    if other:
+        raise PlanError(f"cannot resume {folder}: {other}")
     for workload in experiment.workloads:
-        program.require(workload.command, {**os.environ, **workload.environment}, workload.directory or ".")
+        if not input_file.may_make(workload):
+            program.require(workload.command, {**os.environ, **workload.environment}, workload.directory or ".")
     changed = _changed_file(experiment, store.read_trials(folder).records)
     if changed:
         raise PlanError(f"cannot resume {folder}: {changed} is not what it was when it was begun")
@@ -154,6 +160,8 @@ def _changed_file(experiment: Experiment, records: Sequence[TrialRecord]) -> str
     """The name of a file of some command that has changed since it was measured; None when none has."""
     files = NamedFiles()
     for workload in experiment.workloads:
+        if input_file.may_make(workload):
+            continue  # what a setup makes is not there yet
         measured = next((record.files for record in records if record.workload == workload.name), {})
         changed = same_program.what_changed(measured, files.contents(workload, {**os.environ, **workload.environment}))
         if changed:
@@ -214,13 +222,20 @@ def measure(
         progress.note(line)
     status = ExitStatus.FINE
     trouble: list[str] = []
+    not_set_up: list[str] = []
+
+    def watched(event: Event) -> None:
+        progress(event)
+        if isinstance(event, StageFailed) and event.title == "setup":
+            not_set_up.append(event.workload)
+
     with Interruption() as stop:
         try:
             outcome = run(
                 experiment,
                 folder,
                 left_out=left_out,
-                on_event=progress,
+                on_event=watched,
                 stop=stop,
                 changed=lambda: machine.changed(experiment.machine),
             )
@@ -259,6 +274,9 @@ def measure(
         return status or (128 + stop.signal if stop.signal else ExitStatus.INTERRUPTED)
     for line in trouble:
         progress.line(f"{line}; every record is kept")
+    if not_set_up:
+        again = f"{program.tool_as_typed()} {verb} --resume {folder}"
+        progress.line(f"not measured, since setup failed: {', '.join(not_set_up)}; go on with: {again}")
     return status or _verdict(summary)
 
 
@@ -275,9 +293,12 @@ def _about_environment(experiment: Experiment) -> list[str]:
     if not found:
         return told
     named = ", ".join(f"{name}={value if len(value) <= 40 else value[:37] + '...'}" for name, value in found.items())
-    if any(workload.keep_environment for workload in experiment.workloads):
+    keeping = [workload.name for workload in experiment.workloads if workload.keep_environment]
+    if len(keeping) == len(experiment.workloads):
         return [f"kept in every program's environment: {named}", *told]
-    return [f"taken out of every program's environment: {named}; --env NAME puts one back, --keep-env keeps all", *told]
+    kept = f" but {', '.join(keeping)}'s" if keeping else ""
+    out = f"taken out of every program's environment{kept}: {named}; --env NAME puts one back, --keep-env keeps all"
+    return [out, *told]
 
 
 def _verdict(summary: Summary) -> ExitStatus:

@@ -21,14 +21,20 @@ from freestone.experiments.events import (
     HeapsSeen,
     RehearsalStarted,
     ServerSeen,
+    StageFailed,
+    StageStarted,
     TrialEnded,
     TrialStarted,
+    WarmUpStarted,
 )
 from freestone.trials import Moment
 
 PLAIN_EVERY_S = 10.0
 BARS = "▁▂▃▄▅▆▇█"
 COURSE_COLUMNS = 24
+MOST_QUOTED = 20
+"""Lines of a command's output, the last ones."""
+_CONSEQUENCE = {"setup": "; it is not run now", "cleanup": "; what was measured is kept"}
 
 
 class Progress:
@@ -58,6 +64,13 @@ class Progress:
                 self._now(
                     f"rehearsal {event.number + 1}/{event.total}", [self._arm(event.workload, event.configuration)]
                 )
+            case StageStarted():
+                self._now(event.title, [event.workload])
+            case StageFailed():
+                self.line(f"{event.workload}: {event.failure.reason}{_CONSEQUENCE.get(event.title, '')}")
+                self._quote(event.failure.output)
+            case WarmUpStarted():
+                self._now(f"warm-up {event.number + 1}/{event.total}", [self._arm(event.workload, event.configuration)])
             case ServerSeen():
                 self.memory.append(event.moment.rss_kib)
                 told = [self._arm(event.slot.workload, event.slot.configuration), *self._server(event.moment)]
@@ -77,10 +90,17 @@ class Progress:
                     self.said.add(said)
                     arm = self._arm(record.workload, record.configuration)
                     self.line(f"{arm}, round {record.round + 1}: {record.status}: {record.reason}")
+                    self._quote(record.stage_output or "")
             case GivenUp():
                 pass  # its failures have been named, and the table names them again
             case BudgetSpent():
                 self.line(f"time budget spent after {event.rounds} round{'' if event.rounds == 1 else 's'}")
+
+    def _quote(self, output: str) -> None:
+        """What a command has written that failed, where that is more than the line its failure is told by."""
+        lines = [line for line in map(_printable, output.splitlines()) if line.strip()]
+        for line in lines[-MOST_QUOTED:] if len(lines) > 1 else []:
+            self._write(f"  | {line}\n")
 
     def _server(self, moment: Moment) -> list[str]:
         """What a server is doing, and its memory with the way it took."""
@@ -154,6 +174,11 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def _printable(line: str) -> str:
+    """A line of somebody else's, without what would steer the terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in line)
 
 
 def _is_dumb() -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from freestone.commands.export_options import NO_EXPORT, ExportOptions
 from freestone.commands.status import ExitStatus, Stop
 
 if TYPE_CHECKING:  # what reads and draws results is large, and the help needs none of it
@@ -45,6 +46,7 @@ def report(
             help="Write the times into this folder, a file an allocator, as Google Benchmark's compare.py reads them."
         ),
     ] = None,
+    exports: ExportOptions = NO_EXPORT,
     json: Annotated[
         bool, Parameter(negative="", help="Print the summaries, and scores where there are, as JSON instead of tables.")
     ] = False,
@@ -77,6 +79,9 @@ def report(
         )
     if output is not None and not page:
         raise Stop("-o names the HTML file that --no-html leaves out; leave out one of them", ExitStatus.USAGE)
+    if exports.asked and len(results) > 1:
+        raise Stop("exports are of one results folder; give one", ExitStatus.USAGE)
+    exports.require_writable()
     try:
         sources = [_read(folder) for folder in results]
         asked = subject is not None or markdown is not None
@@ -90,6 +95,8 @@ def report(
             scoreboard.write(documents, markdown)
         destination = (output or _destination(results)) if page else None
         written = _write(results, sources, destination, figures, picture, benchmark_json)
+        for source in sources:
+            exports.write(source.experiment, source.records, source.summary)
     except PlanError as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
@@ -172,7 +179,7 @@ def _lacking(page: bool, figures: Path | None) -> ExitStatus:
 def _show(source: Source, board: Score | None) -> None:
     """Print what the terminal shows of one results folder."""
     from freestone.commands import scoreboard, terminal
-    from freestone.reports import published, references, table
+    from freestone.reports import grid, published, references, scan_table, table
     from freestone.reports.published import words
     from freestone.reports.tails import numbers as tails
 
@@ -180,6 +187,8 @@ def _show(source: Source, board: Score | None) -> None:
     experiment, summary = source.experiment, source.summary
     if not _is_of_bench(experiment):
         print(table.render(summary, width=width, colour=colour, ascii_only=plain))
+        for scanned in scan_table.grids(experiment, summary):
+            print(grid.text(scanned, width=width, colour=colour, ascii_only=plain))
     if board is not None:
         print(scoreboard.text(board))
     latencies = tails.render(experiment, summary, source.records, width=width, colour=colour, ascii_only=plain)

@@ -6,12 +6,39 @@ from dataclasses import dataclass
 
 from freestone.analysis.rounds import Slot
 from freestone.records.schema import Asked, OwnHeap, TrialRecord
-from freestone.trials import Moment
+from freestone.trials import Moment, StageFailure
+
+
+@dataclass(frozen=True)
+class StageStarted:
+    """A workload is set up or cleaned up."""
+
+    workload: str
+    title: str
+
+
+@dataclass(frozen=True)
+class StageFailed:
+    """Setting a workload up or cleaning up after it went wrong. A workload that is not set up is not run."""
+
+    workload: str
+    title: str
+    failure: StageFailure
 
 
 @dataclass(frozen=True)
 class RehearsalStarted:
     """An untimed run of one configuration begins."""
+
+    workload: str
+    configuration: str
+    number: int
+    total: int
+
+
+@dataclass(frozen=True)
+class WarmUpStarted:
+    """A run that nobody measures begins, after the rehearsals and before the first round."""
 
     workload: str
     configuration: str
@@ -77,4 +104,15 @@ class BudgetSpent:
     rounds: int
 
 
-Event = RehearsalStarted | HeapsSeen | TrialStarted | ServerSeen | TrialEnded | GivenUp | BudgetSpent
+Event = (
+    StageStarted
+    | StageFailed
+    | RehearsalStarted
+    | WarmUpStarted
+    | HeapsSeen
+    | TrialStarted
+    | ServerSeen
+    | TrialEnded
+    | GivenUp
+    | BudgetSpent
+)

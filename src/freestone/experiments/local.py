@@ -14,7 +14,17 @@ from freestone.analysis.rounds import Arm, Slot
 from freestone.experiments.events import Event, HeapsSeen, ServerSeen
 from freestone.records.schema import Asked, Configuration, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError
-from freestone.trials import Identity, Rehearsal, can_count, permissions, rehearse, run_trial
+from freestone.trials import (
+    Identity,
+    Moment,
+    Rehearsal,
+    StageFailure,
+    can_count,
+    permissions,
+    rehearse,
+    run_stage,
+    run_trial,
+)
 from freestone.trials.environment import in_force
 from freestone.trials.named_files import NamedFiles, untouched
 
@@ -81,20 +91,48 @@ class LocalTrials:
             self._rehearsals[workload.name, configuration.name] = rehearsal
         return HeapsSeen(workload.name, tuple(rehearsal.proof.own_heaps), rehearsal.asked)
 
+    def warm_up(self, workload: Workload, configuration: Configuration) -> None:
+        """Run once as a trial is run, and keep nothing of it."""
+        self._run(workload.model_copy(update={"rest_s": None}), configuration, Identity(experiment=self.experiment.id))
+
+    def set_up(self, workload: Workload) -> StageFailure | None:
+        """Do what comes once before everything else."""
+        return self._stage("setup", workload.stages.setup, workload)
+
+    def clean_up(self, workload: Workload) -> StageFailure | None:
+        """Do what comes once after everything else."""
+        return self._stage("cleanup", workload.stages.cleanup, workload)
+
+    def _stage(self, title: str, command: str | None, workload: Workload) -> StageFailure | None:
+        return run_stage(title, command, workload, timeout_s=self.experiment.timeout_s, scratch=self.scratch)
+
     def trial(self, workload: Workload, configuration: Configuration, slot: Slot) -> TrialRecord:
         """Run once under the clock."""
+        identity = Identity(experiment=self.experiment.id, round=slot.round, position=slot.position, repeat=slot.repeat)
+        return self._run(
+            workload,
+            configuration,
+            identity,
+            lambda moment: self.on_event(ServerSeen(slot, self.experiment.rounds, moment)),
+        )
+
+    def _run(
+        self,
+        workload: Workload,
+        configuration: Configuration,
+        identity: Identity,
+        watch: Callable[[Moment], None] = lambda moment: None,
+    ) -> TrialRecord:
         environment = in_force(workload, configuration, os.environ)
         before = self._files.contents(workload, environment)
         record = run_trial(
             workload,
             configuration,
-            identity=Identity(
-                experiment=self.experiment.id, round=slot.round, position=slot.position, repeat=slot.repeat
-            ),
+            identity=identity,
             timeout_s=self.experiment.timeout_s,
             scratch=self.scratch,
             rehearsal=self._rehearsals.get((workload.name, configuration.name)),
-            watch=lambda moment: self.on_event(ServerSeen(slot, self.experiment.rounds, moment)),
+            watch=watch,
             asked=self._asked.get(workload.name),
         )
         return record.model_copy(update={"files": untouched(before, self._files.contents(workload, environment))})

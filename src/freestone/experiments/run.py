@@ -19,13 +19,17 @@ from freestone.experiments.events import (
     GivenUp,
     HeapsSeen,
     RehearsalStarted,
+    StageFailed,
+    StageStarted,
     TrialEnded,
     TrialStarted,
+    WarmUpStarted,
 )
 from freestone.experiments.interruption import Interruption, TrialBrokenOff
 from freestone.experiments.local import LocalTrials
 from freestone.records.schema import Configuration, Environment, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError, TrialLog, read_trials
+from freestone.trials import StageFailure
 
 TRIAL_OVERHEAD_S = 0.1
 """What a trial costs beside its wall time until the experiment has measured it: start, proof, syncing the record."""
@@ -42,6 +46,15 @@ class Measurement(Protocol):
 
         May raise nothing for what the program does.
         """
+
+    def warm_up(self, workload: Workload, configuration: Configuration) -> None:
+        """Run once as a trial is run, and keep nothing of it. May raise nothing for what the program does."""
+
+    def set_up(self, workload: Workload) -> StageFailure | None:
+        """Do what a workload has for once before everything else; why that failed."""
+
+    def clean_up(self, workload: Workload) -> StageFailure | None:
+        """Do what a workload has for once after everything else; why that failed."""
 
     def trial(self, workload: Workload, configuration: Configuration, slot: Slot) -> TrialRecord:
         """Run once under the clock and say what it cost. May raise nothing for what the program does."""
@@ -131,6 +144,7 @@ class _Session:
         self.earlier_s = math.fsum(schedule.elapsed_s(record) + TRIAL_OVERHEAD_S for record in records)
         self.taken = 0
         self.overhead_s = 0.0
+        self._begun: list[Workload] = []
         self._known: tuple[int, set[Arm], schedule.Costs | None] | None = None
 
     def run(self) -> Outcome:
@@ -140,7 +154,11 @@ class _Session:
             return self._end()
         try:
             with self.stop.breakable():
+                self._begin()
                 self._rehearse(todo[0])
+                self._warm_up(todo[0])
+            if not self.workloads.keys() - self.left_out:
+                return Outcome.HOPELESS
             for number in todo:
                 if self._is_hopeless():
                     return Outcome.HOPELESS
@@ -155,7 +173,43 @@ class _Session:
                         self._take(slot)
         except KeyboardInterrupt:
             return Outcome.INTERRUPTED
+        finally:
+            self._clean_up()
         return self._end()
+
+    def _begin(self) -> None:
+        """Set up every workload of which anything is to be run; one that cannot be is left out of this sitting."""
+        left = schedule.unfinished(self.experiment, self.records)
+        for workload in self.experiment.workloads:
+            if workload.name not in left or workload.name in self.left_out:
+                continue
+            self._begun.append(workload)
+            if workload.stages.setup is None:
+                continue
+            self.on_event(StageStarted(workload.name, "setup"))
+            failure = self.measurement.set_up(workload)
+            if failure is not None:
+                self.left_out |= {workload.name}
+                self.on_event(StageFailed(workload.name, "setup", failure))
+
+    def _clean_up(self) -> None:
+        """Clean up after every workload whose setup was begun, whatever became of it, the last one first."""
+        for workload in reversed(self._begun):
+            if workload.stages.cleanup is None:
+                continue
+            self.on_event(StageStarted(workload.name, "cleanup"))
+            failure = self.measurement.clean_up(workload)
+            if failure is not None:
+                self.on_event(StageFailed(workload.name, "cleanup", failure))
+
+    def _warm_up(self, first_round: int) -> None:
+        """As many runs of each arm as its workload asks for; the arms take turns."""
+        arms = list(dict.fromkeys((slot.workload, slot.configuration) for slot in self._missing(first_round)))
+        most = max((self.workloads[workload].warmup for workload, _ in arms), default=0)
+        runs = [arm for number in range(most) for arm in arms if self.workloads[arm[0]].warmup > number]
+        for number, (workload, configuration) in enumerate(runs):
+            self.on_event(WarmUpStarted(workload, configuration, number, len(runs)))
+            self.measurement.warm_up(self.workloads[workload], self.configurations[configuration])
 
     def _end(self) -> Outcome:
         if self.stop():

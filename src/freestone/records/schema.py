@@ -89,6 +89,23 @@ class Service(_Row):
     stop_timeout_s: float = Field(30.0, description="seconds after SIGTERM until it has to be gone", gt=0)
 
 
+class Stages(_Row):
+    """Shell commands around the runs of a workload: off the clock, and outside of the allocator under test."""
+
+    setup: str | None = Field(None, description="once, before anything of the workload is run")
+    prepare: str | None = Field(None, description="before each run, also those that are not timed")
+    conclude: str | None = Field(None, description="after each run that was begun, however it ended")
+    cleanup: str | None = Field(None, description="once, when nothing more of it is run, also after Ctrl-C")
+
+
+class Input(_Row):
+    """A file that each run reads as its standard input, from its beginning."""
+
+    file: str = Field(description="absolute path")
+    bytes: int | None = Field(None, description="its size; None where it was not there yet, or is a device")
+    sha256: str | None = Field(None, description="of its content; None likewise")
+
+
 class Workload(_Row):
     """What is measured: a command, where it runs and with which environment."""
 
@@ -131,6 +148,16 @@ class Workload(_Row):
     output_may_differ: bool = Field(False, description="whether configurations may print different things")
     compare_output: str | None = Field(
         None, description="shell command through which its output goes before it is compared; not on the clock"
+    )
+    stages: Stages = Field(default_factory=Stages, description="commands around its runs")
+    warmup: int = Field(0, description="untimed runs under each configuration before the first round", ge=0)
+    input: Input | None = Field(None, description="its standard input; None for an empty one")
+    shell: bool = Field(False, description="whether it is a line for a shell, whose own start is in its time")
+    parameters: dict[str, str] = Field(
+        default_factory=dict, description="what the placeholders of a scan stand for in it"
+    )
+    series: str | None = Field(
+        None, description="the scan of which it is one point: its name without the parameters; None for none"
     )
     memory_mib: int | None = Field(None, description="what it takes of memory; None for little")
     disk_mib: int | None = Field(None, description="what it takes of disk, below TMPDIR; None for little")
@@ -318,6 +345,7 @@ class TrialRecord(_Row):
     survivors: list[str] = Field(
         default_factory=list, description="programs of the processes that were still there and were ended"
     )
+    stage_output: str | None = Field(None, description="the end of what a prepare or conclude that failed has written")
     proof: Proof
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from freestone.records.schema import Stages
 from freestone.suites.room import Room
 from freestone.suites.schema import Entry, Need, Scalar, Suite, SuiteError
 
@@ -47,6 +48,11 @@ class Planned:
     cannot: str | None
     room: Room
     values: str
+    stages: Stages
+    input: str | None
+    compare_output: str | None
+    entry: Entry
+    """Says what else counts and how it is run, the same for every size."""
     smaller: tuple[Planned, ...] = ()
 
 
@@ -158,6 +164,15 @@ def _planned(
         cannot=entry.cannot,
         room=room,
         values=" ".join(f"{key}={filled.get(key, '')}" for key in telling),
+        stages=Stages(
+            setup=_some(entry.setup, filled, place),
+            prepare=_some(entry.prepare, filled, place),
+            conclude=_some(entry.conclude, filled, place),
+            cleanup=_some(entry.cleanup, filled, place),
+        ),
+        input=_some(entry.input, filled, place),
+        compare_output=_some(entry.compare_output, filled, place),
+        entry=entry,
     )
 
 
@@ -177,6 +192,10 @@ def _mib(given: Scalar | None, filled: Mapping[str, str], place: str) -> int | N
 
 def _all_filled(values: Mapping[str, Scalar], places: Mapping[str, str], place: str) -> dict[str, str]:
     return dict(places) | {key: _filled(str(value), places, place) for key, value in values.items()}
+
+
+def _some(text: str | None, values: Mapping[str, str], place: str) -> str | None:
+    return None if text is None else _filled(text, values, place)
 
 
 def _spoken(value: Scalar) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Scalar = str | int | float
 
@@ -20,6 +20,8 @@ def _without(characters: str, said: str) -> AfterValidator:
 
 Name = Annotated[str, Field(min_length=1), _without("".join(map(chr, [*range(32), 127])), "a control character")]
 Word = Annotated[str, _without("\0", "a NUL character")]
+Line = Annotated[str, Field(min_length=1, pattern=r"\S"), _without("\0", "a NUL character")]
+"""A command for a shell."""
 Variable = Annotated[str, Field(min_length=1), _without("=\0", "= or a NUL character")]
 
 
@@ -44,6 +46,8 @@ class Entry(_Table):
     ``memory_mib``, ``disk_mib``: what it takes under the allocator that takes most; None for what every machine has.
     ``idle``: the words behind the command by which one that reads ``json`` sleeps ``{idle}`` seconds after its work.
     ``smaller``: values to replace others with where there is too little of either; the first that suffice are taken.
+    ``setup`` to ``cleanup``, ``warmup``, ``input``: what stands around its runs, as the options of these names.
+    ``wait_tree`` to ``output_may_differ``: what counts as a result, as the options of those names.
     """
 
     name: Name
@@ -62,6 +66,27 @@ class Entry(_Table):
     memory_mib: Scalar | None = None
     disk_mib: Scalar | None = None
     smaller: list[dict[str, Scalar]] = Field(default_factory=list)
+    setup: Line | None = None
+    prepare: Line | None = None
+    conclude: Line | None = None
+    cleanup: Line | None = None
+    warmup: int = Field(0, ge=0, le=1000)
+    input: Word | None = Field(None, min_length=1)
+    keep_env: bool = False
+    wait_tree: bool = False
+    allow_survivors: bool = False
+    allow_failures: int = Field(0, ge=0)
+    ignore_status: list[Annotated[int, Field(ge=0, le=255)]] = Field(default_factory=list)
+    output_may_differ: bool = False
+    compare_output: Line | None = None
+
+    @model_validator(mode="after")
+    def _means_one_thing(self) -> Self:
+        if self.wait_tree and self.allow_survivors:
+            raise ValueError("wait_tree and allow_survivors say opposite things of what outlives the first process")
+        if self.output_may_differ and self.compare_output is not None:
+            raise ValueError("output_may_differ compares no output, so compare_output has nothing to do")
+        return self
 
 
 class Setting(_Table):

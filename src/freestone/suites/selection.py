@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from freestone import native
-from freestone.records.schema import Workload
+from freestone.records.schema import Input, Workload
 from freestone.suites import expansion, inputs, room
 from freestone.suites.expansion import Planned
 from freestone.suites.room import Room
@@ -79,24 +79,36 @@ def select(
         fitting, too_large = _fitting(each, free)
         absent += too_large
         if fitting is not None:
-            workloads.append(
-                Workload(
-                    name=fitting.name,
-                    command=fitting.command,
-                    environment=fitting.environment,
-                    directory=directory,
-                    reads=fitting.reads,
-                    counted=fitting.counted,
-                    idle=fitting.idle,
-                    idle_s=idle_s if fitting.idle else None,
-                    rest_s=fitting.rest_s,
-                    idle_rounds=idle_rounds if fitting.idle or fitting.rest_s else None,
-                    counting=fitting.counting,
-                    memory_mib=fitting.room.memory_mib,
-                    disk_mib=fitting.room.disk_mib,
-                )
-            )
+            workloads.append(_workload(fitting, directory, idle_s, idle_rounds))
     return Selection(workloads, absent)
+
+
+def _workload(planned: Planned, directory: str, idle_s: int | None, idle_rounds: int | None) -> Workload:
+    entry = planned.entry
+    return Workload(
+        name=planned.name,
+        command=planned.command,
+        environment=planned.environment,
+        keep_environment=entry.keep_env,
+        directory=directory,
+        reads=planned.reads,
+        counted=planned.counted,
+        idle=planned.idle,
+        idle_s=idle_s if planned.idle else None,
+        rest_s=planned.rest_s,
+        idle_rounds=idle_rounds if planned.idle or planned.rest_s else None,
+        counting=planned.counting,
+        memory_mib=planned.room.memory_mib,
+        disk_mib=planned.room.disk_mib,
+        stages=planned.stages,
+        warmup=entry.warmup,
+        input=None if planned.input is None else Input(file=str(Path(directory, planned.input))),
+        survivors="wait" if entry.wait_tree else "allow" if entry.allow_survivors else "fail",
+        allow_failures=entry.allow_failures,
+        ignore_status=entry.ignore_status,
+        output_may_differ=entry.output_may_differ,
+        compare_output=planned.compare_output,
+    )
 
 
 def _fitting(planned: Planned, free: Room) -> tuple[Planned | None, list[Absent]]:
@@ -182,7 +194,8 @@ def prepare(workloads: Sequence[Workload]) -> None:
 def reads_inputs(workload: Workload) -> bool:
     """Whether a workload reads what :func:`prepare` makes."""
     kept = str(inputs.folder(_programs()))
-    return any(kept in word for word in (*workload.command, *(workload.counting or ())))
+    read_from = [workload.input.file] if workload.input is not None else []
+    return any(kept in word for word in (*workload.command, *(workload.counting or ()), *read_from))
 
 
 def places() -> dict[str, str]:
@@ -226,6 +239,11 @@ def _missing(planned: Planned) -> str | None:
     for word in planned.command:
         if word.startswith(f"{_programs()}/") and not Path(word).is_file():
             return f"{Path(word).name} is not built; run 'make build' or reinstall freestone"
+    if planned.stages.setup is not None or planned.stages.prepare is not None:
+        return None  # they may make what is missing
+    made_later = f"{inputs.folder(_programs())}/"
+    if planned.input and not planned.input.startswith(made_later) and not Path(planned.input).exists():
+        return f"its input {planned.input} is not here"
     if shutil.which(planned.command[0]) is None:
         there = "/" in planned.command[0] and Path(planned.command[0]).exists()
         return f"{planned.command[0]} {'cannot be executed' if there else 'is not here'}"

@@ -4,6 +4,7 @@ from freestone.trials.calls import NoCounter, count_calls, strace
 from freestone.trials.instructions import count_instructions, count_requests
 from freestone.trials.launch import LauncherBroken, Permissions, permissions
 from freestone.trials.service import Moment
+from freestone.trials.stage import StageFailure, run_stage
 from freestone.trials.trial import Identity, Rehearsal, can_count, rehearse, run_trial
 from freestone.trials.valgrind import NoValgrind
 from freestone.trials.valgrind import version as valgrind_version
@@ -16,12 +17,14 @@ __all__ = [
     "NoValgrind",
     "Permissions",
     "Rehearsal",
+    "StageFailure",
     "can_count",
     "count_calls",
     "count_instructions",
     "count_requests",
     "permissions",
     "rehearse",
+    "run_stage",
     "run_trial",
     "strace",
     "valgrind_version",

@@ -14,9 +14,11 @@ from freestone.records.schema import (
     Workload,
 )
 from freestone.trials import cachegrind, environment, memcheck, output, preload, valgrind
+from freestone.trials.ending import failure, never_started
+from freestone.trials.evidence import Cause
 from freestone.trials.launch import LauncherKilled, LaunchReading, LaunchRequest, launch
-from freestone.trials.proof import Cause
-from freestone.trials.trial import Rehearsal, failure, never_started, rehearse
+from freestone.trials.stage import run_stage
+from freestone.trials.trial import Rehearsal, rehearse
 
 FUNCTIONS = 12
 """So many are kept, those with the most instructions."""
@@ -132,6 +134,15 @@ def _became(rehearsal: Rehearsal, complaint: str | None) -> tuple[Status, str | 
 
 def _run_alone(workload: Workload, folder: Path, timeout_s: float | None) -> tuple[Status, str | None]:
     """Run a workload with no allocator put before it, and nothing proved."""
+    broken = run_stage("prepare", workload.stages.prepare, workload, timeout_s=timeout_s, scratch=folder)
+    if broken is not None:
+        return "failed", broken.reason
+    status, why = _launched_alone(workload, folder, timeout_s)
+    broken = run_stage("conclude", workload.stages.conclude, workload, timeout_s=timeout_s, scratch=folder)
+    return ("failed", broken.reason) if broken is not None and status == "ok" else (status, why)
+
+
+def _launched_alone(workload: Workload, folder: Path, timeout_s: float | None) -> tuple[Status, str | None]:
     kept = preload.named_in(environment.in_force(workload, None, os.environ))
     stdout, stderr = folder / "stdout", folder / "stderr"
     request = LaunchRequest(
@@ -139,6 +150,7 @@ def _run_alone(workload: Workload, folder: Path, timeout_s: float | None) -> tup
         result=folder / "result.json",
         stdout=stdout,
         stderr=stderr,
+        stdin=None if workload.input is None else Path(workload.input.file),
         environment={**environment.overridden(workload, None, os.environ), "LD_PRELOAD": ":".join(kept) or None},
         directory=workload.directory,
         timeout_s=timeout_s,

@@ -114,6 +114,8 @@ class LaunchRequest:
     result: Path
     stdout: Path
     stderr: Path
+    stdin: Path | None = None
+    """Read by the program from its beginning; None for an empty input."""
     environment: Mapping[str, str | None] = field(default_factory=dict)
     directory: str | None = None
     timeout_s: float | None = None
@@ -128,6 +130,8 @@ def command_line(request: LaunchRequest, launcher: Path) -> list[str]:
     """The launcher's command line for a request."""
     words = [str(launcher), "--result", str(request.result), "--parent", str(os.getpid())]
     words += ["--stdout", str(request.stdout), "--stderr", str(request.stderr)]
+    if request.stdin is not None:
+        words += ["--stdin", str(request.stdin)]
     words += ["--sample", f"{request.sample_ms:g}", "--census", request.census]
     if request.counters:
         words.append("--counters")
