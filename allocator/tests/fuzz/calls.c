@@ -80,21 +80,21 @@ static unsigned char byte_of(const struct block *block, size_t index) {
     return (unsigned char)(block->fill + index * 7);
 }
 
-static void fill(struct block *block, size_t from) {
-    for (size_t i = from; i < block->size; i++) {
-        if (i < CHECKED || i + CHECKED >= block->size) {
-            block->at[i] = byte_of(block, i);
-        }
+/* The byte behind `index` that is written and read, in a block of `size`. */
+static size_t after(size_t index, size_t size) {
+    return index + 1 == CHECKED && size > 2 * (size_t)CHECKED ? size - CHECKED : index + 1;
+}
+
+static void fill(struct block *block) {
+    for (size_t i = 0; i < block->size; i = after(i, block->size)) {
+        block->at[i] = byte_of(block, i);
     }
 }
 
 /* The first `size` bytes, of a block that had `had`: those that were written. */
 static void check(const struct block *block, size_t size, size_t had, const char *when) {
-    for (size_t i = 0; i < size; i++) {
-        if (i < CHECKED || i + CHECKED >= had) {
-            MUST(block->at[i] == byte_of(block, i), "byte %zu of %zu at %p has changed %s", i, had, (void *)block->at,
-                 when);
-        }
+    for (size_t i = 0; i < size; i = after(i, had)) {
+        MUST(block->at[i] == byte_of(block, i), "byte %zu of %zu at %p has changed %s", i, had, (void *)block->at, when);
     }
 }
 
@@ -135,7 +135,7 @@ static void keep(struct play *play, struct block *block, void *at, size_t size, 
     *block = (struct block){at, size, alignment, play->fill += 31, sized};
     play->alive += size;
     check_new(play, block, by);
-    fill(block, 0);
+    fill(block);
 }
 
 static void zeroed(struct play *play, struct block *block, size_t size) {
@@ -162,7 +162,7 @@ static void resize(struct play *play, struct block *block, size_t size, bool as_
     block->alignment = 1;
     block->sized = true;
     check_new(play, block, "realloc");
-    fill(block, 0);
+    fill(block);
 }
 
 static void aligned(struct play *play, struct block *block, size_t size, bool posix) {
