@@ -209,6 +209,7 @@ def test_a_corrupted_record_is_named_and_left_out(freestone: Tool, finished: Pat
     ("arguments", "status", "pattern"),
     [
         ([], 2, "no results folder given"),
+        (["any", "--no-html", "-o", "page.html"], 2, "-o names the HTML file that --no-html leaves out"),
         (["nowhere"], 5, "nowhere does not exist; give a results folder"),
         (["."], 5, "holds no experiment.json"),
         (["damaged"], 5, "damaged/experiment.json is damaged: "),

@@ -324,6 +324,16 @@ def test_a_report_of_several_experiments(freestone: Tool, tmp_path: Path) -> Non
     summaries = json.loads(freestone("report", *folders, "--json").stdout)
     assert [summary["experiment"].split("-")[1] for summary in summaries] == ["one", "two"]
     assert (tmp_path / "freestone-report.html").exists()
+    assert all(summary["score"] is None for summary in summaries), (
+        "of what compare measured, nobody asked for a scoreboard"
+    )
+
+    (tmp_path / "freestone-report.html").unlink()
+    scored = freestone("report", *folders, "--markdown", "both.md", "--no-html")
+    assert (scored.returncode, scored.stderr) == (0, "")
+    assert scored.stdout.count("The field: ratio to the best of all") == 2, "below the tables"
+    assert (tmp_path / "both.md").read_text().count("# Scoreboard: 1 workload, 1 allocator\n") == 2
+    assert not (tmp_path / "freestone-report.html").exists()
 
 
 def test_a_summary_is_computed_again_from_the_records(freestone: Tool, only_folder: Callable[[], Path]) -> None:

@@ -17,6 +17,8 @@ from freestone.reports.page.parts import WorkloadPart
 from freestone.reports.shown import counting, left_out, order_of
 from freestone.reports.tails import numbers as tails_numbers
 
+pytestmark = pytest.mark.xdist_group("what-counts")  # what they share is dear to make
+
 BAD = "mimalloc"
 """It has ten trials of every workload, and one of each does not count."""
 

@@ -105,3 +105,31 @@ def test_axes_are_logarithmic_where_values_lie_far_apart(scaled: Any, family: Fa
         scales.append((encoding["x"]["scale"]["type"], encoding["y"]["scale"].get("type", "linear")))
         assert encoding["y"]["scale"]["domain"][0] == 0 or scales[-1][1] == "log"
     assert scales == [("log", "linear"), ("log", "log")]
+
+
+def test_no_line_leads_over_a_number_without_a_result(family_maker: Callable[..., Any]) -> None:
+    whole = family_maker("loop-{}", ["loop", "--size", "{}"], ("1", "2", "4", "8", "16"), operations=7.0)
+    (family,) = families(whole.experiment.workloads)
+    cells = [
+        cell.model_copy(update={"status": "failed"})
+        if (cell.workload, cell.configuration) == ("loop-4", "mimalloc")
+        else cell
+        for cell in whole.summary.cells
+    ]
+    chart = drawing.draw(
+        whole.experiment, whole.summary.model_copy(update={"cells": cells}), whole.records, family, "time"
+    )
+    assert chart is not None
+    document = chart.to_dict()
+    (line,) = (layer for layer in document["layer"] if layer["mark"]["type"] == "line")
+    assert line["encoding"]["detail"]["field"] == "run"
+    parts = {
+        name: [
+            (row["at"], row["run"])
+            for row in document["datasets"][line["data"]["name"]]
+            if row["configuration"] == name
+        ]
+        for name in ("mimalloc", "freestone")
+    }
+    assert parts["mimalloc"] == [(1, 0), (2, 0), (8, 1), (16, 1)]
+    assert {run for _, run in parts["freestone"]} == {0}

@@ -54,7 +54,7 @@ def points(
     x = Axis(axes.domain_of([row["value"] for row in (*dots, *bars)]), axes.title_of(quantity, scale))
     unranked = [name for name, mine in values.items() if mine and cells[name].status != "ok"]
     beside = {row["configuration"]: row["text"] for row in bars}
-    beside |= {name: quantities.status_of(cells[name]) for name in unranked}
+    beside |= {name: quantities.STATUS_WORDS[cells[name].status] for name in unranked}  # there is little room
     colour = coloured(experiment)
     ranked = [row for row in dots if row["configuration"] not in unranked]
     hollow = [row for row in dots if row["configuration"] in unranked]

@@ -35,14 +35,16 @@ def draw(
 ) -> alt.LayerChart | None:
     """The lines, named where they end, and every trial as a dot beside its median, later rounds farther right.
 
-    None where no configuration has two points to draw a line through. Both axes are logarithmic where what they show
-    reaches from one to several times as much.
+    A line stops at a number without a result and goes on behind it. None where no configuration has two points. Both
+    axes are logarithmic where what they show reaches from one to several times as much.
     """
     found = lines(experiment, summary, records, family, measure)
     if not any(len(points) > 1 for points in found.values()):
         return None
     right = min(0.5, 0.03 + LEADER + LETTER * max(len(name) for name in found) / NARROWEST)
     across, up = _across(family, right), _up(measure, found)
+    runs = {name: _runs(points, [member.at for member in family.members]) for name, points in found.items()}
+    has_gaps = any(len(parts) > 1 for parts in runs.values())
     rows: Rows = [
         {
             "configuration": name,
@@ -55,9 +57,11 @@ def draw(
             # In lists, since the page holds thousands of them; Vega makes a row of each.
             "trial": [float(f"{value:.4g}") for value in point.trials],
             "beside": [float(f"{place:.5g}") for place in across.beside(point.at, len(point.trials))],
+            **({"run": run} if has_gaps else {}),
         }
         for name, points in found.items()
-        for point in points
+        for run, part in enumerate(runs[name])
+        for point in part
     ]
     height = max(HEIGHT, LINE * (len(found) + 1))
     last = {name: points[-1] for name, points in found.items()}
@@ -68,6 +72,7 @@ def draw(
         alt.Tooltip("number:N", title=family.axis),
         alt.Tooltip("text:N", title=quantity_title(measure)),
     ]
+    detail = {"detail": alt.Detail("run:N")} if has_gaps else {}
     data = inline(rows)
     return layered(
         alt.Chart(data, transform=[alt.FlattenTransform(flatten=["trial", "beside"])])
@@ -78,7 +83,7 @@ def draw(
         .encode(x=across.of("at"), y=up.of("low"), y2=alt.Y2("high:Q"), color=colour),
         alt.Chart(data)
         .mark_line(strokeWidth=1.5)
-        .encode(x=across.of("at"), y=up.of("value"), color=colour, strokeDash=dash),
+        .encode(x=across.of("at"), y=up.of("value"), color=colour, strokeDash=dash, **detail),
         alt.Chart(data)
         .mark_point(size=26, filled=True, opacity=1)
         .encode(x=across.of("at"), y=up.of("value"), color=colour, shape=shape, tooltip=tooltip),
@@ -93,6 +98,18 @@ def draw(
         .encode(x=across.of("name_at"), y=up.of("place"), text=alt.Text("configuration:N")),
         height=height,
     )
+
+
+def _runs(points: Sequence[Point], numbers: Sequence[int]) -> list[list[Point]]:
+    """The points of a line in parts, each of neighbours among the numbers."""
+    place = {number: index for index, number in enumerate(numbers)}
+    parts: list[list[Point]] = []
+    for point in points:
+        if parts and place[point.at] == place[parts[-1][-1].at] + 1:
+            parts[-1].append(point)
+        else:
+            parts.append([point])
+    return parts
 
 
 @dataclass(frozen=True)
