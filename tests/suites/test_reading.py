@@ -64,6 +64,22 @@ def test_every_program_that_a_package_brings_is_named_with_it(repository: Path) 
         ),
         ("title = 't'\n[[workload]]\nname = 'a'", "workload 'a', command: field required"),
         (
+            "title = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']\nprepare = ' '",
+            "workload 'a', prepare: it holds no command",
+        ),
+        (
+            "title = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']\nwait_tree = true\nallow_survivors = true",
+            "workload 'a': wait_tree and allow_survivors say opposite things",
+        ),
+        (
+            "title = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']\noutput_may_differ = true\ncompare_output = 'x'",
+            "workload 'a': output_may_differ compares no output",
+        ),
+        (
+            "title = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']\nignore_status = [256]",
+            "workload 'a', ignore_status.0: input should be less than or equal to 255",
+        ),
+        (
             "title = 't'\n[[workload]]\nname = 'a'\ncommand = ['b']\nquik = {}",
             "workload 'a', quik: is not known; did you mean quick?",
         ),

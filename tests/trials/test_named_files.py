@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from freestone.records.schema import Workload
+from freestone.records.schema import Input, Workload
 from freestone.trials.named_files import NamedFiles, untouched
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -55,3 +55,12 @@ def test_another_content_is_seen_however_it_came(tmp_path: Path) -> None:
 
 def test_what_was_written_to_is_left_out() -> None:
     assert untouched({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "5", "d": "4"}) == {"a": "1"}
+
+
+def test_what_it_reads_as_its_standard_input_is_one_of_its_files(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("one")
+    workload = _workload(tmp_path, "cat").model_copy(update={"input": Input(file=str(tmp_path / "in"))})
+    files = NamedFiles()
+    before = files.contents(workload, ENVIRONMENT)[str(tmp_path / "in")]
+    (tmp_path / "in").write_text("another")
+    assert files.contents(workload, ENVIRONMENT)[str(tmp_path / "in")] != before

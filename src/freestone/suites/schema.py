@@ -18,9 +18,15 @@ def _without(characters: str, said: str) -> AfterValidator:
     return AfterValidator(checked)
 
 
+def _some_command(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it holds no command")
+    return text
+
+
 Name = Annotated[str, Field(min_length=1), _without("".join(map(chr, [*range(32), 127])), "a control character")]
 Word = Annotated[str, _without("\0", "a NUL character")]
-Line = Annotated[str, Field(min_length=1, pattern=r"\S"), _without("\0", "a NUL character")]
+Line = Annotated[str, AfterValidator(_some_command), _without("\0", "a NUL character")]
 """A command for a shell."""
 Variable = Annotated[str, Field(min_length=1), _without("=\0", "= or a NUL character")]
 

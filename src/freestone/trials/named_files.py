@@ -63,14 +63,15 @@ def untouched(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, 
 
 
 def _named(workload: Workload, environment: Mapping[str, str]) -> Iterator[Path]:
-    """Regular files, each once: the program where a shell would find it, then what words name."""
+    """Regular files, each once: the program where a shell would find it, what words name, its standard input."""
     folder = Path(workload.directory or ".").resolve()
     program, *words = workload.command
     places = [program] if "/" in program else [f"{each or '.'}/{program}" for each in _path(environment)]
     seen: set[Path] = set()
     first = next((path for path in (folder / place for place in places) if _is_file(path)), None)
     rest = (folder / name for word in words for name in _names(word))
-    for path in [*([first] if first else []), *rest]:
+    read_from = [Path(workload.input.file)] if workload.input is not None else []
+    for path in [*([first] if first else []), *rest, *read_from]:
         if path not in seen and _is_file(path):
             seen.add(path)
             yield path
