@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from freestone.analysis.noise_advice import advice, rounds_needed
-from freestone.records.schema import Machine, Ratio, TrialRecord
+from freestone.records.schema import OWN_TIME, Machine, Ratio, TrialRecord
 
 MakeRecord = Callable[..., TrialRecord]
 QUIET = Machine(id="m", facts={"governor": "performance", "virtualised": False})
@@ -61,6 +61,17 @@ def test_what_disturbs_is_named(
     said = advice(machine, "wall_s", [_ratio(0.1)], _runs(make_record, walls, switches=switches))
     assert said[0].endswith("or less noise")
     assert any(expected in each for each in said[1:])
+
+
+def test_a_short_request_is_no_short_run(make_record: MakeRecord) -> None:
+    """What a server says of itself is the time of a request: no process starts for it."""
+    runs = [
+        record.model_copy(update={"figures": {"seconds": 0.00006 * (1 + record.round % 3)}})
+        for record in _runs(make_record, [1.0] * 10)
+    ]
+    said = advice(QUIET, OWN_TIME, [_ratio(0.3)], runs)
+    assert said
+    assert not any("a run lasts" in line for line in said)
 
 
 def test_one_restless_configuration_is_its_own_affair(make_record: MakeRecord) -> None:

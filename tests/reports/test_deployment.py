@@ -34,12 +34,18 @@ values = st.text(st.characters(blacklist_characters="\0", blacklist_categories=[
 
 
 def told(
-    make_experiment: MakeExperiment, make_record: MakeRecord, arm: Configuration, wall_s: float, peak: int, **more: bool
+    make_experiment: MakeExperiment,
+    make_record: MakeRecord,
+    arm: Configuration,
+    wall_s: float,
+    peak: int,
+    *,
+    environment: dict[str, str] | None = None,
+    **more: bool,
 ) -> list[str]:
     """What is told of ten rounds in which the baseline took a second and 1000 KiB, and ``arm`` what is given."""
-    experiment = make_experiment(
-        rounds=10, configurations=[SYSTEM, arm], workloads=[Workload(name="work", command=["./app", "a b"])]
-    )
+    workload = Workload(name="work", command=["./app", "a b"], environment=environment or {})
+    experiment = make_experiment(rounds=10, configurations=[SYSTEM, arm], workloads=[workload])
     records = [
         record
         for number in range(10)
@@ -50,6 +56,21 @@ def told(
         )
     ]
     return deployment.told(experiment, summarise(experiment, records), **more)
+
+
+def test_what_was_measured_in_an_environment_is_started_in_it(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    environment = {"PYTHONMALLOC": "malloc", "NOTE": "a 'b'"}
+    lines = told(make_experiment, make_record, FAST, 0.5, 1000, environment=environment)
+    started = [line for line in lines if "./app" in line]
+    assert len(started) == 2, "by the tool, and by a shell"
+    for line in started:
+        assert "PYTHONMALLOC=malloc" in line
+        assert shlex.split(line.split(maxsplit=1)[1])[-2:] == ["./app", "a b"]
+    text = "\n".join(lines)
+    assert 'Environment="PYTHONMALLOC=malloc"' in text
+    assert 'ENV PYTHONMALLOC="malloc"' in text
 
 
 def test_a_winner_comes_with_its_price_and_every_way_to_use_it(

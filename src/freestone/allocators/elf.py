@@ -259,7 +259,7 @@ class _Image:
 
     def _own_malloc(self, exports: tuple[str, ...], linked: str | None, static: bool) -> str | None:
         if any(name in self.sections for name in (".note.go.buildid", ".go.buildinfo", ".gopclntab")):
-            return "the Go runtime's heap"
+            return "brings the Go runtime's heap"
         if "malloc" in exports:
             return "exports malloc"
         for symbol in self._defined(".symtab", ("malloc", *_PREFIXED)):

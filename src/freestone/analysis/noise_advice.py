@@ -8,7 +8,7 @@ from typing import Final
 
 from freestone.analysis import arms, statistics, student
 from freestone.analysis.statistics import FEWEST_PAIRS
-from freestone.records.schema import Machine, Ratio, TrialRecord
+from freestone.records.schema import WALL_TIME, Machine, Ratio, TrialRecord
 
 WANTED: Final = 0.02
 """The difference that a comparison should be able to see."""
@@ -92,7 +92,7 @@ def _of_runs(time: str, baseline: Sequence[TrialRecord]) -> list[str]:
     if not values:
         return found
     usual = statistics.median(values)
-    if usual < SHORT_S:
+    if time == WALL_TIME and usual < SHORT_S:
         found.append(f"a run lasts {1000 * usual:.2g} ms, much of which is the start of a process: give it more work")
     far = sum(value > APART * usual for value in values)
     if far > OFTEN * len(values):

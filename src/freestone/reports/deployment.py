@@ -71,10 +71,11 @@ def dockerfile(configuration: Configuration, variables: Mapping[str, str]) -> li
 
 
 def _lines(workload: Workload, winner: Configuration, brings_malloc: bool) -> list[str]:
-    variables = environment(winner, brings_malloc=brings_malloc)
+    # What was measured ran in the workload's environment: without it the lines would start another program.
+    variables = {**workload.environment, **environment(winner, brings_malloc=brings_malloc)}
     run = ["freestone", "run", "-a", winner.name, "--", *workload.command]
     parts = {
-        "freestone": [shlex.join(run)],
+        "freestone": [shell(workload.environment, run)],
         "shell": [shell(variables, workload.command)],
         "systemd": systemd(variables),
         "Dockerfile": dockerfile(winner, variables),
