@@ -11,7 +11,7 @@ import pytest
 
 from freestone.allocators import configuration_for, discover, find
 from freestone.allocators.elf import inspect
-from freestone.records.schema import Allocator, Configuration, Workload
+from freestone.records.schema import Allocator, Configuration, Stages, Workload
 from freestone.trials import Identity, LauncherBroken, Permissions, rehearse, run_trial, trial
 
 PEERS = ["glibc", "freestone", "mimalloc", "jemalloc", "tcmalloc", "tbb"]
@@ -391,6 +391,17 @@ def test_a_rehearsal_makes_a_trial_valid(attempt, glibc, scratch):
     assert (rehearsal.status, rehearsal.reason) == ("ok", None)
     record = attempt(*command, rehearsal=rehearsal)
     assert (record.status, record.reason, record.proof.census) == ("ok", None, "rehearsal")
+
+
+@pytest.mark.usefixtures("without_perf")
+def test_a_prepare_that_failed_in_the_rehearsal_alone_is_named_by_the_verdict(attempt, glibc, scratch):
+    unprepared = Workload(name="w", command=["true"], stages=Stages(prepare="echo no room; exit 3"))
+    rehearsal = rehearse(unprepared, glibc, timeout_s=60, scratch=scratch)
+    assert (rehearsal.status, rehearsal.reason) == ("failed", "prepare failed with exit status 3: no room")
+    assert reasons(attempt("true", rehearsal=rehearsal)) == (
+        "the program was not seen from its start to its end: prepare failed with exit status 3: no room "
+        "(in the rehearsal)"
+    )
 
 
 @pytest.mark.usefixtures("without_perf")

@@ -212,7 +212,7 @@ def _preload(
 
 def _unmeasured(reading: LaunchReading, reason: str, said: Output, notes: list[str]) -> Execution:
     """A run without a figure: the program did not start, or nobody was left to see it end."""
-    finding = Finding(Cause.CENSUS, "the program was not seen from its start to its end")
+    finding = Finding(Cause.CENSUS, f"the program was not seen from its start to its end: {reason}")
     verdict = Verdict(Proof(valid=False, reason=finding.text), finding, {})
     return Execution(reading, verdict, [], said, None, notes, "failed", reason)
 
