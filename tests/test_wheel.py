@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("wheel")  # what they share is made once
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("wheel")]  # what they share is made once
 
 NATIVE_PARTS = ("libfreestone.so", "freestone-launch", "libfreestone-witness.so")
 

@@ -329,6 +329,7 @@ def test_the_mean_is_that_of_the_counted_workloads(lab: Laboratory) -> None:
     assert only(found, workload="w2").ratio == pytest.approx(50)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rounds", [5, 10])
 def test_an_unchanged_library_is_accused_at_most_once_in_twenty(lab: Laboratory, rounds: int) -> None:
     """Ten workloads, three aspects; noise of five per cent, and a machine that is slower the second time."""
@@ -345,6 +346,7 @@ def test_an_unchanged_library_is_accused_at_most_once_in_twenty(lab: Laboratory,
     assert accused / 120 <= 0.1  # 0.05 and three standard errors
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("effect", "rounds"), [(1.02, 20), (1.05, 10)])
 def test_a_slower_library_is_found_in_the_mean(lab: Laboratory, effect: float, rounds: int) -> None:
     found = 0

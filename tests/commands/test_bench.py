@@ -52,6 +52,7 @@ def suite(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_every_workload_runs_under_every_allocator_in_one_experiment(
     freestone: Tool, only_folder: Callable[[], Path], suite: Path, tmp_path: Path
 ) -> None:
@@ -168,6 +169,7 @@ def test_several_suites_are_one_experiment(
     assert only_folder().name.endswith("-mine-more")
 
 
+@pytest.mark.long
 def test_quick_is_as_many_rounds_as_fit_into_a_minute_where_nobody_says_how_many(
     freestone: Tool, tmp_path: Path
 ) -> None:
@@ -181,6 +183,7 @@ def test_quick_is_as_many_rounds_as_fit_into_a_minute_where_nobody_says_how_many
     assert heads["told"].rounds == 1 < heads["free"].rounds == heads["timed"].rounds
 
 
+@pytest.mark.long
 def test_the_quick_field_runs_under_libfreestone(freestone: Tool, only_folder: Callable[[], Path]) -> None:
     """One pattern of each kind of program, so that the suite and the programs agree about options."""
     done = freestone(

@@ -15,7 +15,10 @@ import pytest
 
 from freestone.records import store
 
-pytestmark = pytest.mark.xdist_group("measured")  # what they measure or look for, others would disturb
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.xdist_group("measured"),
+]  # what they measure or look for, others would disturb
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -11,7 +11,7 @@ import pytest
 
 from freestone.cli import VERBS
 
-pytestmark = pytest.mark.xdist_group("started")  # what they share is made once
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("started")]  # what they share is made once
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 

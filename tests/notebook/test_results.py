@@ -20,7 +20,7 @@ from freestone.records.store import StoreError
 from freestone.reports import html, source, vega
 from freestone.reports.theme import FONT
 
-pytestmark = pytest.mark.xdist_group("notebook")  # what they share is made once
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("notebook")]  # what they share is made once
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "notebooks" / "overview.ipynb"
 

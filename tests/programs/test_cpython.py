@@ -33,6 +33,7 @@ SUITES = {
 """Those that go by no clock; `make foreign` has more, `make soak` all."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parts", SUITES.values(), ids=SUITES)
 def test_its_own_tests_come_out_the_same(parts: tuple[str, ...], bench: Any, python_with_tests: str) -> None:
     def work(folder: Path, served: bool) -> Any:

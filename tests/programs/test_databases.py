@@ -85,6 +85,7 @@ def test_redis(bench: Any, program: Callable[..., str]) -> None:
     assert served.stdout == system.stdout
 
 
+@pytest.mark.long
 def test_rocksdb(bench: Any, program: Callable[..., str]) -> None:
     db_bench = program("db_bench", "rocksdb-tools")
     benchmarks = "fillseq,fillrandom,overwrite,readrandom,readseq,compact,readwhilewriting,levelstats"

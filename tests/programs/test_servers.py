@@ -296,6 +296,7 @@ def user_line() -> str:
     return "user root;" if os.getuid() == 0 else ""
 
 
+@pytest.mark.long
 def test_postgres_is_killed_and_recovers(open_bench: Any) -> None:
     system, served = open_bench.both(
         lambda folder, served: postgres(open_bench, 1000, folder, served), ["initdb", "postgres", "psql"]

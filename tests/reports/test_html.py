@@ -14,7 +14,7 @@ import pytest
 from freestone.records import store
 from freestone.reports import html
 
-pytestmark = pytest.mark.xdist_group("browser")  # what they share is made once
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("browser")]  # what they share is made once
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ARGUMENTS = ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"]

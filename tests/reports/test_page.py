@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ facts = st.dictionaries(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_any_summary_has_a_page(summaries: st.SearchStrategy[Summary], results, data: st.DataObject) -> None:

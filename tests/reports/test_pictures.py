@@ -103,6 +103,7 @@ def test_a_folder_that_cannot_be_made_is_named(folder: Path, tmp_path: Path) -> 
         pictures.write(html.part(source.read(folder)), tmp_path / "file" / "below", "svg")
 
 
+@pytest.mark.long
 def test_the_command_line_writes_them(folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(folder, other)

@@ -140,6 +140,7 @@ def test_who_is_faster_at_lifo_decides_whether_the_rank_agrees(glibc: float, mim
     assert rank.kind == ("agrees" if glibc > mimalloc else "differs")
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 20), st.floats(0, 20)), min_size=4, max_size=4))
 def test_times_below_the_harness_floor_are_drawn_nowhere_and_stop_nothing(costs: list[tuple[float, float]]) -> None:

@@ -17,6 +17,7 @@ ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 KEYS = ("wall_s", "user_s", "sys_s", "peak_rss_kib", "end_rss_kib", "minor_faults", "voluntary_switches")
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.data(), st.integers(20, 200), st.booleans(), st.booleans())
 def test_no_summary_is_wider_than_the_terminal(

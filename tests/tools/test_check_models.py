@@ -16,18 +16,21 @@ needs_spin = pytest.mark.skipif(
 )
 
 
+@pytest.mark.long
 @needs_spin
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
 def test_no_order_of_steps_breaks_the_protocol(model: Path) -> None:
     assert check_models.search(model).error == ""
 
 
+@pytest.mark.long
 @needs_spin
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
 def test_nobody_goes_round_for_ever(model: Path) -> None:
     assert check_models.search(model, cycles=True).error == ""
 
 
+@pytest.mark.long
 @needs_spin
 @pytest.mark.parametrize(
     ("name", "fault"),
@@ -46,6 +49,7 @@ def test_who_goes_round_for_ever_is_found_by_the_search_for_cycles_alone(name: s
     assert found.error == "goes round for ever"
 
 
+@pytest.mark.long
 @needs_spin
 @pytest.mark.parametrize(("name", "fault"), [("lock", "FREE_WAKES_NOBODY"), ("borrow", "OUT_BEFORE_UNLINKED")])
 def test_a_planted_fault_is_found(name: str, fault: str) -> None:

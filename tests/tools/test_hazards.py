@@ -297,6 +297,7 @@ def test_a_planted_fault_is_seen(name: str, built: Path, glibc: Configuration) -
 
 @needs_compiler
 @of_built
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("run", "fault"),
     [
