@@ -42,7 +42,7 @@ def told(
     peak: int,
     *,
     environment: dict[str, str] | None = None,
-    **more: bool,
+    brings_malloc: bool = False,
 ) -> list[str]:
     """What is told of ten rounds in which the baseline took a second and 1000 KiB, and ``arm`` what is given."""
     workload = Workload(name="work", command=["./app", "a b"], environment=environment or {})
@@ -56,7 +56,7 @@ def told(
             make_record(arm.name, number, wall_s=wall_s + number / 1000, peak_rss_kib=peak + number),
         )
     ]
-    return deployment.told(experiment, summarise(experiment, records), **more)
+    return deployment.told(experiment, summarise(experiment, records), brings_malloc=brings_malloc)
 
 
 def test_what_was_measured_in_an_environment_is_started_in_it(

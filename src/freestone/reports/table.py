@@ -232,12 +232,12 @@ class _Workload:
         ]
         bad = [cell.configuration for cell in self.cells if cell.status != "ok"]
         # Where all fail alike, the first line of the table has said it, and each row that it failed.
-        said = (
+        told_above = (
             len(bad) == len(self.cells)
             and len(set(told)) == 1
             and (self.cells[0].reason or "?") in self.summary.headline
         )
-        for why in dict.fromkeys(told) if not said else ():
+        for why in dict.fromkeys(told) if not told_above else ():
             names = ", ".join(name for name, each in zip(bad, told, strict=True) if each == why)
             yield self.line(f"{names} {why}", "red")
         if any(cell.status == "different" for cell in self.cells):
