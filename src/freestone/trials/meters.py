@@ -63,8 +63,8 @@ def contradiction(metrics: Metrics, processors: int) -> str | None:
     used_s = metrics.user_s + metrics.sys_s
     if metrics.rested_s > 0 and used_s > processors * (metrics.wall_s + ACCURACY_S):
         return (
-            f"{used_s:.2g} s of processor time in {metrics.wall_s:.2g} s: some of its processes were kept at their end "
-            "while others worked, so its time is not known; measure it without --idle"
+            "it took more processor time than there was: some of its processes were kept at their end while others "
+            "worked, so its time is not known; measure it without --idle"
         )
     peak_kib = metrics.peak_rss_kib or 0
     if peak_kib and any(sample.rss_kib > sample.processes * (1.1 * peak_kib + LAG_KIB) for sample in metrics.series):
