@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("number", range(6))
 @pytest.mark.xdist_group("measured")

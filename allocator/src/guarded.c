@@ -160,6 +160,7 @@ static void drop_pages(struct guarded_place *place) {
      * goes with the pages, or none. */
     __atomic_store_n(&place->room, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&place->from, NULL, __ATOMIC_RELEASE);
+    atomic_store_explicit(&place->mended, false, memory_order_relaxed); /* they go, whatever they were */
     if (had != NULL) {
         os_unmap(had - page, room + 2 * page);
     }

@@ -91,3 +91,8 @@ def test_examples(text: str, wanted: list[Asked]) -> None:
 def test_slips_are_named(text: str, said: str) -> None:
     with pytest.raises(UnknownAllocator, match="^" + said.replace("?", r"\?")):
         notation.read(text, KNOWN)
+
+
+def test_what_would_start_another_program_is_no_setting() -> None:
+    with pytest.raises(UnknownAllocator, match="PATH is no setting of glibc: it would start other programs"):
+        notation.read("glibc:PATH=/elsewhere")

@@ -44,3 +44,12 @@ def test_a_second_look_changes_nothing(
     once = arms.counted(experiment, records)
     assert arms.counted(experiment, once) == once
     assert score(experiment, once, "freestone") == score(experiment, records, "freestone")
+
+
+def test_a_record_is_no_better_than_its_proof(
+    make_experiment: Callable[..., Experiment], make_record: Callable[..., TrialRecord]
+) -> None:
+    record = make_record("glibc", 0)
+    unproved = record.model_copy(update={"proof": record.proof.model_copy(update={"valid": False, "reason": "forged"})})
+    (counted,) = arms.counted(make_experiment(), [unproved])
+    assert (counted.status, counted.reason) == ("invalid", "forged")

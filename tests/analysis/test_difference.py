@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from freestone.analysis import difference
+from freestone.analysis import difference, gate
 from freestone.analysis.difference import NotComparable, Side
 from freestone.records.schema import (
+    PROGRAM,
     Change,
     Configuration,
     Difference,
@@ -221,6 +222,54 @@ def test_what_is_not_comparable_is_named_and_left_out(lab: Laboratory, make_reco
         ("freestone on w2", "it failed"),
     }
     assert {each.workload for each in found.changes} == {None, "w0"}
+    lost = {each.what for each in found.lost}
+    assert lost == {"configuration tbb", "workload w3", "freestone on w2"}, (
+        "what is not tried any more is kept by nobody"
+    )
+    assert gate.judge(found, {"peak RSS": 10.0}).outcome == "exceeded"
+
+
+def test_what_was_cut_off_is_lost(lab: Laboratory) -> None:
+    costs = {"glibc": (1.0, 1000), "freestone": (1.0, 1000)}
+    before, after = lab.result("one", costs, workloads=2), lab.result("two", costs, workloads=2, builds=NEW)
+    cut = [each for each in after.records if (each.workload, each.configuration) != ("w1", "freestone")]
+    found = difference.between(before, Side(after.experiment, cut))
+    assert [(each.what, each.reason) for each in found.lost] == [("freestone on w1", "not measured")]
+
+
+def _with_files(side: Side, **contents: str) -> Side:
+    named = {f"/{side.experiment.id}/{name}": content for name, content in contents.items()}
+    return Side(side.experiment, [each.model_copy(update={"files": named}) for each in side.records])
+
+
+def test_another_script_is_another_program(lab: Laboratory) -> None:
+    costs = {"glibc": (1.0, 1000), "freestone": (1.0, 1000)}
+    before, after = lab.result("one", costs), lab.result("two", costs, builds=NEW)
+    same = difference.between(_with_files(before, job="a"), _with_files(after, job="a", more="x"))
+    assert same.apart == []
+    with pytest.raises(NotComparable, match="another content of job"):
+        difference.between(_with_files(before, job="a"), _with_files(after, job="b"))
+    rebuilt = difference.between(_with_files(before, app=PROGRAM + "a"), _with_files(after, app=PROGRAM + "b"))
+    assert rebuilt.apart == [], "of a program its build-id tells"
+
+
+def test_a_library_without_a_build_id_is_told_by_its_content(lab: Laboratory) -> None:
+    costs = {"glibc": (1.0, 1000), "freestone": (1.0, 1000)}
+    sides = []
+    for name, content in (("one", "a"), ("two", "b")):
+        side = lab.result(name, costs)
+        bare = [
+            each.model_copy(
+                update={"allocator": each.allocator.model_copy(update={"file": f"/l/{each.name}.so", "build_id": None})}
+            )
+            for each in side.experiment.configurations
+        ]
+        files = {"/l/glibc.so": PROGRAM + "same", "/l/freestone.so": PROGRAM + content}
+        records = [each.model_copy(update={"files": files}) for each in side.records]
+        sides.append(Side(side.experiment.model_copy(update={"configurations": bare}), records))
+    found = difference.between(*sides)
+    assert found.subjects == {"freestone": "another content of its file"}
+    assert found.controls == ["glibc"]
 
 
 def test_another_checkout_is_no_other_work(lab: Laboratory) -> None:

@@ -117,3 +117,11 @@ def test_rounds_for_an_unknown_change_are_not_guessed() -> None:
     unknown = change(0.0, 1.3, float("inf")).model_copy(update={"verdict": "unknown"})
     (row,) = gate.judge(difference(unknown), {"time": 0.03}).rows
     assert row.rounds_needed is None
+
+
+def test_of_what_is_another_program_nothing_is_kept() -> None:
+    apart = [Apart(what="workload w1", reason="another content of job.sh")]
+    found = difference(change(0.99, 1.0, 1.01)).model_copy(update={"apart": apart})
+    assert gate.judge(found, {"time": 0.03}).outcome == "open"
+    new = [Apart(what="workload w2", reason="only in two")]
+    assert gate.judge(found.model_copy(update={"apart": new}), {"time": 0.03}).outcome == "kept"

@@ -371,6 +371,20 @@ def test_a_row_and_its_ratio_never_contradict_each_other(
                 assert cell.mean[metric] / base[metric] == pytest.approx(ratio.value), (name, metric)
 
 
+def test_a_round_of_no_system_time_that_others_lack_stops_nothing(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    """As where a record is damaged: the baseline's zero lies in a round in which the other has nothing."""
+    records = [
+        make_record(name, number, metrics=Metrics(wall_s=1.0, user_s=0.5, sys_s=0.0 if number == 0 else 0.5))
+        for number in range(6)
+        for name in ("glibc", "freestone")
+        if (name, number) != ("freestone", 0)
+    ]
+    summary = summarise(make_experiment(("glibc", "freestone"), rounds=6), records)
+    assert _cell(summary, "freestone").mean["sys_s"] == pytest.approx(0.5)
+
+
 def test_the_fewest_faults_are_no_crown_and_come_with_their_price(
     make_experiment: MakeExperiment, make_record: MakeRecord
 ) -> None:

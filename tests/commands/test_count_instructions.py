@@ -20,6 +20,7 @@ Interrupt = Callable[[list[str], Path], None]
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind (package valgrind)"),
     pytest.mark.xdist_group("instructions"),
 ]  # what they share is made once

@@ -17,6 +17,8 @@ from freestone.reports import google_benchmark, html, pictures, source
 from freestone.reports.orders.data import Paired
 from freestone.reports.page import ExperimentPart, experiment_part
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def folder(results_maker: Callable[..., object], tmp_path: Path) -> Path:

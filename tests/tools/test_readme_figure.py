@@ -24,6 +24,8 @@ from freestone.records.schema import (
 )
 from freestone.reports import table
 
+pytestmark = pytest.mark.long
+
 ROUNDS = 6
 
 

@@ -12,6 +12,8 @@ from simulated_tables import campaign, noise, trials
 from simulated_tables.campaign import PLANTED, Tally
 from simulated_tables.trials import Truth
 
+pytestmark = pytest.mark.long
+
 TABLES = 40
 MOST = 6
 """Of forty, where one in twenty is allowed: more than that chance would give once in a hundred times."""

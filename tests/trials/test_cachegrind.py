@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from freestone.trials import cachegrind
 
+pytestmark = pytest.mark.long
+
 EVENTS = ("Ir", "I1mr", "ILmr", "Dr", "D1mr", "DLmr", "Dw", "D1mw", "DLmw")
 
 counts = st.lists(st.integers(0, 10**12), min_size=len(EVENTS), max_size=len(EVENTS))

@@ -13,6 +13,8 @@ from freestone.records.schema import Allocator, Configuration, HeapCount, Instru
 from freestone.trials import NoValgrind, count_instructions, count_requests, permissions, valgrind, valgrind_version
 from freestone.trials.valgrind import Traces
 
+pytestmark = pytest.mark.long
+
 CompileC = Callable[..., Path]
 
 needs_valgrind = pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind (package valgrind)")

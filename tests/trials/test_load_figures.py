@@ -103,3 +103,11 @@ def test_anything_else_is_refused_in_a_line(text: str) -> None:
 def test_what_is_no_load(text: str, said: str) -> None:
     with pytest.raises(NotUnderstood, match=said):
         load_figures.read(text)
+
+
+@pytest.mark.parametrize("text", [(LOADS / "wrk.txt").read_text(), PGBENCH.format(failed="0 (0.000%)")])
+def test_the_figures_of_two_runs_are_those_of_neither(text: str) -> None:
+    """A load that warms up first: its requests are the server's work too."""
+    assert load_figures.read(text)
+    with pytest.raises(NotUnderstood, match="2 runs"):
+        load_figures.read(text + text)

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from freestone.records.schema import Metrics, Sample
 from freestone.trials import meters, witness
+from freestone.trials.launch import LaunchReading
 from freestone.trials.witness import Departure, Memory, Rest
 
 pytestmark = pytest.mark.xdist_group("measured")  # what they measure or look for, others would disturb
@@ -58,3 +60,33 @@ def test_what_the_kernel_adds_up_is_told_before_and_after_the_rest():
         "lazy_free_kib_idle": 0,
     }
     assert meters.looked_s([ended(rest), ended(rest), ended(None)]) == 0.5
+
+
+def _metrics(**values):
+    return Metrics(**{"wall_s": 1.0, "user_s": 0.5, "sys_s": 0.1, "peak_rss_kib": 5000, **values})
+
+
+def test_work_that_is_taken_for_rest_is_no_time():
+    """A pipe whose first process is kept at its end while the second works."""
+    assert meters.contradiction(_metrics(rested_s=1.0), 2) is None
+    said = meters.contradiction(_metrics(wall_s=0.01, rested_s=1.0), 2)
+    assert said is not None
+    assert "without --idle" in said
+    assert meters.contradiction(_metrics(wall_s=0.01), 2) is None, "clocks of processors are coarse"
+
+
+def test_more_memory_than_anybody_waited_for_is_told():
+    """Children of a parent that ignores SIGCHLD are in no sum of the kernel's."""
+    series = [Sample(at_s=0.1, rss_kib=300_000, processes=2)]
+    said = meters.contradiction(_metrics(peak_rss_kib=1400, series=series), 2)
+    assert said is not None
+    assert "SIGCHLD" in said
+    assert meters.contradiction(_metrics(peak_rss_kib=160_000, series=series), 2) is None
+
+
+def test_rests_that_nobody_asked_for_are_taken_from_no_time():
+    """Whoever writes into the witness's report cannot make himself faster."""
+    reading = LaunchReading(version=1, state="exited", pid=1, wall_s=3.0, started_monotonic_s=10.0)
+    forged = [rested(10.0, 12.9)]
+    assert meters.read(reading, forged).wall_s == 3.0
+    assert meters.read(reading, forged, rest_s=2.9).wall_s == pytest.approx(0.1)

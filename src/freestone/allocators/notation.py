@@ -26,6 +26,8 @@ _BEGINS_SETTING: Final = re.compile(_VARIABLE)
 _BEGINS_CONFIGURATION: Final = re.compile(rf"\s*(?:\Z|,|(?:{_NAME}|{_PATH}){_ENDS})")
 _FIRST_WORD: Final = re.compile(rf"\s*({_NAME})")
 _ESCAPED: Final = ",:\\"
+_PROGRAMS: Final = frozenset({"PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT"})
+"""Variables that say which programs and libraries are run: with another value it is another program."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,8 @@ def _asked(pieces: list[str]) -> Asked:
     settings: dict[str, str] = {}
     for piece in pieces[1:]:
         variable, _, value = piece.partition("=")
+        if variable in _PROGRAMS:
+            raise UnknownAllocator(f"{variable} is no setting of {allocator}: it would start other programs; use --env")
         if variable in settings:
             raise UnknownAllocator(f"{variable} is set twice for {allocator}")
         settings[variable] = value

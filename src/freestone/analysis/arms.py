@@ -53,7 +53,9 @@ def counted(experiment: Experiment, records: Iterable[TrialRecord]) -> list[Tria
 
     A record of another experiment is left out: it may come from another machine, and machines are never pooled.
     """
-    own = same_program.marked(_first_of_each_slot(each for each in records if each.experiment == experiment.id))
+    own = same_program.marked(
+        [_as_proved(each) for each in _first_of_each_slot(each for each in records if each.experiment == experiment.id)]
+    )
     found = {arm: list(mine) for arm, mine in by_arm(_failing_lost_output(experiment.baseline, own)).items()}
     for workload in experiment.workloads:
         baseline = found.get((workload.name, experiment.baseline), [])
@@ -118,6 +120,13 @@ def _allowing(most: int, records: Sequence[TrialRecord]) -> list[TrialRecord]:
     return [
         record.model_copy(update={"status": "allowed"}) if record.status == "failed" else record for record in records
     ]
+
+
+def _as_proved(record: TrialRecord) -> TrialRecord:
+    """A record is no better than its proof, whoever wrote its status."""
+    if record.status != "ok" or record.proof.valid:
+        return record
+    return record.model_copy(update={"status": "invalid", "reason": record.proof.reason or "its proof is not valid"})
 
 
 def _first_of_each_slot(records: Iterable[TrialRecord]) -> list[TrialRecord]:

@@ -24,6 +24,7 @@ from freestone.analysis.same_environment import environments_differ
 from freestone.analysis.score import FAULTS, PEAK_RSS, TIME, metric_of
 from freestone.analysis.statistics import CONFIDENCE, Estimate, Interval, geometric_mean
 from freestone.records.schema import (
+    PROGRAM,
     Apart,
     Change,
     ChangeVerdict,
@@ -76,10 +77,15 @@ def between(before: Side, after: Side, subjects: Sequence[str] = ()) -> Differen
         for name in names
         if name not in others
     ]
+    # What is not even tried any more is within no limit either.
+    had = {name for arm in _Figures(before).measured for name in (f"workload {arm[0]}", f"configuration {arm[1]}")}
+    gone = [each for each in apart if each.reason == f"only in {before.experiment.id}" and each.what in had]
     shared = [name for name in old if name in new]
     if not shared:
         raise NotComparable("the two results have no configuration in common; --before and --after name one of each")
-    changed = {name: _change_of(old[name], new[name]) for name in shared}
+    changed = {
+        name: _change_of(old[name], new[name]) or _other_library(old[name], new[name], before, after) for name in shared
+    }
     chosen = list(subjects) or [name for name in shared if changed[name]] or _all_but(shared, after.experiment.baseline)
     for name in chosen:
         if name not in shared:
@@ -103,7 +109,7 @@ def between(before: Side, after: Side, subjects: Sequence[str] = ()) -> Differen
         changes=_told([each for each in found if each is not None], unrelated is not None),
         drift=_means([each for each in drift if each is not None], CONFIDENCE, frozenset()),
         apart=[*apart, *_unmeasured(sides, workloads, chosen)],
-        lost=_lost(sides, workloads, [(name, name) for name in chosen]),
+        lost=[*gone, *_lost(sides, workloads, [(name, name) for name in chosen])],
         unrelated=unrelated,
     )
 
@@ -169,6 +175,7 @@ def _common_workloads(before: Side, after: Side, apart: list[Apart]) -> list[Wor
         reason = (
             _other_work(old[name], new[name])
             or _other_program(name, before, after)
+            or _other_files(name, before, after)
             or (None if new[name].output_may_differ else _other_output(name, before, after))
         )
         if reason:
@@ -214,6 +221,22 @@ def _told_apart(command: Sequence[str]) -> list[str]:
     return [PurePath(word).name if word.startswith("/") else word for word in command]
 
 
+def _other_files(workload: str, before: Side, after: Side) -> str | None:
+    """Whether a script or an input that the command names has another content; a program's build is told by its id."""
+    named: list[dict[str, set[str]]] = []
+    for side in (before, after):
+        contents: dict[str, set[str]] = {}
+        for record in arms.good(side.records):
+            for path, content in record.files.items() if record.workload == workload else ():
+                contents.setdefault(PurePath(path).name, set()).add(content)
+        named.append(contents)
+    for name, contents in named[0].items():
+        others = named[1].get(name, contents)
+        if not contents & others and not any(content.startswith(PROGRAM) for content in contents | others):
+            return f"another content of {name}"
+    return None
+
+
 def _other_program(workload: str, before: Side, after: Side) -> str | None:
     builds = [
         {
@@ -232,6 +255,19 @@ def _other_output(workload: str, before: Side, after: Side) -> str | None:
     names = [each.name for each in before.experiment.configurations]
     apart = [name for name in names if sides[0].said_apart(workload, name, sides[1], name)]
     return f"another output, as under {apart[0]}: the program did other work" if apart else None
+
+
+def _other_library(one: Configuration, other: Configuration, before: Side, after: Side) -> str:
+    """Whether a library without a build-id has another content, in words; nothing where it has not, or nobody knows."""
+    contents = [
+        {
+            content
+            for record in side.records
+            if record.configuration == each.name and (content := record.files.get(each.allocator.file or ""))
+        }
+        for each, side in ((one, before), (other, after))
+    ]
+    return "another content of its file" if all(contents) and not contents[0] & contents[1] else ""
 
 
 def _change_of(one: Configuration, other: Configuration) -> str:
@@ -272,11 +308,11 @@ def _unmeasured(sides: tuple[_Figures, _Figures], workloads: Iterable[Workload],
 def _lost(
     sides: tuple[_Figures, _Figures], workloads: Iterable[Workload], pairs: Sequence[tuple[str, str]]
 ) -> list[Apart]:
-    """What had a result and has none any more, of those that were tried."""
+    """What had a result and has none any more, whether it failed or was not measured."""
     found = []
     for workload in workloads:
         for before, after in pairs:
-            reason = sides[1].broken.get((workload.name, after))
+            reason = sides[1].absent.get((workload.name, after))
             if reason is not None and sides[0].has(workload.name, before):
                 found.append(Apart(what=f"{after} on {workload.name}", reason=reason))
     return found
@@ -291,7 +327,6 @@ class _Figures:
     def __init__(self, side: Side) -> None:
         self._by_arm: dict[Arm, dict[str, dict[int, float]]] = {}
         self.absent: dict[Arm, str] = {}
-        self.broken: dict[Arm, str] = {}
         self._said: dict[Arm, str | None] = {}
         by_arm = arms.by_arm(arms.counted(side.experiment, side.records))
         for workload in side.experiment.workloads:
@@ -303,9 +338,12 @@ class _Figures:
                     self._by_arm[arm] = arms.by_round(mine)
                     self._said[arm] = same_work.said(arms.good(mine))
                 else:
-                    if status != "unmeasured":
-                        self.broken[arm] = reason or status
                     self.absent[arm] = "not measured" if status == "unmeasured" else reason or status
+
+    @property
+    def measured(self) -> list[Arm]:
+        """The arms that have a result."""
+        return list(self._by_arm)
 
     def has(self, workload: str, configuration: str) -> bool:
         """Whether there is a result."""

@@ -226,7 +226,7 @@ def _means(table: _Table, configuration: str, ratios: Mapping[str, Ratio]) -> di
             continue
         found[metric] = statistics.geometric_mean(list(rounds.values()))
         ratio, beside = ratios.get(metric), base.get(metric, {})
-        if ratio is not None and beside.keys() != rounds.keys():
+        if ratio is not None and beside.keys() != rounds.keys() and min(beside.values()) > 0:
             held = statistics.geometric_mean(list(beside.values())) * ratio.value
             if 0 < held < math.inf:
                 found[metric] = held

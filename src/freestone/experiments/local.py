@@ -124,7 +124,9 @@ class LocalTrials:
         watch: Callable[[Moment], None] = lambda moment: None,
     ) -> TrialRecord:
         environment = in_force(workload, configuration, os.environ)
-        before = self._files.contents(workload, environment)
+        # The library too: one that is built anew meanwhile is another one, whatever it says of itself.
+        served = [file for file in {configuration.allocator.file, *configuration.allocator.preload} if file]
+        before = self._files.contents(workload, environment, served)
         record = run_trial(
             workload,
             configuration,
@@ -135,4 +137,6 @@ class LocalTrials:
             watch=watch,
             asked=self._asked.get(workload.name),
         )
-        return record.model_copy(update={"files": untouched(before, self._files.contents(workload, environment))})
+        return record.model_copy(
+            update={"files": untouched(before, self._files.contents(workload, environment, served))}
+        )

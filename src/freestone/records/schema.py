@@ -49,6 +49,9 @@ KEPT_MEMORY = tuple(
 """What a process had that was kept at its end; a table has columns for it."""
 
 WALL_TIME = "wall_s"
+
+PROGRAM = "elf:"
+"""How the content of a program or a library begins in ``TrialRecord.files``."""
 OWN_TIME = f"{FIGURE}seconds"
 """The time of a workload that measures itself: without start-up and preparation, which the process's time holds."""
 
@@ -340,7 +343,8 @@ class TrialRecord(_Row):
     asked: Asked | None = Field(None, description="what was counted in the rehearsal; None where nothing was")
     files: dict[str, str] = Field(
         default_factory=dict,
-        description="files that the command names and the run left as they were -> start of their content's SHA-256",
+        description="files that the command names, and the allocator's own, which the run left as they were -> start "
+        "of their content's SHA-256, behind 'elf:' for programs and libraries",
     )
     survivors: list[str] = Field(
         default_factory=list, description="programs of the processes that were still there and were ended"

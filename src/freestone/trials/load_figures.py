@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 _UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -47,9 +47,10 @@ def read(text: str) -> LoadFigures:
 
 
 def _wrk(text: str) -> LoadFigures | None:
-    total = re.search(rf"^\s*([0-9]+) requests in {_DURATION}", text, re.MULTILINE)
-    if total is None or "Requests/sec:" not in text:
+    totals = list(re.finditer(rf"^\s*([0-9]+) requests in {_DURATION}", text, re.MULTILINE))
+    if not totals or "Requests/sec:" not in text:
         return None
+    total = _only(totals, "wrk")
     trouble = re.search(r"^\s*(Socket errors: .*|Non-2xx or 3xx responses: [0-9]+)", text, re.MULTILINE)
     if trouble:
         raise NotUnderstood(f"wrk says: {trouble[1]}")
@@ -95,10 +96,11 @@ def _of_section(text: str) -> dict[str, float]:
 
 
 def _pgbench(text: str) -> LoadFigures | None:
-    done = re.search(r"^number of transactions actually processed: ([0-9]+)", text, re.MULTILINE)
+    counts = list(re.finditer(r"^number of transactions actually processed: ([0-9]+)", text, re.MULTILINE))
     rate = re.search(r"^tps = ([0-9.]+)", text, re.MULTILINE)
-    if done is None or rate is None:
+    if not counts or rate is None:
         return None
+    done = _only(counts, "pgbench")
     failed = re.search(r"^number of failed transactions: ([1-9].*)", text, re.MULTILINE)
     if failed:
         raise NotUnderstood(f"pgbench says: number of failed transactions: {failed[1]}")
@@ -123,6 +125,13 @@ def _json(text: str) -> LoadFigures | None:
         raise NotUnderstood(f"its line of JSON says: {numbers['errors']:.0f} errors")
     latencies = {name: numbers[name] for name in (*PERCENTILES, "mean_seconds") if numbers.get(name, 0) > 0}
     return _figures(numbers["requests"], numbers["seconds"], latencies)
+
+
+def _only(runs: Sequence[re.Match[str]], tool: str) -> re.Match[str]:
+    """The figures of one run; those of a run before it would be taken for the load's, and its requests be missing."""
+    if len(runs) > 1:
+        raise NotUnderstood(f"figures of {len(runs)} runs of {tool}: send the output of all but one to /dev/null")
+    return runs[0]
 
 
 _READERS: tuple[Callable[[str], LoadFigures | None], ...] = (_wrk, _redis_benchmark, _pgbench, _json)

@@ -9,17 +9,32 @@ from freestone.records.schema import Metrics, Sample, Survivors
 from freestone.trials.launch import LaunchReading
 from freestone.trials.witness import Testimony
 
+ACCURACY_S = 0.05
+"""By how much processor time may seem to exceed what there was: it is counted in ticks on some kernels."""
 
-def read(reading: LaunchReading, testimonies: Iterable[Testimony], survivors: Survivors = "fail") -> Metrics:
+
+LAG_KIB = 1024
+"""By how much the kernel's counters of a process's memory may lag behind."""
+
+
+def read(
+    reading: LaunchReading,
+    testimonies: Iterable[Testimony],
+    survivors: Survivors = "fail",
+    rest_s: float | None = None,
+) -> Metrics:
     """The metrics of a program that was started. A value that was not measured is None.
 
     The time is the whole tree's: work that is handed to a process which outlives the first is work all the same. Only
     where survivors are allowed it is the first process's.
+
+    Args:
+        rest_s: seconds for which each process was asked to stay at its end; None where none was: then none has.
     """
     testimonies = list(testimonies)
     whole_s = reading.wall_s if reading.tree_wall_s is None else reading.tree_wall_s
     lasted_s = reading.wall_s if survivors == "allow" else whole_s
-    resting_s = rested_s(testimonies, reading.started_monotonic_s, lasted_s)
+    resting_s = 0.0 if rest_s is None else rested_s(testimonies, reading.started_monotonic_s, lasted_s)
     return Metrics(
         wall_s=lasted_s - resting_s,
         outlived_s=whole_s - reading.wall_s,
@@ -36,6 +51,28 @@ def read(reading: LaunchReading, testimonies: Iterable[Testimony], survivors: Su
         counters=reading.counters,
         series=[Sample(at_s=at, rss_kib=kib, processes=processes) for at, kib, processes in reading.series],
     )
+
+
+def contradiction(metrics: Metrics, processors: int) -> str | None:
+    """Why the figures cannot all be true, in one line; None where they can.
+
+    Args:
+        metrics: of one trial.
+        processors: that the program may use.
+    """
+    used_s = metrics.user_s + metrics.sys_s
+    if metrics.rested_s > 0 and used_s > processors * (metrics.wall_s + ACCURACY_S):
+        return (
+            "it took more processor time than there was: some of its processes were kept at their end while others "
+            "worked, so its time is not known; measure it without --idle"
+        )
+    peak_kib = metrics.peak_rss_kib or 0
+    if peak_kib and any(sample.rss_kib > sample.processes * (1.1 * peak_kib + LAG_KIB) for sample in metrics.series):
+        return (
+            "it had more memory than any process that somebody waited for: where SIGCHLD is ignored the kernel tells "
+            "nothing of children, so CPU time, faults and peak RSS are not known"
+        )
+    return None
 
 
 def idle(testimonies: Iterable[Testimony]) -> dict[str, float] | None:

@@ -10,11 +10,11 @@ import hashlib
 import os
 import shlex
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from freestone.records.schema import Workload
+from freestone.records.schema import PROGRAM, Workload
 
 _MOST_BYTES: Final = 256 << 20
 """A larger file is told by its size and the time it was written: it would take seconds to read."""
@@ -28,15 +28,16 @@ class NamedFiles:
     def __init__(self) -> None:
         self._known: dict[Path, tuple[_Stamp, str]] = {}
 
-    def contents(self, workload: Workload, environment: Mapping[str, str]) -> dict[str, str]:
+    def contents(self, workload: Workload, environment: Mapping[str, str], more: Iterable[str] = ()) -> dict[str, str]:
         """Path -> 16 hex digits of the SHA-256 of its content, for the program and each file that its words name.
 
         Args:
             workload: its command is looked at as it stands, and word by word where a word is a line for a shell.
             environment: where PATH is looked up.
+            more: paths of other files to look at.
         """
         found: dict[str, str] = {}
-        for path in _named(workload, environment):
+        for path in [*_named(workload, environment), *(Path(each) for each in more)]:
             # Gone, closed to us, or being replaced at this moment: the run itself says more of that.
             with contextlib.suppress(OSError):
                 found[str(path)] = self._content(path)
@@ -52,7 +53,9 @@ class NamedFiles:
             told = hashlib.sha256(f"{status.st_size} {status.st_mtime_ns}".encode()).hexdigest()[:16]
         else:
             with path.open("rb") as file:
-                told = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+                kind = PROGRAM if file.read(4) == b"\x7fELF" else ""
+                file.seek(0)
+                told = kind + hashlib.file_digest(file, "sha256").hexdigest()[:16]
         self._known[path] = (stamp, told)
         return told
 

@@ -26,6 +26,10 @@ LONGEST_OUTPUT = 1 << 20
 Phase = Literal["starting", "under load", "stopping"]
 
 
+FIRST_ASKED_S = 10.0
+"""Seconds within which it must be known that nobody answers yet."""
+
+
 @dataclass(frozen=True)
 class Moment:
     """The server now: what it is doing, for how long, and what its tree holds."""
@@ -73,9 +77,15 @@ def serve(
         LauncherKilled, LauncherBroken, NativePartMissing: as for :func:`freestone.trials.launch.launch`.
     """
     client = _Client(environment, request.directory, scratch)
-    if client.asks(service.ready):
+    asked_s = time.monotonic()
+    if client.asks(service.ready, FIRST_ASKED_S):
         raise Occupied(
             f"'{service.ready}' succeeds before the server is started: another one answers there, or it does not ask"
+        )
+    if time.monotonic() - asked_s >= FIRST_ASKED_S:
+        raise Occupied(
+            f"'{service.ready}' has no answer within {FIRST_ASKED_S:g} s before the server is started: another one "
+            "holds its place and does not answer, or it waits by itself; it has to say at once whether anybody is there"
         )
     launcher = launch.begin(request)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -73,6 +74,12 @@ def run_trial(
     method: CensusMethod = "perf" if permissions().perf else "none"
     rehearsed = rehearsal.rehearsed if rehearsal else None
     run = execute(workload, configuration, timeout_s, scratch, method, rehearsed, watch)
+    metrics, status, reason = None, run.status, run.reason
+    if run.reading.pid is not None:
+        metrics = meters.read(run.reading, run.testimonies, workload.survivors, workload.rest_s)
+        untrue = meters.contradiction(metrics, len(os.sched_getaffinity(0)))
+        if status == "ok" and untrue is not None:
+            status, reason = "failed", untrue
     return TrialRecord(
         experiment=identity.experiment,
         workload=workload.name,
@@ -81,11 +88,11 @@ def run_trial(
         position=identity.position,
         repeat=identity.repeat,
         started_at=started_at,
-        status=run.status,
-        reason=run.reason,
+        status=status,
+        reason=reason,
         exit_code=run.reading.exit_code,
         signal=run.reading.signal,
-        metrics=meters.read(run.reading, run.testimonies, workload.survivors) if run.reading.pid is not None else None,
+        metrics=metrics,
         output=run.output,
         figures=run.figures,
         notes=run.notes,

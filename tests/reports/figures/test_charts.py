@@ -16,6 +16,8 @@ from freestone.reports.figures import memory_over_time, time_and_memory
 from freestone.reports.shown import order_of
 from freestone.reports.theme import DARK, LIGHT
 
+pytestmark = pytest.mark.long
+
 WORKLOAD = "json-sqlite"
 
 
