@@ -43,6 +43,11 @@ def test_wide_intervals_are_told_with_the_rounds_that_would_do(make_record: Make
     assert "less noise" not in said
 
 
+def test_what_is_beyond_twice_is_a_factor_and_no_per_cent(make_record: MakeRecord) -> None:
+    (said,) = advice(QUIET, "wall_s", [_ratio(math.log(4.3))], _runs(make_record, [1.0] * 10))
+    assert said.startswith("intervals of time reach a factor of 4.3 to either side: ")
+
+
 @pytest.mark.parametrize(
     ("walls", "switches", "facts", "expected"),
     [

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from freestone.analysis import summarise
-from freestone.records.schema import Cell, Experiment, Metrics, Summary, TrialRecord, Workload
+from freestone.records.schema import Cell, Experiment, Metrics, Stages, Summary, TrialRecord, Workload
 
 MakeExperiment = Callable[..., Experiment]
 MakeRecord = Callable[..., TrialRecord]
@@ -318,6 +318,35 @@ def test_the_headline_says_why_nothing_could_be_measured(
     assert _headline(experiment, records) == "Nothing could be measured: static binary."
 
 
+def test_other_reasons_are_spoken_of_once(make_experiment: Callable[..., Experiment], make_record: MakeRecord) -> None:
+    reasons = {"glibc": ["a", "a", "b"], "freestone": ["c", "c", "c"]}
+    records = [
+        make_record(name, number, status="failed", reason=reason)
+        for name, each in reasons.items()
+        for number, reason in enumerate(each)
+    ]
+    assert _headline(make_experiment(("glibc", "freestone")), records) == (
+        "Nothing could be measured: a (and other reasons)."
+    )
+    alone = [record for record in records if record.configuration == "glibc"]
+    assert _headline(make_experiment(("glibc",)), alone) == "Nothing could be measured: a (and 1 other reason)."
+
+
+def test_a_program_that_never_ends_may_be_a_server(
+    make_experiment: Callable[..., Experiment], make_record: MakeRecord
+) -> None:
+    records = [make_record("glibc", 0, status="timeout", reason="still running after 5 s")]
+    assert _headline(make_experiment(("glibc",)), records).startswith(
+        "Nothing could be measured: still running after 5 s; a server? it needs --ready and --load"
+    )
+
+
+def test_where_there_is_a_setup_nothing_measured_speaks_of_it(make_experiment: Callable[..., Experiment]) -> None:
+    workload = Workload(name="work", command=["true"], stages=Stages(setup="make"))
+    experiment = make_experiment(("glibc",), workloads=[workload])
+    assert _headline(experiment, []) == "Nothing was measured: setup failed, or it was stopped before the first run."
+
+
 def test_the_headline_of_several_workloads_speaks_of_each(
     make_experiment: MakeExperiment, make_record: MakeRecord
 ) -> None:
@@ -369,7 +398,9 @@ def test_the_fewest_faults_are_no_crown_and_come_with_their_price(
             metrics = bare.metrics.model_copy(update={"peak_rss_kib": 1000, **few})
             records.append(bare.model_copy(update={"metrics": metrics}))
     headline = _headline(make_experiment(("glibc", "hoarder"), rounds=10), records)
-    assert headline.endswith("fewest page faults: hoarder 0.10× glibc, at time as before and peak memory 3.00×.")
+    assert headline.endswith(
+        "fewest page faults: hoarder 0.10× glibc, at peak memory 3.00×, with no difference seen in time."
+    )
     assert "best in page faults" not in headline
 
 

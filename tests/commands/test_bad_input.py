@@ -211,13 +211,15 @@ def test_a_corrupted_record_is_named_and_left_out(freestone: Tool, finished: Pat
         ([], 2, "no results folder given"),
         (["any", "--no-html", "-o", "page.html"], 2, "-o names the HTML file that --no-html leaves out"),
         (["nowhere"], 5, "nowhere does not exist; give a results folder"),
-        (["."], 5, "holds no experiment.json"),
+        (["empty"], 5, "holds no experiment.json"),
+        (["."], 2, "holds results folders; give one of them, as in damaged"),
         (["damaged"], 5, "damaged/experiment.json is damaged: "),
     ],
 )
 def test_a_report_of_what_is_no_results_folder(
     freestone: Tool, tmp_path: Path, arguments: list[str], status: int, pattern: str
 ) -> None:
+    (tmp_path / "empty").mkdir()
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "experiment.json").write_text("{]")
     _one_line(freestone("report", *arguments), status, pattern)

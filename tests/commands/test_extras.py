@@ -12,7 +12,7 @@ import pytest
 from freestone.records import parquet
 from freestone.reports import extras
 
-FIGURES = "the figures need: pip install 'freestone[figures]'"
+FIGURES = "the figures need: pip install '.[figures]' in the clone"
 
 WITHOUT = """
 import sys
@@ -46,7 +46,7 @@ def test_a_comparison_needs_none_of_them(compared: subprocess.CompletedProcess[s
     assert {path.name for path in folder.iterdir()} == {"experiment.json", "trials.jsonl", "summary.json"}
     told = compared.stderr.splitlines()
     assert told.count(f"freestone: no report.html: {FIGURES}") == 1
-    assert told.count("freestone: no trials.parquet: it needs: pip install 'freestone[parquet]'") == 1
+    assert told.count("freestone: no trials.parquet: it needs: pip install '.[parquet]' in the clone") == 1
 
 
 def test_a_report_without_them_is_its_tables(
@@ -64,7 +64,7 @@ def test_a_report_without_them_is_its_tables(
 def test_a_notebook_is_told_what_it_lacks(tmp_path: Path, environment: dict[str, str]) -> None:
     code = "import sys; sys.modules['altair'] = None; import freestone; freestone.load('results')"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
-    assert done.stderr.splitlines()[-1].endswith("the charts need altair: pip install 'freestone[notebook]'")
+    assert done.stderr.splitlines()[-1].endswith("the charts need altair: pip install '.[notebook]' in the clone")
 
 
 def test_here_all_of_them_are_there() -> None:

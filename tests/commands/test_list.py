@@ -209,3 +209,20 @@ def _head(folder: Path, **changes: object) -> None:
     path = folder / store.EXPERIMENT_FILE
     head = Experiment.model_validate_json(path.read_bytes()).model_copy(update=changes)
     path.write_text(head.model_dump_json())
+
+
+def test_the_folder_may_be_typed_alone(freestone: Tool, results: Path) -> None:
+    assert freestone("list", "results").stdout == freestone("list").stdout != ""
+    both = freestone("list", "results", "--results", "other")
+    assert (both.returncode, both.stderr) == (2, "freestone: results are of one folder: results or --results other\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["report", "results"], ["compare", "--resume", "results"], ["count", "results"], ["diff", "results", "results"]],
+)
+def test_the_folder_of_all_results_is_no_experiment(freestone: Tool, results: Path, words: list[str]) -> None:
+    newest = sorted(results.iterdir())[-1].name
+    done = freestone(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"freestone: results holds several; give one of them, as in results/{newest}\n"

@@ -171,3 +171,30 @@ def test_durations_read_like_durations(seconds: float, text: str) -> None:
 def test_a_width_is_never_less_than_twenty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "3")
     assert terminal.width() == 20
+
+
+@pytest.mark.parametrize(("servers", "said"), [((), 1), (("web",), 0)])
+def test_a_rehearsal_that_does_not_end_may_be_of_a_server(
+    monkeypatch: pytest.MonkeyPatch, servers: tuple[str, ...], said: int
+) -> None:
+    monkeypatch.setattr("freestone.commands.progress.LONG_REHEARSAL_S", 0.01)
+    stream = io.StringIO()
+    progress = Progress(stream, servers=servers)
+    for number in range(2):
+        progress(RehearsalStarted("web", "glibc", number, 2))
+        if progress.waiting is not None:
+            progress.waiting.join()
+    progress.clear()
+    assert progress.waiting is None
+    assert stream.getvalue().count("still running: a server? it needs --ready and --load") == said
+
+
+def test_a_rehearsal_that_ends_says_nothing_of_servers() -> None:
+    stream = io.StringIO()
+    progress = Progress(stream)
+    progress(RehearsalStarted("web", "glibc", 0, 1))
+    waiting = progress.waiting
+    assert waiting is not None
+    progress(_started(0))
+    waiting.join()
+    assert "server" not in stream.getvalue()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 
-from freestone.analysis import summarise
+import pytest
+
+from freestone.analysis import headline, summarise
 from freestone.records.schema import Experiment, TrialRecord
 from freestone.reports import advice
 
@@ -13,10 +16,15 @@ MakeRecord = Callable[..., TrialRecord]
 
 
 def advised(
-    make_experiment: MakeExperiment, make_record: MakeRecord, rounds: int, wall_s: float, status: str = "ok"
+    make_experiment: MakeExperiment,
+    make_record: MakeRecord,
+    rounds: int,
+    wall_s: float,
+    status: str = "ok",
+    typed: str = "freestone advise -- true",
 ) -> str:
     """The advice after so many rounds, in which the other allocator took so long and the baseline a second."""
-    experiment = make_experiment(("glibc", "freestone"), rounds=50)
+    experiment = make_experiment(("glibc", "freestone"), rounds=50, command_line=shlex.split(typed))
     records = [
         record
         for number in range(rounds)
@@ -52,3 +60,48 @@ def test_too_few_rounds_say_how_long_would_do(make_experiment: MakeExperiment, m
 
 def test_without_another_there_is_no_advice(make_experiment: MakeExperiment, make_record: MakeRecord) -> None:
     assert "Run it" not in advised(make_experiment, make_record, 10, 0.5, status="failed")
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ("-a freestone,jemalloc --env 'A=b c'", "-a freestone,jemalloc --env 'A=b c'"),
+        ("--time-budget 60 --ready 'nc -z ::1 7' --load l", "--ready 'nc -z ::1 7' --load l"),
+        ("-a x --time-budget=60 --results r", "-a x --results r"),
+    ],
+)
+def test_the_longer_one_keeps_every_option_but_the_budget(
+    make_experiment: MakeExperiment, make_record: MakeRecord, options: str, kept: str
+) -> None:
+    typed = f"freestone advise {options} -- ./v --time-budget 7"
+    said = advised(make_experiment, make_record, 2, 0.5, typed=typed)
+    assert said.endswith(f"try: freestone advise --time-budget 300 {kept} -- ./v --time-budget 7")
+
+
+def test_who_is_level_with_the_best_is_named_with_its_price(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    experiment = make_experiment(("glibc", "a", "b", "slow"), rounds=10)
+    walls = {"glibc": 1.0, "a": 0.500, "b": 0.501, "slow": 0.9}
+    peaks = {"glibc": 1000, "a": 3000, "b": 500, "slow": 1000}
+    records = [
+        make_record(
+            name, number, repeat=repeat, wall_s=wall + (number * 7 + 3 * len(name)) % 5 / 200, peak_rss_kib=peak
+        )
+        for number in range(10)
+        for name, repeat in (("glibc", 0), ("glibc", 1), ("a", 0), ("b", 0), ("slow", 0))
+        for wall, peak in [(walls[name] + (number % 3) / 100 * (name == "b"), peaks[name] + number)]
+    ]
+    summary = summarise(experiment, records)
+    level = headline.level_with_best(experiment, records, summary)
+    (workload,) = experiment.workloads
+    best = summary.best[workload.name]["time"]
+    (other,) = level[workload.name]["time"]
+    assert {best, other} == {"a", "b"}
+    assert f"{other} level with it" in summary.headline
+    said = advice.sentence(experiment, summary, 60.0, level)
+    assert said.startswith(f"Run it under {best} (time ")
+    assert f", or {other} (time " in said
+    assert "peak memory 2.991× glibc" in said
+    assert "peak memory 0.502× glibc" in said
+    assert said.endswith(f", level with it in time: freestone run -a {best} -- true")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from freestone.allocators import notation
 from freestone.analysis import summarise
 from freestone.records.schema import Allocator, Configuration, Experiment, TrialRecord, Workload
 from freestone.reports import deployment
@@ -41,7 +42,7 @@ def told(
     peak: int,
     *,
     environment: dict[str, str] | None = None,
-    **more: bool,
+    brings_malloc: bool = False,
 ) -> list[str]:
     """What is told of ten rounds in which the baseline took a second and 1000 KiB, and ``arm`` what is given."""
     workload = Workload(name="work", command=["./app", "a b"], environment=environment or {})
@@ -55,7 +56,7 @@ def told(
             make_record(arm.name, number, wall_s=wall_s + number / 1000, peak_rss_kib=peak + number),
         )
     ]
-    return deployment.told(experiment, summarise(experiment, records), **more)
+    return deployment.told(experiment, summarise(experiment, records), brings_malloc=brings_malloc)
 
 
 def test_what_was_measured_in_an_environment_is_started_in_it(
@@ -139,3 +140,34 @@ def test_a_unit_and_an_image_hold_what_was_measured(value: str) -> None:
     assert not re.search(r"(?<!%)(?:%%)*%(?!%)", unit)
     image = deployment.dockerfile(SYSTEM, {"V": value})[-1]
     assert re.sub(r'\\(["\\$])', r"\1", image) == f'ENV V="{value}"'
+
+
+paths = st.text("/ab,:\\=. A_", min_size=1, max_size=20).map(lambda text: f"/x{text}.so")
+
+
+@given(paths, st.dictionaries(st.sampled_from(["A_B", "C"]), st.text("ab,:=/\\", max_size=8), max_size=2))
+def test_an_allocator_given_by_a_path_is_typed_with_it(file: str, settings: dict[str, str]) -> None:
+    allocator = Allocator(name="fast", title="fast", file=file, preload=[file], origin="given as ./fast.so")
+    name = notation.write("fast", settings)
+    typed = deployment.as_typed(Configuration(name=name, allocator=allocator, environment=settings))
+    (read,) = notation.read(typed)
+    assert read.allocator.strip() == f"fast={file}".strip()
+    assert read.settings == settings
+
+
+def test_a_library_in_a_home_is_installed_for_services(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    file = "/home/me/a clone/libfast.so"
+    changed = {"file": file, "preload": [file], "origin": "built here"}
+    built = FAST.model_copy(update={"allocator": FAST.allocator.model_copy(update=changed)})
+    lines = [line.strip() for line in told(make_experiment, make_record, built, 0.5, 1000)]
+    place = lines.index("install     install -m 644 '/home/me/a clone/libfast.so' /usr/lib/libfast.so")
+    assert lines[place + 1 :] == [
+        "systemd     [Service]",
+        'Environment="LD_PRELOAD=/usr/lib/libfast.so"',
+        'Environment="FAST_CONF=a:b,c%%d"',
+        "Dockerfile  COPY libfast.so /usr/local/lib/",
+        'ENV LD_PRELOAD="/usr/local/lib/libfast.so"',
+        'ENV FAST_CONF="a:b,c%d"',
+    ]

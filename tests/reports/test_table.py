@@ -252,3 +252,32 @@ def test_medians_at_the_edge_of_numbers_have_a_quotient() -> None:
     least = base.model_copy(update={"configuration": "least", "median": {"wall_s": 5e-324}, "ratio": {"wall_s": ratio}})
     summary = Summary(experiment="e", baseline="base", rounds_complete=9, cells=[base, least], headline="none")
     assert "least" in table.render(summary, width=100, colour=False)
+
+
+def test_requests_per_second_agree_with_the_time_above() -> None:
+    figures = {
+        "median": {"figure:seconds": 0.5, "figure:rss_kib_loaded": 9.0},
+        "mean": {"figure:seconds": 0.01},
+    }
+    cell = Cell.model_validate(
+        {"workload": "w", "configuration": "base", "status": "ok", "trials_ok": 3, "trials_total": 3} | figures
+    )
+    summary = Summary(experiment="e", baseline="base", rounds_complete=3, cells=[cell], headline="none")
+    assert "per second: base 100" in " ".join(table.render(summary, width=120, colour=False).split())
+
+
+def test_where_nothing_was_measured_the_reason_stands_once_and_no_interval_is_spoken_of() -> None:
+    cells = [
+        Cell(workload="w", configuration=name, status="failed", reason="exit status 5", trials_ok=0, trials_total=3)
+        for name in ("base", "other")
+    ]
+    said = "Nothing could be measured: exit status 5."
+    summary = Summary(experiment="e", baseline="base", rounds_complete=3, cells=cells, headline=said)
+    text = table.render(summary, width=120, colour=False)
+    assert text.count("exit status 5") == 1
+    assert "failed" in text
+    assert "19 of 20" not in text
+    mixed = [cells[0], cells[1].model_copy(update={"reason": "killed"})]
+    text = table.render(summary.model_copy(update={"cells": mixed}), width=120, colour=False)
+    assert "base failed: exit status 5" in text
+    assert "other failed: killed" in text

@@ -6,14 +6,16 @@ a count is no verdict: the fewest are told with what they did to time and memory
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from freestone.analysis import arms
 from freestone.analysis.field import standings
 from freestone.analysis.rivals import Rivals
 from freestone.analysis.rounds import Arm
 from freestone.analysis.statistics import FEWEST_PAIRS
-from freestone.records.schema import Cell, Experiment, Ratio, Standing, Workload
+from freestone.records.schema import Cell, Experiment, Ratio, Standing, Summary, TrialRecord, Workload
 
 Typical = Mapping[Arm, Mapping[str, float]]
 """(workload, configuration) -> metric -> geometric mean over rounds."""
@@ -53,6 +55,43 @@ def sentence(experiment: Experiment, cells: Sequence[Cell], rivals: Rivals, roun
     return ". ".join(parts) + "."
 
 
+def level_with_best(
+    experiment: Experiment, records: Iterable[TrialRecord], summary: Summary
+) -> dict[str, dict[str, list[str]]]:
+    """Workload -> ``time``, ``peak memory`` -> who is really better than the baseline and not really behind the best.
+
+    Args:
+        experiment: what was compared.
+        records: its records.
+        summary: of them.
+    """
+    own = arms.without_parameters(arms.counted(experiment, records))
+    rivals = Rivals(experiment, {arm: arms.by_round(mine) for arm, mine in arms.by_arm(own).items()})
+    found: dict[str, dict[str, list[str]]] = {}
+    for workload in experiment.workloads:
+        good = [cell for cell in summary.cells if cell.workload == workload.name and cell.status == "ok"]
+        for aspect, best in summary.best.get(workload.name, {}).items():
+            metric = aspects(workload)[aspect]
+            found.setdefault(workload.name, {})[aspect] = [
+                cell.configuration
+                for cell in good
+                if cell.configuration != best
+                and _is_less(cell.ratio.get(metric))
+                # Who is slower is no choice for its memory.
+                and (aspect == TIME or not _is_more(cell.ratio.get(workload.time)))
+                and not rivals.beats(workload.name, metric, best, cell.configuration)
+            ]
+    return found
+
+
+def _is_less(ratio: Ratio | None) -> bool:
+    return ratio is not None and ratio.different and ratio.value < 1
+
+
+def _is_more(ratio: Ratio | None) -> bool:
+    return ratio is not None and ratio.different and ratio.value > 1
+
+
 def _of_many(experiment: Experiment, typical: Typical) -> str:
     """The leader of the field in each aspect; who really leads on which workload is the scoreboard's to tell."""
     fields: dict[str, list[Standing]] = {}
@@ -90,11 +129,18 @@ def _of_many(experiment: Experiment, typical: Typical) -> str:
 def _of_workload(experiment: Experiment, workload: Workload, cells: Sequence[Cell], rivals: Rivals, rounds: int) -> str:
     good = [cell for cell in cells if cell.status == "ok"]
     if not any(cell.trials_total for cell in cells):
-        return "Nothing was measured yet"
+        # A run that ends has a record, also a bad one. What fails before the first of them has none.
+        return "Nothing was measured" + (
+            ": setup failed, or it was stopped before the first run" if workload.stages.setup is not None else " yet"
+        )
     if not good:
         tried = [cell for cell in cells if cell.status != "unmeasured"]
         reasons = list(dict.fromkeys(cell.reason or cell.status for cell in tried))
-        return f"Nothing could be measured: {reasons[0]}" + (" (and other reasons)" if len(reasons) > 1 else "")
+        more = " (and other reasons)" if len(reasons) > 1 else ""
+        # A cell may say itself that it has others.
+        first = _OTHERS.sub("", reasons[0]) if more else reasons[0]
+        server = all(cell.status == "timeout" for cell in tried) and workload.service is None
+        return f"Nothing could be measured: {first}{more}" + (f"; {A_SERVER}" if server else "")
     baseline = experiment.baseline
     if not any(cell.configuration == baseline for cell in good):
         return f"No comparison: the baseline {baseline} has no valid measurement"
@@ -119,6 +165,11 @@ def _of_workload(experiment: Experiment, workload: Workload, cells: Sequence[Cel
 
 
 NO_DIFFERENCE: Final = "no difference seen"
+
+A_SERVER: Final = "a server? it needs --ready and --load (docs/guide/service.md)"
+"""What is said of a program that does not end."""
+
+_OTHERS: Final = re.compile(r" \(and \d+ other reasons?\)$")
 
 
 class _Race:
@@ -162,10 +213,16 @@ class _Race:
         if not fewer:
             return f"{FAULTS}: " + (f"{self._baseline} has the fewest" if self.is_decided(FAULTS) else NO_DIFFERENCE)
         calm = min(fewer, key=lambda name: fewer[name].value)
-        effects = [f"{aspect} {self._effect(aspect, calm)}" for aspect in (TIME, MEMORY) if self.ratios(aspect)]
-        return f"fewest {FAULTS}: {calm} {_times(fewer[calm].value)} {self._baseline}" + (
-            f", at {_and(effects)}" if effects else ""
-        )
+        of_calm = {aspect: self.ratios(aspect).get(calm) for aspect in (TIME, MEMORY) if self.ratios(aspect)}
+        changed = [f"{aspect} {_times(ratio.value)}" for aspect, ratio in of_calm.items() if ratio and ratio.different]
+        unseen = [aspect for aspect, ratio in of_calm.items() if ratio and not ratio.different]
+        unknown = [f"{aspect} unknown" for aspect, ratio in of_calm.items() if ratio is None]
+        parts = [f"fewest {FAULTS}: {calm} {_times(fewer[calm].value)} {self._baseline}"]
+        if changed or unknown:
+            parts.append(f"at {_and([*changed, *unknown])}")
+        if unseen:
+            parts.append(f"with {NO_DIFFERENCE} in {' or '.join(unseen)}")
+        return ", ".join(parts)
 
     def _standing(self, aspect: str, best: str, better: Mapping[str, Ratio]) -> str:
         metric = self.metric(aspect)
@@ -186,12 +243,6 @@ class _Race:
         if ratio is None or not ratio.different or ratio.value <= 1:
             return ""
         return f", at {_times(ratio.value)} the {other}"
-
-    def _effect(self, aspect: str, name: str) -> str:
-        ratio = self.ratios(aspect).get(name)
-        if ratio is None:
-            return "unknown"
-        return _times(ratio.value) if ratio.different else "as before"
 
 
 def _times(value: float) -> str:

@@ -42,11 +42,16 @@ def advice(machine: Machine, time: str, ratios: Sequence[Ratio], baseline: Seque
     needed = rounds_needed(middle.pairs, half, math.log1p(WANTED))
     often = f"about {needed}" if needed is not None else f"more than {MOST_ROUNDS}"
     first = (
-        f"intervals of time reach {100 * math.expm1(min(half, 700.0)):.2g} % to either side: "
+        f"intervals of time reach {_far(math.exp(min(half, 700.0)))} to either side: "
         f"to see {100 * WANTED:.0f} % as things are takes {often} rounds (-n)"
     )
     causes = [*_of_runs(time, baseline), *_of_machine(machine)]
     return [first + (", or less noise" if causes else ""), *causes]
+
+
+def _far(factor: float) -> str:
+    """How far a factor leads away; beyond 100 % nobody reads it as per cent."""
+    return f"{100 * (factor - 1):.2g} %" if factor <= 2 else f"a factor of {factor:.2g}"
 
 
 def rounds_needed(pairs: int, half: float, wanted: float, confidence: float = 0.997) -> int | None:

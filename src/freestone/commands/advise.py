@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from freestone.allocators import AllocatorError, discover
+from freestone.analysis import headline
 from freestone.commands import measurement, program
 from freestone.commands.options import Allocators, Results
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments.plan import Extent, PlanError
 from freestone.experiments.schedule import elapsed_s
-from freestone.records.schema import Workload
+from freestone.records.schema import Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.reports import advice
 
@@ -69,11 +71,16 @@ def advise(
         folder,
         experiment,
         verb="compare",
-        show=lambda head, records, summary: print(advice.sentence(head, summary, sum(map(elapsed_s, records)))),
+        show=_show,
         report=None,
     )
     print(f"freestone: the figures: freestone report {folder}", file=sys.stderr)
     return status
+
+
+def _show(experiment: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
+    level = headline.level_with_best(experiment, records, summary)
+    print(advice.sentence(experiment, summary, sum(map(elapsed_s, records)), level))
 
 
 def _candidates() -> list[str]:

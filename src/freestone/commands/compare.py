@@ -12,11 +12,13 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from freestone.allocators import AllocatorError
+from freestone.analysis import headline
 from freestone.analysis.statistics import paired_ratio
-from freestone.commands import measurement, program, terminal
+from freestone.commands import measurement, one_folder, program, terminal
 from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.compare_request import CompareRequest, called
 from freestone.commands.export_options import NO_EXPORT, ExportOptions
+from freestone.commands.hyperfine_options import NOTHING_FOREIGN, HyperfineOptions
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
 from freestone.commands.program_options import ONE_PROGRAM, ProgramOptions
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
@@ -71,6 +73,7 @@ def compare(
     acceptance: Acceptance = STRICT,
     service: ServiceOptions = NO_SERVICE,
     exports: ExportOptions = NO_EXPORT,
+    foreign: HyperfineOptions = NOTHING_FOREIGN,
     report: Annotated[bool, Parameter(name="--report", negative="--no-report", help="Write the HTML report.")] = True,
 ) -> int:
     """Run a program under every allocator and say which is best for what.
@@ -94,6 +97,7 @@ def compare(
     Exit status: 0 all measured, 2 wrong use, 3 nothing could be measured, 4 some allocators failed or are INVALID,
     5 results could not be written, 126 or 127 the program cannot be executed or found, 130 interrupted.
     """
+    foreign.refuse()
     request = CompareRequest(
         command, name, env or [], keep_env, idle, idle_rounds, programs, stages, acceptance, service
     )
@@ -109,7 +113,7 @@ def compare(
                 "--seed": seed,
                 **request.given(),
             }
-            folder = resume
+            folder = one_folder.required(resume)
             experiment = request.resumed(folder, [option for option, value in given.items() if value is not None])
         else:
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
@@ -122,7 +126,7 @@ def compare(
         raise Stop(str(error), ExitStatus.STORE) from error
 
     def show(_: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
-        _show(experiment, summary, folder, as_json=json)
+        _show(experiment, records, summary, folder, as_json=json)
         exports.write(experiment, records, summary)
 
     return measurement.measure(
@@ -143,7 +147,9 @@ def _brings_malloc(workload: Workload) -> bool:
     return program.brings_malloc(executable)
 
 
-def _show(experiment: Experiment, summary: Summary, folder: Path, *, as_json: bool) -> None:
+def _show(
+    experiment: Experiment, records: Sequence[TrialRecord], summary: Summary, folder: Path, *, as_json: bool
+) -> None:
     if as_json:
         print(summary.model_dump_json(indent=2))
         return
@@ -151,7 +157,12 @@ def _show(experiment: Experiment, summary: Summary, folder: Path, *, as_json: bo
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))
     for scanned in scan_table.grids(experiment, summary):
         print(grid.text(scanned, width=width, colour=colour, ascii_only=plain))
-    use = deployment.told(experiment, summary, brings_malloc=_brings_malloc(experiment.workloads[0]))
+    use = deployment.told(
+        experiment,
+        summary,
+        brings_malloc=_brings_malloc(experiment.workloads[0]),
+        level=headline.level_with_best(experiment, records, summary),
+    )
     if use:
         # What is to be copied stays in one line, however narrow the terminal is.
         print("\n".join([*textwrap.wrap(use[0], width, break_long_words=False), *use[1:], ""]))

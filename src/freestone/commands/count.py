@@ -12,7 +12,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from freestone import suites
-from freestone.commands import count_calls, count_instructions, count_runs, terminal
+from freestone.commands import count_calls, count_instructions, count_runs, one_folder, terminal
 from freestone.commands.count_calls import CallLedger
 from freestone.commands.count_instructions import InstructionLedger
 from freestone.commands.status import ExitStatus, Stop
@@ -67,7 +67,7 @@ def count(
     """
     try:
         Extent(timeout_s=timeout)
-        experiment = store.read_experiment(results)
+        experiment = store.read_experiment(one_folder.required(results))
         names = suites.matching([each.name for each in experiment.workloads], only or [])
         chosen = [each for each in experiment.workloads if each.name in names]
         ledgers, missing = _ledgers(results, experiment, calls or not instructions, instructions or not calls)

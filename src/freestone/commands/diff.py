@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from freestone.analysis import difference, gate
 from freestone.analysis.difference import NotComparable, Side
 from freestone.analysis.score import FAULTS, PEAK_RSS, TIME
-from freestone.commands import terminal
+from freestone.commands import one_folder, terminal
 from freestone.commands.status import ExitStatus, Stop
 from freestone.records import store
 from freestone.records.schema import Difference
@@ -150,7 +150,7 @@ def _write(target: Path, text: str) -> None:
 
 
 def _side(folder: Path) -> Side:
-    experiment, reading = store.read_experiment(folder), store.read_trials(folder)
+    experiment, reading = store.read_experiment(one_folder.required(folder)), store.read_trials(folder)
     damage = store.damage_line(folder, reading.damage)
     if damage:
         print(f"freestone: {damage}", file=sys.stderr)

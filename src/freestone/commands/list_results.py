@@ -57,6 +57,8 @@ class _Listed:
 
 
 def list_results(
+    folder: Annotated[Path | None, Parameter(show=False)] = None,
+    /,
     *,
     results: Annotated[Path | None, Parameter(help="The folder that holds all results. Default: results.")] = None,
     json: Annotated[bool, Parameter(negative="", help="Print JSON.")] = False,
@@ -73,6 +75,9 @@ def list_results(
 
     Exit status: 0 fine, also where a folder is damaged, which is named; 2 wrong use, 5 the folder cannot be read.
     """
+    if folder is not None and results is not None:
+        raise Stop(f"results are of one folder: {folder} or --results {results}", ExitStatus.USAGE)
+    results = folder if results is None else results  # who types the folder alone is understood
     place = Path("results") if results is None else results
     try:
         folders = _folders(place)

@@ -214,7 +214,11 @@ def measure(
             raise StoreError.
         left_out: workloads that are not run now.
     """
-    progress = Progress(sys.stderr, several=len(experiment.workloads) > 1)
+    progress = Progress(
+        sys.stderr,
+        several=len(experiment.workloads) > 1,
+        servers=[each.name for each in experiment.workloads if each.service is not None],
+    )
     damage = store.damage_line(folder, store.read_trials(folder).damage)
     if damage:
         progress.line(damage)

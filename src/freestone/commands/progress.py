@@ -7,12 +7,13 @@ load is the exception, a line each second with its memory: its trials are long, 
 from __future__ import annotations
 
 import textwrap
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 from typing import TextIO
 
-from freestone.analysis import own_heaps
+from freestone.analysis import headline, own_heaps
 from freestone.commands import terminal
 from freestone.experiments.events import (
     BudgetSpent,
@@ -32,6 +33,8 @@ from freestone.trials import Moment
 PLAIN_EVERY_S = 10.0
 BARS = "▁▂▃▄▅▆▇█"
 COURSE_COLUMNS = 24
+LONG_REHEARSAL_S = 30.0
+"""A rehearsal that lasts so long may be of a server, which would never end."""
 MOST_QUOTED = 20
 """Lines of a command's output, the last ones."""
 _CONSEQUENCE = {"setup": "; it is not run now", "cleanup": "; what was measured is kept"}
@@ -44,12 +47,22 @@ class Progress:
         stream: where to.
         clock: seconds, for the pace of plain lines.
         several: whether there are several workloads, which then have to be named.
+        servers: workloads that are known to be servers.
     """
 
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic, *, several: bool = False) -> None:
+    def __init__(
+        self,
+        stream: TextIO,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        several: bool = False,
+        servers: Collection[str] = (),
+    ) -> None:
         self.stream = stream
         self.clock = clock
         self.several = several
+        self.servers = servers
+        self.waiting: threading.Timer | None = None
         self.live = terminal.has_colour(stream) or (terminal.is_terminal(stream) and not _is_dumb())
         self.ascii = terminal.is_ascii(stream)
         self.drawn = False
@@ -59,8 +72,11 @@ class Progress:
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
+        self._stop_waiting()
         match event:
             case RehearsalStarted():
+                if event.workload not in self.servers:
+                    self._wait()
                 self._now(
                     f"rehearsal {event.number + 1}/{event.total}", [self._arm(event.workload, event.configuration)]
                 )
@@ -112,6 +128,17 @@ class Progress:
             self.said.add(("", text))
             self.note(text)
 
+    def _wait(self) -> None:
+        """Say of a rehearsal that does not end what it may be. Nothing is measured in one, so a clock may tick."""
+        self.waiting = threading.Timer(LONG_REHEARSAL_S, self._once, [f"still running: {headline.A_SERVER}"])
+        self.waiting.daemon = True
+        self.waiting.start()
+
+    def _stop_waiting(self) -> None:
+        if self.waiting is not None:
+            self.waiting.cancel()
+            self.waiting = None
+
     def step(self, what: str, workload: str, configuration: str) -> None:
         """Show that something is done with one workload under one configuration."""
         self._now(what, [self._arm(workload, configuration)])
@@ -131,6 +158,7 @@ class Progress:
 
     def clear(self) -> None:
         """Take the live line away."""
+        self._stop_waiting()
         if self.drawn:
             self._write("\r\x1b[K")
             self.drawn = False

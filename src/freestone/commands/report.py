@@ -69,7 +69,7 @@ def report(
 
     Exit status: 0 fine, 2 wrong use, 5 results could not be read or something not written.
     """
-    from freestone.commands import scoreboard
+    from freestone.commands import one_folder, scoreboard
     from freestone.experiments.plan import PlanError
     from freestone.records.store import StoreError
 
@@ -83,7 +83,7 @@ def report(
         raise Stop("exports are of one results folder; give one", ExitStatus.USAGE)
     exports.require_writable()
     try:
-        sources = [_read(folder) for folder in results]
+        sources = [_read(one_folder.required(folder)) for folder in results]
         asked = subject is not None or markdown is not None
         boards = [_score(each, subject) if asked or _is_of_bench(each.experiment) else None for each in sources]
         if markdown is not None:

@@ -7,6 +7,6 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "altair":
         raise
-    raise MissingLibrary("the charts need altair: pip install 'freestone[notebook]'") from error
+    raise MissingLibrary("the charts need altair: pip install '.[notebook]' in the clone") from error
 
 __all__ = ["MissingLibrary", "Results", "load"]

@@ -35,7 +35,7 @@ def frame(rows: Sequence[Mapping[str, Any]], kind: Kind) -> Any:
         library = importlib.import_module(module)
     except ImportError as error:
         raise MissingLibrary(
-            f"{module} is not installed: pip install 'freestone[notebook]', or {module} alone"
+            f"{module} is not installed: pip install '.[notebook]' in the clone, or {module} alone"
         ) from error
     columns = dict.fromkeys(name for row in rows for name in row)
     return getattr(library, maker)({name: [row.get(name) for row in rows] for name in columns})

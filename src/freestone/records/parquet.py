@@ -21,7 +21,7 @@ from freestone.records.store import PARQUET_FILE, StoreError
 
 def missing() -> str | None:
     """How to get what the file is written by, as a part of a sentence; None where it is there."""
-    return None if find_spec("duckdb") is not None else "it needs: pip install 'freestone[parquet]'"
+    return None if find_spec("duckdb") is not None else "it needs: pip install '.[parquet]' in the clone"
 
 
 def write_parquet(folder: Path, records: Iterable[TrialRecord]) -> Path:

@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
+from collections.abc import Mapping, Sequence
 
-from freestone.records.schema import Experiment, Summary, Workload
+from freestone.records.schema import Experiment, Summary
 from freestone.reports import deployment, quantities
 
 ENOUGH_ROUNDS = 10
 """Rounds that show a difference of some per cent."""
 
 
-def sentence(experiment: Experiment, summary: Summary, seconds: float) -> str:
+def sentence(
+    experiment: Experiment,
+    summary: Summary,
+    seconds: float,
+    level: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+) -> str:
     """The advice for an experiment of one workload.
 
     Args:
         experiment: what was compared.
         summary: of its records.
         seconds: how long it was measured.
+        level: workload -> aspect -> who cannot be told from the best there; they are named beside it.
     """
     (workload,) = experiment.workloads
     best = summary.best.get(workload.name, {})
     baseline = summary.baseline
     for aspect in ("time", "peak memory"):
         if aspect in best:
-            cell = next(each for each in summary.cells if each.configuration == best[aspect])
-            run = shlex.join(["freestone", "run", "-a", cell.configuration, "--", *workload.command])
-            return f"Run it under {cell.configuration} ({deployment.price(workload, cell, baseline)}): {run}"
+            winner = next(each for each in experiment.configurations if each.name == best[aspect])
+            others = (level or {}).get(workload.name, {}).get(aspect, [])
+            choice = deployment.choice(workload, summary, aspect, winner.name, others)
+            return f"Run it under {choice}: {deployment.run_line(workload, winner)}"
     measured = [cell for cell in summary.cells if cell.status == "ok"]
     others = [cell.configuration for cell in measured if cell.configuration != baseline]
     if not others:
@@ -35,7 +44,7 @@ def sentence(experiment: Experiment, summary: Summary, seconds: float) -> str:
     if not any(quantities.is_known(ratio) for cell in measured for ratio in cell.ratio.values()):
         return (
             f"There is no telling yet: {_rounds(summary.rounds_complete)} of {len(measured)} allocators in "
-            f"{seconds:.0f} s are too few; try: {_longer(workload, summary, seconds)}"
+            f"{seconds:.0f} s are too few; try: {_longer(experiment, summary, seconds)}"
         )
     return (
         f"Stay with {baseline}: in {_rounds(summary.rounds_complete)} none of {', '.join(others)} was really better "
@@ -43,10 +52,17 @@ def sentence(experiment: Experiment, summary: Summary, seconds: float) -> str:
     )
 
 
-def _longer(workload: Workload, summary: Summary, seconds: float) -> str:
-    """The command that would probably tell."""
+def _longer(experiment: Experiment, summary: Summary, seconds: float) -> str:
+    """The command that would probably tell: the one that was typed, with another budget."""
     budget = math.ceil(seconds / max(1, summary.rounds_complete) * ENOUGH_ROUNDS / 60) * 60
-    return shlex.join(["freestone", "advise", "--time-budget", str(budget), "--", *workload.command])
+    words = experiment.command_line[2:]
+    end = words.index("--") if "--" in words else len(words)
+    options, before = [], ""
+    for word in words[:end]:
+        if not re.fullmatch(r"--time[-_]budget(=.*)?", word) and not re.fullmatch(r"--time[-_]budget", before):
+            options.append(word)
+        before = word
+    return shlex.join(["freestone", "advise", "--time-budget", str(budget), *options, *words[end:]])
 
 
 def _rounds(number: int) -> str:

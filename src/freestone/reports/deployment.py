@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from freestone.records.schema import Cell, Configuration, Experiment, Ratio, Summary, Workload
@@ -16,14 +16,30 @@ SYSTEM = "glibc"
 IMAGE_FOLDER = "/usr/local/lib/"
 """Where a library that no package brings lies in a container's image."""
 
+SERVICE_FOLDER = "/usr/lib/"
+"""Where a service finds a library, whoever it runs as and whatever its unit hides from it."""
 
-def told(experiment: Experiment, summary: Summary, *, brings_malloc: bool = False) -> list[str]:
+SYSTEM_FOLDERS = ("/usr/", "/lib/", "/lib32/", "/lib64/")
+"""What lies below these can be loaded by every service; a home, a clone or /tmp may be hidden from it."""
+
+GIVEN = "given as "
+"""How the origin of an allocator begins that is known by no name, only by the path that was typed."""
+
+
+def told(
+    experiment: Experiment,
+    summary: Summary,
+    *,
+    brings_malloc: bool = False,
+    level: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+) -> list[str]:
     """Lines that end a table: how to use what is really best, or that nothing is.
 
     Args:
         experiment: with one workload; of several there is no one answer, and no line, nor of too few rounds.
         summary: of its records.
         brings_malloc: whether the program is linked against an allocator, so that even the system's must be preloaded.
+        level: workload -> aspect -> who cannot be told from the best there; they are named beside it.
     """
     ratios = [ratio for cell in summary.cells for ratio in cell.ratio.values()]
     if len(experiment.workloads) != 1 or not any(quantities.is_known(ratio) for ratio in ratios):
@@ -33,10 +49,36 @@ def told(experiment: Experiment, summary: Summary, *, brings_malloc: bool = Fals
     for aspect in ("time", "peak memory"):
         if aspect in best:
             winner = next(each for each in experiment.configurations if each.name == best[aspect])
-            cell = next(each for each in summary.cells if each.configuration == winner.name)
-            lead = f"To use it, {winner.name} ({price(workload, cell, summary.baseline)}):"
+            others = (level or {}).get(workload.name, {}).get(aspect, [])
+            whose = f"; the lines are for {winner.name}" if others else ""
+            lead = f"To use it, {choice(workload, summary, aspect, winner.name, others)}{whose}:"
             return [lead, *_lines(workload, winner, brings_malloc)]
     return [f"To use it: there is nothing to change; no allocator is really better than {summary.baseline} here."]
+
+
+def choice(workload: Workload, summary: Summary, aspect: str, winner: str, level: Sequence[str]) -> str:
+    """A winner with its price, and those that are level with it with theirs: the choice is the reader's."""
+    cells = {cell.configuration: cell for cell in summary.cells if cell.workload == workload.name}
+    first, *others = (f"{name} ({price(workload, cells[name], summary.baseline)})" for name in (winner, *level))
+    return ", or ".join([first, *others]) + (f", level with it in {aspect}" if others else "")
+
+
+def run_line(workload: Workload, configuration: Configuration) -> str:
+    """The line for a shell that runs a program under an allocator by ``freestone run``, as it was measured."""
+    run = ["freestone", "run", "-a", as_typed(configuration), "--", *workload.command]
+    return shell(workload.environment, run)
+
+
+def as_typed(configuration: Configuration) -> str:
+    """A configuration as every command line of ``freestone`` reads it, from whatever folder.
+
+    Its name will do where the catalogue has the allocator; one that was given by a path needs the path.
+    """
+    allocator = configuration.allocator
+    if not allocator.origin.startswith(GIVEN) or allocator.file is None:
+        return configuration.name
+    file = re.sub(r"([\\,:])", r"\\\1", allocator.file)
+    return f"{allocator.name}={file}{configuration.name.removeprefix(allocator.name)}"
 
 
 def environment(configuration: Configuration, *, brings_malloc: bool = False) -> dict[str, str]:
@@ -73,13 +115,19 @@ def dockerfile(configuration: Configuration, variables: Mapping[str, str]) -> li
 def _lines(workload: Workload, winner: Configuration, brings_malloc: bool) -> list[str]:
     # What was measured ran in the workload's environment: without it the lines would start another program.
     variables = {**workload.environment, **environment(winner, brings_malloc=brings_malloc)}
-    run = ["freestone", "run", "-a", winner.name, "--", *workload.command]
+    hidden = [file for file in winner.allocator.preload if "LD_PRELOAD" in variables and not _is_of_system(file)]
+    in_service = variables
+    if hidden:
+        files = [_installed(file) if file in hidden else file for file in winner.allocator.preload]
+        in_service = {**variables, "LD_PRELOAD": ":".join(files)}
     parts = {
-        "freestone": [shell(workload.environment, run)],
+        "freestone": [run_line(workload, winner)],
         "shell": [shell(variables, workload.command)],
-        "systemd": systemd(variables),
+        "install": [shlex.join(["install", "-m", "644", file, _installed(file)]) for file in hidden],
+        "systemd": systemd(in_service),
         "Dockerfile": dockerfile(winner, variables),
     }
+    parts = {title: lines for title, lines in parts.items() if lines}
     width = max(map(len, parts))
     return [
         f"  {title if not number else '':<{width}}  {line}"
@@ -96,6 +144,14 @@ def price(workload: Workload, cell: Cell, baseline: str) -> str:
 
 def _times(ratio: Ratio, baseline: str) -> str:
     return f"{quantities.ratio_number(ratio)}× {baseline}" if ratio.different else "no difference seen"
+
+
+def _is_of_system(file: str) -> bool:
+    return file.startswith(SYSTEM_FOLDERS)
+
+
+def _installed(file: str) -> str:
+    return SERVICE_FOLDER + PurePath(file).name
 
 
 def _in_unit(value: str) -> str:

@@ -11,4 +11,4 @@ def missing() -> str | None:
     """How to get what figures need, as a part of a sentence; None where all of it is there."""
     if all(find_spec(name) is not None for name in LIBRARIES):
         return None
-    return "the figures need: pip install 'freestone[figures]'"
+    return "the figures need: pip install '.[figures]' in the clone"

@@ -231,7 +231,13 @@ class _Workload:
             if cell.status != "ok"
         ]
         bad = [cell.configuration for cell in self.cells if cell.status != "ok"]
-        for why in dict.fromkeys(told):
+        # Where all fail alike, the first line of the table has said it, and each row that it failed.
+        told_above = (
+            len(bad) == len(self.cells)
+            and len(set(told)) == 1
+            and (self.cells[0].reason or "?") in self.summary.headline
+        )
+        for why in dict.fromkeys(told) if not told_above else ():
             names = ", ".join(name for name, each in zip(bad, told, strict=True) if each == why)
             yield self.line(f"{names} {why}", "red")
         if any(cell.status == "different" for cell in self.cells):
@@ -253,9 +259,9 @@ class _Workload:
             yield self.line(f"×: ratio to {self.summary.baseline}", "dim")
         if self.is_service():
             rates = [
-                f"{cell.configuration} {1 / cell.median[self.time]:,.0f}"
+                f"{cell.configuration} {1 / figure:,.0f}"
                 for cell in self.cells
-                if cell.status == "ok" and cell.median.get(self.time)
+                if cell.status == "ok" and (figure := cell.figure(self.time))
             ]
             yield self.line(
                 f"time: of a request, the load's seconds / its requests; per second: {', '.join(rates)}", "dim"
@@ -283,11 +289,11 @@ class _Workload:
             )
         for number, sentence in enumerate(self.summary.advice.get(self.workload, [])):
             yield self.line(f"{'to see more: ' if number == 0 else '  '}{sentence}", "")
-        yield self.line(
-            f"{rounds}; geometric means, ratios to {self.summary.baseline} paired within rounds; 19 of 20 such tables "
-            "have the truth in all of their intervals",
-            "dim",
-        )
+        ratios = [ratio for cell in self.cells if cell.status == "ok" for ratio in cell.ratio.values()]
+        if any(quantities.has_figures(cell) for cell in self.cells):
+            how = f"; geometric means{f', ratios to {self.summary.baseline} paired within rounds' if ratios else ''}"
+            sure = "; 19 of 20 such tables have the truth in all of their intervals"
+            yield self.line(rounds + how + (sure if any(map(quantities.is_known, ratios)) else ""), "dim")
 
     def line(self, text: str, style: str) -> RenderableType:
         return Padding(Text(self.clean(text), style=style), (0, 0))
