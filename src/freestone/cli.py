@@ -130,6 +130,7 @@ def _function(verb: str) -> Callable[..., object]:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the tool and exit. The statuses are those of :class:`ExitStatus`, and of CMD for ``freestone run``."""
+    _keep_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows a question mark; it is no reason to lose a table.
         if hasattr(stream, "reconfigure"):
@@ -145,6 +146,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if not isinstance(error, BrokenPipeError) and status == ExitStatus.FINE:
             status = complain(_of_system(error), ExitStatus.STORE)
     sys.exit(status)
+
+
+def _keep_streams() -> None:
+    """Put nothing in the place of a stream that is closed: what is opened next would get its number, and the table."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 def _run(tokens: list[str]) -> int:

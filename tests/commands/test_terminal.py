@@ -21,6 +21,7 @@ from freestone.analysis.rounds import Slot
 from freestone.commands import terminal
 from freestone.commands.progress import PLAIN_EVERY_S, Progress, duration
 from freestone.experiments.events import BudgetSpent, RehearsalStarted, TrialStarted
+from freestone.records import store
 
 PROGRAM = [sys.executable, "-I", "-S", "-c", "print(1)"]
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -198,3 +199,17 @@ def test_a_rehearsal_that_ends_says_nothing_of_servers() -> None:
     progress(_started(0))
     waiting.join()
     assert "server" not in stream.getvalue()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_stop_nothing_and_are_nobody_elses(closed: str, command: list[str], tmp_path: Path) -> None:
+    """A file that is opened next would get a closed stream's number, and the table."""
+    words = [*command, "compare", "-a", "glibc", "-n", "1", "--no-report", "--", "true"]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *words], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    (folder,) = (tmp_path / "results").iterdir()
+    assert len(store.read_trials(folder).records) == 2
+    assert store.read_summary(folder).rounds_complete == 1

@@ -105,11 +105,12 @@ def run(
         LauncherBroken, NativePartMissing: the lab's own parts do not work.
     """
     stop = stop or Interruption()
-    records = read_trials(folder).records
-    foreign = {record.experiment for record in records} - {experiment.id}
-    if foreign:
-        raise ExperimentMismatch(f"{folder} holds trials of another experiment ({', '.join(sorted(foreign))})")
+    # The log first: what another process has measured until it let go of it is not measured again.
     with TrialLog(folder) as log, contextlib.ExitStack() as stack:
+        records = read_trials(folder).records
+        foreign = {record.experiment for record in records} - {experiment.id}
+        if foreign:
+            raise ExperimentMismatch(f"{folder} holds trials of another experiment ({', '.join(sorted(foreign))})")
         taking = measurement or stack.enter_context(LocalTrials(experiment, on_event))
         return _Session(experiment, frozenset(left_out), taking, log, records, on_event, stop, changed, clock).run()
 
