@@ -267,7 +267,7 @@ def test_a_library_without_a_build_id_is_told_by_its_content(lab: Laboratory) ->
         files = {"/l/glibc.so": PROGRAM + "same", "/l/freestone.so": PROGRAM + content}
         records = [each.model_copy(update={"files": files}) for each in side.records]
         sides.append(Side(side.experiment.model_copy(update={"configurations": bare}), records))
-    found = difference.between(*sides)
+    found = difference.between(sides[0], sides[1])
     assert found.subjects == {"freestone": "another content of its file"}
     assert found.controls == ["glibc"]
 

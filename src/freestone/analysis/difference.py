@@ -230,9 +230,9 @@ def _other_files(workload: str, before: Side, after: Side) -> str | None:
             for path, content in record.files.items() if record.workload == workload else ():
                 contents.setdefault(PurePath(path).name, set()).add(content)
         named.append(contents)
-    for name, contents in named[0].items():
-        others = named[1].get(name, contents)
-        if not contents & others and not any(content.startswith(PROGRAM) for content in contents | others):
+    for name, held in named[0].items():
+        others = named[1].get(name, held)
+        if not held & others and not any(content.startswith(PROGRAM) for content in held | others):
             return f"another content of {name}"
     return None
 
