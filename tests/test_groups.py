@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SUITE = """
 import os
 from pathlib import Path
 
 import pytest
-
-pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize("number", range(6))
@@ -28,6 +28,7 @@ def test_on_its_own(number):
 """
 
 
+@pytest.mark.long
 def test_a_group_is_kept_in_one_process(tmp_path: Path) -> None:
     (tmp_path / "test_suite.py").write_text(SUITE)
     options = ["-q", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider", f"--rootdir={tmp_path}"]

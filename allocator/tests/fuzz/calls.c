@@ -94,7 +94,8 @@ static void fill(struct block *block) {
 /* The first `size` bytes, of a block that had `had`: those that were written. */
 static void check(const struct block *block, size_t size, size_t had, const char *when) {
     for (size_t i = 0; i < size; i = after(i, had)) {
-        MUST(block->at[i] == byte_of(block, i), "byte %zu of %zu at %p has changed %s", i, had, (void *)block->at, when);
+        MUST(block->at[i] == byte_of(block, i), "byte %zu of %zu at %p has changed %s", i, had, (void *)block->at,
+             when);
     }
 }
 
