@@ -147,7 +147,9 @@ def test_wrong_names_are_told_with_the_right_ones(results: freestone.Results, tm
 
 def test_a_missing_library_is_named(results: freestone.Results, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(freestone.MissingLibrary, match=r"polars is not installed: pip install 'freestone\[notebook\]'"):
+    with pytest.raises(
+        freestone.MissingLibrary, match=r"polars is not installed: pip install '\.\[notebook\]' in the clone"
+    ):
         results.trials("polars")
 
 
