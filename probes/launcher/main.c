@@ -2,7 +2,8 @@
  *
  * It exists because a measuring process must be small: Linux hands the high-water mark of a parent's memory on through
  * fork and exec, so a program started from Python reports Python's memory as its own. Exit status: 0 when the result
- * was written (whatever became of the program), 2 for a wrong command line, 3 when the result could not be written. */
+ * was written (whatever became of the program), 2 for a wrong command line, 3 when there could be none, 4 when it could
+ * not be written, as where the program has filled the disk. */
 #define _GNU_SOURCE
 #include "census.h"
 #include "counters.h"
@@ -201,7 +202,7 @@ int main(int argc, char **argv) {
     }
     if (!write_result(&options, &start, &course, census, refusal)) {
         fprintf(stderr, "freestone-launch: cannot write the result '%s': %s\n", options.result, strerror(errno));
-        return 3;
+        return 4;
     }
     return 0;
 }

@@ -26,7 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FORMAT = 1, REPORT = 12 * 1024, FOLDER = 3840, LONGEST_REST_S = 3600 };
+enum { FORMAT = 1, REPORT = 12 * 1024, FOLDER = 3840, LONGEST_REST_S = 3600, LONGEST_WORD = 63, LONGEST_SETTING = 1023 };
 
 static char folder[FOLDER];
 static char start_file[FOLDER + 48];
@@ -78,17 +78,32 @@ static void report_entries(struct report *report) {
     }
 }
 
-/* Runtimes that have a heap of their own and can be told to use malloc instead. A program may tell them by itself. */
+static void report_setting(struct report *report, const char *name, size_t longest) {
+    const char *value = getenv(name);
+    if (value == NULL || strlen(value) > longest)
+        return;
+    report_word(report, "setting");
+    report_word(report, name);
+    report_path(report, value);
+    report_line(report);
+}
+
+/* Whether the settings of the allocator under test have arrived: FREESTONE_WITNESS_SETTINGS names them, with spaces
+ * between. And runtimes that have a heap of their own and can be told to use malloc instead; a program may tell them by
+ * itself. */
 static void report_settings(struct report *report) {
-    static const char *const names[] = {"PYTHONMALLOC", "USE_ZEND_ALLOC"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = getenv(names[i]);
-        if (value == NULL || value[0] == '\0' || strlen(value) > 32)
-            continue;
-        report_word(report, "setting");
-        report_word(report, names[i]);
-        report_path(report, value);
-        report_line(report);
+    report_setting(report, "PYTHONMALLOC", LONGEST_WORD);
+    report_setting(report, "USE_ZEND_ALLOC", LONGEST_WORD);
+    const char *names = getenv("FREESTONE_WITNESS_SETTINGS");
+    while (names != NULL && *names != '\0') {
+        char name[LONGEST_WORD + 1];
+        const size_t length = strcspn(names, " ");
+        if (length > 0 && length <= LONGEST_WORD) {
+            memcpy(name, names, length);
+            name[length] = '\0';
+            report_setting(report, name, LONGEST_SETTING);
+        }
+        names += length + (names[length] == ' ');
     }
 }
 

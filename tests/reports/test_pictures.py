@@ -137,9 +137,9 @@ def test_a_report_reads_each_folder_once_and_builds_its_figures_once(
         counted["read"] += 1
         return read(asked)
 
-    def building(held: source.Source, number: int = 1, paired: Paired | None = None) -> ExperimentPart:
+    def building(held: source.Source, number: int = 1, **options: Any) -> ExperimentPart:
         counted["built"] += 1
-        return build(held, number, paired)
+        return build(held, number, **options)
 
     monkeypatch.setattr(store, "read_trials", reading)
     monkeypatch.setattr(html, "part", building)

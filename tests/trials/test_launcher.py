@@ -16,7 +16,7 @@ import pytest
 from freestone import native
 from freestone.trials.launch import (
     LauncherBroken,
-    LauncherKilled,
+    ResultLost,
     LaunchReading,
     LaunchRequest,
     command_line,
@@ -379,7 +379,7 @@ def test_the_tree_ends_with_the_process_that_started_the_launcher(tmp_path):
 
 
 def test_a_program_that_kills_the_launcher_dies_with_it(run, tmp_path):
-    with pytest.raises(LauncherKilled, match="SIGKILL"):
+    with pytest.raises(ResultLost, match="SIGKILL"):
         run("sh", "-c", "echo $$; kill -KILL $PPID; exec sleep 300")
     assert wait_for(lambda: not is_alive(int((tmp_path / "stdout").read_text())))
 

@@ -33,8 +33,12 @@ def marked(baseline: str, agreed: Sequence[TrialRecord], records: Sequence[Trial
     return [checked(record) for record in records]
 
 
-def note(records: Sequence[TrialRecord]) -> str | None:
-    """Whose processes ended without last words, for a reader; None where all had them."""
+def note(records: Sequence[TrialRecord], *, served: bool = False) -> str | None:
+    """Whose processes ended without last words, for a reader; None where all had them.
+
+    Args:
+        served: whether it was a server, which the lab itself told to end.
+    """
     most: dict[str, int] = {}
     for record in records:
         for program, count in record.proof.silent.items():
@@ -43,7 +47,8 @@ def note(records: Sequence[TrialRecord]) -> str | None:
         return None
     told = ", ".join(f"{processes(count)} of {program}" for program, count in sorted(most.items())[:3])
     more = f" and of {len(most) - 3} more programs" if len(most) > 3 else ""
-    return f"without last words (killed, or left without exit): {told}{more}; what these had loaded is not known"
+    how = "ended by the lab's SIGTERM, or left without exit" if served else "killed, or left without exit"
+    return f"without last words ({how}): {told}{more}; what these had loaded is not known"
 
 
 def processes(count: int) -> str:

@@ -15,7 +15,6 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from freestone import suites
-from freestone.analysis.statistics import paired_ratio
 from freestone.commands import bench_suites, measurement, scoreboard
 from freestone.commands.bench_request import ALL, BenchRequest
 from freestone.commands.program import tool_as_typed
@@ -124,7 +123,7 @@ def _report(folders: Sequence[Path], destination: Path) -> None:
     from freestone.reports import html  # late: the figures' libraries are large
 
     try:
-        print(f"Report:  {html.write(folders, destination, paired_ratio)}")
+        print(f"Report:  {html.write(folders, destination)}")
     except html.ReportError as error:
         raise StoreError(str(error)) from error
 

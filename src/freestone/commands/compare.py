@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,9 +11,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from freestone.allocators import AllocatorError
-from freestone.analysis import headline
-from freestone.analysis.statistics import paired_ratio
-from freestone.commands import measurement, one_folder, program, terminal
+from freestone.commands import measurement, one_folder, program, terminal, to_use
 from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.compare_request import CompareRequest, called
 from freestone.commands.export_options import NO_EXPORT, ExportOptions
@@ -28,7 +25,7 @@ from freestone.experiments.plan import Extent, PlanError
 from freestone.records import store
 from freestone.records.schema import Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
-from freestone.reports import deployment, extras, grid, scan_table, table
+from freestone.reports import extras, grid, scan_table, table
 
 
 def compare(
@@ -138,15 +135,6 @@ def compare(
     )
 
 
-def _brings_malloc(workload: Workload) -> bool:
-    environment = {**os.environ, **workload.environment}
-    try:
-        executable = program.require(workload.command, environment, workload.directory or ".")
-    except Stop:
-        return False  # a cleanup may have taken it away
-    return program.brings_malloc(executable)
-
-
 def _show(
     experiment: Experiment, records: Sequence[TrialRecord], summary: Summary, folder: Path, *, as_json: bool
 ) -> None:
@@ -157,15 +145,8 @@ def _show(
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))
     for scanned in scan_table.grids(experiment, summary):
         print(grid.text(scanned, width=width, colour=colour, ascii_only=plain))
-    use = deployment.told(
-        experiment,
-        summary,
-        brings_malloc=_brings_malloc(experiment.workloads[0]),
-        level=headline.level_with_best(experiment, records, summary),
-    )
-    if use:
-        # What is to be copied stays in one line, however narrow the terminal is.
-        print("\n".join([*textwrap.wrap(use[0], width, break_long_words=False), *use[1:], ""]))
+    for line in to_use.printed(to_use.lines(experiment, records, summary), width):
+        print(line)
     print(f"Records: {folder}")
 
 
@@ -177,7 +158,7 @@ def _report(folder: Path, *, as_json: bool) -> None:
     from freestone.reports import html  # late: the figures' libraries are large
 
     try:
-        written = html.write([folder], folder / store.REPORT_FILE, paired_ratio)
+        written = html.write([folder], folder / store.REPORT_FILE, use=to_use.lines)
     except html.ReportError as error:
         raise StoreError(str(error)) from error
     if not as_json:

@@ -135,7 +135,7 @@ def _write(
     """Write the page, pictures and times that were asked for; the page's file."""
     if destination is None and figures is None and benchmark_json is None:
         return None
-    from freestone.analysis.statistics import paired_ratio
+    from freestone.commands import to_use
     from freestone.reports import extras, google_benchmark, pictures
 
     written = None
@@ -146,7 +146,7 @@ def _write(
         if extras.missing() is None and (destination is not None or figures is not None):
             from freestone.reports import html
 
-            parts = [html.part(each, number, paired_ratio) for number, each in enumerate(sources, start=1)]
+            parts = [html.part(each, number, use=to_use.lines) for number, each in enumerate(sources, start=1)]
             try:
                 written = None if destination is None else html.write_parts(parts, destination)
             except html.ReportError as error:
@@ -178,7 +178,7 @@ def _lacking(page: bool, figures: Path | None) -> ExitStatus:
 
 def _show(source: Source, board: Score | None) -> None:
     """Print what the terminal shows of one results folder."""
-    from freestone.commands import scoreboard, terminal
+    from freestone.commands import scoreboard, terminal, to_use
     from freestone.reports import grid, published, references, scan_table, table
     from freestone.reports.published import words
     from freestone.reports.tails import numbers as tails
@@ -189,6 +189,8 @@ def _show(source: Source, board: Score | None) -> None:
         print(table.render(summary, width=width, colour=colour, ascii_only=plain))
         for scanned in scan_table.grids(experiment, summary):
             print(grid.text(scanned, width=width, colour=colour, ascii_only=plain))
+        for line in to_use.printed(to_use.lines(experiment, source.records, summary), width):
+            print(line)
     if board is not None:
         print(scoreboard.text(board))
     latencies = tails.render(experiment, summary, source.records, width=width, colour=colour, ascii_only=plain)

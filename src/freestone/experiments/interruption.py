@@ -11,9 +11,10 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Self
+
+from freestone.trials import tree
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
@@ -79,7 +80,7 @@ def kill_descendants(ancestor: int) -> None:
     A process that is made while the tree is read is found by the next look.
     """
     for _ in range(5):
-        below = descendants(ancestor)
+        below = tree.below(ancestor)
         if not below:
             return
         for process in below:
@@ -88,24 +89,3 @@ def kill_descendants(ancestor: int) -> None:
         with contextlib.suppress(OSError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-
-
-def descendants(ancestor: int) -> list[int]:
-    """The living processes below one, parents before children."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            # The name in parentheses may hold anything, closing parentheses too.
-            fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
-        except OSError:
-            continue
-        if fields and fields[0] not in ("Z", "X"):
-            children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found: list[int] = []
-    front = [ancestor]
-    while front:
-        front = [child for parent in front for child in children.get(parent, [])]
-        found.extend(front)
-    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +25,7 @@ from freestone.trials import (
     rehearse,
     run_stage,
     run_trial,
+    shelf,
 )
 from freestone.trials.environment import in_force
 from freestone.trials.named_files import NamedFiles, untouched
@@ -45,7 +47,8 @@ class LocalTrials:
 
     def __enter__(self) -> Self:
         try:
-            self._scratch = Path(tempfile.mkdtemp(prefix="freestone-"))
+            shelf.clear(Path(tempfile.gettempdir()), now_s=time.time())
+            self._scratch = Path(tempfile.mkdtemp(prefix=f"freestone-{os.getpid()}-"))
         except OSError as error:
             raise StoreError(f"no scratch folder for captured output: {error.strerror or error}") from error
         return self

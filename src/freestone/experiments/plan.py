@@ -10,10 +10,7 @@ from datetime import datetime
 
 import freestone
 from freestone.experiments.schedule import DEFAULT_ROUNDS, MOST_ROUNDS_IN_BUDGET
-from freestone.records.schema import Configuration, Environment, Experiment, Machine, Workload
-
-MOST_ROUNDS = 100_000
-"""Ten of them a minute take a week."""
+from freestone.records.schema import MOST_ROUNDS, Configuration, Environment, Experiment, Machine, Workload
 
 
 class PlanError(ValueError):

@@ -8,7 +8,6 @@ from typing import Any
 
 from freestone.analysis import score as scored
 from freestone.analysis import summarise
-from freestone.analysis.statistics import paired_ratio
 from freestone.notebook.frames import Kind, frame
 from freestone.records.schema import FIGURE, Experiment, InstructionCounts, Metrics, Score, Summary, TrialRecord
 from freestone.reports import figures, heatmap, published, source, vega
@@ -166,7 +165,7 @@ class Results:
         rows = []
         for family in orders.orders(self.experiment.workloads):
             costs = orders.costs(self.experiment, self.summary, self.records, family)
-            against = orders.against_lifo(family, costs, paired_ratio)
+            against = orders.against_lifo(family, costs)
             for configuration, found in costs.items():
                 for member, cost in found.items():
                     ratio = against[configuration].get(member)
@@ -274,7 +273,7 @@ class Results:
         drawn = {}
         for family in orders.orders(self.experiment.workloads):
             costs = orders.costs(self.experiment, self.summary, self.records, family)
-            against = orders.against_lifo(family, costs, paired_ratio)
+            against = orders.against_lifo(family, costs)
             drawn[family.title] = orders_chart.draw(self.experiment, family, against)
         return {title: _ready(chart, theme, width) for title, chart in drawn.items() if chart is not None}
 

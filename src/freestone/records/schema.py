@@ -48,6 +48,9 @@ KEPT_MEMORY = tuple(
 )
 """What a process had that was kept at its end; a table has columns for it."""
 
+MOST_ROUNDS = 100_000
+"""Of an experiment: ten of them a minute take a week. A record that tells of more is damaged."""
+
 WALL_TIME = "wall_s"
 
 PROGRAM = "elf:"
@@ -322,9 +325,9 @@ class TrialRecord(_Row):
     experiment: str
     workload: str
     configuration: str
-    round: int = Field(description="from 0")
-    position: int = Field(description="place within the round, from 0")
-    repeat: int = Field(0, description="1 for the second run of the baseline in a round (the A/A comparison)")
+    round: int = Field(description="from 0", ge=0, lt=MOST_ROUNDS)
+    position: int = Field(description="place within the round, from 0", ge=0)
+    repeat: int = Field(0, description="1 for the second run of the baseline in a round (the A/A comparison)", ge=0, le=1)
     started_at: str
     status: Status
     reason: str | None = Field(None, description="one line when the status is not ok")
@@ -365,10 +368,10 @@ class Experiment(_Row):
     workloads: list[Workload]
     configurations: list[Configuration]
     baseline: str = Field(description="name of a configuration")
-    rounds: int
+    rounds: int = Field(ge=1, le=MOST_ROUNDS)
     seed: int
-    timeout_s: float | None = None
-    time_budget_s: float | None = None
+    timeout_s: float | None = Field(None, gt=0)
+    time_budget_s: float | None = Field(None, gt=0)
     environment: Environment | None = Field(None, description="None in results of before it was recorded")
 
 

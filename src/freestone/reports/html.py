@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,9 +12,9 @@ import markupsafe
 
 import freestone
 from freestone.records import store
+from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.records.whole import why, write_whole
 from freestone.reports import vega
-from freestone.reports.orders.data import Paired
 from freestone.reports.page import ExperimentPart, experiment_part
 from freestone.reports.source import Source, read
 from freestone.reports.theme import DARK, FONT, LIGHT
@@ -24,13 +24,17 @@ class ReportError(Exception):
     """The page could not be written; the message is one line that names the file."""
 
 
-def write(folders: Sequence[Path], destination: Path, paired: Paired | None = None) -> Path:
+Use = Callable[[Experiment, Sequence[TrialRecord], Summary], Sequence[str]]
+"""What says how the winner of an experiment is put to use."""
+
+
+def write(folders: Sequence[Path], destination: Path, *, use: Use = lambda experiment, records, summary: []) -> Path:
     """Write the report of one or several results folders; each experiment stands for itself, machines are never pooled.
 
     Args:
         folders: results folders that hold a summary.
         destination: the file to write, or a folder to write ``report.html`` into.
-        paired: what makes the intervals of ratios between workloads; without it they have none.
+        use: gives the lines that stand below the headline: a sentence, and what is to be copied.
 
     Returns:
         The file written.
@@ -42,7 +46,7 @@ def write(folders: Sequence[Path], destination: Path, paired: Paired | None = No
     if not folders:
         raise ReportError("no results folder given; give at least one")
     sources = (read(folder) for folder in folders)
-    return write_parts([part(source, number, paired) for number, source in enumerate(sources, start=1)], destination)
+    return write_parts([part(source, number, use=use) for number, source in enumerate(sources, start=1)], destination)
 
 
 def write_parts(parts: Sequence[ExperimentPart], destination: Path) -> Path:
@@ -75,7 +79,9 @@ def render(parts: Sequence[ExperimentPart]) -> str:
     )
 
 
-def part(source: Source, number: int = 1, paired: Paired | None = None) -> ExperimentPart:
+def part(
+    source: Source, number: int = 1, *, use: Use = lambda experiment, records, summary: []
+) -> ExperimentPart:
     """What the page says of one results folder, which is the ``number``-th on it."""
     return experiment_part(
         source.experiment,
@@ -85,7 +91,7 @@ def part(source: Source, number: int = 1, paired: Paired | None = None) -> Exper
         calls=source.calls,
         instructions=source.instructions,
         notes=[source.damage] if source.damage else [],
-        paired=paired,
+        use=use(source.experiment, source.records, source.summary),
     )
 
 

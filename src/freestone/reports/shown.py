@@ -9,8 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 
-from freestone.records.schema import Cell, Experiment, Summary, TrialRecord
+from freestone.records.schema import FIGURE, KEPT_MEMORY, Cell, Experiment, Summary, TrialRecord
 from freestone.reports import quantities
+
+_OF_PROGRAM = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", *KEPT_MEMORY, "minor_faults")
+_OF_SERVICE = (
+    *(f"{FIGURE}{key}" for key in ("mean_seconds", "p50_seconds", "p99_seconds", "p999_seconds", "cpu_seconds")),
+    "peak_rss_kib",
+    "tree_peak_rss_kib",
+    *(f"{FIGURE}{key}" for key in ("rss_kib_loaded", "faults_per_1000")),
+)
 
 
 def counting(
@@ -82,6 +90,23 @@ def values_of(records: Iterable[TrialRecord], workload: str, configuration: str,
             if value is not None and math.isfinite(value):
                 found.append((record.round, value))
     return sorted(found)
+
+
+def columns_of(cells: Iterable[Cell]) -> list[str]:
+    """The quantities of a workload's table behind its time: those that at least one configuration has.
+
+    Of a server under load, what its load says: its whole life holds more than that.
+    """
+    held = list(cells)
+    measured = {key for cell in held if quantities.has_figures(cell) for key in (*cell.mean, *cell.median)}
+    if "peak_rss_kib" in measured and not quantities.is_a_tree(held):
+        measured.discard("tree_peak_rss_kib")
+    return [key for key in (_OF_SERVICE if is_service(held) else _OF_PROGRAM) if key in measured]
+
+
+def is_service(cells: Iterable[Cell]) -> bool:
+    """Whether a server was driven; nothing else has memory after its load."""
+    return any(f"{FIGURE}rss_kib_loaded" in cell.median for cell in cells)
 
 
 def cells_of(summary: Summary, workload: str) -> dict[str, Cell]:

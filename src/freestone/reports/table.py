@@ -19,23 +19,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from freestone.records.schema import KEPT_MEMORY, Cell, Ratio, Summary
+from freestone.records.schema import Cell, Ratio, Summary
 from freestone.reports import quantities, screen
 from freestone.reports.quantities import Scale, quantity_of
+from freestone.reports.shown import columns_of, is_service
 
-_COLUMNS = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", *KEPT_MEMORY, "minor_faults")
-_OF_SERVICE = (
-    "figure:mean_seconds",
-    "figure:p50_seconds",
-    "figure:p99_seconds",
-    "figure:p999_seconds",
-    "figure:cpu_seconds",
-    "peak_rss_kib",
-    "tree_peak_rss_kib",
-    "figure:rss_kib_loaded",
-    "figure:faults_per_1000",
-)
-"""What is told of a server under load, where its whole life holds more than that."""
 _SWITCHES = ("voluntary_switches", "involuntary_switches")
 
 _SAME = "≈"
@@ -155,14 +143,11 @@ class _Workload:
 
     def shown(self) -> list[str]:
         """The quantities that at least one configuration has."""
-        measured = {key for cell in self.cells if quantities.has_figures(cell) for key in (*cell.mean, *cell.median)}
-        if "peak_rss_kib" in measured and not quantities.is_a_tree(self.cells):
-            measured.discard("tree_peak_rss_kib")
-        return [key for key in (_OF_SERVICE if self.is_service() else _COLUMNS) if key in measured]
+        return columns_of(self.cells)
 
     def is_service(self) -> bool:
         """Whether a server was driven; nothing else has memory after its load."""
-        return any("figure:rss_kib_loaded" in cell.median for cell in self.cells)
+        return is_service(self.cells)
 
     def has_switches(self) -> bool:
         return not self.is_service() and any(

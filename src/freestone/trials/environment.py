@@ -41,6 +41,8 @@ _SESSION: Final = re.compile(
 _FILLER: Final = "FREESTONE_FILL_"
 _FILLED_VARIABLES: Final = 8
 _FILLED_BYTES: Final = 1024
+_WITNESSED_NAME: Final = 64
+_WITNESSED_VALUE: Final = 1024
 
 
 def steers(name: str) -> bool:
@@ -86,6 +88,24 @@ def in_force(workload: Workload, configuration: Configuration | None, inherited:
     return {name: value for name, value in merged.items() if value is not None}
 
 
+def under_test(configuration: Configuration) -> dict[str, str]:
+    """The settings that every process of the program has to find, as it is proved: those that steer an allocator.
+
+    What a witness cannot say in a line of its own (very long values, other than ASCII) is left out.
+    """
+    return {
+        name: value
+        for name, value in configuration.environment.items()
+        if steers(name) and len(name) < _WITNESSED_NAME and len(value) < _WITNESSED_VALUE and value.isascii()
+    }
+
+
+def asked_for(configuration: Configuration) -> dict[str, str]:
+    """Tells the witness which settings to report."""
+    names = " ".join(under_test(configuration))
+    return {"FREESTONE_WITNESS_SETTINGS": names} if names else {}
+
+
 def fillers(workload: Workload, configuration: Configuration, inherited: Mapping[str, str]) -> dict[str, str]:
     """Variables without a meaning that bring every configuration's environment to the same size.
 
@@ -93,7 +113,8 @@ def fillers(workload: Workload, configuration: Configuration, inherited: Mapping
     the whole stack, by which a program can get several per cent slower or faster (Mytkowicz et al., *Producing Wrong
     Data Without Doing Anything Obviously Wrong!*, ASPLOS 2009). What settings add is rounded up in variables and bytes.
     """
-    without, held = in_force(workload, None, inherited), in_force(workload, configuration, inherited)
+    without = in_force(workload, None, inherited)
+    held = in_force(workload, configuration, inherited) | asked_for(configuration)
     count = _FILLED_VARIABLES - (len(held) - len(without)) % _FILLED_VARIABLES
     found = {f"{_FILLER}{number}": "" for number in range(count)}
     found[f"{_FILLER}0"] = "x" * (-(_bytes(held) - _bytes(without) + _bytes(found)) % _FILLED_BYTES)

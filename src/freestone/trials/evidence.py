@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Protocol
 
@@ -57,10 +57,11 @@ class Cause(IntEnum):
     FAILED_PRELOAD = 6
     OTHER_PROVIDER = 7
     STRAY = 8
-    BROKEN_HEAP = 9
-    DAMAGED = 10
-    UNSEEN = 11
-    CENSUS = 12
+    SETTING = 9
+    BROKEN_HEAP = 10
+    DAMAGED = 11
+    UNSEEN = 12
+    CENSUS = 13
 
     @property
     def structural(self) -> bool:
@@ -107,5 +108,9 @@ class Evidence:
     """What the dynamic linker said of the preload."""
     witness_libc: str | None = None
     """Whose C library the witness was built for, which is preloaded with every allocator."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What every image has to find in its environment."""
+    setting_complaint: str | None = None
+    """What the allocator said of a setting that it does not take."""
     endings: Sequence[Ending] | None = None
     """The ends of the processes of this very run; None when there was no census."""

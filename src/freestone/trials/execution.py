@@ -24,11 +24,12 @@ from freestone.trials import (
     own_heaps,
     preload,
     service,
+    setting_complaint,
     shelf,
     witness,
 )
 from freestone.trials.evidence import Cause, Finding, Rehearsed
-from freestone.trials.launch import CensusMethod, LauncherBroken, LauncherKilled, LaunchReading, LaunchRequest, launch
+from freestone.trials.launch import CensusMethod, LauncherBroken, ResultLost, LaunchReading, LaunchRequest, launch
 from freestone.trials.proof import Verdict
 from freestone.trials.stage import StageFailure, run_stage
 
@@ -112,6 +113,7 @@ def _launched(
     differing: dict[str, str | None] = {
         **environment.overridden(workload, configuration, os.environ),
         **environment.fillers(workload, configuration, os.environ),
+        **environment.asked_for(configuration),
         "LD_PRELOAD": ":".join([*preloaded, *kept]),
         "FREESTONE_WITNESS": str(folders.reports),
         "FREESTONE_WITNESS_REST": None if workload.rest_s is None else str(workload.rest_s),
@@ -136,7 +138,7 @@ def _launched(
         else:
             client = environment.in_force(workload, None, os.environ)
             reading, driven = service.serve(request, workload.service, client, folders.results, watch)
-    except (LauncherKilled, service.Occupied) as error:
+    except (ResultLost, service.Occupied) as error:
         return _unmeasured(LaunchReading(version=1, state="lost"), str(error), output.read(stdout, stderr), notes)
     said = output.read(stdout, stderr)
     unstarted = ending.never_started(reading, workload)
@@ -145,7 +147,11 @@ def _launched(
     testimonies = witness.read_folder(folders.reports)
     needed = [soname for file in preloaded for soname in elf.inspect(file).needed if soname != "libc.so.6"]
     complaint = loader_complaint.complaint(output.head(stderr), [*preloaded, *needed])
-    verdict = gathering.weighed(configuration.allocator, reading, testimonies, complaint, rehearsed)
+    settings = environment.under_test(configuration)
+    refused = setting_complaint.complaint(output.head(stderr), settings)
+    verdict = gathering.weighed(
+        configuration.allocator, reading, testimonies, complaint, rehearsed, settings=settings, refused=refused
+    )
     heaps = own_heaps.own_heaps(
         own_heaps.files_seen(testimonies, reading.census.files),
         gathering.facts,

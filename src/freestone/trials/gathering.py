@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from freestone import native
@@ -23,6 +23,9 @@ def weighed(
     testimonies: Sequence[Testimony],
     complaint: str | None,
     rehearsed: Rehearsed | None,
+    *,
+    settings: Mapping[str, str],
+    refused: str | None,
 ) -> Verdict:
     """The verdict over one run.
 
@@ -30,6 +33,8 @@ def weighed(
         allocator: that ought to have served it.
         complaint: what the dynamic linker said of the preload.
         rehearsed: what a rehearsal has shown, where this run has no census of its own.
+        settings: that every process has to have found.
+        refused: what the allocator said of a setting that it does not take.
     """
     images, complaints = census.images(reading.census.events)
     taken = reading.census.source != "none"
@@ -43,6 +48,8 @@ def weighed(
         census_gap=gap or (complaints[0] if complaints else None),
         rehearsed=rehearsed,
         preload_complaint=complaint,
+        settings=settings,
+        setting_complaint=refused,
         witness_libc=_facts_of_witness().libc,
     )
     return prove(evidence)

@@ -16,7 +16,7 @@ from freestone.records.schema import (
 from freestone.trials import cachegrind, environment, memcheck, output, preload, valgrind
 from freestone.trials.ending import failure, never_started
 from freestone.trials.evidence import Cause
-from freestone.trials.launch import LauncherKilled, LaunchReading, LaunchRequest, launch
+from freestone.trials.launch import ResultLost, LaunchReading, LaunchRequest, launch
 from freestone.trials.stage import run_stage
 from freestone.trials.trial import Rehearsal, rehearse
 
@@ -158,7 +158,7 @@ def _launched_alone(workload: Workload, folder: Path, timeout_s: float | None) -
     )
     try:
         reading: LaunchReading = launch(request)
-    except LauncherKilled as error:
+    except ResultLost as error:
         return "failed", str(error)
     why = never_started(reading, workload) or failure(reading, output.read(stdout, stderr), timeout_s)
     return ("timeout" if reading.state == "timeout" else "ok" if why is None else "failed"), why

@@ -64,8 +64,23 @@ def _witnessed(evidence: Evidence, testimony: Testimony, exe: str, departures: S
     for departure in departures:
         if departure.stray_objects:
             return _stray(departure)
+    missing = _unset(evidence, testimony, exe)
+    if missing is not None:
+        return missing
     if testimony.heap_works is not True:
         return Finding(Cause.BROKEN_HEAP, f"broken heap: {evidence.expected.name} gave {exe} no usable memory")
+    return None
+
+
+def _unset(evidence: Evidence, testimony: Testimony, exe: str) -> Finding | None:
+    found = dict(testimony.settings)
+    for name, value in evidence.settings.items():
+        if found.get(name) != value:
+            instead = f"found '{found[name]}'" if name in found else "did not find it"
+            return Finding(
+                Cause.SETTING,
+                f"other setting: {name}={value} is what is measured, and {exe} {instead} (does a script set it?)",
+            )
     return None
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,11 +15,15 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from freestone import native
+from freestone.trials.offspring import Offspring
 
 CensusMethod = Literal["none", "perf", "ptrace"]
 
 # Told to stop, the launcher needs its grace and then up to 5 s for what cannot be killed.
 _LAUNCHER_PATIENCE_S = 15.0
+_UNWRITTEN = 4
+"""The launcher's exit status where it has a result and cannot write it."""
+
 # So long after the time limit there must have been a result; a launcher that hangs must not hang the lab.
 _LAUNCHER_SLACK_S = 60.0
 
@@ -27,8 +32,11 @@ class LauncherBroken(RuntimeError):
     """The launcher itself could not do its work; nothing is known of the program. The message is one line."""
 
 
-class LauncherKilled(LauncherBroken):
-    """Something ended the launcher, and with it the program, before there was a result: often the program itself."""
+class ResultLost(LauncherBroken):
+    """There is no result of a program that was started, and often that is its own doing.
+
+    It, or somebody else, ended the launcher before there was one; or it filled the disk, so that none could be written.
+    """
 
 
 class _Reading(BaseModel):
@@ -152,20 +160,36 @@ def launch(request: LaunchRequest) -> LaunchReading:
     Whatever interrupts the waiting (``KeyboardInterrupt``) first ends the whole tree, then goes on its way.
 
     Raises:
-        LauncherKilled: the launcher was ended before it had a result.
+        ResultLost: the launcher was ended before it had a result.
         LauncherBroken: it could not be started, or could not write its result.
         NativePartMissing: it is not installed.
     """
-    return finish(begin(request), request)
+    with begun(request) as launcher:
+        return finish(launcher, request)
 
 
-def begin(request: LaunchRequest) -> subprocess.Popen[bytes]:
-    """Start the launcher, which starts the program. Whoever calls this calls :func:`finish` or :func:`stop`.
+@contextlib.contextmanager
+def begun(request: LaunchRequest) -> Iterator[Offspring]:
+    """Start the launcher, which starts the program. Whoever enters this calls :func:`finish`, or leaves by an exception.
+
+    An exception ends the whole tree: first as the launcher does it, then whatever it could not.
 
     Raises:
         LauncherBroken: it could not be started.
         NativePartMissing: it is not installed.
     """
+    with Offspring.begun(lambda: _begin(request)) as launcher:
+        try:
+            yield launcher
+        except BaseException:
+            _stop(launcher.process)
+            raise
+        finally:
+            if launcher.process.stderr is not None:
+                launcher.process.stderr.close()
+
+
+def _begin(request: LaunchRequest) -> subprocess.Popen[bytes]:
     words = command_line(request, native.path("freestone-launch"))
     try:
         # A session of its own: Ctrl-C in the terminal reaches this process alone, which then decides.
@@ -181,20 +205,20 @@ def begin(request: LaunchRequest) -> subprocess.Popen[bytes]:
         raise LauncherBroken(f"cannot start {words[0]}: {error}") from error
 
 
-def finish(process: subprocess.Popen[bytes], request: LaunchRequest) -> LaunchReading:
+def finish(launcher: Offspring, request: LaunchRequest) -> LaunchReading:
     """Wait for the end of the tree that was begun; errors are those of :func:`launch`."""
+    process = launcher.process
     try:
         _, complaint = process.communicate(timeout=_limit_s(request))
     except subprocess.TimeoutExpired as error:
-        stop(process)
-        raise LauncherKilled("the launcher did not end with the program's time limit and was killed") from error
-    except BaseException:
-        stop(process)
-        raise
+        raise ResultLost("the launcher did not end with the program's time limit and was killed") from error
     if process.returncode < 0:
-        raise LauncherKilled(f"the launcher was ended by {_signal_name(-process.returncode)} while the program ran")
+        raise ResultLost(f"the launcher was ended by {_signal_name(-process.returncode)} while the program ran")
+    said = _last_line(complaint) or f"the launcher failed with status {process.returncode}"
+    if process.returncode == _UNWRITTEN:
+        raise ResultLost(said)
     if process.returncode != 0:
-        raise LauncherBroken(_last_line(complaint) or f"the launcher failed with status {process.returncode}")
+        raise LauncherBroken(said)
     return read_result(request.result)
 
 
@@ -246,17 +270,12 @@ def _limit_s(request: LaunchRequest) -> float | None:
     return None if request.timeout_s is None else request.timeout_s + _LAUNCHER_SLACK_S
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a launcher with its tree; there is no result."""
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Have a launcher end its tree; there is no result."""
     process.send_signal(signal.SIGTERM)
-    try:
+    process.send_signal(signal.SIGCONT)  # somebody may have stopped it
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_LAUNCHER_PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    finally:
-        if process.stderr is not None:
-            process.stderr.close()
 
 
 def _signal_name(number: int) -> str:

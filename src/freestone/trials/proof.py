@@ -36,8 +36,9 @@ def prove(evidence: Evidence) -> Verdict:
     """Weigh the evidence. Every way in which something is missing makes the proof invalid; none is ever guessed."""
     judged = [judge(evidence, image, testimony, forks) for image, testimony, forks in _matched(evidence)]
     general, census = coverage.gap(evidence, judged)
+    refused = _refused_setting(evidence)
     findings = sorted(
-        [one.finding for one in judged if one.finding is not None] + ([general] if general else []),
+        [one.finding for one in judged if one.finding is not None] + [one for one in (general, refused) if one],
         key=lambda finding: finding.cause,
     )
     finding = _summed_up(findings)
@@ -78,6 +79,12 @@ def _matched(evidence: Evidence) -> list[tuple[Image | None, Testimony | None, l
     # Forks of an image that never spoke: their image is missing as well, and they say so.
     matched.extend((None, orphan, []) for rest in forks.values() for orphan in rest)
     return matched
+
+
+def _refused_setting(evidence: Evidence) -> Finding | None:
+    if evidence.setting_complaint is None:
+        return None
+    return Finding(Cause.SETTING, f"a setting is not in force: {evidence.setting_complaint}")
 
 
 def _summed_up(findings: Sequence[Finding]) -> Finding | None:

@@ -15,6 +15,7 @@ from typing import Literal
 from freestone.records.schema import Service
 from freestone.trials import launch, load_figures, tree
 from freestone.trials.launch import LaunchReading, LaunchRequest
+from freestone.trials.offspring import Offspring
 
 POLL_S = 0.05
 SAMPLE_S = 1.0
@@ -74,7 +75,7 @@ def serve(
 
     Raises:
         Occupied: something answers already; nothing was started.
-        LauncherKilled, LauncherBroken, NativePartMissing: as for :func:`freestone.trials.launch.launch`.
+        ResultLost, LauncherBroken, NativePartMissing: as for :func:`freestone.trials.launch.launch`.
     """
     client = _Client(environment, request.directory, scratch)
     asked_s = time.monotonic()
@@ -87,19 +88,15 @@ def serve(
             f"'{service.ready}' has no answer within {FIRST_ASKED_S:g} s before the server is started: another one "
             "holds its place and does not answer, or it waits by itself; it has to say at once whether anybody is there"
         )
-    launcher = launch.begin(request)
-    try:
-        server = _Server(launcher, watch)
+    with launch.begun(request) as launcher:
+        server = _Server(launcher.process, watch)
         driven = _drive(server, client, service)
         if driven.died is None:
             overdue = not server.stop(service.stop_timeout_s)
             driven = Driven(driven.figures, driven.broken, overdue=overdue)
-    except BaseException:
-        launch.stop(launcher)
-        raise
-    if driven.overdue:
-        launcher.send_signal(signal.SIGTERM)
-    return launch.finish(launcher, request), driven
+        if driven.overdue:
+            launcher.process.send_signal(signal.SIGTERM)
+        return launch.finish(launcher, request), driven
 
 
 def failure(driven: Driven, service: Service, reading: LaunchReading, ended: str | None) -> str | None:
@@ -134,7 +131,11 @@ class _Client:
         self.output = scratch / "load.stdout"
         self.complaint = scratch / "load.stderr"
 
-    def begin(self, command: str) -> subprocess.Popen[bytes]:
+    def begun(self, command: str) -> contextlib.AbstractContextManager[Offspring]:
+        """Start a command. Whoever enters this ends it."""
+        return Offspring.begun(lambda: self._begin(command))
+
+    def _begin(self, command: str) -> subprocess.Popen[bytes]:
         with self.output.open("wb") as output, self.complaint.open("wb") as complaint:
             return subprocess.Popen(
                 ["/bin/sh", "-c", command],
@@ -148,13 +149,13 @@ class _Client:
 
     def asks(self, command: str, timeout_s: float = 5.0) -> bool:
         """Whether a command succeeds, soon."""
-        process = self.begin(command)
-        try:
-            return process.wait(timeout_s) == 0
-        except subprocess.TimeoutExpired:
-            return False
-        finally:
-            end(process)
+        with self.begun(command) as asking:
+            try:
+                return asking.process.wait(timeout_s) == 0
+            except subprocess.TimeoutExpired:
+                return False
+            finally:
+                asking.end()
 
     def last_complaint(self) -> str:
         """The last line that the command wrote, as the end of a sentence."""
@@ -221,17 +222,18 @@ def _drive(server: _Server, client: _Client, service: Service) -> Driven:
         return Driven(died="before it was ready")
     server.enter("under load")
     before = server.reading()
-    load = client.begin(service.load)
-    try:
-        while load.poll() is None:
-            if server.has_ended():
-                return Driven(died="under load")
-            server.look()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                load.wait(POLL_S)
-    finally:
-        end(load)
-    after = server.reading()
+    with client.begun(service.load) as driving:
+        load = driving.process
+        try:
+            while load.poll() is None:
+                if server.has_ended():
+                    return Driven(died="under load")
+                server.look()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    load.wait(POLL_S)
+            after = server.reading()
+        finally:
+            driving.end()
     if server.has_ended():
         return Driven(died="under load")
     if load.returncode != 0:
@@ -251,13 +253,6 @@ def _figures(told: load_figures.LoadFigures, before: tree.TreeReading, after: tr
         figures["cpu_seconds"] = max(0.0, after.cpu_s - before.cpu_s) / told.requests
         figures["faults_per_1000"] = 1000 * max(0, after.minor_faults - before.minor_faults) / told.requests
     return figures
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """End a command with everything in its session's group."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _tail(file: Path) -> str:

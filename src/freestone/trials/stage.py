@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -15,6 +14,7 @@ from typing import Final
 
 from freestone.records.schema import Workload
 from freestone.trials import environment
+from freestone.trials.offspring import Offspring
 
 _FIRST_LOOK_S: Final = 0.001
 _LOOK_S: Final = 0.05
@@ -47,7 +47,7 @@ def run_stage(
         Why it failed; None where it did not.
 
     Raises:
-        KeyboardInterrupt: as it comes; the command is ended first, with everything in its process group.
+        KeyboardInterrupt: as it comes; the command is ended first, with everything it has started.
     """
     if command is None:
         return None
@@ -56,7 +56,10 @@ def run_stage(
     try:
         with tempfile.TemporaryFile(dir=scratch) as output:
             try:
-                how = _ended(_begin(command, plain, workload.directory, output.fileno()), timeout_s)
+                with Offspring.begun(
+                    lambda: _begin(command, plain, workload.directory, output.fileno())
+                ) as offspring:
+                    how = _ended(offspring, timeout_s)
             finally:
                 size = output.seek(0, os.SEEK_END)
                 output.seek(max(0, size - _TAIL_BYTES))
@@ -83,23 +86,20 @@ def _begin(command: str, environment: Mapping[str, str], directory: str | None, 
     )
 
 
-def _ended(process: subprocess.Popen[bytes], timeout_s: float | None) -> str | None:
+def _ended(offspring: Offspring, timeout_s: float | None) -> str | None:
     """Wait for the end of a command; how it failed, as the end of a sentence."""
     until = None if timeout_s is None else time.monotonic() + timeout_s
-    pause, ended = _FIRST_LOOK_S, False
-    try:
-        while (seen := _look(process.pid)) is None:
-            if until is not None and time.monotonic() > until:
-                return f"was still running after {timeout_s:g} s"
-            time.sleep(pause)
-            pause = min(_LOOK_S, 2 * pause)
-        if seen == os.CLD_STOPPED:
-            return "was stopped, as a program is that asks the terminal: it has none here"
-        ended = True
-    finally:
-        if not ended:
-            _end(process)
-    status = process.wait()
+    pause = _FIRST_LOOK_S
+    while (seen := _look(offspring.process.pid)) is None:
+        if until is not None and time.monotonic() > until:
+            offspring.end()
+            return f"was still running after {timeout_s:g} s"
+        time.sleep(pause)
+        pause = min(_LOOK_S, 2 * pause)
+    if seen == os.CLD_STOPPED:
+        offspring.end()
+        return "was stopped, as a program is that asks the terminal: it has none here"
+    status = offspring.process.wait()
     if status == 0:
         return None
     return f"failed with exit status {status}" if status > 0 else f"was ended by {_signal_name(-status)}"
@@ -109,12 +109,6 @@ def _look(process: int) -> int | None:
     """What has become of a child, which stays to be waited for; None while it runs."""
     found = os.waitid(os.P_PID, process, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
     return None if found is None else found.si_code
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _signal_name(number: int) -> str:

@@ -27,6 +27,7 @@ class TreeReading:
 @dataclass(frozen=True)
 class _Process:
     pid: int
+    state: str
     parent: int
     minor_faults: int
     children_minor_faults: int
@@ -51,9 +52,19 @@ def read(ancestor: int) -> TreeReading:
 
 
 def first_child(ancestor: int) -> int | None:
-    """The oldest living child of a process, None where it has none."""
-    children = [process.pid for process in _processes() if process.parent == ancestor]
-    return min(children, default=None)
+    """The oldest child of a process, None where it has none."""
+    return min(children(ancestor), default=None)
+
+
+def children(parent: int) -> frozenset[int]:
+    """The children of a process, those that have ended and were not waited for among them."""
+    return frozenset(process.pid for process in _processes() if process.parent == parent)
+
+
+def below(ancestor: int) -> list[int]:
+    """The living processes below one, parents before children."""
+    everybody = {process.pid: process for process in _processes()}
+    return [process.pid for process in _below(ancestor, everybody) if process.state not in "ZX"]
 
 
 def _below(ancestor: int, everybody: dict[int, _Process]) -> list[_Process]:
@@ -82,6 +93,7 @@ def _processes() -> list[_Process]:
         found.append(
             _Process(
                 pid=int(entry.name),
+                state=fields[0],
                 parent=numbers[0],
                 minor_faults=numbers[6],
                 children_minor_faults=numbers[7],

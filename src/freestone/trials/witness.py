@@ -112,7 +112,7 @@ class Testimony:
     damage: str | None = None
     """Why the report cannot be relied upon."""
     settings: tuple[tuple[str, str], ...] = ()
-    """Variables by which a runtime is told to use malloc, as the image found them."""
+    """Variables as the image found them: the settings under test, and those that tell a runtime to use malloc."""
 
 
 @dataclass(slots=True)
@@ -189,9 +189,9 @@ def _read_line(draft: _Draft, words: list[str]) -> None:
             _begun(draft)
             where = _path(file[0]) if file else ""  # no file is mapped there: code made at run time
             draft.entries.append(Entry(symbol, where, _build_id(build_id), (int(major), int(minor)), int(inode)))
-        case ["setting", name, value]:
+        case ["setting", name, *value]:
             begun = _begun(draft)
-            draft.testimony = replace(begun, settings=(*begun.settings, (name, _path(value))))
+            draft.testimony = replace(begun, settings=(*begun.settings, (name, _path(value[0]) if value else "")))
         case ["exit", version, at, pid]:
             _check_format(version)
             _begun(draft)

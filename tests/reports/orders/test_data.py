@@ -128,7 +128,7 @@ def cost(pairs: Sequence[tuple[float, float]]) -> Cost:
 def test_an_order_is_as_slow_as_itself(pairs: list[tuple[float, float]]) -> None:
     one = cost(pairs)
     assume(one.net is not None)
-    found = orders.degradation(one, one, paired_ratio)
+    found = orders.degradation(one, one)
     assert found is not None
     assert found.value == pytest.approx(1)
     assert found.pairs == len(pairs)
@@ -143,7 +143,7 @@ def test_a_floor_changes_nothing_once_it_is_taken_off(
     """The same allocator under another harness."""
     lifo = Cost({n: Trial(net + floor, floor) for n, (net, _) in enumerate(pairs)})
     slower = Cost({n: Trial(net * times + floor * 2, floor * 2) for n, (net, _) in enumerate(pairs)})
-    found = orders.degradation(slower, lifo, paired_ratio)
+    found = orders.degradation(slower, lifo)
     assume(lifo.net is not None and slower.net is not None)
     assert found is not None
     assert found.value == pytest.approx(times, rel=1e-6)
@@ -154,17 +154,15 @@ def test_the_interval_is_that_of_the_lab_over_the_rounds_that_both_have(
     ones: list[tuple[float, float]], others: list[tuple[float, float]]
 ) -> None:
     one, lifo = cost(ones), cost(others)
-    found, bare = orders.degradation(one, lifo, paired_ratio), orders.degradation(one, lifo)
-    assert (found is None) == (bare is None) == (one.net is None or lifo.net is None)
-    if found is None or bare is None:
+    found = orders.degradation(one, lifo)
+    assert (found is None) == (one.net is None or lifo.net is None)
+    if found is None:
         return
     both = range(min(len(ones), len(others)))
     expected = paired_ratio([one.trials[n].net or 0 for n in both], [lifo.trials[n].net or 0 for n in both])
     assert isinstance(expected, Interval)
     assert found.value == expected.value
     assert found.interval == ((expected.low, expected.high) if expected.known else None)
-    assert bare.value == pytest.approx(found.value)
-    assert bare.interval is None
 
 
 @given(st.lists(st.tuples(st.floats(0.001, 50), st.floats(0, 50)), min_size=1, max_size=8))
@@ -184,7 +182,7 @@ def test_rounds_that_do_not_meet_have_no_ratio() -> None:
 
 def test_the_published_way_takes_nothing_off(made: Measured) -> None:
     (family,) = orders.orders(made[0].workloads)
-    against = orders.against_lifo(family, orders.costs(*made, family), paired_ratio)
+    against = orders.against_lifo(family, orders.costs(*made, family))
     random, shuffled = (family.find("random", shuffled=each) for each in (False, True))
     assert random is not None
     assert shuffled is not None

@@ -23,7 +23,7 @@ def test_without_lifo_there_is_no_figure() -> None:
 
 
 def test_the_tables_say_what_was_measured_and_what_the_floor_ate(made: Measured) -> None:
-    (part,) = orders_page.parts(*made, paired_ratio)
+    (part,) = orders_page.parts(*made)
     assert part.title == "16 B, 100 live"
     assert part.gist == "to LIFO: 2.00 (freestone, random)"
     assert part.costs.columns == ["", "lifo", "random", "random, shuffle on the clock"]
@@ -46,7 +46,7 @@ def test_without_intervals_the_ratio_stands_alone(made: Measured) -> None:
 
 
 def test_they_stand_on_the_page_and_among_the_pictures(made: Measured, results: Any, tmp_path: Any) -> None:
-    part = experiment_part(*made, anchor="only", paired=paired_ratio)
+    part = experiment_part(*made, anchor="only")
     page = html.render([part])
     assert "<h2>Orders of malloc and free</h2>" in page
     assert "333 M/s" in page
@@ -58,7 +58,7 @@ def test_they_stand_on_the_page_and_among_the_pictures(made: Measured, results: 
 
 def test_the_picture_has_a_point_for_each_ratio(made: Measured) -> None:
     (family,) = orders.orders(made[0].workloads)
-    against = orders.against_lifo(family, orders.costs(*made, family), paired_ratio)
+    against = orders.against_lifo(family, orders.costs(*made, family))
     chart = drawing.draw(made[0], family, against)
     assert chart is not None
     text = json.dumps(chart.to_dict())

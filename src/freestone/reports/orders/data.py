@@ -11,11 +11,11 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Protocol
 
+from freestone.analysis.statistics import paired_ratio
 from freestone.records.schema import Experiment, Summary, TrialRecord, Workload
 from freestone.reports.families import is_work, number_of, words_of
 from freestone.reports.numerals import bytes_in_words, count_in_words
@@ -25,21 +25,6 @@ PROGRAM = "patterns"
 LIFO = "lifo"
 
 _SHUFFLE = "--shuffle-inside"
-
-
-class Interval(Protocol):
-    """A ratio with its 95 % interval; ``high`` is infinite where the pairs are too few to tell."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-
-
-Paired = Callable[[Sequence[float], Sequence[float]], Interval | None]
-"""The ratio of two rows of values, of which those in the same place were measured in the same round."""
 
 
 @dataclass(frozen=True)
@@ -196,28 +181,25 @@ def trial_of(record: TrialRecord) -> Trial | None:
     return Trial(seconds / operations * 1e9, floor / operations * 1e9 if 0 <= floor < math.inf else None)
 
 
-def degradation(one: Cost, lifo: Cost, paired: Paired | None = None) -> Degradation | None:
+def degradation(one: Cost, lifo: Cost) -> Degradation | None:
     """An order's time net of its floor as ratio to LIFO's net of LIFO's, paired within rounds.
 
     None where a floor eats what it is taken off, or no round has both.
-
-    Args:
-        paired: what makes the interval; without it there is none.
     """
     if one.net is None or lifo.net is None:
         return None
     rounds = sorted(one.trials.keys() & lifo.trials.keys())
-    return _ratio([(one.trials[each].net, lifo.trials[each].net) for each in rounds], paired)
+    return _ratio([(one.trials[each].net, lifo.trials[each].net) for each in rounds])
 
 
-def as_published(shuffled: Cost, lifo: Cost, paired: Paired | None = None) -> Degradation | None:
+def as_published(shuffled: Cost, lifo: Cost) -> Degradation | None:
     """The shuffle on the clock as ratio to LIFO, nothing taken off; otherwise as :func:`degradation`."""
     rounds = sorted(shuffled.trials.keys() & lifo.trials.keys())
-    return _ratio([(shuffled.trials[each].gross, lifo.trials[each].gross) for each in rounds], paired)
+    return _ratio([(shuffled.trials[each].gross, lifo.trials[each].gross) for each in rounds])
 
 
 def against_lifo(
-    family: Orders, costs: Mapping[str, Mapping[Member, Cost]], paired: Paired | None = None
+    family: Orders, costs: Mapping[str, Mapping[Member, Cost]]
 ) -> dict[str, dict[Member, Degradation]]:
     """Each configuration in each order but LIFO, as far as there is a ratio: the shuffle on the clock as published."""
     lifo = family.find(LIFO)
@@ -229,21 +211,18 @@ def against_lifo(
             for member, cost in found.items()
             if member != lifo
             and lifo in found
-            and (ratio := (as_published if member.shuffled else degradation)(cost, found[lifo], paired)) is not None
+            and (ratio := (as_published if member.shuffled else degradation)(cost, found[lifo])) is not None
         }
         for name, found in costs.items()
     }
 
 
-def _ratio(pairs: Sequence[tuple[float | None, float | None]], paired: Paired | None) -> Degradation | None:
+def _ratio(pairs: Sequence[tuple[float | None, float | None]]) -> Degradation | None:
     whole = [(one, other) for one, other in pairs if one is not None and other is not None]
     if not whole:
         return None
     ones, others = [one for one, _ in whole], [other for _, other in whole]
-    if paired is None:
-        mean = statistics.fmean(math.log(one) - math.log(other) for one, other in whole)
-        return Degradation(math.exp(mean), None, len(whole))
-    interval = paired(ones, others)
+    interval = paired_ratio(ones, others)
     if interval is None:
         return None
     ends = (interval.low, interval.high) if interval.high < math.inf else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.reports.drawn import NOTHING, Figure, Table
 from freestone.reports.orders import chart, data
-from freestone.reports.orders.data import LIFO, Cost, Degradation, Member, Orders, Paired
+from freestone.reports.orders.data import LIFO, Cost, Degradation, Member, Orders
 from freestone.reports.shown import left_out
 from freestone.reports.vega import document
 
@@ -30,12 +30,9 @@ class OrdersPart:
 
 
 def parts(
-    experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], paired: Paired | None = None
+    experiment: Experiment, summary: Summary, records: Sequence[TrialRecord]
 ) -> list[OrdersPart]:
     """Every family of orders that has a result.
-
-    Args:
-        paired: what makes the intervals of the ratios; without it there are none.
     """
     by_workload: dict[str, list[TrialRecord]] = {}
     for record in records:
@@ -45,7 +42,7 @@ def parts(
         mine = [record for member in family.members for record in by_workload.get(member.workload, ())]
         costs = data.costs(experiment, summary, mine, family)
         if costs:
-            against = data.against_lifo(family, costs, paired)
+            against = data.against_lifo(family, costs)
             rows = [[name, *(_cost(cost.get(member)) for member in family.members)] for name, cost in costs.items()]
             heads = ["", *(member.title for member in family.members)]
             figure = _figure(experiment, family, against)

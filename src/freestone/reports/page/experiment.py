@@ -11,7 +11,6 @@ from freestone.reports import heatmap, pieces, published, references, syscalls, 
 from freestone.reports.drawn import NOTHING, Figure, Name, Table
 from freestone.reports.grid import Grid
 from freestone.reports.orders import page as orders_page
-from freestone.reports.orders.data import Paired
 from freestone.reports.page.configurations import configuration_row
 from freestone.reports.page.parts import ExperimentPart, PublishedPart, ReferencesPart
 from freestone.reports.page.words import fact, moment, title_of_fact
@@ -31,7 +30,7 @@ def experiment_part(
     calls: CallCounts | None = None,
     instructions: InstructionCounts | None = None,
     notes: Sequence[str] = (),
-    paired: Paired | None = None,
+    use: Sequence[str] = (),
 ) -> ExperimentPart:
     """Everything the page says of one experiment.
 
@@ -40,10 +39,10 @@ def experiment_part(
         calls: system calls, where they were counted.
         instructions: instructions and references, where they were counted.
         notes: lines about the data itself, such as damaged records.
-        paired: what makes the intervals of ratios between workloads, which no summary holds; without it they have none.
+        use: how the winner is put to use: a sentence, and lines to be copied.
     """
     with vega.unchecked():
-        return _experiment_part(experiment, summary, records, anchor, calls, instructions, notes, paired)
+        return _experiment_part(experiment, summary, records, anchor, calls, instructions, notes, use)
 
 
 def _experiment_part(
@@ -54,7 +53,7 @@ def _experiment_part(
     calls: CallCounts | None,
     instructions: InstructionCounts | None,
     notes: Sequence[str],
-    paired: Paired | None,
+    use: Sequence[str],
 ) -> ExperimentPart:
     names = _names(experiment)
     counted = syscalls.tables(calls) if calls is not None else {}
@@ -95,8 +94,9 @@ def _experiment_part(
             _published_part(each) for each in published.reproductions(experiment, summary, records, instructions)
         ],
         scaling=scaling_page.parts(experiment, summary, records),
-        orders=orders_page.parts(experiment, summary, records, paired),
+        orders=orders_page.parts(experiment, summary, records),
         notes=warnings,
+        use=list(use),
     )
 
 

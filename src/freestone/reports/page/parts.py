@@ -117,3 +117,5 @@ class ExperimentPart:
     orders: list[OrdersPart] = field(default_factory=list)
     """Orders of malloc and free; none in most experiments."""
     notes: list[str] = field(default_factory=list)
+    use: list[str] = field(default_factory=list)
+    """How the winner is put to use: a sentence, and lines to be copied; none where there is no one answer."""

@@ -12,11 +12,9 @@ from freestone.reports.page import numbers, workload_figures
 from freestone.reports.page.parts import ResultRow, Value, WorkloadPart
 from freestone.reports.page.words import settings
 from freestone.reports.quantities import Quantity, Scale, quantity_of
-from freestone.reports.shown import cells_of, left_out, order_of
+from freestone.reports.shown import cells_of, columns_of, left_out, order_of
 from freestone.reports.sizes import page as sizes_page
 from freestone.reports.tails import page as tails_page
-
-_TABLE = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", "minor_faults")
 
 
 def workload_part(
@@ -34,11 +32,9 @@ def workload_part(
     time = quantities.time_of(cells.values())
     shown = [
         key
-        for key in (time, *_TABLE)
+        for key in (time, *columns_of(cells.values()))
         if any(quantities.has_figures(cells[name]) and cells[name].figure(key) is not None for name in order)
     ]
-    if "peak_rss_kib" in shown and not quantities.is_a_tree(cells.values()):
-        shown = [key for key in shown if key != "tree_peak_rss_kib"]
     scales = {key: Scale.over(quantity_of(key).kind, numbers.shown_values(cells.values(), key)) for key in shown}
     bad = [name for name in order if cells[name].status != "ok"]
     rows = [_result_row(names[name], cells[name], shown, scales) for name in order]

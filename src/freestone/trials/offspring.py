@@ -1,0 +1,118 @@
+"""Sees to it that nothing the lab starts outlives its purpose, however it was started and however it is ended."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Final, Self
+
+from freestone.trials import tree
+
+_HELD_BACK: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_LOOKS: Final = 5
+_PATIENCE_S: Final = 5.0
+_PAUSE_S: Final = 0.001
+
+
+class Offspring:
+    """One process and all that comes of it, from its start to its end.
+
+    This process becomes the one that orphans below it fall to: a process that has left its parents (``setsid``, a
+    daemon's double fork, a launcher that was killed) is found among this process's own children, where it was not
+    before.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], before: frozenset[int]) -> None:
+        self.process = process
+        self._before = before
+
+    @classmethod
+    @contextlib.contextmanager
+    def begun(cls, start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[Self]:
+        """Start a process; it is ended, with all that came of it, by whatever leaves the stretch as an exception.
+
+        A signal that arrives while it is being started is heard when it is: there is never a process that nobody knows.
+        """
+        _adopt()
+        before = tree.children(os.getpid())
+        found: Self | None = None
+        try:
+            with _signals_held_back():
+                found = cls(start(), before)
+            yield found
+        except BaseException:
+            if found is not None:
+                found.end()
+            raise
+
+    def end(self) -> None:
+        """SIGKILL to the process, its group and everything below, again until nothing is left."""
+        # Once it has been waited for, its number may be another's; what came of it has fallen to this process then.
+        if self.process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if os.getpgid(self.process.pid) == self.process.pid:
+                    os.killpg(self.process.pid, signal.SIGKILL)
+            for _ in range(_LOOKS):
+                if not _kill(tree.below(self.process.pid)):
+                    break
+            self.process.kill()
+            # Who has more rights than this process (sudo) cannot be ended by it, and is not waited for long.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(_PATIENCE_S)
+        self.end_orphans()
+
+    def end_orphans(self) -> None:
+        """SIGKILL to what came of the process and has fallen to this one, with everything below."""
+        until = time.monotonic() + _PATIENCE_S
+        while orphans := tree.children(os.getpid()) - self._before - {self.process.pid}:
+            _kill([*orphans, *(each for orphan in orphans for each in tree.below(orphan))])
+            for orphan in orphans:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(orphan, os.WNOHANG)
+            if time.monotonic() > until:
+                return
+            time.sleep(_PAUSE_S)
+
+
+def _kill(processes: list[int]) -> bool:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(process, signal.SIGKILL)
+    return bool(processes)
+
+
+def _adopt() -> None:
+    # Refused by some sandboxes: then orphans fall to the system, and are not found.
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+@contextlib.contextmanager
+def _signals_held_back() -> Iterator[None]:
+    """Signals that would raise something are heard at the end of the stretch.
+
+    Python's handlers are exchanged rather than signals blocked: a blocked signal would stay so in what is started.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are handled in the main thread alone
+        return
+    heard: list[int] = []
+    handlers: dict[signal.Signals, Callable[..., object]] = {}
+    try:
+        for number in _HELD_BACK:
+            handler = signal.getsignal(number)
+            if callable(handler):
+                handlers[number] = handler
+                signal.signal(number, lambda each, _: heard.append(each))
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for each in heard:
+            signal.raise_signal(each)
