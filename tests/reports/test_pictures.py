@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from freestone.reports import google_benchmark, html, pictures, source
-from freestone.reports.orders.data import Paired
 from freestone.reports.page import ExperimentPart, experiment_part
 
 pytestmark = pytest.mark.long

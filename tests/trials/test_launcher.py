@@ -16,9 +16,9 @@ import pytest
 from freestone import native
 from freestone.trials.launch import (
     LauncherBroken,
-    ResultLost,
     LaunchReading,
     LaunchRequest,
+    ResultLost,
     command_line,
     launch,
     permissions,

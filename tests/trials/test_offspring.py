@@ -42,15 +42,18 @@ def said(tmp_path: Path) -> int:
 @pytest.mark.parametrize("leaver", LEAVERS.values(), ids=LEAVERS)
 @pytest.mark.parametrize("ended", [False, True], ids=["runs", "has ended"])
 def test_what_breaks_off_ends_all_that_came_of_it(shell, tmp_path, leaver: str, ended: bool) -> None:
-    with (
-        pytest.raises(KeyboardInterrupt),
-        Offspring.begun(lambda: shell(leaver if ended else f"{leaver}; sleep 600")) as begun,
-    ):
-        child = said(tmp_path)
-        if ended:
-            begun.process.wait()
-        raise KeyboardInterrupt
-    assert not _is_alive(child)
+    children = []
+
+    def broken_off() -> None:
+        with Offspring.begun(lambda: shell(leaver if ended else f"{leaver}; sleep 600")) as begun:
+            children.append(said(tmp_path))
+            if ended:
+                begun.process.wait()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broken_off()
+    assert not _is_alive(children[0])
 
 
 def test_what_was_there_before_and_what_is_left_in_peace_go_on(shell, tmp_path) -> None:
@@ -103,10 +106,15 @@ def test_a_program_that_kills_the_launcher_leaves_none_of_its_processes(tmp_path
 def test_a_launcher_that_was_stopped_is_ended_with_its_program(tmp_path: Path) -> None:
     request = _request(tmp_path, "sleep 600 & echo $!; wait")
     begun_s = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), launch.begun(request) as launcher:
-        assert _soon(lambda: request.stdout.exists() and request.stdout.read_text().endswith("\n"))
-        os.kill(launcher.process.pid, signal.SIGSTOP)
-        raise KeyboardInterrupt
+
+    def broken_off() -> None:
+        with launch.begun(request) as launcher:
+            assert _soon(lambda: request.stdout.exists() and request.stdout.read_text().endswith("\n"))
+            os.kill(launcher.process.pid, signal.SIGSTOP)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broken_off()
     assert not _is_alive(int(request.stdout.read_text()))
     assert time.monotonic() - begun_s < 10, "it was told to go on, so that it could do its work"
 

@@ -78,6 +78,8 @@ def test_only_words_of_who_reads_the_setting_count() -> None:
     line = "freestone: FREESTONE_OPTIONS: 'heap=4' is not an option; ignored (docs/reference/options.md lists them)"
     assert complaint(f"hello\n{line}\n", {"FREESTONE_OPTIONS": ""}) == line
     assert complaint(f"hello\n{line}\n", {"MALLOC_CONF": ""}) is None
-    assert complaint("<jemalloc>: Invalid conf pair: a:b\n", {"MALLOC_CONF": ""}) == "<jemalloc>: Invalid conf pair: a:b"
+    assert (
+        complaint("<jemalloc>: Invalid conf pair: a:b\n", {"MALLOC_CONF": ""}) == "<jemalloc>: Invalid conf pair: a:b"
+    )
     assert complaint("<jemalloc>: Invalid conf pair: a:b\n", {"JE_MALLOC_CONF": ""}) is not None
     assert complaint("all is well\n", {"MALLOC_CONF": "", "FREESTONE_OPTIONS": ""}) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from freestone.allocators import AllocatorError
-from freestone.commands import measurement, one_folder, program, terminal, to_use
+from freestone.commands import measurement, one_folder, terminal, to_use
 from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.compare_request import CompareRequest, called
 from freestone.commands.export_options import NO_EXPORT, ExportOptions
@@ -23,7 +22,7 @@ from freestone.commands.stage_options import NO_STAGES, StageOptions
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments.plan import Extent, PlanError
 from freestone.records import store
-from freestone.records.schema import Experiment, Summary, TrialRecord, Workload
+from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.records.store import StoreError
 from freestone.reports import extras, grid, scan_table, table
 

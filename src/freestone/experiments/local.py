@@ -13,7 +13,7 @@ from typing import Self
 
 from freestone.analysis.rounds import Arm, Slot
 from freestone.experiments.events import Event, HeapsSeen, ServerSeen
-from freestone.records.schema import Asked, Configuration, Experiment, TrialRecord, Workload
+from freestone.records.schema import PROGRAM, Asked, Configuration, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.trials import (
     Identity,
@@ -22,6 +22,7 @@ from freestone.trials import (
     StageFailure,
     can_count,
     permissions,
+    placement,
     rehearse,
     run_stage,
     run_trial,
@@ -130,6 +131,7 @@ class LocalTrials:
         # The library too: one that is built anew meanwhile is another one, whatever it says of itself.
         served = [file for file in {configuration.allocator.file, *configuration.allocator.preload} if file]
         before = self._files.contents(workload, environment, served)
+        placement.renew(path for path, content in before.items() if content.startswith(PROGRAM))
         record = run_trial(
             workload,
             configuration,

@@ -327,7 +327,9 @@ class TrialRecord(_Row):
     configuration: str
     round: int = Field(description="from 0", ge=0, lt=MOST_ROUNDS)
     position: int = Field(description="place within the round, from 0", ge=0)
-    repeat: int = Field(0, description="1 for the second run of the baseline in a round (the A/A comparison)", ge=0, le=1)
+    repeat: int = Field(
+        0, description="1 for the second run of the baseline in a round (the A/A comparison)", ge=0, le=1
+    )
     started_at: str
     status: Status
     reason: str | None = Field(None, description="one line when the status is not ok")

@@ -79,9 +79,7 @@ def render(parts: Sequence[ExperimentPart]) -> str:
     )
 
 
-def part(
-    source: Source, number: int = 1, *, use: Use = lambda experiment, records, summary: []
-) -> ExperimentPart:
+def part(source: Source, number: int = 1, *, use: Use = lambda experiment, records, summary: []) -> ExperimentPart:
     """What the page says of one results folder, which is the ``number``-th on it."""
     return experiment_part(
         source.experiment,

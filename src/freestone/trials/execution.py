@@ -29,7 +29,7 @@ from freestone.trials import (
     witness,
 )
 from freestone.trials.evidence import Cause, Finding, Rehearsed
-from freestone.trials.launch import CensusMethod, LauncherBroken, ResultLost, LaunchReading, LaunchRequest, launch
+from freestone.trials.launch import CensusMethod, LauncherBroken, LaunchReading, LaunchRequest, ResultLost, launch
 from freestone.trials.proof import Verdict
 from freestone.trials.stage import StageFailure, run_stage
 

@@ -16,7 +16,7 @@ from freestone.records.schema import (
 from freestone.trials import cachegrind, environment, memcheck, output, preload, valgrind
 from freestone.trials.ending import failure, never_started
 from freestone.trials.evidence import Cause
-from freestone.trials.launch import ResultLost, LaunchReading, LaunchRequest, launch
+from freestone.trials.launch import LaunchReading, LaunchRequest, ResultLost, launch
 from freestone.trials.stage import run_stage
 from freestone.trials.trial import Rehearsal, rehearse
 

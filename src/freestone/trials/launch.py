@@ -170,7 +170,7 @@ def launch(request: LaunchRequest) -> LaunchReading:
 
 @contextlib.contextmanager
 def begun(request: LaunchRequest) -> Iterator[Offspring]:
-    """Start the launcher, which starts the program. Whoever enters this calls :func:`finish`, or leaves by an exception.
+    """Start the launcher, which starts the program. Whoever enters this calls :func:`finish`, or leaves it broken off.
 
     An exception ends the whole tree: first as the launcher does it, then whatever it could not.
 

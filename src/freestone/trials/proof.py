@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from freestone.records.schema import EntryPoint, ProcessProof, Proof
 from freestone.trials import coverage
 from freestone.trials.census import Image
-from freestone.trials.evidence import Evidence, Finding, Sequences
+from freestone.trials.evidence import Cause, Evidence, Finding, Sequences
 from freestone.trials.judged_image import JudgedImage, judge
 from freestone.trials.silence import silent
 from freestone.trials.witness import Testimony

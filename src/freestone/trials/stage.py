@@ -56,9 +56,7 @@ def run_stage(
     try:
         with tempfile.TemporaryFile(dir=scratch) as output:
             try:
-                with Offspring.begun(
-                    lambda: _begin(command, plain, workload.directory, output.fileno())
-                ) as offspring:
+                with Offspring.begun(lambda: _begin(command, plain, workload.directory, output.fileno())) as offspring:
                     how = _ended(offspring, timeout_s)
             finally:
                 size = output.seek(0, os.SEEK_END)

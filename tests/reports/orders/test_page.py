@@ -7,7 +7,6 @@ from typing import Any
 
 from invented_orders import Measured, measured, ordered
 
-from freestone.analysis.statistics import paired_ratio
 from freestone.reports import html, pictures
 from freestone.reports.orders import chart as drawing
 from freestone.reports.orders import data as orders

@@ -198,9 +198,7 @@ def as_published(shuffled: Cost, lifo: Cost) -> Degradation | None:
     return _ratio([(shuffled.trials[each].gross, lifo.trials[each].gross) for each in rounds])
 
 
-def against_lifo(
-    family: Orders, costs: Mapping[str, Mapping[Member, Cost]]
-) -> dict[str, dict[Member, Degradation]]:
+def against_lifo(family: Orders, costs: Mapping[str, Mapping[Member, Cost]]) -> dict[str, dict[Member, Degradation]]:
     """Each configuration in each order but LIFO, as far as there is a ratio: the shuffle on the clock as published."""
     lifo = family.find(LIFO)
     if lifo is None:

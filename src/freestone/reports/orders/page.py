@@ -29,11 +29,8 @@ class OrdersPart:
     """What has no result, in a sentence; nothing where everything has one."""
 
 
-def parts(
-    experiment: Experiment, summary: Summary, records: Sequence[TrialRecord]
-) -> list[OrdersPart]:
-    """Every family of orders that has a result.
-    """
+def parts(experiment: Experiment, summary: Summary, records: Sequence[TrialRecord]) -> list[OrdersPart]:
+    """Every family of orders that has a result."""
     by_workload: dict[str, list[TrialRecord]] = {}
     for record in records:
         by_workload.setdefault(record.workload, []).append(record)
