@@ -13,7 +13,7 @@ from freestone.analysis.rounds import Slot
 from freestone.experiments import LocalTrials, local
 from freestone.records.schema import Asked, Experiment, Proof, TrialRecord
 from freestone.records.store import StoreError
-from freestone.trials import Permissions, Rehearsal
+from freestone.trials import Permissions, Rehearsal, placement
 from freestone.trials.evidence import Rehearsed
 
 ARMS = [("one", "b"), ("two", "a"), ("one", "a")]
@@ -77,3 +77,26 @@ def test_no_scratch_folder_is_one_line(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(StoreError, match="no scratch folder"):
         LocalTrials(make_experiment()).__enter__()
+
+
+def test_before_each_trial_the_program_and_the_allocator_get_pages_of_their_own(
+    make_experiment: Callable[..., Experiment],
+    make_record: Callable[..., TrialRecord],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """What a command names beside them stays where it is: data may be large, and is no code."""
+    (tmp_path / "data").write_text("no program")
+    experiment = make_experiment()
+    workload = experiment.workloads[0].model_copy(update={"command": ["/bin/cat", str(tmp_path / "data")]})
+    configuration = experiment.configurations[0]
+    library = str(Path("/bin/sh").resolve())
+    allocator = configuration.allocator.model_copy(update={"file": library, "preload": [library]})
+    course: list[object] = []
+    monkeypatch.setattr(placement, "renew", lambda files: course.append(sorted(files)))
+    monkeypatch.setattr(local, "run_trial", lambda *ignored, **more: course.append("run") or make_record("glibc", 0))
+    with LocalTrials(experiment) as trials:
+        arm = configuration.model_copy(update={"allocator": allocator})
+        for number in range(2):
+            trials.trial(workload, arm, Slot("work", "glibc", number, 0, 0))
+    assert course == [sorted(["/bin/cat", library]), "run"] * 2
