@@ -94,7 +94,12 @@ def test_before_each_trial_the_program_and_the_allocator_get_pages_of_their_own(
     allocator = configuration.allocator.model_copy(update={"file": library, "preload": [library]})
     course: list[object] = []
     monkeypatch.setattr(placement, "renew", lambda files: course.append(sorted(files)))
-    monkeypatch.setattr(local, "run_trial", lambda *ignored, **more: course.append("run") or make_record("glibc", 0))
+
+    def run_trial(*ignored: object, **more: object) -> TrialRecord:
+        course.append("run")
+        return make_record("glibc", 0)
+
+    monkeypatch.setattr(local, "run_trial", run_trial)
     with LocalTrials(experiment) as trials:
         arm = configuration.model_copy(update={"allocator": allocator})
         for number in range(2):
