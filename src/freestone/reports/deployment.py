@@ -52,7 +52,7 @@ def told(
             others = (level or {}).get(workload.name, {}).get(aspect, [])
             whose = f"; the lines are for {winner.name}" if others else ""
             lead = f"To use it, {choice(workload, summary, aspect, winner.name, others)}{whose}:"
-            return [lead, *_lines(workload, winner, brings_malloc)]
+            return [lead, *lines(workload, winner, brings_malloc)]
     return [f"To use it: there is nothing to change; no allocator is really better than {summary.baseline} here."]
 
 
@@ -112,7 +112,8 @@ def dockerfile(configuration: Configuration, variables: Mapping[str, str]) -> li
     return [*lines, *(f'ENV {name}="{_in_image(value)}"' for name, value in variables.items())]
 
 
-def _lines(workload: Workload, winner: Configuration, brings_malloc: bool) -> list[str]:
+def lines(workload: Workload, winner: Configuration, brings_malloc: bool = False) -> list[str]:
+    """Lines to be copied, each behind what it is for; arguments are those of :func:`told`."""
     # What was measured ran in the workload's environment: without it the lines would start another program.
     variables = {**workload.environment, **environment(winner, brings_malloc=brings_malloc)}
     hidden = [file for file in winner.allocator.preload if "LD_PRELOAD" in variables and not _is_of_system(file)]

@@ -62,7 +62,12 @@ class Driven:
 
 
 def serve(
-    request: LaunchRequest, service: Service, environment: Mapping[str, str], scratch: Path, watch: Watch
+    request: LaunchRequest,
+    service: Service,
+    environment: Mapping[str, str],
+    scratch: Path,
+    watch: Watch,
+    begun: launch.Begun = launch.unobserved,
 ) -> tuple[LaunchReading, Driven]:
     """Run one server from its start to its end.
 
@@ -72,6 +77,7 @@ def serve(
         environment: of the commands that wait and drive; nothing is preloaded under them.
         scratch: a folder for their output.
         watch: told now and then how the server is.
+        begun: told the launcher's number as soon as it has one.
 
     Raises:
         Occupied: something answers already; nothing was started.
@@ -89,6 +95,7 @@ def serve(
             "holds its place and does not answer, or it waits by itself; it has to say at once whether anybody is there"
         )
     with launch.begun(request) as launcher:
+        begun(launcher.process.pid)
         server = _Server(launcher.process, watch)
         driven = _drive(server, client, service)
         if driven.died is None:

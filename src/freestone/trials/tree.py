@@ -22,6 +22,9 @@ class TreeReading:
     minor_faults: int = 0
     rss_kib: int = 0
     processes: int = 0
+    virtual_kib: int = 0
+    largest: int | None = None
+    """The process with the most resident; None where there is none."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class _Process:
     children_minor_faults: int
     ticks: int
     children_ticks: int
+    virtual_bytes: int
     rss_pages: int
 
 
@@ -48,6 +52,8 @@ def read(ancestor: int) -> TreeReading:
         minor_faults=top.children_minor_faults + sum(each.minor_faults + each.children_minor_faults for each in below),
         rss_kib=_PAGE_KIB * sum(each.rss_pages for each in below),
         processes=len(below),
+        virtual_kib=sum(each.virtual_bytes for each in below) >> 10,
+        largest=max(below, key=lambda each: each.rss_pages).pid if below else None,
     )
 
 
@@ -99,6 +105,7 @@ def _processes() -> list[_Process]:
                 children_minor_faults=numbers[7],
                 ticks=numbers[10] + numbers[11],
                 children_ticks=numbers[12] + numbers[13],
+                virtual_bytes=numbers[19],
                 rss_pages=numbers[20],
             )
         )
