@@ -78,9 +78,10 @@ static void *given(struct tally *tally, void *block, size_t asked) {
     return block;
 }
 
-static void gone(struct tally *tally, void *block) {
+/* True now and then, as tally_live is. */
+static bool gone(struct tally *tally, void *block) {
     sampled_gone(block, tally);
-    (void)tally_live(tally, -(int64_t)taken(block));
+    return tally_live(tally, -(int64_t)taken(block));
 }
 
 EXPORT void *malloc(size_t size) {
@@ -107,11 +108,13 @@ EXPORT void free(void *block) {
     if (block == NULL)
         return;
     struct tally *tally = tally_mine();
-    gone(tally, block);
+    const bool due = gone(tally, block);
     const struct look look = look_begin(tally);
     __libc_free(block);
     look_end(tally, &look);
     tally_add(&tally->frees, 1);
+    if (due)
+        points_due(tally);
 }
 
 EXPORT void *realloc(void *block, size_t size) {
@@ -120,7 +123,7 @@ EXPORT void *realloc(void *block, size_t size) {
     /* In a mapping of its own it is moved by the kernel, which moves no bytes: the second bit of glibc's size word. */
     const bool mapped = block != NULL && (((const size_t *)block)[-1] & 2) != 0;
     if (block != NULL)
-        gone(tally, block);
+        (void)gone(tally, block);
     void *moved = __libc_realloc(block, size);
     if (block != NULL) {
         tally_add(&tally->reallocs, 1);

@@ -22,6 +22,10 @@ static struct point points[POINTS];
 static size_t count;
 static uint64_t apart_ns = FIRST_NS, begun_ns;
 static _Atomic uint64_t next_ns;
+/* When anything happened last, and what was in use then: how the heap was while nothing happened. Relaxed: one that is
+ * a little behind the other is as good. */
+static _Atomic uint64_t active_ns;
+static _Atomic int64_t active_live;
 static _Atomic bool taking, left;
 static char folder[3840];
 static pid_t owner;
@@ -76,6 +80,28 @@ static struct point now(void) {
     };
 }
 
+static void note_activity(uint64_t at_ns) {
+    atomic_store_explicit(&active_ns, at_ns, memory_order_relaxed);
+    atomic_store_explicit(&active_live, tally_in_use(), memory_order_relaxed);
+}
+
+static void halve(void);
+
+/* Keep a point, and before it the beginning of the quiet time that it ends, if it ends one. */
+static void keep(const struct point *point) {
+    const uint64_t quiet_ns = atomic_load_explicit(&active_ns, memory_order_relaxed);
+    if (quiet_ns > begun_ns && point->at_ns > quiet_ns - begun_ns + apart_ns) {
+        if (count == POINTS)
+            halve();
+        points[count] = *point; /* the kernel and the C library had no reason to change anything since */
+        points[count].at_ns = quiet_ns - begun_ns;
+        points[count++].live = atomic_load_explicit(&active_live, memory_order_relaxed);
+    }
+    if (count == POINTS)
+        halve();
+    points[count++] = *point;
+}
+
 /* Half as many, twice as far apart; of two the one with more in use stays. */
 static void halve(void) {
     for (size_t i = 0; i < count / 2; i++)
@@ -87,13 +113,17 @@ static void halve(void) {
 void points_due(struct tally *tally) {
     (void)tally;
     const uint64_t due = atomic_load_explicit(&next_ns, memory_order_acquire);
-    if (due == 0 || tally_now() < due || atomic_exchange_explicit(&taking, true, memory_order_acquire))
+    if (due == 0)
+        return;
+    const uint64_t before = tally_now();
+    if (before < due || atomic_exchange_explicit(&taking, true, memory_order_acquire)) {
+        note_activity(before);
         return; /* acquire and release of `taking`: one thread at a time has the points */
+    }
     if (owner == getpid()) {
-        const uint64_t before = tally_now();
-        if (count == POINTS)
-            halve();
-        points[count++] = now();
+        const struct point point = now();
+        keep(&point);
+        note_activity(before);
         /* The C library walks its lists of free blocks: where that takes long, it is asked seldom. */
         const uint64_t took = tally_now() - before, pause = DEAREST * took;
         atomic_store_explicit(&next_ns, before + took + (pause > apart_ns ? pause : apart_ns), memory_order_relaxed);
@@ -162,8 +192,8 @@ static void write_all(FILE *out, struct tally *sum, const struct point *last, in
         fprintf(out, "mallopt %d %d\n", knobs[i][0], knobs[i][1]);
     write_rows(out, "size", sum->size_calls, sum->size_bytes, TALLY_SIZES);
     write_rows(out, "lifetime", sum->lifetimes, NULL, TALLY_LIFETIMES);
-    for (size_t i = 0; i <= count; i++) {
-        const struct point *each = i < count ? &points[i] : last;
+    for (size_t i = 0; i < count; i++) {
+        const struct point *each = i + 1 < count ? &points[i] : last; /* the last one knows what was pending */
         fprintf(out, "point %llu %lld %llu %lld %lld %lld %lld %lld\n", (unsigned long long)each->at_ns,
                 (long long)each->live, (unsigned long long)each->asked, (long long)each->held, (long long)each->free,
                 (long long)each->top, (long long)each->mapped, (long long)each->resident);
@@ -183,6 +213,7 @@ void points_leave(void) {
     static struct tally sum;
     tally_sum(&sum);
     struct point last = now();
+    keep(&last);
     last.live = tally_in_use() + sum.pending;
     const int64_t in_use = last.live;
     const unsigned heaps = arenas();

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -147,6 +148,30 @@ static double brk_price(void) {
     return median(ns, TIMES);
 }
 
+/* Of a KiB that is cleared or copied, in memory that was used a moment before. */
+static double bytes_price(bool copied) {
+    double ns[TIMES];
+    char *one = malloc(2 * HUGE_BYTES), *other = malloc(2 * HUGE_BYTES);
+    if (one == NULL || other == NULL)
+        return -1;
+    memset(one, 1, 2 * HUGE_BYTES);
+    memset(other, 1, 2 * HUGE_BYTES);
+    for (int i = 0; i < TIMES; i++) {
+        const double began = now_ns();
+        if (copied)
+            memcpy(one, other, 2 * HUGE_BYTES);
+        else
+            memset(one, i, 2 * HUGE_BYTES);
+        ns[i] = (now_ns() - began) / (2 * HUGE_BYTES / 1024);
+    }
+    /* Else the compiler may leave the last of them out. */
+    volatile char kept = one[HUGE_BYTES];
+    (void)kept;
+    free(one);
+    free(other);
+    return median(ns, TIMES);
+}
+
 int main(void) {
     page = (size_t)sysconf(_SC_PAGESIZE);
     const struct {
@@ -163,7 +188,8 @@ int main(void) {
         first = false;
     }
     printf("}, \"map_unmap_ns\": %.1f, \"unmap_page_ns\": %.2f, \"dontneed_page_ns\": %.2f, \"protect_ns\": %.1f, "
-           "\"brk_ns\": %.1f}\n",
-           map_price(), back_price(true), back_price(false), protect_price(), brk_price());
+           "\"brk_ns\": %.1f, \"clear_kib_ns\": %.2f, \"copy_kib_ns\": %.2f}\n",
+           map_price(), back_price(true), back_price(false), protect_price(), brk_price(), bytes_price(false),
+           bytes_price(true));
     return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -147,16 +147,17 @@ static void remote_free(void) {
     pthread_join(thread, NULL);
 }
 
-/* Two lists grow in turn by a few bytes, so that neither can stay where it is. */
+/* Many lists grow in turn by a few bytes each: there is hardly ever room behind one. */
 static void quadratic_realloc(void) {
-    char *one = NULL, *other = NULL;
-    for (size_t size = 64; size < 1500 * KIB; size += 64) {
-        if ((one = realloc(one, size)) == NULL || (other = realloc(other, size)) == NULL)
-            exit(1);
-        one[size - 1] = other[size - 1] = 1;
+    enum { LISTS = 300 };
+    static char *lists[LISTS];
+    for (size_t size = 64; size < 40 * KIB; size += 32) {
+        for (size_t i = 0; i < LISTS; i++) {
+            if ((lists[i] = realloc(lists[i], size)) == NULL)
+                exit(1);
+            lists[i][size - 1] = 1;
+        }
     }
-    free(one);
-    free(other);
 }
 
 static void calloc_clearing(void) {
@@ -188,7 +189,7 @@ static void retention(void) {
     for (size_t i = 0; i < 50 * KIB; i++)
         free(blocks[i]);
     free(blocks);
-    work(500);
+    work(1500);
 }
 
 static void pinned_top(void) {
@@ -196,9 +197,8 @@ static void pinned_top(void) {
     void *pin = asked(1000);
     for (size_t i = 0; i < 100 * KIB; i++)
         free(blocks[i]);
-    work(500);
-    free(blocks);
-    free(pin);
+    *(volatile char *)pin = 1;
+    work(1500);
 }
 
 static void slab_fragmentation(void) {
@@ -210,7 +210,7 @@ static void slab_fragmentation(void) {
             blocks[i] = NULL;
         }
     }
-    work(500);
+    work(1500);
 }
 
 static pthread_barrier_t full, over;
@@ -234,8 +234,7 @@ static void arena_bloat(void) {
     pthread_barrier_init(&over, NULL, THREADS + 1);
     for (int i = 0; i < THREADS; i++)
         started(&threads[i], fills_arena, NULL);
-    work(500);
-    usleep(300000);
+    work(2000);
     pthread_barrier_wait(&over);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);

@@ -37,6 +37,8 @@ class Prices(_Row):
     dontneed_page_ns: float = Field(description="madvise(MADV_DONTNEED), for each page that was touched", ge=0)
     protect_ns: float = Field(description="one mprotect that opens one page", gt=0)
     brk_ns: float = Field(description="brk up and down again by 128 KiB, untouched", gt=0)
+    clear_kib_ns: float = Field(description="memset of a KiB, in 4 MiB that were used a moment before", gt=0)
+    copy_kib_ns: float = Field(description="memcpy of a KiB, likewise", gt=0)
 
 
 class Cost(_Row):

@@ -21,9 +21,6 @@ WASTE: Final = 0.30
 WASTE_KIB: Final = 8 << 10
 """What is less is not: a process of any kind holds some MiB that nobody asked malloc for."""
 
-COPY_KIB_PER_S: Final = 8 << 20
-"""Memory that is copied or cleared in a second: 8 GiB, a slow guess for what lies outside of caches."""
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -130,7 +127,8 @@ def mprotect_growth(seen: Observations) -> Finding | None:
         return None
     growth = seen.calls.growth
     moves = growth.heap_mprotects + growth.heap_shrinks
-    part = share(calls_s(seen, Growth(heap_mprotects=growth.heap_mprotects, heap_shrinks=growth.heap_shrinks)), seen)
+    opened = calls_s(seen, Growth(heap_mprotects=growth.heap_mprotects, heap_shrinks=growth.heap_shrinks)) or 0.0
+    part = share(opened + _refaulted_s(seen, "heaps"), seen)
     if part is None or moves < 200 or (part < WORTH and moves / seen.cost.wall_s < 2000):
         return None
     evidence = [
@@ -215,10 +213,10 @@ def remote_free_pingpong(seen: Observations) -> Finding | None:
 def quadratic_realloc(seen: Observations) -> Finding | None:
     """Blocks grow in small steps, and are copied at each."""
     heap = seen.heap
-    if heap is None or heap.realloc.calls < 100:
+    if heap is None or heap.realloc.calls < 100 or seen.prices is None:
         return None
     grown = heap.realloc
-    part = share(grown.copied_kib / COPY_KIB_PER_S, seen)
+    part = share(grown.copied_kib * seen.prices.copy_kib_ns / 1e9, seen)
     steps = grown.small_steps / grown.calls
     if part is None or part < WORTH or steps < 0.3 or grown.copied_kib < 4 * heap.peak_live_kib:
         return None
@@ -232,9 +230,9 @@ def quadratic_realloc(seen: Observations) -> Finding | None:
 def calloc_clearing(seen: Observations) -> Finding | None:
     """Memory is cleared that was used before."""
     heap = seen.heap
-    if heap is None or heap.callocs == 0:
+    if heap is None or heap.callocs == 0 or seen.prices is None:
         return None
-    part = share(heap.calloc_kib / COPY_KIB_PER_S, seen)
+    part = share(heap.calloc_kib * seen.prices.clear_kib_ns / 1e9, seen)
     if part is None or part < WORTH or heap.calloc_kib < 4 * heap.peak_live_kib:
         return None
     evidence = (
@@ -248,7 +246,7 @@ def calloc_clearing(seen: Observations) -> Finding | None:
 
 def retention_after_peak(seen: Observations) -> Finding | None:
     """The end of the heap is free, and stays."""
-    state = _at_end(seen)
+    state = _lasting(seen)
     if state is None or state.waste < WASTE or state.point.top_kib is None:
         return None
     if state.point.top_kib < 0.5 * state.idle_kib:
@@ -262,7 +260,7 @@ def retention_after_peak(seen: Observations) -> Finding | None:
 
 def pinned_top_fragmentation(seen: Observations) -> Finding | None:
     """Free pages lie below a block that lives."""
-    state = _at_end(seen)
+    state = _lasting(seen)
     if state is None or state.waste < WASTE or seen.heap is None or seen.heap.trimmed_kib is None:
         return None
     if state.point.top_kib is None or state.point.top_kib >= 0.5 * state.idle_kib:
@@ -281,7 +279,7 @@ def pinned_top_fragmentation(seen: Observations) -> Finding | None:
 
 def slab_fragmentation(seen: Observations) -> Finding | None:
     """Free blocks lie between blocks that live, so that no page is free."""
-    state = _at_end(seen)
+    state = _lasting(seen)
     if state is None or state.waste < WASTE or seen.heap is None or seen.heap.trimmed_kib is None:
         return None
     if state.point.free_kib is None or state.point.free_kib < 0.3 * state.idle_kib:
@@ -316,7 +314,7 @@ def arena_bloat(seen: Observations) -> Finding | None:
 
 def thread_cache_bloat(seen: Observations) -> Finding | None:
     """Caches of threads hold blocks that nobody uses; to the C library they are in use."""
-    state = _at_end(seen) or _at_peak(seen)
+    state = _lasting(seen)
     if state is None or state.point.free_kib is None or state.point.held_kib is None:
         return None
     cached = state.point.held_kib - state.point.free_kib - state.point.live_kib
@@ -432,7 +430,7 @@ def healthy(seen: Observations) -> Finding:
     whole = share((known or 0.0) + (calls_s(seen, growth) or 0.0), seen)
     said = "not known" if known is None or whole is None else f"{whole:.1%} of its processor time"
     evidence = [f"page faults and calls about memory: {said}"]
-    state = _at_end(seen)
+    state = _lasting(seen)
     if state is not None:
         evidence += state.words
     return Finding("healthy", tuple(evidence), time=whole)
@@ -463,22 +461,28 @@ class _State:
         return (f"{_mib(self.rss_kib)} resident, {_mib(self.point.live_kib)} in use",)
 
 
-def _at_end(seen: Observations) -> _State | None:
-    if seen.heap is None or not seen.heap.points:
-        return None
-    point = seen.heap.points[-1]
-    rss = point.rss_kib if point.rss_kib is not None else seen.kept_at_end.rss_kib if seen.kept_at_end else None
-    return None if rss is None else _State(point, rss)
+LASTS: Final = 0.25
+"""Waste counts that lasts for this share of the run: what is gone sooner was about to be used."""
 
 
-def _at_peak(seen: Observations) -> _State | None:
-    if seen.heap is None or not seen.heap.points:
+def _lasting(seen: Observations) -> _State | None:
+    """The heap as it was when most lay idle that lay so for long; None where nobody looked."""
+    if seen.heap is None:
         return None
-    with_rss = [point for point in seen.heap.points if point.rss_kib is not None]
-    if not with_rss:
+    points = [point for point in seen.heap.points if point.rss_kib is not None]
+    if not points:
         return None
-    point = max(with_rss, key=lambda each: each.rss_kib or 0)
-    return _State(point, point.rss_kib or 0)
+    ends = [*(point.at_s for point in points[1:]), max(seen.heap.wall_s, points[-1].at_s)]
+    states = [
+        (_State(point, point.rss_kib or 0), max(0.0, end - point.at_s))
+        for point, end in zip(points, ends, strict=True)
+    ]
+    lasted, needed = 0.0, LASTS * sum(duration for _, duration in states)
+    for state, duration in sorted(states, key=lambda each: -each[0].idle_kib):
+        lasted += duration
+        if lasted >= needed:
+            return state
+    return states[-1][0]
 
 
 def _live_at(heap: HeapUse, at_s: float) -> int:
@@ -489,14 +493,18 @@ def _live_at(heap: HeapUse, at_s: float) -> int:
 def _refaulted_s(seen: Observations, how: str) -> float:
     """What faults cost beyond one for each page that was ever resident: those on memory given back and taken again.
 
-    Where both the end of the heap and mappings move, each has its share by how often it moved.
+    Where mappings, the end of the heap and threads' heaps all move, each has its share by how often it moved.
     """
     if seen.cost is None or seen.cost.minor_faults is None or seen.prices is None or seen.calls is None:
         return 0.0
     pages = (seen.cost.peak_rss_kib or 0) / seen.prices.page_kib * max(1, seen.cost.processes)
     again = max(0.0, seen.cost.minor_faults - pages)
     growth = seen.calls.growth
-    moves = {"munmap": growth.map_unmap_pairs, "brk": growth.brk_down_up}
+    moves = {
+        "munmap": growth.map_unmap_pairs,
+        "brk": growth.brk_down_up,
+        "heaps": growth.heap_shrinks,
+    }
     whole = sum(moves.values())
     part = moves[how] / whole if whole else 0.0
     return min(seen.cost.sys_s, part * again * seen.prices.small.ns / 1e9)
