@@ -49,7 +49,7 @@ def doctor(
     goal: Annotated[Goal, Parameter(help="What the cure is for.")] = "balanced",
     observe_only: Annotated[bool, Parameter(negative="", help="Say what is wrong, and try nothing.")] = False,
     apply: Annotated[bool, Parameter(negative="", help="Then run the program with what helped.")] = False,
-    json: Annotated[bool, Parameter(negative="", help="Print observations, findings and what was tried as JSON.")] = False,
+    json: Annotated[bool, Parameter(negative="", help="Print what was seen, found and tried as JSON.")] = False,
     env: Annotated[
         list[str] | None, Parameter(negative="", help="NAME=VALUE for the program's environment. May be given again.")
     ] = None,

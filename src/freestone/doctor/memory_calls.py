@@ -1,7 +1,7 @@
 """Reads what strace wrote of calls about memory, and follows each address space through it. Pure.
 
-The lines are those of ``strace -f -ttt`` with :data:`TRACED`. Calls of threads that were broken into ``<unfinished ...>``
-and ``<... resumed>`` are put together again.
+The lines are those of ``strace -f -ttt`` with :data:`TRACED`. Calls of threads that were broken into
+``<unfinished ...>`` and ``<... resumed>`` are put together again.
 """
 
 from __future__ import annotations
@@ -20,8 +20,12 @@ Name = Literal["brk", "mmap", "munmap", "mremap", "mprotect", "madvise", "futex"
 _COUNTED: Final = frozenset(get_args(Name))
 
 _CALL = re.compile(r"^(?P<task>\d+)\s+(?P<at>\d+\.\d+)\s+(?P<name>\w+)\((?P<arguments>.*)\)\s+= (?P<result>\S+)")
-_UNFINISHED = re.compile(r"^(?P<task>\d+)\s+(?P<at>\d+\.\d+)\s+(?P<name>\w+)\((?P<arguments>.*?),? *<unfinished \.\.\.>$")
-_RESUMED = re.compile(r"^(?P<task>\d+)\s+\d+\.\d+\s+<\.\.\. (?P<name>\w+) resumed>(?P<arguments>.*)\)\s+= (?P<result>\S+)")
+_UNFINISHED = re.compile(
+    r"^(?P<task>\d+)\s+(?P<at>\d+\.\d+)\s+(?P<name>\w+)\((?P<arguments>.*?),? *<unfinished \.\.\.>$"
+)
+_RESUMED = re.compile(
+    r"^(?P<task>\d+)\s+\d+\.\d+\s+<\.\.\. (?P<name>\w+) resumed>(?P<arguments>.*)\)\s+= (?P<result>\S+)"
+)
 
 _HEAP: Final = 64 << 20
 """Bytes of one of glibc's heaps of threads, and what it is aligned to."""
@@ -94,7 +98,7 @@ def read(lines: Iterable[str], wall_s: float) -> Calls:
             sizes.setdefault(call.name, Counter())[_rounded_kib(size)] += 1
     by_kind = [
         MemoryCalls(
-            name=name,  # type: ignore[arg-type]  # those that are counted
+            name=name,
             calls=count,
             kib=amounts[name] >> 10,
             sizes=dict(sorted(sizes.get(name, {}).items())),

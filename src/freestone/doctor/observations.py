@@ -91,7 +91,9 @@ class Growth(_Row):
     brk_up: int = 0
     brk_down: int = 0
     brk_down_up: int = Field(0, description="times that the top was given back and taken again")
-    anonymous_maps: int = Field(0, description="private anonymous mmaps that are no thread's stack and no heap's reserve")
+    anonymous_maps: int = Field(
+        0, description="private anonymous mmaps that are no thread's stack and no heap's reserve"
+    )
     map_unmap_pairs: int = Field(0, description="of these, taken back whole by munmap")
     pairs_128k_32m: int = Field(0, description="of these, of 128 KiB to 32 MiB, which glibc's threshold moves about")
     heap_reserves: int = Field(0, description="mappings of 64 or 128 MiB without access: glibc's heaps of threads")
@@ -123,7 +125,9 @@ class HeapPoint(_Row):
     asked_kib: int = Field(description="ever asked for so far")
     held_kib: int | None = Field(None, description="what the heap has from the kernel (glibc: arena + hblkhd)")
     free_kib: int | None = Field(None, description="of it, free blocks (fordblks)")
-    top_kib: int | None = Field(None, description="of it, what could be trimmed from the end of the main heap (keepcost)")
+    top_kib: int | None = Field(
+        None, description="of it, what could be trimmed from the end of the main heap (keepcost)"
+    )
     mapped_kib: int | None = Field(None, description="of it, in mappings of single blocks (hblkhd)")
     arenas: int | None = None
     rss_kib: int | None = None
@@ -190,7 +194,9 @@ class Platform(_Row):
     cpus: int = 1
     online_cpus: int = 1
     page_kib: int = 4
-    huge_pages: str | None = Field(None, description="/sys/kernel/mm/transparent_hugepage/enabled: always, madvise, never")
+    huge_pages: str | None = Field(
+        None, description="/sys/kernel/mm/transparent_hugepage/enabled: always, madvise, never"
+    )
     folios: dict[int, str] = Field(default_factory=dict, description="KiB -> enabled: always, inherit, madvise, never")
     memory_limit_kib: int | None = Field(None, description="the smallest of its control groups' limits")
     memory_used_kib: int | None = Field(None, description="of that group, at the start")

@@ -77,7 +77,9 @@ def _cost(seen: Observations, patient: Patient) -> Observations:
             break
     metrics = [record.metrics for record in records if record.metrics is not None]
     middle = sorted(metrics, key=lambda each: each.user_s + each.sys_s)[len(metrics) // 2]
-    heaps = [OwnHeap(what=f"{Path(heap.file).name}: {heap.what}", remedy=heap.remedy) for heap in records[0].proof.own_heaps]
+    heaps = [
+        OwnHeap(what=f"{Path(heap.file).name}: {heap.what}", remedy=heap.remedy) for heap in records[0].proof.own_heaps
+    ]
     return seen.model_copy(
         update={
             "cost": Cost(
@@ -207,9 +209,7 @@ def _run(patient: Patient, workload: Workload, **options: object) -> Execution:
 def _rehearsed(patient: Patient) -> Rehearsal | None:
     if permissions().perf:
         return None
-    return rehearse(
-        patient.workload, patient.configuration, timeout_s=patient.timeout_s, scratch=patient.scratch
-    )
+    return rehearse(patient.workload, patient.configuration, timeout_s=patient.timeout_s, scratch=patient.scratch)
 
 
 def _without(seen: Observations, part: str, why: str) -> Observations:

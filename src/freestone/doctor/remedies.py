@@ -78,7 +78,9 @@ CANDIDATES: Final[Mapping[str, tuple[Remedy, ...]]] = {
     "arena-bloat": (
         remedy("glibc", "at most two heaps", {"MALLOC_ARENA_MAX": "2"}),
         remedy("glibc", "one heap", {"MALLOC_ARENA_MAX": "1"}),
-        remedy("jemalloc", "at most two heaps", {"MALLOC_CONF": "narenas:2,background_thread:true,dirty_decay_ms:1000"}),
+        remedy(
+            "jemalloc", "at most two heaps", {"MALLOC_CONF": "narenas:2,background_thread:true,dirty_decay_ms:1000"}
+        ),
         *_LEAN[1:],
     ),
     "thread-cache-bloat": (
@@ -99,7 +101,7 @@ CANDIDATES: Final[Mapping[str, tuple[Remedy, ...]]] = {
     ),
     "first-touch-faults": (
         remedy("glibc", "asks for huge pages", {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
-        remedy("freestone", "brings pages in ahead of a program that grows", {"FREESTONE_OPTIONS": "populate_kib=4096"}),
+        remedy("freestone", "brings pages in before they are touched", {"FREESTONE_OPTIONS": "populate_kib=4096"}),
         *_OTHERS,
     ),
     "lock-contention": _OTHERS,
@@ -114,7 +116,9 @@ CANDIDATES: Final[Mapping[str, tuple[Remedy, ...]]] = {
 """What is tried against each symptom, the likeliest first."""
 
 ADVICE: Final[Mapping[str, tuple[str, ...]]] = {
-    "quadratic-realloc": ("grow by a factor (half as much again) instead of by a constant: the copies then add up to twice the end",),
+    "quadratic-realloc": (
+        "grow by a factor (half as much again) instead of by a constant: the copies then add up to twice the end",
+    ),
     "calloc-clearing": ("ask by malloc where every byte is written anyway, or keep the buffer and use it again",),
     "leak": (
         "no setting cures it: heaptrack or memray name the call sites of what stays",

@@ -45,7 +45,10 @@ def findings(found: Sequence[Finding], seen: Observations, *, width: int) -> str
     for part, why in seen.unseen.items():
         lines += textwrap.wrap(f"Not seen: {part}: {why}", width, subsequent_indent="  ")
     if seen.heap is not None and seen.heap.disturbance is not None:
-        said = f"The run in which its heap was watched took {seen.heap.disturbance:.2f} times the processor time; its time is in no figure."
+        said = (
+            f"Watching its heap took {seen.heap.disturbance:.2f} times the processor time, in a run that is in no "
+            "figure."
+        )
         lines += textwrap.wrap(said, width, subsequent_indent="  ")
     return "\n".join(lines).rstrip() + "\n"
 
@@ -53,7 +56,9 @@ def findings(found: Sequence[Finding], seen: Observations, *, width: int) -> str
 def _share(each: Finding) -> str:
     parts = []
     if each.time is not None:
-        parts.append(f"{each.time:.0%} of its processor time" if each.time >= 0.01 else "under 1 % of its processor time")
+        parts.append(
+            f"{each.time:.0%} of its processor time" if each.time >= 0.01 else "under 1 % of its processor time"
+        )
     if each.memory is not None:
         parts.append(f"{each.memory:.0%} of its memory")
     return f" ({', '.join(parts)})" if parts else ""
@@ -74,7 +79,10 @@ def verdict(found: Verdict, baseline: str, *, width: int) -> str:
         lines.append("What is not beaten in both time and memory:")
         for each in [*([found.best] if found.best in found.front and found.best is not None else []), *others]:
             lines += textwrap.wrap(
-                f"{each.configuration}: {_gains(each, baseline)}", width, initial_indent="  - ", subsequent_indent="    "
+                f"{each.configuration}: {_gains(each, baseline)}",
+                width,
+                initial_indent="  - ",
+                subsequent_indent="    ",
             )
     for each in found.tried:
         if each.discarded is not None:
@@ -84,7 +92,9 @@ def verdict(found: Verdict, baseline: str, *, width: int) -> str:
 
 def advice(lines: Iterable[str], *, width: int) -> str:
     """What no setting does."""
-    told = [line for each in lines for line in textwrap.wrap(each, width, initial_indent="  - ", subsequent_indent="    ")]
+    told = [
+        line for each in lines for line in textwrap.wrap(each, width, initial_indent="  - ", subsequent_indent="    ")
+    ]
     return "\n".join(["In the code:", *told]) + "\n" if told else ""
 
 

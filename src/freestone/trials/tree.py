@@ -42,11 +42,12 @@ class _Process:
 
 def read(ancestor: int) -> TreeReading:
     """The tree below a process, without itself but with what it has waited for. Empty where it is gone."""
-    everybody = {process.pid: process for process in _processes()}
-    top = everybody.get(ancestor)
+    top = _process(ancestor)
     if top is None:
         return TreeReading()
-    below = _below(ancestor, everybody)
+    below = _told_below(ancestor)
+    if below is None:
+        below = _below(ancestor, {process.pid: process for process in _processes()})
     return TreeReading(
         cpu_s=_TICK_S * (top.children_ticks + sum(each.ticks + each.children_ticks for each in below)),
         minor_faults=top.children_minor_faults + sum(each.minor_faults + each.children_minor_faults for each in below),
@@ -85,28 +86,52 @@ def _below(ancestor: int, everybody: dict[int, _Process]) -> list[_Process]:
     return found
 
 
-def _processes() -> list[_Process]:
-    found = []
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit():
-            continue
-        try:
-            # The name in parentheses may hold anything, closing parentheses too.
-            fields = Path(entry.path, "stat").read_text(errors="replace").rpartition(")")[2].split()
-        except OSError:
-            continue  # it has just ended
-        numbers = [int(field) for field in fields[1:22]]
-        found.append(
-            _Process(
-                pid=int(entry.name),
-                state=fields[0],
-                parent=numbers[0],
-                minor_faults=numbers[6],
-                children_minor_faults=numbers[7],
-                ticks=numbers[10] + numbers[11],
-                children_ticks=numbers[12] + numbers[13],
-                virtual_bytes=numbers[19],
-                rss_pages=numbers[20],
-            )
-        )
+def _told_below(ancestor: int) -> list[_Process] | None:
+    """The tree below a process as each thread's list of children has it; None where the kernel keeps none.
+
+    That takes a fraction of a look at every process of the machine. A child that ends meanwhile may hide another: a sum
+    can do without it for once, and whoever looks for what to end must not (:func:`below`).
+    """
+    found: list[_Process] = []
+    front = [ancestor]
+    while front:
+        children: list[int] = []
+        for parent in front:
+            try:
+                for task in os.listdir(f"/proc/{parent}/task"):
+                    words = Path(f"/proc/{parent}/task/{task}/children").read_text(encoding="ascii")
+                    children += map(int, words.split())
+            except FileNotFoundError:
+                if os.path.exists(f"/proc/{parent}/task"):
+                    return None
+            except (ProcessLookupError, PermissionError):
+                continue  # it has just ended, or is somebody else's
+        below = [process for child in children if (process := _process(child)) is not None]
+        found += below
+        front = [process.pid for process in below]
     return found
+
+
+def _processes() -> list[_Process]:
+    numbers = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
+    return [process for number in numbers if (process := _process(number)) is not None]
+
+
+def _process(number: int) -> _Process | None:
+    try:
+        # The name in parentheses may hold anything, closing parentheses too.
+        fields = Path(f"/proc/{number}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None  # it has just ended
+    numbers = [int(field) for field in fields[1:22]]
+    return _Process(
+        pid=number,
+        state=fields[0],
+        parent=numbers[0],
+        minor_faults=numbers[6],
+        children_minor_faults=numbers[7],
+        ticks=numbers[10] + numbers[11],
+        children_ticks=numbers[12] + numbers[13],
+        virtual_bytes=numbers[19],
+        rss_pages=numbers[20],
+    )
