@@ -39,6 +39,8 @@ OBSERVATIONS = "observations.json"
 """What was seen, in the folder of the results; it is there as soon as anything was."""
 
 MOST_REMEDIES = 8
+LEAST_ROUNDS = 6
+"""Fewer say little: rather fewer remedies are tried."""
 
 
 def doctor(
@@ -154,7 +156,7 @@ def _tried(
     as_json: bool,
 ) -> verdict.Verdict | None:
     """Compare remedies with the untouched program, and show what helped; None where there is none to try."""
-    chosen = _configurations(remedies.candidates(found, seen, MOST_REMEDIES))
+    chosen = _configurations(remedies.candidates(found, seen, _most(experiment, seen)))
     if not chosen:
         if not as_json:
             print("There is nothing to try: no setting and no allocator is known to help.\n")
@@ -184,6 +186,14 @@ def _tried(
     if status in (ExitStatus.STORE, ExitStatus.INTERRUPTED):
         raise Stop("remedies were not all tried", ExitStatus(status))
     return held[-1] if held else None
+
+
+def _most(experiment: Experiment, seen: Observations) -> int:
+    """How many remedies can be tried in enough rounds, each of which has the untouched program twice."""
+    if experiment.time_budget_s is None or seen.cost is None:
+        return MOST_REMEDIES
+    fitting = int(experiment.time_budget_s / (LEAST_ROUNDS * max(0.05, seen.cost.wall_s))) - 2
+    return max(2, min(MOST_REMEDIES, fitting))
 
 
 def _configurations(chosen: Sequence[Remedy]) -> list[tuple[Configuration, Remedy]]:

@@ -26,6 +26,9 @@ TOO_SHORT_S: Final = 0.05
 
 _RUNS: Final = 3
 
+_SAME_PROCESS: Final = 0.7
+"""From this share of the peak on, what was looked at was the process that had it, and near its peak."""
+
 
 @dataclass(frozen=True)
 class Patient:
@@ -222,7 +225,8 @@ def _cpu_s(seen: Observations) -> float:
 
 def _with_shares(seen: Observations, kept: Kept | None) -> list[OwnHeap]:
     """The heaps of its own with malloc's share of the memory that is no file's."""
-    if seen.heap is None or kept is None or kept.anonymous_kib <= 0:
+    peak_kib = 0 if seen.cost is None else seen.cost.peak_rss_kib or 0
+    if seen.heap is None or kept is None or kept.anonymous_kib <= 0 or kept.rss_kib < _SAME_PROCESS * peak_kib:
         return seen.own_heaps
     part = min(1.0, seen.heap.peak_live_kib / kept.anonymous_kib)
     return [heap.model_copy(update={"share": part}) for heap in seen.own_heaps]

@@ -52,8 +52,8 @@ _CHURN: Final = (
 )
 
 _LEAN: Final = (
-    remedy("glibc", "large blocks go back at once, and the end of the heap", GIVE_BACK),
     remedy("freestone", "gives the rest back by itself"),
+    remedy("glibc", "large blocks go back at once, and the end of the heap", GIVE_BACK),
     remedy("freestone", "gives back at once", {"FREESTONE_OPTIONS": "retain_mib=0,retain_percent=0"}),
     remedy(
         "jemalloc",
@@ -81,11 +81,11 @@ CANDIDATES: Final[Mapping[str, tuple[Remedy, ...]]] = {
         remedy(
             "jemalloc", "at most two heaps", {"MALLOC_CONF": "narenas:2,background_thread:true,dirty_decay_ms:1000"}
         ),
-        *_LEAN[1:],
+        *(each for each in _LEAN if each.allocator != "glibc"),
     ),
     "thread-cache-bloat": (
         remedy("glibc", "threads have no caches", {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}),
-        *_LEAN[1:],
+        *(each for each in _LEAN if each.allocator != "glibc"),
     ),
     "huge-page-bloat": (
         remedy("freestone", "asks for no huge pages", {"FREESTONE_OPTIONS": "huge_from_mib=16777216"}),
@@ -131,9 +131,14 @@ ADVICE: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
+LIGHT: Final = 0.25
+"""Below this part of the heaviest a symptom is not worth trials of its own."""
+
+
 def candidates(found: Sequence[Finding], seen: Observations, most: int) -> list[Remedy]:
     """What to try, each once: of the heaviest symptom first, then in turn; never what is in force already."""
-    rows = [list(CANDIDATES.get(each.symptom, ())) for each in found]
+    heaviest = max((each.weight for each in found), default=0.0)
+    rows = [list(CANDIDATES.get(each.symptom, ())) for each in found if each.weight >= LIGHT * heaviest]
     tried: dict[tuple[str, tuple[tuple[str, str], ...]], Remedy] = {}
     while any(rows) and len(tried) < most:
         for row in rows:

@@ -145,13 +145,9 @@ def first_touch_faults(seen: Observations) -> Finding | None:
     if seen.cost is None or seen.cost.minor_faults is None or not seen.cost.peak_rss_kib or seen.prices is None:
         return None
     part = share(faults_s(seen), seen)
-    pages = seen.cost.peak_rss_kib / seen.prices.page_kib * max(1, seen.cost.processes)
-    if part is None or part < WORTH or seen.cost.minor_faults > 1.5 * pages + 1000:
+    if part is None or part < WORTH or seen.cost.minor_faults > 1.5 * _pages(seen) + 1000:
         return None
-    evidence = [
-        *_faults(seen),
-        f"its {pages:,.0f} pages were each touched for the first time, and hardly any twice",
-    ]
+    evidence = [*_faults(seen), *_once(seen)]
     return Finding("first-touch-faults", tuple(evidence), time=part)
 
 
@@ -495,8 +491,7 @@ def _refaulted_s(seen: Observations, how: str) -> float:
     """
     if seen.cost is None or seen.cost.minor_faults is None or seen.prices is None or seen.calls is None:
         return 0.0
-    pages = (seen.cost.peak_rss_kib or 0) / seen.prices.page_kib * max(1, seen.cost.processes)
-    again = max(0.0, seen.cost.minor_faults - pages)
+    again = max(0.0, seen.cost.minor_faults - _pages(seen))
     growth = seen.calls.growth
     moves = {
         "munmap": growth.map_unmap_pairs,
@@ -506,6 +501,24 @@ def _refaulted_s(seen: Observations, how: str) -> float:
     whole = sum(moves.values())
     part = moves[how] / whole if whole else 0.0
     return min(seen.cost.sys_s, part * again * seen.prices.small.ns / 1e9)
+
+
+PROCESS_KIB: Final = 1500
+"""What a process that does nothing has resident of its own: what each one beside the largest is taken for."""
+
+
+def _pages(seen: Observations) -> float:
+    """How many pages the tree ever had, as far as that is known: the largest process's, and a little for each other."""
+    if seen.cost is None or seen.prices is None:
+        return 0.0
+    others = PROCESS_KIB * max(0, seen.cost.processes - 1)
+    return ((seen.cost.peak_rss_kib or 0) + others) / seen.prices.page_kib
+
+
+def _once(seen: Observations) -> list[str]:
+    if seen.cost is None or seen.cost.processes > 1 or not seen.cost.peak_rss_kib:
+        return []
+    return [f"that is about one for each page of its {_mib(seen.cost.peak_rss_kib)}: hardly any was touched anew"]
 
 
 def _faults(seen: Observations) -> list[str]:
