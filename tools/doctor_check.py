@@ -80,7 +80,7 @@ def ask(patient: str, results: Path, *options: str) -> dict[str, Any]:
         ValueError: it said nothing that is.
     """
     freestone = Path(sys.executable).with_name("freestone")
-    words = [freestone, "doctor", "--json", "--results", results, *options, "--", PROGRAM, patient]
+    words: list[str | Path] = [freestone, "doctor", "--json", "--results", results, *options, "--", PROGRAM, patient]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=900)
     try:
         found: dict[str, Any] = json.loads(done.stdout)

@@ -18,7 +18,7 @@ from freestone.commands import measurement, program, terminal
 from freestone.commands.options import Results, Timeout
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
-from freestone.doctor import observe, remedies, symptoms, verdict
+from freestone.doctor import observe, remedies, symptoms, verdict, words
 from freestone.doctor.observations import Observations
 from freestone.doctor.observe import Patient
 from freestone.doctor.platform import describe
@@ -32,7 +32,7 @@ from freestone.records import store
 from freestone.records.schema import Configuration, Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.records.whole import write_whole
-from freestone.reports import deployment, diagnosis, table
+from freestone.reports import deployment, table
 from freestone.trials import LauncherBroken
 
 OBSERVATIONS = "observations.json"
@@ -92,7 +92,7 @@ def doctor(
     found = symptoms.name(seen)
     width = terminal.width()
     if not json:
-        print(diagnosis.findings(found, seen, width=width))
+        print(words.findings(found, seen, width=width))
         sys.stdout.flush()
     if seen.cost is None:
         _say(f"nothing could be observed: {seen.unseen.get('cost', 'the runs were broken off')}")
@@ -103,7 +103,7 @@ def doctor(
     if json:
         print(json_format.dumps(_as_json(seen, found, weighed), indent=2))
     else:
-        print(diagnosis.advice(remedies.advice(found), width=width), end="")
+        print(words.advice(remedies.advice(found), width=width), end="")
         print(f"Records: {folder}")
     if apply and weighed is not None and weighed.best is not None:
         return _applied(weighed.best.configuration, workload)
@@ -173,7 +173,7 @@ def _tried(
             return
         width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
         print(table.render(summary, width=width, colour=colour, ascii_only=plain))
-        print(diagnosis.verdict(judged, summary.baseline, width=width))
+        print(words.verdict(judged, summary.baseline, width=width))
         if judged.best is not None:
             best = next(each for each in measured.configurations if each.name == judged.best.configuration)
             print("\n".join(["To use it:", *deployment.lines(workload, best), ""]))
