@@ -163,10 +163,8 @@ def page() -> str:
     lines = [
         "# What a program's memory may suffer from",
         "",
-        "The symptoms that [`freestone doctor`](../guide/doctor.md) names, each with what happens, by which rules, and what "
-        "helps. A terminal",
-        "shows the same: `freestone explain SYMPTOM`. Patients are programs that suffer from one symptom each: `make build` "
-        "makes them.",
+        "The symptoms that [`freestone doctor`](../guide/doctor.md) names: what happens, by which rules, what helps.",
+        "A terminal shows the same: `freestone explain SYMPTOM`. A patient is a program that suffers from one of them.",
         "",
         "<!-- Made by tools/symptoms_page.py from src/freestone/doctor/explanations: change it there. -->",
         "",
