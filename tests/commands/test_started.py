@@ -20,6 +20,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "compare": (*MEASURE, "--", "true"),
     "advise": ("--time-budget", "1", "-a", "glibc", "--", "true"),
     "bench": ("patterns", "--quick", *MEASURE, "--only", "lifo-16-100"),
+    "explain": ("leak",),
     "list": ("--results", "one"),
     "report": ("one",),
     "diff": ("one", "one"),

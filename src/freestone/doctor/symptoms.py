@@ -22,6 +22,81 @@ WASTE: Final = 0.30
 WASTE_KIB: Final = 8 << 10
 """What is less is not: a process of any kind holds some MiB that nobody asked malloc for."""
 
+MOVES: Final = 20
+"""What was moved less often was no habit: mappings, the end of the heap."""
+
+HEAP_MOVES: Final = 200
+"""Likewise of threads' heaps, which open in small steps by design."""
+
+HEAP_MOVES_S: Final = 2000
+"""So many in a second hold other threads up, whatever they cost themselves."""
+
+ANEW: Final = 1.5
+"""More faults than this for each page, and pages were touched anew."""
+
+ANEW_MORE: Final = 1000
+"""What the process itself costs beside that, in faults."""
+
+LARGE_KIB: Final = 64 << 10
+"""From this much in use on a heap is large enough for huge pages."""
+
+DENSE: Final = 0.6
+"""From this share of resident memory in use on it is dense."""
+
+BARE: Final = 0.05
+"""Below this share of huge pages it has none to speak of."""
+
+HUGE: Final = 0.5
+"""From this share on they are what it consists of."""
+
+LOOKED_AT: Final = 100
+"""From fewer calls nothing is concluded."""
+
+SLEPT: Final = 0.01
+"""Of calls, and of threads' time: below it nobody waits."""
+
+REMOTE: Final = 0.2
+"""From this share of frees in other threads on it is how the program works."""
+
+SMALL_STEPS: Final = 0.3
+"""Likewise of reallocs by small steps."""
+
+OVER_AGAIN: Final = 4
+"""What was copied or cleared so many times as much as was ever in use was so again and again."""
+
+MOST: Final = 0.5
+"""Of what is idle: what says where it lies."""
+
+FREE_BLOCKS: Final = 0.3
+"""Of what is idle: from here on free blocks are a reason."""
+
+HEAPS: Final = 3
+"""With fewer heaps of threads they are not too many."""
+
+CACHING_THREADS: Final = 4
+"""With fewer threads their caches are not what holds memory."""
+
+FREED: Final = 0.3
+"""Below this share of frees a program only builds up."""
+
+UNEVEN: Final = 3
+"""Steps that differ by more are no steady growth."""
+
+AT_END: Final = 0.8
+"""What ends below this share of its peak has let go."""
+
+LIMIT_USED: Final = 0.85
+"""From this share of the limit on there is hardly room."""
+
+PRESSURE: Final = 0.10
+"""From this share of time spent waiting for memory on it is felt."""
+
+PRESSED_USED: Final = 0.7
+"""Below this share of the limit somebody else is the reason."""
+
+FROM_MALLOC: Final = 0.5
+"""From this share of resident memory on malloc serves the program after all."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -89,7 +164,7 @@ def mapping_churn(seen: Observations) -> Finding | None:
     if seen.calls is None or seen.cost is None:
         return None
     growth = seen.calls.growth
-    if growth.map_unmap_pairs < 20:
+    if growth.map_unmap_pairs < MOVES:
         return None
     touched = _refaulted_s(seen, "munmap")
     part = share((calls_s(seen, Growth(map_unmap_pairs=growth.map_unmap_pairs)) or 0.0) + touched, seen)
@@ -109,7 +184,7 @@ def trim_churn(seen: Observations) -> Finding | None:
     if seen.calls is None or seen.cost is None:
         return None
     growth = seen.calls.growth
-    if growth.brk_down_up < 20:
+    if growth.brk_down_up < MOVES:
         return None
     part = share((calls_s(seen, Growth(brk_down_up=growth.brk_down_up)) or 0.0) + _refaulted_s(seen, "brk"), seen)
     if part is None or part < WORTH:
@@ -130,7 +205,7 @@ def mprotect_growth(seen: Observations) -> Finding | None:
     moves = growth.heap_mprotects + growth.heap_shrinks
     opened = calls_s(seen, Growth(heap_mprotects=growth.heap_mprotects, heap_shrinks=growth.heap_shrinks)) or 0.0
     part = share(opened + _refaulted_s(seen, "heaps"), seen)
-    if part is None or moves < 200 or (part < WORTH and moves / seen.cost.wall_s < 2000):
+    if part is None or moves < HEAP_MOVES or (part < WORTH and moves / seen.cost.wall_s < HEAP_MOVES_S):
         return None
     evidence = [
         f"heaps of threads were opened by mprotect {growth.heap_mprotects:,} times"
@@ -145,7 +220,7 @@ def first_touch_faults(seen: Observations) -> Finding | None:
     if seen.cost is None or seen.cost.minor_faults is None or not seen.cost.peak_rss_kib or seen.prices is None:
         return None
     part = share(faults_s(seen), seen)
-    if part is None or part < WORTH or seen.cost.minor_faults > 1.5 * _pages(seen) + 1000:
+    if part is None or part < WORTH or seen.cost.minor_faults > ANEW * _pages(seen) + ANEW_MORE:
         return None
     evidence = [*_faults(seen), *_once(seen)]
     return Finding("first-touch-faults", tuple(evidence), time=part)
@@ -156,9 +231,9 @@ def huge_pages_missing(seen: Observations) -> Finding | None:
     if seen.cost is None or seen.prices is None or seen.heap is None or seen.kept_at_peak is None:
         return None
     part = share(faults_s(seen), seen)
-    large = seen.heap.peak_live_kib >= 64 << 10 and seen.heap.peak_live_kib >= 0.6 * seen.kept_at_peak.rss_kib
+    large = seen.heap.peak_live_kib >= LARGE_KIB and seen.heap.peak_live_kib >= DENSE * seen.kept_at_peak.rss_kib
     refused = seen.settings.huge_pages_off or seen.platform.huge_pages in ("never", "madvise")
-    bare = seen.kept_at_peak.huge_kib < 0.05 * seen.kept_at_peak.rss_kib
+    bare = seen.kept_at_peak.huge_kib < BARE * seen.kept_at_peak.rss_kib
     if part is None or part < WORTH or not large or not bare or not refused:
         return None
     if seen.platform.huge_pages == "never" and not seen.settings.huge_pages_off:
@@ -174,14 +249,14 @@ def huge_pages_missing(seen: Observations) -> Finding | None:
 def lock_contention(seen: Observations) -> Finding | None:
     """Threads sleep inside malloc and free, waiting for each other."""
     heap = seen.heap
-    if heap is None or heap.threads < 2 or heap.sampled_calls < 100 or seen.cost is None:
+    if heap is None or heap.threads < 2 or heap.sampled_calls < LOOKED_AT or seen.cost is None:
         return None
     calls = heap.mallocs + heap.callocs + heap.frees + heap.realloc.calls
     slept_s = heap.waited_s * calls / heap.sampled_calls
     part = min(1.0, slept_s / (heap.wall_s * heap.threads)) if heap.wall_s > 0 else 0.0
-    if part < WORTH and heap.waited < 0.01 * heap.sampled_calls:
+    if part < WORTH and heap.waited < SLEPT * heap.sampled_calls:
         return None
-    if part < 0.01:
+    if part < SLEPT:
         return None
     evidence = (
         f"of {heap.sampled_calls:,} calls that were looked at, {heap.waited:,} put their thread to sleep",
@@ -197,11 +272,11 @@ REMOTE_NS: Final = 60
 def remote_free_pingpong(seen: Observations) -> Finding | None:
     """Blocks are freed by other threads than those that asked for them."""
     heap = seen.heap
-    if heap is None or heap.threads < 2 or heap.sampled_frees < 100:
+    if heap is None or heap.threads < 2 or heap.sampled_frees < LOOKED_AT:
         return None
     remote = heap.remote_frees / heap.sampled_frees
     part = share(remote * heap.frees * REMOTE_NS / 1e9, seen)
-    if remote < 0.2 or part is None or part < WORTH:
+    if remote < REMOTE or part is None or part < WORTH:
         return None
     evidence = (
         f"{remote:.0%} of blocks were freed in another thread than asked for them, {heap.frees:,} frees in all",
@@ -212,12 +287,12 @@ def remote_free_pingpong(seen: Observations) -> Finding | None:
 def quadratic_realloc(seen: Observations) -> Finding | None:
     """Blocks grow in small steps, and are copied at each."""
     heap = seen.heap
-    if heap is None or heap.realloc.calls < 100 or seen.prices is None:
+    if heap is None or heap.realloc.calls < LOOKED_AT or seen.prices is None:
         return None
     grown = heap.realloc
     part = share(grown.copied_kib * seen.prices.copy_kib_ns / 1e9, seen)
     steps = grown.small_steps / grown.calls
-    if part is None or part < WORTH or steps < 0.3 or grown.copied_kib < 4 * heap.peak_live_kib:
+    if part is None or part < WORTH or steps < SMALL_STEPS or grown.copied_kib < OVER_AGAIN * heap.peak_live_kib:
         return None
     evidence = (
         f"{grown.calls:,} reallocs, {steps:.0%} of them by less than an eighth; {grown.moved:,} moved their block",
@@ -232,7 +307,7 @@ def calloc_clearing(seen: Observations) -> Finding | None:
     if heap is None or heap.callocs == 0 or seen.prices is None:
         return None
     part = share(heap.calloc_kib * seen.prices.clear_kib_ns / 1e9, seen)
-    if part is None or part < WORTH or heap.calloc_kib < 4 * heap.peak_live_kib:
+    if part is None or part < WORTH or heap.calloc_kib < OVER_AGAIN * heap.peak_live_kib:
         return None
     evidence = (f"calloc cleared {_mib(heap.calloc_kib)} in {heap.callocs:,} calls",)
     return Finding("calloc-clearing", evidence, time=part)
@@ -246,7 +321,7 @@ def retention_after_peak(seen: Observations) -> Finding | None:
     state = _lasting(seen)
     if state is None or state.waste < WASTE or state.point.top_kib is None:
         return None
-    if state.point.top_kib < 0.5 * state.idle_kib:
+    if state.point.top_kib < MOST * state.idle_kib:
         return None
     evidence = (
         *state.words,
@@ -260,11 +335,11 @@ def pinned_top_fragmentation(seen: Observations) -> Finding | None:
     state = _lasting(seen)
     if state is None or state.waste < WASTE or seen.heap is None or seen.heap.trimmed_kib is None:
         return None
-    if state.point.top_kib is None or state.point.top_kib >= 0.5 * state.idle_kib:
+    if state.point.top_kib is None or state.point.top_kib >= MOST * state.idle_kib:
         return None
-    if seen.kept_at_end is not None and seen.kept_at_end.thread_heaps_kib > 0.5 * seen.kept_at_end.rss_kib:
+    if seen.kept_at_end is not None and seen.kept_at_end.thread_heaps_kib > MOST * seen.kept_at_end.rss_kib:
         return None  # arena-bloat's
-    if seen.heap.trimmed_kib < 0.5 * state.idle_kib:
+    if seen.heap.trimmed_kib < MOST * state.idle_kib:
         return None
     evidence = (
         *state.words,
@@ -279,9 +354,9 @@ def slab_fragmentation(seen: Observations) -> Finding | None:
     state = _lasting(seen)
     if state is None or state.waste < WASTE or seen.heap is None or seen.heap.trimmed_kib is None:
         return None
-    if state.point.free_kib is None or state.point.free_kib < 0.3 * state.idle_kib:
+    if state.point.free_kib is None or state.point.free_kib < FREE_BLOCKS * state.idle_kib:
         return None
-    if seen.heap.trimmed_kib >= 0.5 * state.idle_kib:
+    if seen.heap.trimmed_kib >= MOST * state.idle_kib:
         return None
     evidence = (
         *state.words,
@@ -300,7 +375,7 @@ def arena_bloat(seen: Observations) -> Finding | None:
     live = min((p.live_kib for p in points if p.at_s >= kept.at_s), default=seen.heap.peak_live_kib)
     idle = kept.thread_heaps_kib - live
     waste = max(0.0, idle / max(1, kept.rss_kib))
-    if kept.thread_heaps < 3 or idle < WASTE_KIB or waste < WASTE:
+    if kept.thread_heaps < HEAPS or idle < WASTE_KIB or waste < WASTE:
         return None
     evidence = (
         f"{kept.thread_heaps} heaps of threads hold {_mib(kept.thread_heaps_kib)} of {_mib(kept.rss_kib)}",
@@ -316,7 +391,7 @@ def thread_cache_bloat(seen: Observations) -> Finding | None:
         return None
     cached = state.point.held_kib - state.point.free_kib - state.point.live_kib
     part = cached / max(1, state.rss_kib)
-    if cached < WASTE_KIB or part < WASTE or (seen.heap is not None and seen.heap.threads < 4):
+    if cached < WASTE_KIB or part < WASTE or (seen.heap is not None and seen.heap.threads < CACHING_THREADS):
         return None
     evidence = (
         f"{_mib(cached)} of {_mib(state.rss_kib)} are in use to the C library and not to the program: blocks in caches "
@@ -332,27 +407,28 @@ def huge_page_bloat(seen: Observations) -> Finding | None:
         return None
     live = _live_at(heap, kept.at_s)
     idle = kept.rss_kib - live
-    if kept.huge_kib < 0.5 * kept.rss_kib or idle < WASTE_KIB or idle < WASTE * kept.rss_kib:
+    if kept.huge_kib < HUGE * kept.rss_kib or idle < WASTE_KIB or idle < WASTE * kept.rss_kib:
         return None
     evidence = (f"{_mib(kept.huge_kib)} of {_mib(kept.rss_kib)} resident are huge pages, and {_mib(live)} are in use",)
     return Finding("huge-page-bloat", evidence, memory=min(1.0, idle / kept.rss_kib))
 
 
 LEAK_POINTS: Final = 8
+"""From fewer looks at the heap no growth is read."""
 
 
 def leak(seen: Observations) -> Finding | None:
     """What is in use grows and grows, at the same pace after as before the middle of the run."""
     heap = seen.heap
-    if heap is None or len(heap.points) < LEAK_POINTS or heap.frees < 0.3 * (heap.mallocs + heap.callocs):
+    if heap is None or len(heap.points) < LEAK_POINTS or heap.frees < FREED * (heap.mallocs + heap.callocs):
         return None
     points = heap.points
     fifth = len(points) // 5
     marks = [points[min(len(points) - 1, (n + 1) * fifth)].live_kib for n in range(5)]
     steps = [after - before for before, after in itertools.pairwise(marks)]
     grown = marks[-1] - marks[0]
-    steady = all(step > 0 for step in steps) and max(steps) <= 3 * max(1, min(steps))
-    if not steady or grown < WASTE_KIB or heap.end_live_kib < 0.8 * heap.peak_live_kib:
+    steady = all(step > 0 for step in steps) and max(steps) <= UNEVEN * max(1, min(steps))
+    if not steady or grown < WASTE_KIB or heap.end_live_kib < AT_END * heap.peak_live_kib:
         return None
     rss = seen.cost.peak_rss_kib if seen.cost is not None and seen.cost.peak_rss_kib else heap.peak_live_kib
     evidence = (
@@ -369,7 +445,7 @@ def memory_limit_pressure(seen: Observations) -> Finding | None:
         return None
     used = (seen.platform.memory_used_kib or 0) + peak
     waiting = seen.platform.pressure_some or 0.0
-    if peak < 0.85 * limit and not (waiting >= 0.10 and used >= 0.7 * limit):
+    if peak < LIMIT_USED * limit and not (waiting >= PRESSURE and used >= PRESSED_USED * limit):
         return None
     evidence = [f"{_mib(peak)} at its peak, under a limit of {_mib(limit)}"]
     if waiting >= 0.01:
@@ -379,7 +455,7 @@ def memory_limit_pressure(seen: Observations) -> Finding | None:
 
 def own_allocator(seen: Observations) -> Finding | None:
     """A runtime or a library serves itself: no allocator that is put in changes that."""
-    found = [heap for heap in seen.own_heaps if heap.share is None or heap.share < 0.5]
+    found = [heap for heap in seen.own_heaps if heap.share is None or heap.share < FROM_MALLOC]
     if not found:
         return None
     evidence = []
