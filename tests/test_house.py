@@ -137,6 +137,7 @@ ROOMS = {
 """What a layer is made of, where that is more than one file; the rooms of a layer know each other."""
 LEAVES = {
     "bits",
+    "fence",
     "size_class",
     "tag",
     "magazine",

@@ -4,6 +4,7 @@
  *   [ pages that nobody may touch | canary | block | canary ][ a page that nobody may touch ... the span's end ]
  *
  * Once freed, none of the span may be touched; its memory goes back at once, its addresses after some more such blocks. */
+#include "fence.h"
 #include "hard_inside.h"
 #include "message.h"
 #include "options.h"
@@ -82,7 +83,7 @@ void *hard_large_take(size_t size, size_t alignment, enum made made) {
         guards += hard_guard(pages.to, bytes - (size_t)(pages.to - base_of(slice)));
     }
     span->clean_pages = (uint16_t)guards;
-    atomic_thread_fence(memory_order_release); /* who sees the tag sees the canaries: hard_large_check */
+    fence_release(); /* who sees the tag sees the canaries: hard_large_check */
     arena_tag(slice, slices, TAG_HARD_LARGE);
     return block;
 }
@@ -210,7 +211,7 @@ size_t hard_large_check(uint32_t slice, struct patience *patience) {
     }
     bool used = tag_of(arena_address(slice), &tag) && tag == TAG_HARD_LARGE && arena_span(slice)->first == slice &&
                 (int)arena_span(slice)->size_class != HARD_FREED;
-    atomic_thread_fence(memory_order_acquire); /* see hard_large_take */
+    fence_acquire(); /* see hard_large_take */
     if (used) {
         check_canaries(slice);
     }

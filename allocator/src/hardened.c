@@ -1,5 +1,6 @@
 #include "hardened.h"
 
+#include "fence.h"
 #include "hard_inside.h"
 #include "message.h"
 #include "options.h"
@@ -129,7 +130,7 @@ static INLINE_ALWAYS uint64_t trailer_seen(uint32_t slab, uint32_t slot) {
 static INLINE_ALWAYS uint64_t take_trailer(uint64_t *at) {
     uint64_t trailer = __atomic_load_n(at, __ATOMIC_ACQUIRE);
     __atomic_store_n(at, 0, __ATOMIC_RELAXED);
-    atomic_thread_fence(memory_order_release);
+    fence_release();
     return trailer;
 }
 
@@ -217,7 +218,7 @@ static INLINE_ALWAYS bool looks_sound(uint32_t slab, uint32_t slot, struct look 
         }
         look->value = __atomic_load_n(look->broken, __ATOMIC_RELAXED);
     }
-    atomic_thread_fence(memory_order_acquire); /* looks again after it has looked: see take_trailer */
+    fence_acquire(); /* looks again after it has looked: see take_trailer */
     return trailer_seen(slab, slot) != look->trailer;
 }
 

@@ -89,12 +89,39 @@ static void report_setting(struct report *report, const char *name, size_t longe
     report_line(report);
 }
 
+/* Whether a variable, NAME=VALUE, steers an allocator: the lab has taken such out, so a script of the program's own has
+ * set what is left. Those that are under test come here too. */
+static bool steers(const char *variable) {
+    static const char *const begins[] = {"MALLOC_",   "GLIBC_TUNABLES=", "FREESTONE_OPTIONS=", "MIMALLOC_",
+                                         "JEMALLOC_", "TCMALLOC_",       "SNMALLOC_",          "RPMALLOC_",
+                                         "SCUDO_",    "HARDENED_MALLOC_"};
+    static const char conf[] = "MALLOC_CONF=";
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+        if (strncmp(variable, begins[i], strlen(begins[i])) == 0)
+            return true;
+    const char *found = strstr(variable, conf);
+    return found != NULL && found < strchr(variable, '=');
+}
+
+static void report_steering(struct report *report) {
+    for (char **each = environ; each != NULL && *each != NULL; each++) {
+        char name[LONGEST_WORD + 1];
+        const size_t length = strcspn(*each, "=");
+        if (length > LONGEST_WORD || !steers(*each))
+            continue;
+        memcpy(name, *each, length);
+        name[length] = '\0';
+        report_setting(report, name, LONGEST_SETTING);
+    }
+}
+
 /* Whether the settings of the allocator under test have arrived: FREESTONE_WITNESS_SETTINGS names them, with spaces
  * between. And runtimes that have a heap of their own and can be told to use malloc instead; a program may tell them by
  * itself. */
 static void report_settings(struct report *report) {
     report_setting(report, "PYTHONMALLOC", LONGEST_WORD);
     report_setting(report, "USE_ZEND_ALLOC", LONGEST_WORD);
+    report_steering(report);
     const char *names = getenv("FREESTONE_WITNESS_SETTINGS");
     while (names != NULL && *names != '\0') {
         char name[LONGEST_WORD + 1];

@@ -26,8 +26,21 @@ def test_a_trial_that_lacks_last_words_which_the_baseline_has_is_not_proved(make
 
 def test_who_kills_its_workers_does_so_under_everybody(make_record: MakeRecord) -> None:
     agreed = [make_record("glibc", 0), _silent(make_record("glibc", 1), worker=1)]
-    (marked,) = last_words.marked("glibc", agreed, [_silent(make_record("freestone", 0), worker=3)])
+    (marked,) = last_words.marked("glibc", agreed, [_silent(make_record("freestone", 0), worker=2)])
     assert marked.status == "ok"
+
+
+def test_workers_that_are_killed_more_often_than_under_the_baseline_are_no_proof(make_record: MakeRecord) -> None:
+    """A pool begins those that crash anew: what is counted is that there are more of them."""
+    agreed = [_silent(make_record("glibc", number), worker=2) for number in range(3)]
+    more, same = _silent(make_record("freestone", 0), worker=3), _silent(make_record("freestone", 1), worker=2)
+    (marked, whole) = last_words.marked("glibc", agreed, [more, same])
+    assert marked.status == "invalid"
+    assert marked.reason == "no last words: 3 processes of worker ended without them, and at most 2 did under glibc"
+    assert whole.status == "ok"
+    varying = [_silent(make_record("glibc", number), worker=number) for number in range(3)]
+    (few, many) = last_words.marked("glibc", varying, [_silent(make_record("freestone", 0), worker=n) for n in (4, 5)])
+    assert (few.status, many.status) == ("ok", "invalid")
 
 
 def test_what_the_lab_ended_had_no_time_for_any(make_record: MakeRecord) -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from freestone.analysis.noise_advice import advice, rounds_needed
-from freestone.records.schema import OWN_TIME, Machine, Ratio, TrialRecord
+from freestone.records.schema import LONGEST_S, OWN_TIME, Machine, Ratio, TrialRecord
 
 MakeRecord = Callable[..., TrialRecord]
 QUIET = Machine(id="m", facts={"governor": "performance", "virtualised": False})
@@ -99,7 +99,7 @@ def test_more_noise_never_takes_fewer_rounds(pairs: int, half: float, wanted: fl
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.floats(5e-324, 1.7e308), max_size=12), st.floats(0, 700))
+@given(st.lists(st.floats(5e-324, LONGEST_S), max_size=12), st.floats(0, 700))
 def test_no_time_is_too_short_or_too_long_for_advice(make_record: MakeRecord, walls: list[float], half: float) -> None:
     random.Random(1).shuffle(walls)
     assert all(isinstance(each, str) for each in advice(QUIET, "wall_s", [_ratio(half)], _runs(make_record, walls)))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from freestone.analysis import arms, summarise
 from freestone.analysis.rivals import Rivals
-from freestone.records.schema import Experiment, TrialRecord
+from freestone.records.schema import LONGEST_S, Experiment, TrialRecord
 
 MakeExperiment = Callable[..., Experiment]
 MakeRecord = Callable[..., TrialRecord]
@@ -72,7 +72,7 @@ def test_a_restless_baseline_does_not_hide_a_difference_between_two_others(
     assert _rivals(*_measured(make_experiment, make_record, walls)).beats("work", "wall_s", "quick", "slow")
 
 
-any_positive = st.floats(5e-324, 1.7e308)
+any_positive = st.floats(5e-324, LONGEST_S)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)

@@ -193,3 +193,11 @@ def test_what_a_program_writes_to_is_no_input_that_changed(freestone: Tool, tmp_
     command = f"date +%s%N >>{log}; tail -n 1 {log} >/dev/null; echo done"
     done = freestone("compare", "-a", "freestone", "-n", "3", "--no-report", "--", "sh", "-c", command)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_script_that_is_edited_while_it_runs_has_failed(freestone: Tool, tmp_path: Path) -> None:
+    (tmp_path / "job.sh").write_text("sleep 0.05; echo '#' >> job.sh\n")
+    done = freestone("compare", "-n", "3", "-a", "glibc", "--no-report", "--json", "--", "sh", "job.sh", cwd=tmp_path)
+    (cell,) = json.loads(done.stdout)["cells"]
+    assert cell["status"] == "failed"
+    assert cell["reason"].endswith("job.sh was changed while it ran")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from freestone.records.schema import Input, Workload
-from freestone.trials.named_files import NamedFiles, untouched
+from freestone.trials.named_files import NamedFiles, code, untouched
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
@@ -64,3 +64,31 @@ def test_what_it_reads_as_its_standard_input_is_one_of_its_files(tmp_path: Path)
     before = files.contents(workload, ENVIRONMENT)[str(tmp_path / "in")]
     (tmp_path / "in").write_text("another")
     assert files.contents(workload, ENVIRONMENT)[str(tmp_path / "in")] != before
+
+
+def test_a_name_is_found_whatever_stands_around_it(tmp_path: Path) -> None:
+    (tmp_path / "nl").write_text("1\n")
+    lines = [
+        "read n < nl; ./p $n",
+        "sort nl|uniq",
+        "cat nl&& x",
+        "(cat nl)",
+        "sort <nl>out",
+        "x $(cat nl)",
+        '"nl";',
+        "it's nl",
+    ]
+    for line in lines:
+        assert "nl" in _named(tmp_path, "sh", "-c", line), line
+    for word in ("@nl", "-fnl", "nl,5", "nl:5", "file:nl", "--in=nl", "-f=nl", "of=nl"):
+        assert "nl" in _named(tmp_path, "cat", word), word
+
+
+def test_code_is_told_from_what_a_program_may_write_to(tmp_path: Path) -> None:
+    for name in ("job.sh", "data"):
+        (tmp_path / name).write_text(name)
+    shell = _workload(tmp_path, "sh", "job.sh", "data")
+    found = code(shell, NamedFiles().contents(shell, ENVIRONMENT))
+    assert [Path(path).name for path in found][1:] == ["job.sh"]
+    plain = _workload(tmp_path, "cat", "data")
+    assert [Path(path).name for path in code(plain, NamedFiles().contents(plain, ENVIRONMENT))] == ["cat"]

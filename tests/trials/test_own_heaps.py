@@ -257,8 +257,8 @@ def test_the_share_is_told_where_it_says_something(most: int, private: int, call
     part = own_share(asked)
     assert part is None or 0 <= part <= 1
     told = any("comes from malloc" in line for line in lines)
-    if private == 0:
-        assert not told
+    if private == 0 or most > 1.25 * private:
+        assert not told, "what was asked for need not be touched: nothing is known"
     elif heap or calls < 100:
         assert told
     elif most * 2 > private:

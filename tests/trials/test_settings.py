@@ -83,3 +83,12 @@ def test_only_words_of_who_reads_the_setting_count() -> None:
     )
     assert complaint("<jemalloc>: Invalid conf pair: a:b\n", {"JE_MALLOC_CONF": ""}) is not None
     assert complaint("all is well\n", {"MALLOC_CONF": "", "FREESTONE_OPTIONS": ""}) is None
+
+
+def test_what_a_script_of_the_program_sets_is_told(attempt) -> None:
+    line = "export MALLOC_TRIM_THRESHOLD_=0 JE_MALLOC_CONF=a:b OTHER=1; exec ls /"
+    record = attempt("sh", "-c", line)
+    assert record.status == "ok", record.reason
+    assert record.steered == {"MALLOC_TRIM_THRESHOLD_": "0", "JE_MALLOC_CONF": "a:b"}
+    given = attempt("ls", "/", environment={"MALLOC_TRIM_THRESHOLD_": "0"})
+    assert given.steered == {}

@@ -37,7 +37,8 @@ int main(void) {
             served++;
         }
         EXPECT(served < BLOCKS_MOST && errno == ENOMEM, "%zu blocks, errno %d", served, errno);
-        EXPECT(served * BLOCK >= bytes / 4, "%zu KiB of %zu were served", served * BLOCK >> 10, (size_t)bytes >> 10);
+        /* Of the least limit more than half is mapped before anything is asked for: libc, the library and its tables. */
+        EXPECT(served * BLOCK >= bytes / 5, "%zu KiB of %zu were served", served * BLOCK >> 10, (size_t)bytes >> 10);
         for (size_t i = 0; i < served; i++) {
             EXPECT(pattern_mismatch(block[i], BLOCK, i) == SIZE_MAX, "block %zu has changed", i);
             free(block[i]);

@@ -14,6 +14,7 @@ from freestone.records.schema import (
     OWN_TIME,
     CellStatus,
     Experiment,
+    Proof,
     Status,
     TrialRecord,
 )
@@ -124,9 +125,14 @@ def _allowing(most: int, records: Sequence[TrialRecord]) -> list[TrialRecord]:
 
 def _as_proved(record: TrialRecord) -> TrialRecord:
     """A record is no better than its proof, whoever wrote its status."""
-    if record.status != "ok" or record.proof.valid:
+    if record.status != "ok" or (record.proof.valid and _is_shown(record.proof)):
         return record
     return record.model_copy(update={"status": "invalid", "reason": record.proof.reason or "its proof is not valid"})
+
+
+def _is_shown(proof: Proof) -> bool:
+    """Whether a proof that calls itself valid shows no process that is not proved."""
+    return all(process.proved for process in proof.processes)
 
 
 def _first_of_each_slot(records: Iterable[TrialRecord]) -> list[TrialRecord]:

@@ -32,6 +32,7 @@ from freestone.records.schema import (
     Difference,
     Experiment,
     Machine,
+    Service,
     TrialRecord,
     Workload,
 )
@@ -198,7 +199,19 @@ def _other_work(one: Workload, other: Workload) -> str | None:
         return "another environment"
     if one.reads != other.reads:
         return "its time was read differently"
+    if one.service != other.service:
+        return _other_service(one.service, other.service)
     return _other_surroundings(one, other)
+
+
+def _other_service(one: Service | None, other: Service | None) -> str:
+    """How two servers were driven differently; as different as two commands."""
+    if one is None or other is None:
+        return "a server on one side only"
+    for name in ("load", "ready"):
+        if getattr(one, name) != getattr(other, name):
+            return f"another --{name}"
+    return "other times for it to be ready or gone"
 
 
 def _other_surroundings(one: Workload, other: Workload) -> str | None:

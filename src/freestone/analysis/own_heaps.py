@@ -24,6 +24,10 @@ _HOW_WORDS: Final = {
 }
 
 
+UNTOUCHED = 1.25
+"""From this quotient of what was asked for and what is resident on, some of it was certainly never touched."""
+
+
 def sentence(heap: OwnHeap) -> str:
     """One of them in words: ``libarrow.so has a heap of its own: jemalloc (je_malloc)``."""
     name = os.path.basename(heap.file)
@@ -40,8 +44,11 @@ def sentence(heap: OwnHeap) -> str:
 
 
 def share(asked: Asked | None) -> float | None:
-    """The part of a program's memory that comes from malloc, by the peaks of both, 0 to 1; None where not known."""
-    if asked is None or asked.private_kib <= 0:
+    """The most of a program's memory that can come from malloc, by the peaks of both, 0 to 1; None where not known.
+
+    What was asked for need not be touched: where much more was asked for than is resident at all, nothing is known.
+    """
+    if asked is None or asked.private_kib <= 0 or asked.most_kib > UNTOUCHED * asked.private_kib:
         return None
     return min(1.0, asked.most_kib / asked.private_kib)
 
@@ -59,7 +66,7 @@ def asked_sentence(asked: Asked | None, *, heaps: bool) -> str | None:
     if not heaps and not little:
         return None
     calls = f" in {asked.calls} call{'' if asked.calls == 1 else 's'}" if asked.calls < _FEW_CALLS else ""
-    return f"{part:.0%} of this program's memory comes from malloc{calls}".replace("%", " %")
+    return f"at most {part:.0%} of this program's memory comes from malloc{calls}".replace("%", " %")
 
 
 def sentences(asked: Asked | None, heaps: Sequence[OwnHeap]) -> list[str]:

@@ -245,6 +245,10 @@ def _note(
     looked_at = workload.service is None and not workload.output_may_differ
     if is_baseline and says and looked_at and not same_work.is_the_same(good):
         notes.append("its output is never the same, so nobody knows whether all did the same work: --compare-output")
+    steered = {name: value for record in good for name, value in record.steered.items()}
+    if steered:
+        told = ", ".join(f"{name}={value}" for name, value in list(steered.items())[:4])
+        notes.append(f"its own scripts set {told}: that steers some allocators and others not")
     notes += [told for told in [last_words.note(good, served=workload.service is not None)] if told]
     notes += _tree(good)
     return "; ".join(notes) or None

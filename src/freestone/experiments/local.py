@@ -29,7 +29,7 @@ from freestone.trials import (
     shelf,
 )
 from freestone.trials.environment import in_force
-from freestone.trials.named_files import NamedFiles, untouched
+from freestone.trials.named_files import NamedFiles, code, untouched
 
 
 class LocalTrials:
@@ -142,6 +142,9 @@ class LocalTrials:
             watch=watch,
             asked=self._asked.get(workload.name),
         )
-        return record.model_copy(
-            update={"files": untouched(before, self._files.contents(workload, environment, served))}
-        )
+        after = self._files.contents(workload, environment, served)
+        changed = [path for path in code(workload, before) if after.get(path) != before[path]]
+        if record.status == "ok" and changed:
+            reason = f"{changed[0]} was changed while it ran"
+            record = record.model_copy(update={"status": "failed", "reason": reason})
+        return record.model_copy(update={"files": untouched(before, after)})

@@ -51,6 +51,9 @@ KEPT_MEMORY = tuple(
 MOST_ROUNDS = 100_000
 """Of an experiment: ten of them a minute take a week. A record that tells of more is damaged."""
 
+LONGEST_S = 1e9
+"""Seconds, some thirty years. A record that tells of more is damaged."""
+
 WALL_TIME = "wall_s"
 
 PROGRAM = "elf:"
@@ -282,16 +285,19 @@ class Metrics(_Row):
 
     wall_s: float = Field(
         description="from exec to the end of the last process (of the first, where survivors are allowed), less what "
-        "processes rested"
+        "processes rested",
+        gt=0,
+        le=LONGEST_S,
+        allow_inf_nan=False,
     )
     outlived_s: float = Field(
         0.0, description="how long others outlived the first process; part of wall_s where survivors are not allowed"
     )
     rested_s: float = Field(0.0, description="how long processes were kept at their end meanwhile")
-    user_s: float
-    sys_s: float
+    user_s: float = Field(ge=0, le=LONGEST_S, allow_inf_nan=False)
+    sys_s: float = Field(ge=0, le=LONGEST_S, allow_inf_nan=False)
     peak_rss_kib: int | None = Field(
-        None, description="largest single process (ru_maxrss, launcher's floor excluded by design)"
+        None, description="largest single process (ru_maxrss, launcher's floor excluded by design)", gt=0
     )
     tree_peak_rss_kib: int | None = Field(None, description="largest sampled sum over the tree")
     end_rss_kib: int | None = Field(
@@ -353,6 +359,9 @@ class TrialRecord(_Row):
     )
     survivors: list[str] = Field(
         default_factory=list, description="programs of the processes that were still there and were ended"
+    )
+    steered: dict[str, str] = Field(
+        default_factory=dict, description="variables that steer an allocator, set by the program's own scripts"
     )
     stage_output: str | None = Field(None, description="the end of what a prepare or conclude that failed has written")
     proof: Proof

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from freestone.records.schema import Configuration, Environment, Workload
@@ -97,6 +97,20 @@ def under_test(configuration: Configuration) -> dict[str, str]:
         name: value
         for name, value in configuration.environment.items()
         if steers(name) and len(name) < _WITNESSED_NAME and len(value) < _WITNESSED_VALUE and value.isascii()
+    }
+
+
+def steered(found: Iterable[tuple[str, str]], given: Mapping[str, str]) -> dict[str, str]:
+    """What steers an allocator in a process and was not given to the program: its own scripts have set it.
+
+    Args:
+        found: variables and values that processes found.
+        given: the program's environment.
+    """
+    return {
+        name: value
+        for name, value in found
+        if steers(name) and not name.startswith("PYTHON") and _plain(given.get(name, "")) != value
     }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from freestone import native
@@ -54,6 +54,8 @@ class Execution:
     reason: str | None
     stage_output: str | None = None
     """Of a prepare or conclude that failed."""
+    steered: Mapping[str, str] = field(default_factory=dict)
+    """Variables that steer an allocator, by the program's own doing."""
 
 
 def execute(
@@ -179,7 +181,10 @@ def _launched(
         status, reason = ("ok", None) if unfiltered is None else ("failed", unfiltered)
     own = meters.idle(testimonies) if workload.rest_s is not None and workload.reads == "process" else own
     own = driven.figures if driven is not None else own
-    return Execution(reading, verdict, testimonies, said, own, [*notes, *_survivors(reading)], status, reason)
+    given = environment.in_force(workload, configuration, os.environ)
+    steered = environment.steered((setting for one in testimonies for setting in one.settings), given)
+    notes += _survivors(reading)
+    return Execution(reading, verdict, testimonies, said, own, notes, status, reason, steered=steered)
 
 
 @dataclass(frozen=True)

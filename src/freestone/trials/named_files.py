@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -60,6 +61,26 @@ class NamedFiles:
         return told
 
 
+_INTERPRETER: Final = re.compile(
+    r"(?:ba|da|z|k)?sh|python[\d.]*|perl[\d.]*|ruby[\d.]*|node|lua[\d.]*|php[\d.]*|Rscript|awk"
+)
+
+
+def code(workload: Workload, before: Mapping[str, str]) -> list[str]:
+    """Of the files that a command names, those that are code: nobody measures a program that changes while it runs.
+
+    Args:
+        before: what :meth:`NamedFiles.contents` found, the program first.
+    """
+    paths = list(before)
+    found = [path for path, content in before.items() if content.startswith(PROGRAM)]
+    if paths and _INTERPRETER.fullmatch(os.path.basename(workload.command[0])):
+        named = {os.path.basename(word) for word in workload.command[1:]}
+        script = next((path for path in paths[1:] if os.path.basename(path) in named), None)
+        found += [script] if script is not None else []
+    return [*dict.fromkeys([*paths[:1], *found])]
+
+
 def untouched(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
     """The files that a run has left as they were."""
     return {path: content for path, content in before.items() if after.get(path) == content}
@@ -84,13 +105,29 @@ def _path(environment: Mapping[str, str]) -> list[str]:
     return (environment.get("PATH") or os.defpath).split(os.pathsep)
 
 
+_SEPARATING: Final = re.compile(r"""[\s<>|&;(){}`'"$!]+""")
+"""What stands around a name in a line for a shell."""
+
+_AROUND: Final = re.compile(r"^(?:[@+]|file:(?://)?|--?[A-Za-z][\w-]*=|-[A-Za-z])(?=.)|[,:]\d+$|[,:]$")
+"""What stands around a name in an argument: ``@file``, ``-ffile``, ``--input=file``, ``file:12``."""
+
+
 def _names(word: str) -> list[str]:
-    """What may be a file's name in a word: all of it, what follows a ``=``, the words of a line for a shell."""
-    found = [word, word.partition("=")[2]]
-    if any(character.isspace() for character in word):
-        with contextlib.suppress(ValueError):  # no line for a shell
+    """What may be a file's name in a word: all of it, what an option has in front of it, the words of a shell's line.
+
+    A line that is no line for a shell, as with an apostrophe in it, is taken apart all the same: who looks at one file
+    too many does no harm.
+    """
+    found = [word]
+    if _SEPARATING.search(word):
+        with contextlib.suppress(ValueError):
             found += [name.lstrip("<>|&;(") for name in shlex.split(word)]
-    return [name for name in found if name and "\0" not in name]
+        found += _SEPARATING.split(word)
+    for name in list(found):
+        found.append(name.partition("=")[2])
+        bare = _AROUND.sub("", name)
+        found += [bare, _AROUND.sub("", bare)]
+    return [name for name in dict.fromkeys(found) if name and "\0" not in name]
 
 
 def _is_file(path: Path) -> bool:

@@ -99,6 +99,7 @@ def run_trial(
         asked=asked,
         survivors=[one.program for one in run.reading.survivors],
         stage_output=run.stage_output,
+        steered=dict(run.steered),
         proof=run.verdict.proof,
     )
 
