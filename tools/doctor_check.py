@@ -2,8 +2,8 @@
 
     python tools/doctor_check.py [--times N] [--cures] [--page FILE] [PATIENT...]
 
-Exit status: 0 when each patient's symptom was found every time, none was found on those that are well, and each cure that
-was asked for held; 1 otherwise.
+Exit status: 0 when each patient's symptom was found every time, none was found on those that are well, and each cure
+that was asked for held; 1 otherwise.
 """
 
 from __future__ import annotations
@@ -116,15 +116,17 @@ def cure(patient: Patient, results: Path, budget_s: float) -> None:
 
 def table(patients: Sequence[Patient]) -> str:
     """The table as Markdown."""
-    lines = ["| patient | found | beside it | wrongly | cure held | the best |", "| --- | ---: | --- | --- | ---: | --- |"]
+    lines = [
+        "| patient | found | beside it | wrongly | cure held | the best |",
+        "| --- | ---: | --- | --- | ---: | --- |",
+    ]
     for each in patients:
         beside = [f"{name} {count}" for name, count in each.found.items() if name in BESIDE and name != each.name]
         wrong = [f"**{name} {each.found[name]}**" for name in each.wrong]
         cured = f"{each.cured} of {each.tried}" if each.tried else "none is known" if each.name in NO_CURE else ""
         best = ", ".join(f"`{name}` {count}" for name, count in each.best.most_common(2))
-        lines.append(
-            f"| {each.name} | {each.right} of {each.times} | {', '.join(beside)} | {', '.join(wrong)} | {cured} | {best} |"
-        )
+        right = f"{each.right} of {each.times}"
+        lines.append(f"| {each.name} | {right} | {', '.join(beside)} | {', '.join(wrong)} | {cured} | {best} |")
     return "\n".join(lines)
 
 
@@ -159,7 +161,8 @@ def main(words: Sequence[str] | None = None) -> int:
         )
         asked.page.write_text(page, encoding="utf-8")
     fine = all(
-        each.right == each.times and not each.wrong and each.cured == each.tried and not each.broken for each in patients
+        each.right == each.times and not each.wrong and each.cured == each.tried and not each.broken
+        for each in patients
     )
     return 0 if fine else 1
 

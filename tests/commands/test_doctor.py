@@ -56,7 +56,7 @@ def said(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 
 def test_a_sick_program_is_found_out_and_cured(freestone: Tool, churn: Path) -> None:
-    told = said(freestone("doctor", "--goal", "time", "--time-budget", "8", "--json", "--", str(churn)))
+    told = said(freestone("doctor", "--goal", "time", "--time-budget", "20", "--json", "--", str(churn)))
     (found, *_) = told["findings"]
     assert found["symptom"] == "mapping-churn"
     assert found["time"] > 0.3
