@@ -176,7 +176,8 @@ def _tried(
         print(words.verdict(judged, summary.baseline, width=width))
         if judged.best is not None:
             best = next(each for each in measured.configurations if each.name == judged.best.configuration)
-            print("\n".join(["To use it:", *deployment.lines(workload, best), ""]))
+            lines = [*deployment.lines(workload, best), *deployment.more_lines(workload, best)]
+            print("\n".join(["To use it:", *lines, ""]))
 
     try:
         store.write_experiment(folder, tried)
