@@ -170,7 +170,7 @@ def kubernetes(variables: Mapping[str, str]) -> list[str]:
 
 
 def c_calls(winner: Configuration) -> list[str]:
-    """Calls at the start of ``main`` that do what the settings do; none where there are no such calls for all of them."""
+    """Calls at the start of ``main`` that do what the settings do; none where some of them have no such call."""
     if winner.allocator.name != SYSTEM or not winner.environment.keys() <= _MALLOPT.keys():
         return []
     calls = [
