@@ -55,7 +55,7 @@ class _Reader:
 
     tool: str
     knows: Callable[[str], bool]
-    read: Callable[[str, float], LoadFigures]
+    read: Callable[[str], LoadFigures]
 
 
 def read(text: str, wall_s: float = math.inf) -> LoadFigures:
@@ -76,7 +76,7 @@ def read(text: str, wall_s: float = math.inf) -> LoadFigures:
         both = " and ".join(reader.tool for reader in known[:2])
         raise NotUnderstood(f"figures of {both}: send the output of all but one to /dev/null")
     if known:
-        found = known[0].read(text, wall_s)
+        found = known[0].read(text)
         _refuse_impossible(found, wall_s)
         return found
     line = _last_line(text)
@@ -91,7 +91,7 @@ def _knows_wrk(text: str) -> bool:
     return _WRK_TOTAL.search(text) is not None and "Requests/sec:" in text
 
 
-def _wrk(text: str, wall_s: float) -> LoadFigures:  # noqa: ARG001 - as every reader
+def _wrk(text: str) -> LoadFigures:
     total = _only(list(_WRK_TOTAL.finditer(text)), "wrk")
     trouble = re.search(r"^\s*(Socket errors: .*|Non-2xx or 3xx responses: [0-9]+)", text, re.MULTILINE)
     if trouble:
@@ -115,7 +115,7 @@ def _knows_redis_benchmark(text: str) -> bool:
     return _REDIS_DONE.search(text) is not None or _REDIS_RATE.search(text) is not None
 
 
-def _redis_benchmark(text: str, wall_s: float) -> LoadFigures:
+def _redis_benchmark(text: str) -> LoadFigures:
     """One command after the other, each as often: sums, and the latencies of the slowest command."""
     trouble = re.search(r"^Error from server.*", text, re.MULTILINE)
     if trouble:
@@ -137,7 +137,6 @@ def _redis_benchmark(text: str, wall_s: float) -> LoadFigures:
     rates = _REDIS_RATE.findall(text)
     if any(float(rate) <= 0 for rate, _ in rates):
         raise NotUnderstood("redis-benchmark says: 0 requests per second")
-    _refuse_brief(wall_s, _MILLISECOND_S * len(rates))
     medians = [float(value) / 1e3 for _, value in rates if value]
     per_request = sum(1 / float(rate) for rate, _ in rates) / len(rates)
     return LoadFigures(None, per_request, {"p50_seconds": max(medians)} if medians else {})
@@ -166,7 +165,7 @@ def _knows_pgbench(text: str) -> bool:
     return _PGBENCH_COUNT.search(text) is not None and _PGBENCH_RATE.search(text) is not None
 
 
-def _pgbench(text: str, wall_s: float) -> LoadFigures:  # noqa: ARG001 - as every reader
+def _pgbench(text: str) -> LoadFigures:
     done = _only(list(_PGBENCH_COUNT.finditer(text)), "pgbench")
     failed = re.search(r"^number of failed transactions: ([1-9].*)", text, re.MULTILINE)
     if failed:
@@ -204,9 +203,7 @@ def _object(line: str) -> dict[str, object] | None:
         return found
 
     try:
-        said = json.loads(
-            line, parse_int=_Number, parse_float=_Number, parse_constant=_Number, object_pairs_hook=once
-        )
+        said = json.loads(line, parse_int=_Number, parse_float=_Number, parse_constant=_Number, object_pairs_hook=once)
     except (ValueError, RecursionError):
         return None
     if not isinstance(said, dict):
@@ -226,7 +223,7 @@ def _knows_json(text: str) -> bool:
     return any(_object(line) is not None for line in lines) if others else last is not None
 
 
-def _json(text: str, wall_s: float) -> LoadFigures:  # noqa: ARG001 - as every reader
+def _json(text: str) -> LoadFigures:
     said = _object(_last_line(text)) or {}
     if not (isinstance(said.get("requests"), _Number) and isinstance(said.get("seconds"), _Number)):
         raise NotUnderstood("its line of JSON has no numbers 'requests' and 'seconds'")
@@ -307,19 +304,20 @@ def _refuse_brief(seconds: float, step_s: float) -> None:
 def _refuse_impossible(found: LoadFigures, wall_s: float) -> None:
     """Refuse what took longer than its command did, and percentiles that fall.
 
-    No lower limit: a load may warm up, fill the server, and tell the seconds of its last part alone.
+    There is no lower limit: a load may warm up, fill the server, and tell the seconds of its last part alone.
     """
     longest_s = wall_s * LONGER_THAN_WALL + LONGER_THAN_WALL_S
-    told_s = 0.0 if found.requests is None else found.requests * found.seconds_per_request
-    if told_s > longest_s:
-        raise NotUnderstood(f"it says {told_s:.4g} s, and its command was over after {wall_s:.4g} s")
-    for name, latency_s in found.latencies.items():
-        if not latency_s <= longest_s:
-            raise NotUnderstood(
-                f"it says {name.removesuffix('_seconds')} {latency_s:.4g} s, and its command was over after {wall_s:.4g} s"
-            )
-    told = [(name, found.latencies[name]) for name in PERCENTILES if name in found.latencies]
+    times = {name.removesuffix("_seconds"): latency_s for name, latency_s in found.latencies.items()}
+    if found.requests is None:  # redis-benchmark's rates alone: by a clock of milliseconds, for no longer than this
+        _refuse_brief(wall_s, _MILLISECOND_S)
+    else:
+        times["seconds"] = found.requests * found.seconds_per_request
+    for name, time_s in times.items():
+        if time_s > longest_s:
+            raise NotUnderstood(f"it says {name}: {time_s:.4g} s, and its command was over after {wall_s:.4g} s")
+    told = [(name.removesuffix("_seconds"), found.latencies[name]) for name in PERCENTILES if name in found.latencies]
     for (lower, lower_s), (upper, upper_s) in itertools.pairwise(told):
         if lower_s > upper_s:
-            lower, upper = lower.removesuffix("_seconds"), upper.removesuffix("_seconds")
-            raise NotUnderstood(f"{lower} is {lower_s:.4g} s and {upper} {upper_s:.4g} s: a percentile cannot be below a lower one")
+            raise NotUnderstood(
+                f"{lower} is {lower_s:.4g} s and {upper} {upper_s:.4g} s: a percentile cannot be below a lower one"
+            )
