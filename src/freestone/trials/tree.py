@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
-_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+"""The step of the CPU time that /proc tells of a process, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def read(ancestor: int) -> TreeReading:
     if below is None:
         below = _below(ancestor, {process.pid: process for process in _processes()})
     return TreeReading(
-        cpu_s=_TICK_S * (top.children_ticks + sum(each.ticks + each.children_ticks for each in below)),
+        cpu_s=TICK_S * (top.children_ticks + sum(each.ticks + each.children_ticks for each in below)),
         minor_faults=top.children_minor_faults + sum(each.minor_faults + each.children_minor_faults for each in below),
         rss_kib=_PAGE_KIB * sum(each.rss_pages for each in below),
         processes=len(below),
@@ -124,14 +125,41 @@ def _process(number: int) -> _Process | None:
     except OSError:
         return None  # it has just ended
     numbers = [int(field) for field in fields[1:22]]
+    state, rss_pages = fields[0], numbers[20]
+    if state == "Z" and (living := _living_thread(f"/proc/{number}")) is not None:
+        state, rss_pages = living
     return _Process(
         pid=number,
-        state=fields[0],
+        state=state,
         parent=numbers[0],
         minor_faults=numbers[6],
         children_minor_faults=numbers[7],
         ticks=numbers[10] + numbers[11],
         children_ticks=numbers[12] + numbers[13],
         virtual_bytes=numbers[19],
-        rss_pages=numbers[20],
+        rss_pages=rss_pages,
     )
+
+
+def _living_thread(process: str) -> tuple[str, int] | None:
+    """State and resident pages by a thread that still runs, None where none does.
+
+    A first thread that has left by ``pthread_exit`` is a zombie without memory, and what /proc tells of its process as
+    a whole is that thread's, though others live.
+
+    Args:
+        process: its folder in /proc.
+    """
+    try:
+        threads = [entry.path for entry in os.scandir(f"{process}/task")]
+    except OSError:
+        return None  # it has just ended
+    for thread in threads:
+        try:
+            state = Path(thread, "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+            pages = int(Path(thread, "statm").read_text().split()[1])
+        except OSError:
+            continue
+        if state not in "ZX":
+            return state, pages
+    return None
