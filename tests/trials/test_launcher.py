@@ -345,7 +345,9 @@ LEADERLESS = """
 #include <unistd.h>
 static void *work(void *nothing) {
     pthread_join(*(pthread_t *)nothing, 0);
-    memset(malloc(64 << 20), 1, 64 << 20);
+    char *volatile block = malloc(64 << 20);
+    memset(block, 1, 64 << 20);
+    __asm__ volatile("" ::: "memory"); /* it is used, whatever the compiler thinks */
     puts("there");
     fflush(stdout);
     usleep(600000);
