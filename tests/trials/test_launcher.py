@@ -345,7 +345,8 @@ LEADERLESS = """
 #include <unistd.h>
 static void *work(void *nothing) {
     pthread_join(*(pthread_t *)nothing, 0);
-    memset(malloc(64 << 20), 1, 64 << 20);
+    char *volatile kept = malloc(64 << 20);
+    memset(kept, 1, 64 << 20);
     puts("there");
     fflush(stdout);
     usleep(600000);
