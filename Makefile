@@ -37,7 +37,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 model build lint format soak sanitize yielding planted simulated-tables readme-figure lock clean
+.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 model build lint format soak sanitize yielding planted doctor-check simulated-tables readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -263,6 +263,10 @@ misuses: build
 	@$(PACKAGES) compare bench --tried $(VENV)/.tried-bench
 	@PYTHONPATH=tools $(BIN)/python -m misuses $(if $(ONLY),--only '$(ONLY)') $(if $(ALLOCATORS),--allocators '$(ALLOCATORS)') \
 	    $(if $(ONLY)$(ALLOCATORS),,--page docs/misuses.md)
+
+# What the doctor says of every patient, 20 times each, and whether its cures hold. About 40 minutes.
+doctor-check: build
+	@$(BIN)/python tools/doctor_check.py --times $(or $(TIMES),20) --cures $(or $(CURES),2) --page docs/doctor-check.md
 
 # How often diff, with limits and without, finds a regression that was planted, and accuses a library that is the same. About an hour.
 planted: build

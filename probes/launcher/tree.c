@@ -142,16 +142,40 @@ void tree_free(struct tree *tree) {
     *tree = (struct tree){0};
 }
 
+/* Resident pages by one statm file; 0 when it cannot be read, or where its thread holds no memory any more. */
+static uint64_t pages_by(const char *path) {
+    char line[128];
+    unsigned long long resident = 0;
+    return slurp(path, line, sizeof line) > 0 && sscanf(line, "%*s %llu", &resident) == 1 ? resident : 0;
+}
+
+/* Resident pages of a process. A first thread that has left by pthread_exit holds none, and its process's file says 0
+ * though other threads live: then one of those is asked. */
+static uint64_t resident_pages(pid_t pid) {
+    char path[80];
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    uint64_t pages = pages_by(path);
+    if (pages != 0)
+        return pages;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    if (threads == NULL)
+        return 0;
+    for (const struct dirent *entry; pages == 0 && (entry = readdir(threads)) != NULL;) {
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        snprintf(path, sizeof path, "/proc/%d/task/%d/statm", (int)pid, atoi(entry->d_name));
+        pages = pages_by(path);
+    }
+    closedir(threads);
+    return pages;
+}
+
 uint64_t tree_resident_kib(const struct tree *tree) {
     const uint64_t page_kib = (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
     uint64_t pages = 0;
-    for (size_t i = 0; i < tree->count; i++) {
-        char path[48], line[128];
-        snprintf(path, sizeof path, "/proc/%d/statm", (int)tree->pids[i]);
-        unsigned long long resident = 0;
-        if (slurp(path, line, sizeof line) > 0 && sscanf(line, "%*s %llu", &resident) == 1)
-            pages += resident;
-    }
+    for (size_t i = 0; i < tree->count; i++)
+        pages += resident_pages(tree->pids[i]);
     return pages * page_kib;
 }
 

@@ -12,6 +12,7 @@
  * it may have loaded more. A child that shares its parent's memory (vfork) writes nothing. */
 #define _GNU_SOURCE
 #include "../counter/counter.h"
+#include "../heapwatch/heapwatch.h"
 #include "heap.h"
 #include "image.h"
 #include "objects.h"
@@ -192,6 +193,7 @@ static void rest(const char *path) {
 
 /* There only where the counter is preloaded as well. */
 #pragma weak freestone_counted
+#pragma weak freestone_heapwatch_leave
 
 static void report_counted(struct report *report) {
     if (&freestone_counted == NULL)
@@ -247,6 +249,8 @@ static void report_exit(int pid) {
     report_word(&report, "end");
     report_line(&report);
     report_send(&report, destination.path, destination.create);
+    if (!orphaned && &freestone_heapwatch_leave != NULL)
+        freestone_heapwatch_leave();
     if (rest_ns != 0)
         rest(forked ? path : start_file);
 }

@@ -21,6 +21,8 @@ from freestone.commands.status import ExitStatus, Stop
 VERBS = {
     "compare": "Run a program under every allocator and say which is best for what.",
     "advise": "Say in one sentence which allocator to run a program under.",
+    "doctor": "Say what a program's memory suffers from, and try what may help.",
+    "explain": "Say what a symptom is that the doctor names, and what helps.",
     "bench": "Run a suite of workloads under every allocator and show the scoreboard.",
     "list": "Show the results so far.",
     "report": "Write results as one HTML file, and show their tables or scoreboard.",
@@ -41,6 +43,8 @@ PARTS = {
 USAGE = {
     "compare": "Usage: freestone compare [OPTIONS] -- CMD [ARGUMENTS]",
     "advise": "Usage: freestone advise [OPTIONS] -- CMD [ARGUMENTS]",
+    "doctor": "Usage: freestone doctor [OPTIONS] -- CMD [ARGUMENTS]",
+    "explain": "Usage: freestone explain [OPTIONS] [SYMPTOM]",
     "bench": "Usage: freestone bench [OPTIONS] SUITE...",
     "list": "Usage: freestone list [OPTIONS]",
     "report": "Usage: freestone report [OPTIONS] RESULTS...",
@@ -175,7 +179,7 @@ def _run(tokens: list[str]) -> int:
         return complain(stop.message, stop.status)
     except CycloptsError as error:
         where = f"freestone {verb} --help" if verb else "freestone --help"
-        forgotten = verb in ("compare", "advise", "run") and "--" not in tokens
+        forgotten = verb in ("compare", "advise", "doctor", "run") and "--" not in tokens
         hint = f"the program stands after --; see {where}" if forgotten else f"see {where}"
         return complain(f"{_one_line(error)} ({hint})", ExitStatus.USAGE)
     except KeyboardInterrupt:

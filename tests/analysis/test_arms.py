@@ -53,3 +53,12 @@ def test_a_record_is_no_better_than_its_proof(
     unproved = record.model_copy(update={"proof": record.proof.model_copy(update={"valid": False, "reason": "forged"})})
     (counted,) = arms.counted(make_experiment(), [unproved])
     assert (counted.status, counted.reason) == ("invalid", "forged")
+
+
+def test_cpu_time_that_only_the_longer_trials_tell_is_left_out(make_record: MakeRecord) -> None:
+    told = [{"rss_kib_loaded": 9.0 + number, "cpu_seconds": 1.0 + number} for number in range(3)]
+    records = [make_record("glibc", number).model_copy(update={"figures": each}) for number, each in enumerate(told)]
+    assert all("cpu_seconds" in (each.figures or {}) for each in arms.without_parameters(records))
+    del told[1]["cpu_seconds"]
+    records = [make_record("glibc", number).model_copy(update={"figures": each}) for number, each in enumerate(told)]
+    assert all(set(each.figures or {}) == {"rss_kib_loaded"} for each in arms.without_parameters(records))

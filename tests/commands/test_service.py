@@ -33,10 +33,13 @@ with open("pid", "w") as file:
 open("up", "w").close()
 for _ in range(1200):
     kept.append(bytes(100_000))
+    until = time.process_time() + 0.05
+    while sys.argv[1] == "works" and time.process_time() < until:
+        pass
     time.sleep(0.05)
 """
 READY = '[ -e up ] && kill -0 "$(cat pid)"'
-LOAD = """sleep 0.3; echo '{"requests": 1000, "seconds": 2.5, "p99_seconds": 0.004}'"""
+LOAD = """sleep 0.3; echo '{"requests": 1000, "seconds": 0.250, "p99_seconds": 0.004}'"""
 
 
 @pytest.fixture
@@ -82,14 +85,30 @@ def test_a_server_is_started_driven_and_stopped(
         assert record.status == "ok", record.reason
         assert record.proof.valid
         assert record.figures is not None
-        assert record.figures["seconds"] == 2.5 / 1000
+        assert record.figures["seconds"] == 0.25 / 1000
         assert record.figures["p99_seconds"] == 0.004
         assert record.figures["faults_per_1000"] > 0
-        assert record.figures["cpu_seconds"] >= 0
+        assert "cpu_seconds" not in record.figures, "it slept: steps of 10 ms are more than 1 % of what it used"
         assert record.figures["rss_kib_loaded"] > 1000
         assert record.metrics is not None
         assert len(record.metrics.series) > 3, "its memory over time"
-    assert "per second: glibc 400, freestone 400" in " ".join(done.stdout.split())
+    assert "per second: glibc 4,000, freestone 4,000" in " ".join(done.stdout.split())
+
+
+def test_processor_time_is_told_where_its_steps_are_fine_enough(
+    serve: Callable[..., subprocess.CompletedProcess[str]], only_folder: Callable[[], Path]
+) -> None:
+    load = f"""{sys.executable} -I -S -c 'import time
+with open("pid") as file: stat = f"/proc/{{file.read()}}/stat"
+def used(): return sum(map(int, open(stat).read().split()[13:15]))
+until = used() + 110
+while used() < until: time.sleep(0.05)'
+echo '{{"requests": 1000, "seconds": 1.0}}'"""
+    done = serve("works", load=load)
+    assert done.returncode == 0, done.stderr
+    for record in records(only_folder()):
+        assert record.figures is not None
+        assert 1.0 <= 1000 * record.figures["cpu_seconds"] < 10
 
 
 @pytest.mark.parametrize(
@@ -98,6 +117,13 @@ def test_a_server_is_started_driven_and_stopped(
         (["serves"], (), "echo no route >&2; exit 3", "the load failed, exit status 3: no route"),
         (["serves"], (), "kill -9 $$", "the load failed, ended by signal 9"),
         (["serves"], (), "true", "the load is no measurement: .*; it printed nothing"),
+        (
+            ["serves"],
+            (),
+            LOAD.replace("0.250", "9.0"),
+            r"the load is no measurement: it says seconds: 9 s, and its command was over after 0\.\d+ s",
+        ),
+        (["serves"], (), LOAD.replace("0.250", "0.02"), "the load is no measurement: .*: let it run longer"),
         (["serves"], (), 'kill -9 "$(cat pid)"; sleep 30', "the server ended under load: killed by SIGKILL"),
         (["serves", "7"], (), LOAD, "the server was told to stop and ended otherwise: exit status 7"),
         (["refuses"], (), LOAD, "the server ended before it was ready: exit status 1: address already in use"),

@@ -20,6 +20,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "compare": (*MEASURE, "--", "true"),
     "advise": ("--time-budget", "1", "-a", "glibc", "--", "true"),
     "bench": ("patterns", "--quick", *MEASURE, "--only", "lifo-16-100"),
+    "doctor": ("--observe-only", "--", "true"),
+    "explain": ("leak",),
     "list": ("--results", "one"),
     "report": ("one",),
     "diff": ("one", "one"),
@@ -27,7 +29,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "allocators": ("glibc,freestone",),
     "count": ("one", "--json"),
 }
-MEASURING = ("compare", "advise", "bench", "count")
+MEASURING = ("compare", "advise", "doctor", "bench", "count")
 """Verbs whose output differs from run to run."""
 
 

@@ -171,3 +171,22 @@ def test_a_library_in_a_home_is_installed_for_services(
         'ENV LD_PRELOAD="/usr/local/lib/libfast.so"',
         'ENV FAST_CONF="a:b,c%d"',
     ]
+
+
+def test_a_pod_gets_the_values_that_were_measured() -> None:
+    lines = deployment.kubernetes({"LD_PRELOAD": "/usr/lib/a.so", "CONF": 'a:"b" %c'})
+    assert lines == ["env:", '- {name: LD_PRELOAD, value: "/usr/lib/a.so"}', '- {name: CONF, value: "a:\\"b\\" %c"}']
+
+
+def test_knobs_of_glibc_are_calls_and_others_are_none() -> None:
+    knobs = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "18446744073709551615"}
+    tuned = SYSTEM.model_copy(update={"environment": knobs})
+    assert deployment.c_calls(tuned) == [
+        "#include <malloc.h>",
+        "mallopt(M_MMAP_MAX, 0);",
+        "mallopt(M_TRIM_THRESHOLD, -1);",
+    ]
+    assert deployment.c_calls(SYSTEM) == []
+    assert deployment.c_calls(FAST) == []
+    mixed = SYSTEM.model_copy(update={"environment": {**knobs, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}})
+    assert deployment.c_calls(mixed) == []

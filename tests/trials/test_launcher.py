@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from freestone import native
+from freestone.trials import tree
 from freestone.trials.launch import (
     LauncherBroken,
     LaunchReading,
@@ -334,6 +335,46 @@ def test_the_series_follows_the_tree(run, compile_c):
     assert max(sizes) == reading.tree_peak_rss_kib
     assert 70 * 1024 < max(sizes) < 100 * 1024
     assert sizes[0] < 20 * 1024
+
+
+LEADERLESS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *work(void *nothing) {
+    pthread_join(*(pthread_t *)nothing, 0);
+    volatile char *kept = malloc(64 << 20);
+    for (size_t at = 0; at < 64 << 20; at += 4096) kept[at] = 1;
+    puts("there");
+    fflush(stdout);
+    usleep(600000);
+    exit(0);
+}
+int main(void) {
+    static pthread_t self, other;
+    self = pthread_self();
+    pthread_create(&other, 0, work, &self);
+    pthread_exit(0);
+}
+"""
+
+
+def test_memory_is_seen_of_a_process_whose_first_thread_has_left(run, compile_c):
+    reading = run(compile_c(LEADERLESS, "-pthread"), sample_ms=10.0)
+    assert reading.exit_code == 0
+    assert reading.tree_peak_rss_kib is not None
+    assert reading.tree_peak_rss_kib > 60 * 1024
+    assert [kib > 60 * 1024 for at_s, kib, _ in reading.series if at_s > 0.4].count(True) > 5, "to its end"
+
+
+def test_the_lab_itself_sees_a_process_whose_first_thread_has_left(compile_c):
+    with subprocess.Popen([compile_c(LEADERLESS, "-pthread")], stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"there\n"
+        assert tree.read(os.getpid()).rss_kib > 60 * 1024
+        assert program.pid in tree.below(os.getpid()), "it lives, and has to be ended"
+    assert program.pid not in tree.below(os.getpid())
 
 
 def test_no_series_is_taken_when_none_is_asked_for(run):

@@ -90,3 +90,12 @@ def test_rests_that_nobody_asked_for_are_taken_from_no_time():
     forged = [rested(10.0, 12.9)]
     assert meters.read(reading, forged).wall_s == 3.0
     assert meters.read(reading, forged, rest_s=2.9).wall_s == pytest.approx(0.1)
+
+
+@given(st.none() | st.integers(0, 10**6), st.integers(2000, 10**6))
+def test_a_tree_peaks_no_lower_than_its_largest_process(sampled_kib, peak_kib):
+    reading = LaunchReading(
+        version=1, state="exited", wall_s=1.0, peak_rss_kib=peak_kib, floor_kib=1000, tree_peak_rss_kib=sampled_kib
+    )
+    said = meters.read(reading, []).tree_peak_rss_kib
+    assert said == (None if sampled_kib is None else max(sampled_kib, peak_kib))

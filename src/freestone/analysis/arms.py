@@ -90,8 +90,14 @@ def metric_values(record: TrialRecord) -> dict[str, float]:
 def without_parameters(records: Sequence[TrialRecord]) -> list[TrialRecord]:
     """The records without the figures that say what a program was told to do rather than what came of it.
 
-    They are those that are the same in every trial of a workload, such as a number of operations.
+    They are those that are the same in every trial of a workload, such as a number of operations. CPU time of a server
+    that only some of a workload's trials tell goes too: the short ones leave it out, and the rest are no fair sample.
     """
+    coarse = {
+        record.workload
+        for record in good(records)
+        if record.figures is not None and "rss_kib_loaded" in record.figures and "cpu_seconds" not in record.figures
+    }
     seen: dict[tuple[str, str], set[float]] = {}
     for record in good(records):
         for name, value in (record.figures or {}).items():
@@ -103,7 +109,8 @@ def without_parameters(records: Sequence[TrialRecord]) -> list[TrialRecord]:
         kept = {
             name: value
             for name, value in record.figures.items()
-            if FIGURE + name == OWN_TIME or len(seen.get((record.workload, name), ())) > 1
+            if (FIGURE + name == OWN_TIME or len(seen.get((record.workload, name), ())) > 1)
+            and not (name == "cpu_seconds" and record.workload in coarse)
         }
         return record.model_copy(update={"figures": kept})
 

@@ -299,7 +299,9 @@ class Metrics(_Row):
     peak_rss_kib: int | None = Field(
         None, description="largest single process (ru_maxrss, launcher's floor excluded by design)", gt=0
     )
-    tree_peak_rss_kib: int | None = Field(None, description="largest sampled sum over the tree")
+    tree_peak_rss_kib: int | None = Field(
+        None, description="largest sampled sum over the tree, and no less than peak_rss_kib"
+    )
     end_rss_kib: int | None = Field(
         None, description="resident set of the first process as it exited, from the witness"
     )

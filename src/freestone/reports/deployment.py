@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,18 @@ SERVICE_FOLDER = "/usr/lib/"
 
 SYSTEM_FOLDERS = ("/usr/", "/lib/", "/lib32/", "/lib64/")
 """What lies below these can be loaded by every service; a home, a clone or /tmp may be hidden from it."""
+
+_MALLOPT = {
+    "MALLOC_ARENA_MAX": "M_ARENA_MAX",
+    "MALLOC_MMAP_MAX_": "M_MMAP_MAX",
+    "MALLOC_MMAP_THRESHOLD_": "M_MMAP_THRESHOLD",
+    "MALLOC_TOP_PAD_": "M_TOP_PAD",
+    "MALLOC_TRIM_THRESHOLD_": "M_TRIM_THRESHOLD",
+}
+"""glibc's variables and the parameters of mallopt that do the same."""
+
+_INT_MAX = 2**31 - 1
+"""What mallopt takes; ``M_TRIM_THRESHOLD`` of -1 is never."""
 
 GIVEN = "given as "
 """How the origin of an allocator begins that is known by no name, only by the path that was typed."""
@@ -52,7 +65,7 @@ def told(
             others = (level or {}).get(workload.name, {}).get(aspect, [])
             whose = f"; the lines are for {winner.name}" if others else ""
             lead = f"To use it, {choice(workload, summary, aspect, winner.name, others)}{whose}:"
-            return [lead, *_lines(workload, winner, brings_malloc)]
+            return [lead, *lines(workload, winner, brings_malloc)]
     return [f"To use it: there is nothing to change; no allocator is really better than {summary.baseline} here."]
 
 
@@ -112,7 +125,8 @@ def dockerfile(configuration: Configuration, variables: Mapping[str, str]) -> li
     return [*lines, *(f'ENV {name}="{_in_image(value)}"' for name, value in variables.items())]
 
 
-def _lines(workload: Workload, winner: Configuration, brings_malloc: bool) -> list[str]:
+def lines(workload: Workload, winner: Configuration, brings_malloc: bool = False) -> list[str]:
+    """Lines to be copied, each behind what it is for; arguments are those of :func:`told`."""
     # What was measured ran in the workload's environment: without it the lines would start another program.
     variables = {**workload.environment, **environment(winner, brings_malloc=brings_malloc)}
     hidden = [file for file in winner.allocator.preload if "LD_PRELOAD" in variables and not _is_of_system(file)]
@@ -134,6 +148,37 @@ def _lines(workload: Workload, winner: Configuration, brings_malloc: bool) -> li
         for title, lines in parts.items()
         for number, line in enumerate(lines)
     ]
+
+
+def more_lines(workload: Workload, winner: Configuration) -> list[str]:
+    """Lines for a pod's container and, where all of it are glibc's knobs, for the program's own source."""
+    variables = {**workload.environment, **environment(winner)}
+    if "LD_PRELOAD" in variables:
+        files = [file if _is_of_system(file) else _installed(file) for file in winner.allocator.preload]
+        variables["LD_PRELOAD"] = ":".join(files)
+    parts = {"Kubernetes": kubernetes(variables), "C": c_calls(winner)}
+    return [
+        f"  {title if not number else '':<10}  {line}"
+        for title, lines in parts.items()
+        for number, line in enumerate(lines)
+    ]
+
+
+def kubernetes(variables: Mapping[str, str]) -> list[str]:
+    """Lines of a container in a pod's template; JSON's strings are YAML's."""
+    return ["env:", *(f"- {{name: {name}, value: {json.dumps(value)}}}" for name, value in variables.items())]
+
+
+def c_calls(winner: Configuration) -> list[str]:
+    """Calls at the start of ``main`` that do what the settings do; none where some of them have no such call."""
+    if winner.allocator.name != SYSTEM or not winner.environment.keys() <= _MALLOPT.keys():
+        return []
+    calls = [
+        f"mallopt({_MALLOPT[name]}, {-1 if int(value) > _INT_MAX else int(value)});"
+        for name, value in winner.environment.items()
+        if value.isdigit()
+    ]
+    return ["#include <malloc.h>", *calls] if len(calls) == len(winner.environment) > 0 else []
 
 
 def price(workload: Workload, cell: Cell, baseline: str) -> str:

@@ -18,6 +18,7 @@ from freestone.trials import (
     environment,
     figures,
     gathering,
+    launch,
     loader_complaint,
     meters,
     output,
@@ -29,7 +30,7 @@ from freestone.trials import (
     witness,
 )
 from freestone.trials.evidence import Cause, Finding, Rehearsed
-from freestone.trials.launch import CensusMethod, LauncherBroken, LaunchReading, LaunchRequest, ResultLost, launch
+from freestone.trials.launch import CensusMethod, LauncherBroken, LaunchReading, LaunchRequest, ResultLost
 from freestone.trials.proof import Verdict
 from freestone.trials.stage import StageFailure, run_stage
 
@@ -66,7 +67,8 @@ def execute(
     rehearsed: Rehearsed | None,
     watch: service.Watch = lambda moment: None,
     *,
-    counting: bool = False,
+    stand_in: str | None = None,
+    begun: launch.Begun = launch.unobserved,
 ) -> Execution:
     """Run a workload once, between its prepare and its conclude.
 
@@ -76,7 +78,8 @@ def execute(
     Args:
         method: how the census is taken.
         rehearsed: what a rehearsal has shown; stands in for a census where there is none.
-        counting: put a counter in the place of the allocator.
+        stand_in: file of the lab's own that is preloaded in the place of the allocator: it watches, and passes on.
+        begun: told the launcher's number as soon as it has one.
     """
     with _folders(scratch) as folders:
         room = folders.results
@@ -89,7 +92,7 @@ def execute(
             lost = LaunchReading(version=1, state="lost")
             run = _unmeasured(lost, unprepared.reason, output.read(room / "stdout", room / "stderr"), [])
             return replace(run, stage_output=unprepared.output)
-        run = _launched(workload, configuration, timeout_s, folders, method, rehearsed, watch, counting=counting)
+        run = _launched(workload, configuration, timeout_s, folders, method, rehearsed, watch, stand_in, begun)
         unconcluded = staged("conclude", workload.stages.conclude)
         if unconcluded is None:
             return run
@@ -106,12 +109,12 @@ def _launched(
     method: CensusMethod,
     rehearsed: Rehearsed | None,
     watch: service.Watch,
-    *,
-    counting: bool,
+    stand_in: str | None,
+    begun: launch.Begun,
 ) -> Execution:
     """The run itself."""
     stdout, stderr = folders.results / "stdout", folders.results / "stderr"
-    preloaded, kept = _preload(workload, configuration, folders.results, counting)
+    preloaded, kept = _preload(workload, configuration, folders.results, stand_in)
     differing: dict[str, str | None] = {
         **environment.overridden(workload, configuration, os.environ),
         **environment.fillers(workload, configuration, os.environ),
@@ -136,10 +139,10 @@ def _launched(
     driven: service.Driven | None = None
     try:
         if workload.service is None:
-            reading = launch(request)
+            reading = launch.launch(request, begun)
         else:
             client = environment.in_force(workload, None, os.environ)
-            reading, driven = service.serve(request, workload.service, client, folders.results, watch)
+            reading, driven = service.serve(request, workload.service, client, folders.results, watch, begun)
     except (ResultLost, service.Occupied) as error:
         return _unmeasured(LaunchReading(version=1, state="lost"), str(error), output.read(stdout, stderr), notes)
     said = output.read(stdout, stderr)
@@ -210,11 +213,11 @@ def _folders(scratch: Path) -> Iterator[_Folders]:
 
 
 def _preload(
-    workload: Workload, configuration: Configuration, folder: Path, counting: bool
+    workload: Workload, configuration: Configuration, folder: Path, stand_in: str | None
 ) -> tuple[list[str], list[str]]:
     """Our preloads, in order, and the user's, which stay in force behind them."""
     # The witness comes first: it has to see _exit, and libc is itself one of the allocators that are preloaded.
-    served = [str(native.path(COUNTER))] if counting else configuration.allocator.preload
+    served = [str(native.path(stand_in))] if stand_in is not None else configuration.allocator.preload
     ours = preload.speakable([str(native.path("libfreestone-witness.so")), *served], folder)
     theirs = preload.named_in(environment.in_force(workload, configuration, os.environ))
     kept = [file for file in theirs if file not in ours]

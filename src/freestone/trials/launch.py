@@ -7,7 +7,7 @@ import functools
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -154,7 +154,15 @@ def command_line(request: LaunchRequest, launcher: Path) -> list[str]:
     return [*words, "--", *request.command]
 
 
-def launch(request: LaunchRequest) -> LaunchReading:
+Begun = Callable[[int], None]
+"""Told the number of the launcher, below which the program will be, as soon as it runs."""
+
+
+def unobserved(launcher: int) -> None:
+    """Nobody looks."""
+
+
+def launch(request: LaunchRequest, begun_by: Begun = unobserved) -> LaunchReading:
     """Start the program, wait for the end of its tree, return what it cost.
 
     Whatever interrupts the waiting (``KeyboardInterrupt``) first ends the whole tree, then goes on its way.
@@ -165,6 +173,7 @@ def launch(request: LaunchRequest) -> LaunchReading:
         NativePartMissing: it is not installed.
     """
     with begun(request) as launcher:
+        begun_by(launcher.process.pid)
         return finish(launcher, request)
 
 

@@ -35,14 +35,15 @@ def read(
     whole_s = reading.wall_s if reading.tree_wall_s is None else reading.tree_wall_s
     lasted_s = reading.wall_s if survivors == "allow" else whole_s
     resting_s = 0.0 if rest_s is None else rested_s(testimonies, reading.started_monotonic_s, lasted_s)
+    peak_kib = _peak_rss_kib(reading, testimonies)
     return Metrics(
         wall_s=lasted_s - resting_s,
         outlived_s=whole_s - reading.wall_s,
         rested_s=resting_s,
         user_s=reading.user_s,
         sys_s=max(0.0, reading.sys_s - looked_s(testimonies)),
-        peak_rss_kib=_peak_rss_kib(reading, testimonies),
-        tree_peak_rss_kib=reading.tree_peak_rss_kib,
+        peak_rss_kib=peak_kib,
+        tree_peak_rss_kib=_tree_peak_rss_kib(reading, peak_kib),
         end_rss_kib=_end_rss_kib(reading.pid, testimonies),
         minor_faults=reading.minor_faults,
         major_faults=reading.major_faults,
@@ -129,6 +130,16 @@ def _peak_rss_kib(reading: LaunchReading, testimonies: Iterable[Testimony]) -> i
         return None
     peak_kib = max([reading.peak_rss_kib, *said])
     return peak_kib if peak_kib > reading.floor_kib else None
+
+
+def _tree_peak_rss_kib(reading: LaunchReading, peak_kib: int | None) -> int | None:
+    """The largest sampled sum over the tree, and no less than its largest process: a peak between samples is one too.
+
+    None where no sample was taken.
+    """
+    if reading.tree_peak_rss_kib is None:
+        return None
+    return max(reading.tree_peak_rss_kib, peak_kib or 0)
 
 
 def _end_rss_kib(pid: int | None, testimonies: Iterable[Testimony]) -> int | None:

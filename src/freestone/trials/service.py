@@ -24,6 +24,9 @@ SAMPLE_S = 1.0
 LONGEST_OUTPUT = 1 << 20
 """Bytes of a load's output that are read, from its end."""
 
+FEWEST_CPU_STEPS = 100
+"""Of the kernel's clock, 10 ms each, that a server has to use under load for its CPU time to be told."""
+
 Phase = Literal["starting", "under load", "stopping"]
 
 
@@ -62,7 +65,12 @@ class Driven:
 
 
 def serve(
-    request: LaunchRequest, service: Service, environment: Mapping[str, str], scratch: Path, watch: Watch
+    request: LaunchRequest,
+    service: Service,
+    environment: Mapping[str, str],
+    scratch: Path,
+    watch: Watch,
+    begun: launch.Begun = launch.unobserved,
 ) -> tuple[LaunchReading, Driven]:
     """Run one server from its start to its end.
 
@@ -72,6 +80,7 @@ def serve(
         environment: of the commands that wait and drive; nothing is preloaded under them.
         scratch: a folder for their output.
         watch: told now and then how the server is.
+        begun: told the launcher's number as soon as it has one.
 
     Raises:
         Occupied: something answers already; nothing was started.
@@ -89,6 +98,7 @@ def serve(
             "holds its place and does not answer, or it waits by itself; it has to say at once whether anybody is there"
         )
     with launch.begun(request) as launcher:
+        begun(launcher.process.pid)
         server = _Server(launcher.process, watch)
         driven = _drive(server, client, service)
         if driven.died is None:
@@ -221,7 +231,7 @@ def _drive(server: _Server, client: _Client, service: Service) -> Driven:
     if server.has_ended():
         return Driven(died="before it was ready")
     server.enter("under load")
-    before = server.reading()
+    before, begun_s = server.reading(), time.monotonic()
     with client.begun(service.load) as driving:
         load = driving.process
         try:
@@ -231,6 +241,7 @@ def _drive(server: _Server, client: _Client, service: Service) -> Driven:
                 server.look()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     load.wait(POLL_S)
+            wall_s = time.monotonic() - begun_s
             after = server.reading()
         finally:
             driving.end()
@@ -240,17 +251,22 @@ def _drive(server: _Server, client: _Client, service: Service) -> Driven:
         how = f"exit status {load.returncode}" if load.returncode > 0 else f"ended by signal {-load.returncode}"
         return Driven(broken=f"the load failed, {how}{client.last_complaint()}")
     try:
-        told = load_figures.read(_tail(client.output))
+        told = load_figures.read(_tail(client.output), wall_s)
     except load_figures.NotUnderstood as error:
         return Driven(broken=f"the load is no measurement: {error}")
     return Driven(figures=_figures(told, before, after))
 
 
 def _figures(told: load_figures.LoadFigures, before: tree.TreeReading, after: tree.TreeReading) -> dict[str, float]:
-    """What is recorded: the load's figures beside what the server's tree used while it was driven."""
+    """What is recorded: the load's figures beside what the server's tree used while it was driven.
+
+    Without ``cpu_seconds`` where one step of the kernel's clock is more than 1 % of all that the server used.
+    """
     figures = {"seconds": told.seconds_per_request, **told.latencies, "rss_kib_loaded": float(after.rss_kib)}
     if told.requests is not None:
-        figures["cpu_seconds"] = max(0.0, after.cpu_s - before.cpu_s) / told.requests
+        cpu_s = after.cpu_s - before.cpu_s
+        if cpu_s >= FEWEST_CPU_STEPS * tree.TICK_S:
+            figures["cpu_seconds"] = cpu_s / told.requests
         figures["faults_per_1000"] = 1000 * max(0, after.minor_faults - before.minor_faults) / told.requests
     return figures
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
-_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+"""The step of the CPU time that /proc tells of a process, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,9 @@ class TreeReading:
     minor_faults: int = 0
     rss_kib: int = 0
     processes: int = 0
+    virtual_kib: int = 0
+    largest: int | None = None
+    """The process with the most resident; None where there is none."""
 
 
 @dataclass(frozen=True)
@@ -33,21 +37,25 @@ class _Process:
     children_minor_faults: int
     ticks: int
     children_ticks: int
+    virtual_bytes: int
     rss_pages: int
 
 
 def read(ancestor: int) -> TreeReading:
     """The tree below a process, without itself but with what it has waited for. Empty where it is gone."""
-    everybody = {process.pid: process for process in _processes()}
-    top = everybody.get(ancestor)
+    top = _process(ancestor)
     if top is None:
         return TreeReading()
-    below = _below(ancestor, everybody)
+    below = _told_below(ancestor)
+    if below is None:
+        below = _below(ancestor, {process.pid: process for process in _processes()})
     return TreeReading(
-        cpu_s=_TICK_S * (top.children_ticks + sum(each.ticks + each.children_ticks for each in below)),
+        cpu_s=TICK_S * (top.children_ticks + sum(each.ticks + each.children_ticks for each in below)),
         minor_faults=top.children_minor_faults + sum(each.minor_faults + each.children_minor_faults for each in below),
         rss_kib=_PAGE_KIB * sum(each.rss_pages for each in below),
         processes=len(below),
+        virtual_kib=sum(each.virtual_bytes for each in below) >> 10,
+        largest=max(below, key=lambda each: each.rss_pages).pid if below else None,
     )
 
 
@@ -79,27 +87,79 @@ def _below(ancestor: int, everybody: dict[int, _Process]) -> list[_Process]:
     return found
 
 
-def _processes() -> list[_Process]:
-    found = []
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit():
-            continue
-        try:
-            # The name in parentheses may hold anything, closing parentheses too.
-            fields = Path(entry.path, "stat").read_text(errors="replace").rpartition(")")[2].split()
-        except OSError:
-            continue  # it has just ended
-        numbers = [int(field) for field in fields[1:22]]
-        found.append(
-            _Process(
-                pid=int(entry.name),
-                state=fields[0],
-                parent=numbers[0],
-                minor_faults=numbers[6],
-                children_minor_faults=numbers[7],
-                ticks=numbers[10] + numbers[11],
-                children_ticks=numbers[12] + numbers[13],
-                rss_pages=numbers[20],
-            )
-        )
+def _told_below(ancestor: int) -> list[_Process] | None:
+    """The tree below a process as each thread's list of children has it; None where the kernel keeps none.
+
+    That takes a fraction of a look at every process of the machine. A child that ends meanwhile may hide another: a sum
+    can do without it for once, and whoever looks for what to end must not (:func:`below`).
+    """
+    found: list[_Process] = []
+    front = [ancestor]
+    while front:
+        children: list[int] = []
+        for parent in front:
+            try:
+                for task in os.listdir(f"/proc/{parent}/task"):
+                    words = Path(f"/proc/{parent}/task/{task}/children").read_text(encoding="ascii")
+                    children += map(int, words.split())
+            except FileNotFoundError:
+                if os.path.exists(f"/proc/{parent}/task"):
+                    return None
+            except (ProcessLookupError, PermissionError):
+                continue  # it has just ended, or is somebody else's
+        below = [process for child in children if (process := _process(child)) is not None]
+        found += below
+        front = [process.pid for process in below]
     return found
+
+
+def _processes() -> list[_Process]:
+    numbers = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
+    return [process for number in numbers if (process := _process(number)) is not None]
+
+
+def _process(number: int) -> _Process | None:
+    try:
+        # The name in parentheses may hold anything, closing parentheses too.
+        fields = Path(f"/proc/{number}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None  # it has just ended
+    numbers = [int(field) for field in fields[1:22]]
+    state, rss_pages = fields[0], numbers[20]
+    if state == "Z" and (living := _living_thread(f"/proc/{number}")) is not None:
+        state, rss_pages = living
+    return _Process(
+        pid=number,
+        state=state,
+        parent=numbers[0],
+        minor_faults=numbers[6],
+        children_minor_faults=numbers[7],
+        ticks=numbers[10] + numbers[11],
+        children_ticks=numbers[12] + numbers[13],
+        virtual_bytes=numbers[19],
+        rss_pages=rss_pages,
+    )
+
+
+def _living_thread(process: str) -> tuple[str, int] | None:
+    """State and resident pages by a thread that still runs, None where none does.
+
+    A first thread that has left by ``pthread_exit`` is a zombie without memory, and what /proc tells of its process as
+    a whole is that thread's, though others live.
+
+    Args:
+        process: its folder in /proc.
+    """
+    try:
+        threads = [entry.path for entry in os.scandir(f"{process}/task")]
+    except OSError:
+        return None  # it has just ended
+    for thread in threads:
+        try:
+            state = Path(thread, "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+            pages = int(Path(thread, "statm").read_text().split()[1])
+        except OSError:
+            continue
+        if state not in "ZX":
+            return state, pages
+    return None

@@ -117,7 +117,13 @@ def rehearse(
     allowed = permissions()
     method: CensusMethod = "perf" if allowed.perf else "ptrace" if allowed.ptrace else "none"
     run = execute(
-        workload.model_copy(update={"rest_s": None}), configuration, timeout_s, scratch, method, None, counting=counting
+        workload.model_copy(update={"rest_s": None}),
+        configuration,
+        timeout_s,
+        scratch,
+        method,
+        None,
+        stand_in=COUNTER if counting else None,
     )
     rehearsed = Rehearsed(run.verdict.sequences, run.verdict.finding, run.verdict.proof.images or 0)
     return Rehearsal(run.status, run.reason, run.verdict.proof, rehearsed, _asked(run.testimonies))

@@ -1,0 +1,13 @@
+/* The heap as a whole, now and then, and everything at a process's end. */
+#ifndef FREESTONE_HEAPWATCH_POINTS_H
+#define FREESTONE_HEAPWATCH_POINTS_H
+
+#include "tally.h"
+
+/* Take a point where it is time to. */
+void points_due(struct tally *tally);
+
+/* The process ends: write everything down, once. */
+void points_leave(void);
+
+#endif

@@ -1,0 +1,1 @@
+"""From "slow and big" to a verified cure: observations -> symptoms -> remedies -> verification."""

@@ -1,0 +1,232 @@
+"""Takes observations, a part at a time, each in the run that disturbs it least; timing and tracing never share one."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from freestone.doctor import heap_watch, memory_calls, platform, prices
+from freestone.doctor.course import Course
+from freestone.doctor.observations import Cost, Kept, Observations, OwnHeap, Settings
+from freestone.native import NativePartMissing
+from freestone.records.schema import Configuration, Workload
+from freestone.trials import Identity, permissions, rehearse, run_trial
+from freestone.trials.calls import NoCounter, strace
+from freestone.trials.environment import in_force, steers
+from freestone.trials.execution import Execution, execute
+from freestone.trials.launch import CensusMethod
+from freestone.trials.trial import Rehearsal
+
+TOO_SHORT_S: Final = 0.05
+"""What ends sooner cannot be looked at from outside."""
+
+_RUNS: Final = 3
+
+_SAME_PROCESS: Final = 0.7
+"""From this share of the peak on, what was looked at was the process that had it, and near its peak."""
+
+
+@dataclass(frozen=True)
+class Patient:
+    """What is looked at, and how."""
+
+    workload: Workload
+    configuration: Configuration
+    """Its allocator as it is, without remedies."""
+    libc: str | None
+    environment: Mapping[str, str]
+    """That it inherits."""
+    timeout_s: float | None
+    scratch: Path
+
+
+def _platform(seen: Observations, patient: Patient) -> Observations:
+    found = in_force(patient.workload, patient.configuration, patient.environment)
+    steering = {name: value for name, value in found.items() if steers(name) and not name.startswith("LD_")}
+    return seen.model_copy(
+        update={"platform": platform.describe(patient.libc), "settings": Settings(environment=steering)}
+    )
+
+
+def _prices(seen: Observations, patient: Patient) -> Observations:
+    try:
+        return seen.model_copy(update={"prices": prices.take()})
+    except (prices.NotPriced, NativePartMissing) as error:
+        return _without(seen, "prices", str(error))
+
+
+def _cost(seen: Observations, patient: Patient) -> Observations:
+    """Time, faults and memory of runs that nobody watches; and what no allocator reaches."""
+    records = []
+    rehearsal = _rehearsed(patient)
+    begun_s = time.monotonic()
+    for number in range(_RUNS):
+        record = run_trial(
+            patient.workload,
+            patient.configuration,
+            identity=Identity("doctor", round=number),
+            timeout_s=patient.timeout_s,
+            scratch=patient.scratch,
+            rehearsal=rehearsal,
+        )
+        if record.status != "ok" or record.metrics is None:
+            return _without(seen, "cost", record.reason or record.status)
+        records.append(record)
+        if time.monotonic() - begun_s > 10:
+            break
+    metrics = [record.metrics for record in records if record.metrics is not None]
+    middle = sorted(metrics, key=lambda each: each.user_s + each.sys_s)[len(metrics) // 2]
+    heaps = [
+        OwnHeap(what=f"{Path(heap.file).name}: {heap.what}", remedy=heap.remedy) for heap in records[0].proof.own_heaps
+    ]
+    return seen.model_copy(
+        update={
+            "cost": Cost(
+                runs=len(metrics),
+                wall_s=middle.wall_s,
+                user_s=middle.user_s,
+                sys_s=middle.sys_s,
+                minor_faults=middle.minor_faults,
+                major_faults=middle.major_faults,
+                peak_rss_kib=middle.peak_rss_kib,
+                end_rss_kib=middle.end_rss_kib,
+                voluntary_switches=middle.voluntary_switches,
+                involuntary_switches=middle.involuntary_switches,
+                processes=records[0].proof.images or 1,
+            ),
+            "own_heaps": heaps,
+        }
+    )
+
+
+def _course(seen: Observations, patient: Patient) -> Observations:
+    if seen.cost is not None and seen.cost.wall_s < TOO_SHORT_S:
+        return _without(seen, "course", f"it ends after {seen.cost.wall_s * 1000:.0f} ms, too soon to be looked at")
+    with Course() as course:
+        run = _run(patient, patient.workload, begun=course.begin)
+    if run.status not in ("ok", "invalid"):
+        return _without(seen, "course", run.reason or run.status)
+    if not course.points:
+        return _without(seen, "course", "it ended before it could be looked at")
+    changed: dict[str, object] = {"course": course.points}
+    changed |= {"kept_at_peak": course.at_peak} if course.at_peak is not None else {}
+    changed |= {"kept_at_end": course.at_end} if course.at_end is not None else {}
+    return seen.model_copy(update={**changed, "own_heaps": _with_shares(seen, course.at_peak)})
+
+
+def _heap(seen: Observations, patient: Patient) -> Observations:
+    if seen.platform.libc != "glibc":
+        return _without(seen, "heap", "the heap is watched under glibc alone")
+    folder = patient.scratch / "heapwatch"
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o1733)
+    told = {**patient.workload.environment, heap_watch.FOLDER: str(folder)}
+    try:
+        workload = patient.workload.model_copy(update={"environment": told})
+        run = _run(patient, workload, stand_in=heap_watch.WATCHER)
+        found = heap_watch.read_folder(folder)
+    except NativePartMissing as error:
+        return _without(seen, "heap", str(error))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if found is None:
+        why = run.reason if run.status == "failed" else None
+        return _without(seen, "heap", why or "no process of it said what it asked for: static, or ended by a signal")
+    whole_s, watched_s = _cpu_s(seen), run.reading.user_s + run.reading.sys_s
+    if whole_s > 0:
+        found = found.model_copy(update={"disturbance": watched_s / whole_s})
+    seen = seen.model_copy(update={"heap": found})
+    return seen.model_copy(update={"own_heaps": _with_shares(seen, seen.kept_at_peak)})
+
+
+def _calls(seen: Observations, patient: Patient) -> Observations:
+    if patient.workload.service is not None:
+        return _without(seen, "calls", "a server is not traced: its load would wait for the tracer")
+    try:
+        program = strace()
+    except NoCounter as error:
+        return _without(seen, "calls", str(error))
+    log = patient.scratch / "calls.strace"
+    words = [program, "-f", "--seccomp-bpf", "-qq", "-ttt", "-o", str(log), "-e", f"trace={memory_calls.TRACED}"]
+    traced = patient.workload.model_copy(update={"command": [*words, *patient.workload.command], "reads": "process"})
+    try:
+        run = _run(patient, traced)
+        if not log.exists() or run.status not in ("ok", "invalid"):
+            return _without(seen, "calls", run.reason or "strace wrote nothing")
+        with log.open(encoding="utf-8", errors="replace") as lines:
+            return seen.model_copy(update={"calls": memory_calls.read(lines, run.reading.wall_s)})
+    finally:
+        log.unlink(missing_ok=True)
+
+
+PARTS: Final[Mapping[str, Callable[[Observations, Patient], Observations]]] = {
+    "platform": _platform,
+    "prices": _prices,
+    "cost": _cost,
+    "course": _course,
+    "heap": _heap,
+    "calls": _calls,
+}
+"""What is observed, in the order in which it is."""
+
+TITLES: Final[Mapping[str, str]] = {
+    "platform": "the rules of this machine",
+    "prices": "what page faults and calls cost here",
+    "cost": "its time and memory, unwatched",
+    "course": "its memory over time, from outside",
+    "heap": "what it asks of malloc",
+    "calls": "its calls about memory, under a tracer",
+}
+
+
+def take(part: str, seen: Observations, patient: Patient) -> Observations:
+    """Take one part; what cannot be taken is named in ``unseen``.
+
+    Raises:
+        LauncherBroken: the lab's own parts do not work.
+        KeyboardInterrupt: as it comes; the program is ended first.
+    """
+    found = PARTS[part](seen, patient)
+    return found.model_copy(update={"done": [*found.done, part]})
+
+
+def _run(patient: Patient, workload: Workload, **options: object) -> Execution:
+    """A run that is no measurement."""
+    allowed = permissions()
+    method: CensusMethod = "perf" if allowed.perf else "none"
+    return execute(
+        workload.model_copy(update={"rest_s": None}),
+        patient.configuration,
+        patient.timeout_s,
+        patient.scratch,
+        method,
+        None,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def _rehearsed(patient: Patient) -> Rehearsal | None:
+    if permissions().perf:
+        return None
+    return rehearse(patient.workload, patient.configuration, timeout_s=patient.timeout_s, scratch=patient.scratch)
+
+
+def _without(seen: Observations, part: str, why: str) -> Observations:
+    return seen.model_copy(update={"unseen": {**seen.unseen, part: why}})
+
+
+def _cpu_s(seen: Observations) -> float:
+    return 0.0 if seen.cost is None else seen.cost.user_s + seen.cost.sys_s
+
+
+def _with_shares(seen: Observations, kept: Kept | None) -> list[OwnHeap]:
+    """The heaps of its own with malloc's share of the memory that is no file's."""
+    peak_kib = 0 if seen.cost is None else seen.cost.peak_rss_kib or 0
+    if seen.heap is None or kept is None or kept.anonymous_kib <= 0 or kept.rss_kib < _SAME_PROCESS * peak_kib:
+        return seen.own_heaps
+    part = min(1.0, seen.heap.peak_live_kib / kept.anonymous_kib)
+    return [heap.model_copy(update={"share": part}) for heap in seen.own_heaps]

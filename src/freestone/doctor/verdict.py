@@ -1,0 +1,117 @@
+"""Which remedy helped: what is kept, what is best for a goal, and what cannot be had together. Pure.
+
+A remedy counts only where its interval excludes no change. A gain that cannot be told from nothing is none, and a loss
+likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from freestone.doctor.remedies import Remedy
+from freestone.records.schema import Cell, Ratio, Summary, Workload
+
+Goal = Literal["time", "memory", "balanced"]
+
+PRICE = 1.05
+"""For a balanced goal: what one of time and memory may lose at most where the other gains."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A remedy and what it did, against the untouched program."""
+
+    configuration: str
+    remedy: Remedy | None
+    """None for the program as it is."""
+    time: Ratio | None
+    memory: Ratio | None
+    faults: Ratio | None
+    discarded: str | None = None
+    """Why it has no figures: it failed, printed something else, was not in force."""
+
+    @property
+    def sure_time(self) -> float:
+        """The ratio where it is told apart from no change; else 1."""
+        return _sure(self.time)
+
+    @property
+    def sure_memory(self) -> float:
+        return _sure(self.memory)
+
+    @property
+    def gains(self) -> bool:
+        return min(self.sure_time, self.sure_memory) < 1
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to do, for a goal."""
+
+    goal: Goal
+    tried: Sequence[Tried]
+    best: Tried | None
+    """None where nothing helped for that goal."""
+    front: Sequence[Tried]
+    """What gains, and is beaten in both time and memory by none; by time."""
+
+
+def judge(
+    summary: Summary, workload: Workload, remedies: Mapping[str, Remedy], goal: Goal, memory: str = "peak_rss_kib"
+) -> Verdict:
+    """Weigh what was tried.
+
+    Args:
+        summary: of rounds of the untouched program, which is its baseline, and remedies.
+        workload: what was measured.
+        remedies: by the name of their configuration.
+        memory: the metric that is the program's memory.
+    """
+    tried = [
+        _tried(cell, workload.time, memory, remedies)
+        for cell in summary.cells
+        if cell.workload == workload.name and cell.configuration != summary.baseline
+    ]
+    helped = [each for each in tried if each.discarded is None and _helps(each, goal)]
+    best = min(helped, key=lambda each: (_cost(each, goal), each.sure_memory, each.sure_time), default=None)
+    gaining = [each for each in tried if each.discarded is None and each.gains]
+    front = [each for each in gaining if not any(_beats(other, each) for other in gaining)]
+    return Verdict(goal, tried, best, sorted(front, key=lambda each: (each.sure_time, each.sure_memory)))
+
+
+def _tried(cell: Cell, time: str, memory: str, remedies: Mapping[str, Remedy]) -> Tried:
+    fine = cell.status == "ok"
+    return Tried(
+        cell.configuration,
+        remedies.get(cell.configuration),
+        cell.ratio.get(time) if fine else None,
+        cell.ratio.get(memory) if fine else None,
+        cell.ratio.get("minor_faults") if fine else None,
+        None if fine else (cell.reason or cell.status),
+    )
+
+
+def _helps(each: Tried, goal: Goal) -> bool:
+    match goal:
+        case "time":
+            return each.sure_time < 1
+        case "memory":
+            return each.sure_memory < 1
+        case _:
+            return each.gains and max(each.sure_time, each.sure_memory) <= PRICE
+
+
+def _cost(each: Tried, goal: Goal) -> float:
+    return {"time": each.sure_time, "memory": each.sure_memory}.get(goal, each.sure_time * each.sure_memory)
+
+
+def _beats(one: Tried, other: Tried) -> bool:
+    """As good in both, and better in one."""
+    mine, theirs = (one.sure_time, one.sure_memory), (other.sure_time, other.sure_memory)
+    return mine != theirs and mine[0] <= theirs[0] and mine[1] <= theirs[1]
+
+
+def _sure(ratio: Ratio | None) -> float:
+    return ratio.value if ratio is not None and ratio.different else 1.0

@@ -1,0 +1,146 @@
+"""``freestone doctor`` on real programs: what it finds, what it prescribes, and how it ends where it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from freestone import native
+from freestone.doctor.observations import Observations
+
+Tool = Callable[..., subprocess.CompletedProcess[str]]
+CompileC = Callable[..., Path]
+
+CHURN = """
+#include <malloc.h>
+#include <stdlib.h>
+int main(void) {
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    for (int i = 0; i < 400; i++) {
+        char *matrix = malloc(1 << 20);
+        for (int at = 0; at < 1 << 20; at += 4096) ((volatile char *)matrix)[at] = 1;
+        free(matrix);
+    }
+    return 0;
+}
+"""
+
+pytestmark = pytest.mark.usefixtures("watched_heap")
+
+
+@pytest.fixture(scope="module")
+def watched_heap() -> None:
+    try:
+        native.path("libfreestone-heapwatch.so")
+    except native.NativePartMissing as error:
+        pytest.skip(f"heaps are watched under glibc alone: {error}")
+
+
+@pytest.fixture
+def churn(compile_c: CompileC) -> Path:
+    return compile_c(CHURN, "-fno-builtin", name="churn")
+
+
+def said(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_sick_program_is_found_out_and_cured(freestone: Tool, churn: Path) -> None:
+    told = said(freestone("doctor", "--goal", "time", "--time-budget", "20", "--json", "--", str(churn)))
+    (found, *_) = told["findings"]
+    assert found["symptom"] == "mapping-churn"
+    assert found["time"] > 0.3
+    assert told["best"] in {each["configuration"] for each in told["tried"]}
+    best = next(each for each in told["tried"] if each["configuration"] == told["best"])
+    assert best["time"]["high"] < 1, "what is prescribed is really better"
+    assert told["best"] in told["front"]
+
+
+def test_what_it_says_can_be_read_and_copied(freestone: Tool, churn: Path, only_folder: Callable[[], Path]) -> None:
+    done = freestone("doctor", "--goal", "time", "--time-budget", "8", "--", str(churn))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("mapping-churn: large blocks are mapped and unmapped again and again (")
+    assert "the program calls mallopt(M_TRIM_THRESHOLD)" in " ".join(done.stdout.split())
+    assert "\nBest for time: " in done.stdout
+    assert "\nTo use it:\n  freestone " in done.stdout
+    assert "Traceback" not in done.stderr
+    folder = only_folder()
+    assert freestone("report", "--no-html", f"results/{folder.name}").returncode == 0
+
+
+def test_who_is_well_is_left_alone(freestone: Tool, compile_c: CompileC) -> None:
+    program = compile_c("int main(void) { for (volatile long i = 0; i < 300000000; i++); return 0; }", name="computes")
+    told = said(freestone("doctor", "--json", "--", str(program)))
+    assert [each["symptom"] for each in told["findings"]] == ["healthy"]
+    assert (told["best"], told["tried"]) == (None, [])
+
+
+def test_what_could_not_be_seen_is_named(
+    freestone: Tool, churn: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """Without strace there are no calls; the rest is said all the same."""
+    (tmp_path / "bin").mkdir()
+    done = freestone("doctor", "--observe-only", "--", str(churn), env={**environment, "PATH": str(tmp_path / "bin")})
+    assert done.returncode == 0, done.stderr
+    assert "Not seen: calls: system calls are counted by strace, which is not here" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "line"),
+    [
+        (["sh", "-c", "exit 5"], 3, "nothing could be observed: exit status 5"),
+        (["sh", "-c", "kill -SEGV $$"], 3, "nothing could be observed: killed by SIGSEGV"),
+        (["sh", "-c", "sleep 30 & exit 0"], 3, "nothing could be observed: it left a process running"),
+        (["./gone"], 127, "gone"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_one_line(freestone: Tool, command: list[str], status: int, line: str) -> None:
+    done = freestone("doctor", "--", *command)
+    assert done.returncode == status
+    assert line in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--goal", "speed"], "goal"),
+        (["--time-budget", "0"], "--time-budget takes seconds, more than 0"),
+        (["--load", "true"], "a server needs both --ready and --load"),
+    ],
+)
+def test_wrong_use(freestone: Tool, tmp_path: Path, options: list[str], line: str) -> None:
+    done = freestone("doctor", *options, "--", "true")
+    assert done.returncode == 2
+    assert line in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_what_was_seen_before_an_interruption_is_kept(
+    command: list[str], environment: dict[str, str], tmp_path: Path, heard_signals: None
+) -> None:
+    words = [*command, "doctor", "--", "sleep", "1"]
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as tool:
+        assert tool.stderr is not None
+        for line in tool.stderr:
+            if "over time" in line:
+                break
+        time.sleep(0.3)
+        os.kill(tool.pid, signal.SIGINT)
+        rest = tool.stderr.read()
+    assert tool.returncode == 130, rest
+    assert "interrupted; what was seen is kept in results/" in rest
+    (file,) = (tmp_path / "results").glob("*/observations.json")
+    seen = Observations.model_validate_json(file.read_bytes())
+    assert seen.cost is not None
+    assert seen.done == ["platform", "prices", "cost"]

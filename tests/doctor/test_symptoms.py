@@ -1,0 +1,142 @@
+"""Each patient's symptom is found in what was recorded of it, and none in those that are well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freestone.doctor import remedies, symptoms
+from freestone.doctor.observations import Growth, HeapPoint, HeapUse, Observations, OwnHeap, Platform
+
+RECORDED = {
+    file.stem: Observations.model_validate_json(file.read_bytes())
+    for file in sorted((Path(__file__).parent / "recorded").glob("*.json"))
+}
+
+WELL = {"healthy", "healthy-computes"}
+
+ALSO = {
+    "first-touch-faults": {"huge-pages-missing"},
+    "huge-pages-missing": {"first-touch-faults"},
+    "arena-bloat": {"mprotect-growth"},
+}
+"""What a patient has beside what it is named after: memory that is new to it costs something in each of them."""
+
+NEW_MEMORY = {"first-touch-faults", "huge-pages-missing"}
+
+
+def named(seen: Observations) -> list[str]:
+    return [each.symptom for each in symptoms.name(seen)]
+
+
+@pytest.mark.parametrize("patient", sorted(RECORDED.keys() - WELL))
+def test_each_patient_has_what_it_is_named_after_and_nothing_heavier(patient: str) -> None:
+    found = named(RECORDED[patient])
+    assert patient in found
+    assert set(found) <= {patient} | ALSO.get(patient, set()) | NEW_MEMORY
+    if patient not in NEW_MEMORY:
+        assert found[0] == patient
+
+
+@pytest.mark.parametrize("patient", sorted(WELL))
+def test_who_is_well_has_nothing(patient: str) -> None:
+    assert named(RECORDED[patient]) == ["healthy"]
+
+
+def test_there_is_a_rule_and_a_cure_or_advice_for_each() -> None:
+    assert set(RECORDED) - WELL <= {rule.__name__.replace("_", "-") for rule in symptoms.RULES}
+    for rule in symptoms.RULES:
+        name = rule.__name__.replace("_", "-")
+        assert name in remedies.CANDIDATES
+        assert remedies.CANDIDATES[name] or remedies.ADVICE.get(name) or name == "own-allocator"
+
+
+def test_no_knob_of_glibc_freezes_what_another_leaves_open() -> None:
+    """One of the four alone stops both thresholds from following the program: both are set, or mapping is off."""
+    for rows in remedies.CANDIDATES.values():
+        for each in rows:
+            knobs = {name for name, _ in each.settings if name.startswith("MALLOC_") and name.endswith("_")}
+            if each.allocator == "glibc" and knobs:
+                assert "MALLOC_TRIM_THRESHOLD_" in knobs
+                assert knobs & {"MALLOC_MMAP_THRESHOLD_", "MALLOC_MMAP_MAX_"}
+
+
+parts = ["settings", "prices", "cost", "course", "calls", "heap", "kept_at_peak", "kept_at_end", "own_heaps"]
+
+
+@given(st.sampled_from(sorted(RECORDED)), st.sets(st.sampled_from(parts)))
+def test_whatever_was_not_seen_there_is_an_answer(patient: str, lacking: set[str]) -> None:
+    blank = Observations(command=["x"], platform=Platform())
+    seen = RECORDED[patient].model_copy(update={part: getattr(blank, part) for part in lacking})
+    found = symptoms.name(seen)
+    assert found
+    assert all(0 <= (each.time or 0) <= 1 and 0 <= (each.memory or 0) <= 1 for each in found)
+    assert all(line and "\n" not in line for each in found for line in each.evidence)
+
+
+def test_the_knob_that_freezes_the_thresholds_is_named() -> None:
+    (found,) = [each for each in symptoms.name(RECORDED["mapping-churn"]) if each.symptom == "mapping-churn"]
+    assert any("mallopt(M_TRIM_THRESHOLD)" in line for line in found.evidence)
+
+
+def test_a_runtime_with_a_heap_of_its_own_is_named() -> None:
+    heap = OwnHeap(what="python3: CPython", share=0.2, remedy="--env PYTHONMALLOC=malloc")
+    seen = RECORDED["healthy"].model_copy(update={"own_heaps": [heap]})
+    (found,) = symptoms.name(seen)
+    assert found.symptom == "own-allocator"
+    assert "20% of its resident memory comes from malloc" in found.evidence[0]
+    shared = seen.model_copy(update={"own_heaps": [heap.model_copy(update={"share": 0.9})]})
+    assert named(shared) == ["healthy"]
+
+
+def test_memory_close_to_its_limit_is_named() -> None:
+    seen = RECORDED["slab-fragmentation"]
+    assert seen.cost is not None
+    assert seen.cost.peak_rss_kib is not None
+    tight = seen.platform.model_copy(update={"memory_limit_kib": int(seen.cost.peak_rss_kib * 1.1)})
+    assert "memory-limit-pressure" in named(seen.model_copy(update={"platform": tight}))
+    roomy = seen.platform.model_copy(update={"memory_limit_kib": seen.cost.peak_rss_kib * 2})
+    assert "memory-limit-pressure" not in named(seen.model_copy(update={"platform": roomy}))
+
+
+def heap_of(points: list[HeapPoint], **more: Any) -> Observations:
+    most = max(point.live_kib for point in points)
+    use = HeapUse(
+        wall_s=points[-1].at_s, mallocs=10**6, frees=10**6, peak_live_kib=most, end_live_kib=points[-1].live_kib,
+        points=points, **more,
+    )  # fmt: skip
+    return Observations(command=["x"], platform=Platform(), heap=use)
+
+
+def growing(step_kib: list[int]) -> Observations:
+    live, points = 0, []
+    for number, step in enumerate(step_kib):
+        live += step
+        points.append(HeapPoint(at_s=float(number), live_kib=live, asked_kib=live * 10, rss_kib=live + 2000))
+    return heap_of(points)
+
+
+def test_what_grows_at_one_pace_leaks_and_what_levels_off_does_not() -> None:
+    assert named(growing([1000] * 40)) == ["leak"]
+    assert "leak" not in named(growing([4000] * 8 + [0] * 32))
+    assert "leak" not in named(growing([1000] * 20 + [-500] * 20))
+
+
+def test_waste_that_does_not_last_is_none() -> None:
+    """A program that frees everything just before it ends has kept nothing."""
+    full = [HeapPoint(at_s=t / 10, live_kib=90_000, asked_kib=90_000, free_kib=0, top_kib=0, rss_kib=92_000)
+            for t in range(10)]  # fmt: skip
+    empty = HeapPoint(at_s=1.0, live_kib=0, asked_kib=90_000, free_kib=90_000, top_kib=90_000, rss_kib=92_000)
+    assert "retention-after-peak" not in named(heap_of([*full, empty], trimmed_kib=90_000))
+    late = [empty.model_copy(update={"at_s": 1.0 + t / 10}) for t in range(10)]
+    assert "retention-after-peak" in named(heap_of([*full, *late], trimmed_kib=90_000))
+
+
+def test_the_price_of_nothing_is_nothing() -> None:
+    seen = RECORDED["healthy"]
+    assert symptoms.calls_s(seen, Growth()) == 0
+    assert symptoms.share(1.0, Observations(command=["x"], platform=Platform())) is None
