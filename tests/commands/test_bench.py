@@ -305,7 +305,7 @@ def test_what_was_interrupted_goes_on(
     freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path, command: list[str], environment: dict[str, str]
 ) -> None:
     # Interrupts the tool in its fourth run, rehearsals counted.
-    script = "echo >> runs; if [ ! -e go ] && [ $(wc -l < runs) -ge 4 ]; then kill -INT $(cat too[l]); sleep 60; fi"  # no name of a file: it changes
+    script = "echo >> runs; if [ ! -e go ] && [ $(wc -l < runs) -ge 4 ]; then kill -INT $(cat tool); sleep 60; fi"
     (tmp_path / "stop.toml").write_text(
         f'title = "t"\n[[workload]]\nname = "w-{{n}}"\ncommand = ["sh", "-c", {json.dumps(script)}, "{{n}}"]\n'
         "matrix = { n = [1, 2] }\n"
@@ -352,8 +352,8 @@ def test_what_there_is_no_room_for_any_more_is_left_out_and_named_and_nothing_is
             cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120,
         )  # fmt: skip
 
-    # Interrupts the tool in its ninth run, rehearsals counted.
-    script = "echo >> runs; if [ ! -e go ] && [ $(wc -l < runs) -ge 9 ]; then kill -INT $(cat too[l]); sleep 60; fi"  # no name of a file: it changes
+    # Interrupts the tool in its ninth run, rehearsals counted; names no file that changes from call to call.
+    script = "echo >> runs; if [ ! -e go ] && [ $(wc -l < runs) -ge 9 ]; then kill -INT $(cat too[l]); sleep 60; fi"
     (tmp_path / "rooms.toml").write_text(
         f'title = "t"\n[[workload]]\nname = "w-{{n}}"\ncommand = ["sh", "-c", {json.dumps(script)}, "{{n}}"]\n'
         'memory_mib = "{memory}"\ndisk_mib = "{disk}"\n'
