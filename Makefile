@@ -279,7 +279,7 @@ simulated-tables: $(VENV)/.made
 
 # --- style ----------------------------------------------------------------------------------------------------------
 
-C_FILES  = $(shell find allocator probes workloads/native workloads/apps tests tools/foreign -name '*.[ch]')
+C_FILES  = $(shell find allocator probes workloads/native workloads/apps workloads/patients tests tools/foreign -name '*.[ch]')
 CC_FILES = $(shell find allocator probes tests workloads -name '*.cpp')
 
 lint: build $(VENV)/.lint

@@ -45,7 +45,7 @@ __attribute__((constructor)) static void begin(void) {
     const char *named = getenv("FREESTONE_HEAPWATCH");
     if (named == NULL || named[0] != '/' || strlen(named) >= sizeof folder)
         return;
-    strcpy(folder, named);
+    memcpy(folder, named, strlen(named) + 1);
     owner = getpid();
     begun_ns = tally_now();
     pthread_atfork(NULL, NULL, forked);

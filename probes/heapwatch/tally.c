@@ -28,8 +28,8 @@ static void say(struct tally *tally) {
     const int64_t now = atomic_fetch_add_explicit(&in_use, tally->pending, memory_order_relaxed) + tally->pending;
     tally->pending = 0;
     int64_t before = atomic_load_explicit(&most, memory_order_relaxed);
-    while (now > before && !atomic_compare_exchange_weak_explicit(&most, &before, now, memory_order_relaxed,
-                                                                  memory_order_relaxed)) {
+    while (now > before &&
+           !atomic_compare_exchange_weak_explicit(&most, &before, now, memory_order_relaxed, memory_order_relaxed)) {
     }
 }
 

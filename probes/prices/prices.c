@@ -14,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TIMES = 31, HUGE_BYTES = 2 << 20, REGION = 4 * HUGE_BYTES, SHORT = 64 };
+enum { TIMES = 31, SHORT = 64 };
+
+static const size_t HUGE_BYTES = (size_t)2 << 20, REGION = (size_t)8 << 20;
 
 static size_t page;
 
@@ -97,7 +99,7 @@ static double back_price(bool unmapped) {
             munmap(begin, REGION);
         else
             madvise(begin, REGION, MADV_DONTNEED);
-        ns[i] = (now_ns() - began) / (double)(REGION / page);
+        ns[i] = (now_ns() - began) / ((double)REGION / (double)page);
         munmap(mapping, REGION + HUGE_BYTES);
     }
     return median(ns, TIMES);
@@ -152,8 +154,11 @@ static double brk_price(void) {
 static double bytes_price(bool copied) {
     double ns[TIMES];
     char *one = malloc(2 * HUGE_BYTES), *other = malloc(2 * HUGE_BYTES);
-    if (one == NULL || other == NULL)
+    if (one == NULL || other == NULL) {
+        free(one);
+        free(other);
         return -1;
+    }
     memset(one, 1, 2 * HUGE_BYTES);
     memset(other, 1, 2 * HUGE_BYTES);
     for (int i = 0; i < TIMES; i++) {
@@ -162,7 +167,7 @@ static double bytes_price(bool copied) {
             memcpy(one, other, 2 * HUGE_BYTES);
         else
             memset(one, i, 2 * HUGE_BYTES);
-        ns[i] = (now_ns() - began) / (2 * HUGE_BYTES / 1024);
+        ns[i] = (now_ns() - began) / ((double)(2 * HUGE_BYTES) / 1024);
     }
     /* Else the compiler may leave the last of them out. */
     volatile char kept = one[HUGE_BYTES];

@@ -27,7 +27,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FORMAT = 1, REPORT = 12 * 1024, FOLDER = 3840, LONGEST_REST_S = 3600, LONGEST_WORD = 63, LONGEST_SETTING = 1023 };
+enum {
+    FORMAT = 1,
+    REPORT = 12 * 1024,
+    FOLDER = 3840,
+    LONGEST_REST_S = 3600,
+    LONGEST_WORD = 63,
+    LONGEST_SETTING = 1023
+};
 
 static char folder[FOLDER];
 static char start_file[FOLDER + 48];
