@@ -269,3 +269,12 @@ def test_standard_output_that_is_full_is_one_line(
         )
     assert done.returncode == 5
     assert done.stderr == "freestone: cannot write to standard output: no space left on device\n"
+
+
+def test_options_behind_a_program_without_dashes_are_refused(freestone: Tool, tmp_path: Path) -> None:
+    """They may be the program's: nobody measures another command in silence."""
+    done = freestone("compare", "sh", "-n", "1", "-a", "glibc", "x")
+    assert done.returncode == 2
+    assert "options behind sh would be freestone's: write -- before it" in done.stderr
+    assert not (tmp_path / "results").exists()
+    assert freestone("compare", "-n", "1", "-a", "glibc", "--no-report", "true").returncode == 0

@@ -98,10 +98,10 @@ def test_who_is_level_with_the_best_is_named_with_its_price(
     best = summary.best[workload.name]["time"]
     (other,) = level[workload.name]["time"]
     assert {best, other} == {"a", "b"}
-    assert f"{other} level with it" in summary.headline
+    assert f"{other} not told apart from it" in summary.headline
     said = advice.sentence(experiment, summary, 60.0, level)
     assert said.startswith(f"Run it under {best} (time ")
     assert f", or {other} (time " in said
     assert "peak memory 2.991× glibc" in said
     assert "peak memory 0.502× glibc" in said
-    assert said.endswith(f", level with it in time: freestone run -a {best} -- true")
+    assert said.endswith(f", not told apart from it in time: freestone run -a {best} -- true")

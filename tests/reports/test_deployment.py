@@ -190,3 +190,14 @@ def test_knobs_of_glibc_are_calls_and_others_are_none() -> None:
     assert deployment.c_calls(FAST) == []
     mixed = SYSTEM.model_copy(update={"environment": {**knobs, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}})
     assert deployment.c_calls(mixed) == []
+
+
+def test_a_program_with_a_malloc_of_its_own_is_not_left_as_it_is(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    """What was measured as the baseline is not what it runs on by itself."""
+    lines = told(make_experiment, make_record, FAST, 2.0, 2000, brings_malloc=True)
+    assert lines[0].startswith("To use it: no allocator is really better than glibc here. The program brings a malloc")
+    assert any("LD_PRELOAD=/lib/libc.so.6" in line for line in lines)
+    plain = told(make_experiment, make_record, FAST, 2.0, 2000)
+    assert plain == ["To use it: there is nothing to change; no allocator is really better than glibc here."]

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from freestone.trials import launch
+from freestone.records.schema import Workload
+from freestone.trials import launch, run_stage
 from freestone.trials.launch import LaunchRequest, ResultLost
 from freestone.trials.offspring import Offspring
+
+MARK = "/one-run-s-folder"
 
 LEAVERS = {
     "child": "sleep 600 & echo $!",
@@ -28,7 +31,8 @@ LEAVERS = {
 def shell(tmp_path: Path) -> Callable[[str], subprocess.Popen[bytes]]:
     def start(line: str) -> subprocess.Popen[bytes]:
         with (tmp_path / "said").open("wb") as said:
-            return subprocess.Popen(["/bin/sh", "-c", line], stdout=said, process_group=0)
+            environment = {**os.environ, "OF": MARK}
+            return subprocess.Popen(["/bin/sh", "-c", line], stdout=said, process_group=0, env=environment)
 
     return start
 
@@ -45,7 +49,7 @@ def test_what_breaks_off_ends_all_that_came_of_it(shell, tmp_path, leaver: str, 
     children = []
 
     def broken_off() -> None:
-        with Offspring.begun(lambda: shell(leaver if ended else f"{leaver}; sleep 600")) as begun:
+        with Offspring.begun(lambda: shell(leaver if ended else f"{leaver}; sleep 600"), MARK) as begun:
             children.append(said(tmp_path))
             if ended:
                 begun.process.wait()
@@ -68,6 +72,31 @@ def test_what_was_there_before_and_what_is_left_in_peace_go_on(shell, tmp_path) 
     assert _is_alive(daemon)
     assert not _is_alive(child)
     os.kill(daemon, signal.SIGKILL)
+
+
+def test_whose_origin_is_another_is_left_in_peace(shell, tmp_path) -> None:
+    """A database that a setup has started may leave its parents as late as in the middle of a run."""
+    late = subprocess.Popen(["/bin/sh", "-c", f"sleep 0.2; setsid sleep 600 & echo $! > {tmp_path}/late; exit 0"])
+    with Offspring.begun(lambda: shell("sleep 600 & echo $!; wait"), MARK) as begun:
+        child = said(tmp_path)
+        late.wait()
+        assert _soon(lambda: (tmp_path / "late").exists() and (tmp_path / "late").read_text() != "")
+        begun.end()
+    daemon = int((tmp_path / "late").read_text())
+    assert _is_alive(daemon)
+    assert not _is_alive(child)
+    os.kill(daemon, signal.SIGKILL)
+
+
+def test_a_daemon_s_end_can_be_waited_for(tmp_path: Path) -> None:
+    """By a script that asks until there is no such process: nobody may keep it as a zombie."""
+    begin, end = (
+        "setsid sleep 600 & echo $! > d",
+        "kill -9 $(cat d); while kill -0 $(cat d) 2>/dev/null; do sleep 0.05; done",
+    )
+    here = Workload(name="work", command=["true"], directory=str(tmp_path))
+    assert run_stage("setup", begin, here, timeout_s=20, scratch=tmp_path) is None
+    assert run_stage("cleanup", end, here, timeout_s=20, scratch=tmp_path) is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
@@ -130,7 +159,9 @@ def test_a_result_that_cannot_be_written_is_lost_and_not_the_lab_s_end(tmp_path:
 
 
 def _request(folder: Path, line: str) -> LaunchRequest:
-    return LaunchRequest(["/bin/sh", "-c", line], folder / "result", folder / "stdout", folder / "stderr")
+    mark = {"FREESTONE_WITNESS": str(folder / "reports")}
+    words = ["/bin/sh", "-c", line]
+    return LaunchRequest(words, folder / "result", folder / "stdout", folder / "stderr", environment=mark)
 
 
 @contextlib.contextmanager

@@ -234,7 +234,7 @@ class _Race:
         level = [
             name for name in better if name != best and not self._rivals.beats(self._workload.name, metric, best, name)
         ]
-        return f"real; {_and(level)} level with it" if level else "real"
+        return f"real; {_and(level)} not told apart from it" if level else "real"
 
     def _price(self, aspect: str, best: str) -> str:
         """What the winner takes more of than the baseline, where that is real."""

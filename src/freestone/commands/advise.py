@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from freestone.allocators import AllocatorError, discover
 from freestone.analysis import headline
-from freestone.commands import measurement, program
+from freestone.commands import measurement, program, to_use
 from freestone.commands.options import Allocators, Results
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
@@ -80,7 +80,15 @@ def advise(
 
 def _show(experiment: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
     level = headline.level_with_best(experiment, records, summary)
-    print(advice.sentence(experiment, summary, sum(map(elapsed_s, records)), level))
+    print(
+        advice.sentence(
+            experiment,
+            summary,
+            sum(map(elapsed_s, records)),
+            level,
+            brings_malloc=to_use.brings_malloc(experiment.workloads[0]),
+        )
+    )
 
 
 def _candidates() -> list[str]:

@@ -45,6 +45,11 @@ def require(
         raise Stop(
             f"no program given; write it after --, as in: freestone {verb} -- python3 program.py", ExitStatus.USAGE
         )
+    if "--" not in sys.argv and command[0] in sys.argv[1:] and sys.argv[-len(command) :] != list(command):
+        raise Stop(
+            f"options behind {command[0]} would be {tool_as_typed()}'s: write -- before it, and they are the program's",
+            ExitStatus.USAGE,
+        )
     name = command[0]
     if "\0" in "".join(command):
         raise Stop("a command cannot hold a NUL character", ExitStatus.USAGE)

@@ -21,7 +21,7 @@ def lines(experiment: Experiment, records: Sequence[TrialRecord], summary: Summa
     return deployment.told(
         experiment,
         summary,
-        brings_malloc=_brings_malloc(experiment.workloads[0]),
+        brings_malloc=brings_malloc(experiment.workloads[0]),
         level=headline.level_with_best(experiment, records, summary),
     )
 
@@ -31,7 +31,8 @@ def printed(told: Sequence[str], width: int) -> list[str]:
     return [*textwrap.wrap(told[0], width, break_long_words=False), *told[1:], ""] if told else []
 
 
-def _brings_malloc(workload: Workload) -> bool:
+def brings_malloc(workload: Workload) -> bool:
+    """Whether the program, if it is here, is linked against an allocator."""
     environment = {**os.environ, **workload.environment}
     try:
         executable = program.require(workload.command, environment, workload.directory or ".")

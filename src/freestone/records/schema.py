@@ -419,6 +419,10 @@ class Cell(_Row):
     ratio: dict[str, Ratio] = Field(default_factory=dict)
     note: str | None = Field(None, description="e.g. 'output differs from the baseline's'")
 
+    def is_median(self, metric: str) -> bool:
+        """Whether :meth:`figure` is a median where others' are means, as a value was 0."""
+        return self.status == "ok" and metric not in self.mean and metric in self.median
+
     def figure(self, metric: str) -> float | None:
         """What to show of a metric beside its ratio: the mean, or the median where a value was 0; None without any."""
         return self.mean.get(metric, self.median.get(metric))

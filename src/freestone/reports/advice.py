@@ -19,6 +19,8 @@ def sentence(
     summary: Summary,
     seconds: float,
     level: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    *,
+    brings_malloc: bool = False,
 ) -> str:
     """The advice for an experiment of one workload.
 
@@ -27,6 +29,7 @@ def sentence(
         summary: of its records.
         seconds: how long it was measured.
         level: workload -> aspect -> who cannot be told from the best there; they are named beside it.
+        brings_malloc: whether the program is linked against an allocator, so that the baseline is not what it has.
     """
     (workload,) = experiment.workloads
     best = summary.best.get(workload.name, {})
@@ -45,6 +48,12 @@ def sentence(
         return (
             f"There is no telling yet: {_rounds(summary.rounds_complete)} of {len(measured)} allocators in "
             f"{seconds:.0f} s are too few; try: {_longer(experiment, summary, seconds)}"
+        )
+    if brings_malloc:
+        held = next(each for each in experiment.configurations if each.name == baseline)
+        return (
+            f"Put {baseline} in the place of the malloc that the program brings, which was not measured: none of "
+            f"{', '.join(others)} was really better: {deployment.run_line(workload, held)}"
         )
     return (
         f"Stay with {baseline}: in {_rounds(summary.rounds_complete)} none of {', '.join(others)} was really better "

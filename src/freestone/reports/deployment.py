@@ -66,6 +66,14 @@ def told(
             whose = f"; the lines are for {winner.name}" if others else ""
             lead = f"To use it, {choice(workload, summary, aspect, winner.name, others)}{whose}:"
             return [lead, *lines(workload, winner, brings_malloc)]
+    if brings_malloc:
+        # By itself it runs on its own malloc: who changes nothing has not what was measured.
+        held = next(each for each in experiment.configurations if each.name == summary.baseline)
+        lead = (
+            f"To use it: no allocator is really better than {summary.baseline} here. The program brings a malloc of "
+            f"its own, which was not measured; to have {summary.baseline} in its place:"
+        )
+        return [lead, *lines(workload, held, brings_malloc=True)]
     return [f"To use it: there is nothing to change; no allocator is really better than {summary.baseline} here."]
 
 
@@ -73,7 +81,7 @@ def choice(workload: Workload, summary: Summary, aspect: str, winner: str, level
     """A winner with its price, and those that are level with it with theirs: the choice is the reader's."""
     cells = {cell.configuration: cell for cell in summary.cells if cell.workload == workload.name}
     first, *others = (f"{name} ({price(workload, cells[name], summary.baseline)})" for name in (winner, *level))
-    return ", or ".join([first, *others]) + (f", level with it in {aspect}" if others else "")
+    return ", or ".join([first, *others]) + (f", not told apart from it in {aspect}" if others else "")
 
 
 def run_line(workload: Workload, configuration: Configuration) -> str:
@@ -129,6 +137,9 @@ def lines(workload: Workload, winner: Configuration, brings_malloc: bool = False
     """Lines to be copied, each behind what it is for; arguments are those of :func:`told`."""
     # What was measured ran in the workload's environment: without it the lines would start another program.
     variables = {**workload.environment, **environment(winner, brings_malloc=brings_malloc)}
+    own = workload.environment.get("LD_PRELOAD")
+    if own and variables["LD_PRELOAD"] != own:
+        variables["LD_PRELOAD"] += f":{own}"  # it stood behind the allocator in every run
     hidden = [file for file in winner.allocator.preload if "LD_PRELOAD" in variables and not _is_of_system(file)]
     in_service = variables
     if hidden:

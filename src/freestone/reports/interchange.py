@@ -20,6 +20,7 @@ from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialReco
 from freestone.reports import grid, quantities, scan_table
 from freestone.reports.grid import Grid, Piece
 from freestone.reports.quantities import Scale
+from freestone.reports.table import MEDIAN
 
 _COLUMNS: Final = ("user_s", "sys_s", "peak_rss_kib", "minor_faults")
 
@@ -174,12 +175,15 @@ def _table(workload: Workload, summary: Summary) -> Grid:
         row = [Piece(cell.configuration)]
         for key in shown:
             value = cell.figure(key) if quantities.has_figures(cell) else None
-            row.append(Piece("–" if value is None else scales[key].number(value)))
+            mark = MEDIAN if cell.is_median(key) else ""
+            row.append(Piece("–" if value is None else scales[key].number(value) + mark))
             row += [_against(cell, key, summary.baseline)] if key == workload.time else []
         rows.append(row)
     bad = [f"{cell.configuration}: {cell.reason}" for cell in cells if cell.status != "ok" and cell.reason]
     title = f"{workload.name}: {shlex.join(workload.command)}"
     rounds = f"{summary.rounds_complete} round{'' if summary.rounds_complete == 1 else 's'}; geometric means"
+    if any(cell.is_median(key) for cell in cells for key in shown):
+        rounds += f"; {MEDIAN}: a median, since a value was 0"
     return Grid(title, heads, rows, ". ".join([rounds, *bad]))
 
 

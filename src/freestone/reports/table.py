@@ -26,6 +26,9 @@ from freestone.reports.shown import columns_of, is_service
 
 _SWITCHES = ("voluntary_switches", "involuntary_switches")
 
+MEDIAN = "*"
+"""Behind a figure that is no geometric mean as those beside it are."""
+
 _SAME = "≈"
 _NOTHING = "–"
 _PLAIN = str.maketrans(
@@ -177,7 +180,9 @@ class _Workload:
 
     def value(self, cell: Cell, key: str) -> Text:
         value = cell.figure(key) if quantities.has_figures(cell) else None
-        return Text(_NOTHING, style="dim") if value is None else Text(self.scale(key).number(value))
+        if value is None:
+            return Text(_NOTHING, style="dim")
+        return Text(self.scale(key).number(value) + (MEDIAN if cell.is_median(key) else ""))
 
     def ratio(self, cell: Cell, key: str) -> Ratio | None:
         return None if cell.status != "ok" or cell.configuration == self.summary.baseline else cell.ratio.get(key)
@@ -274,6 +279,8 @@ class _Workload:
             )
         for number, sentence in enumerate(self.summary.advice.get(self.workload, [])):
             yield self.line(f"{'to see more: ' if number == 0 else '  '}{sentence}", "")
+        if any(cell.is_median(key) for cell in self.cells for key in (self.time, *self.shown())):
+            yield self.line(f"{MEDIAN}: a median, since a value was 0", "dim")
         ratios = [ratio for cell in self.cells if cell.status == "ok" for ratio in cell.ratio.values()]
         if any(quantities.has_figures(cell) for cell in self.cells):
             how = f"; geometric means{f', ratios to {self.summary.baseline} paired within rounds' if ratios else ''}"

@@ -187,7 +187,7 @@ def begun(request: LaunchRequest) -> Iterator[Offspring]:
         LauncherBroken: it could not be started.
         NativePartMissing: it is not installed.
     """
-    with Offspring.begun(lambda: _begin(request)) as launcher:
+    with Offspring.begun(lambda: _begin(request), request.environment.get("FREESTONE_WITNESS")) as launcher:
         try:
             yield launcher
         except BaseException:

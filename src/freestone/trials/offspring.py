@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final, Self
 
 from freestone.trials import tree
@@ -24,33 +25,38 @@ _PAUSE_S: Final = 0.001
 class Offspring:
     """One process and all that comes of it, from its start to its end.
 
-    This process becomes the one that orphans below it fall to: a process that has left its parents (``setsid``, a
-    daemon's double fork, a launcher that was killed) is found among this process's own children, where it was not
-    before.
+    While a process is known that has a mark, this one is who orphans below it fall to: what a launcher leaves that was
+    killed is found among this process's own children, by its mark. At other times they fall to the system, as ever: a
+    daemon that a setup starts is nobody's to end, and its end is nobody's to wait for but the system's.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], before: frozenset[int]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], before: frozenset[int], mark: bytes | None) -> None:
         self.process = process
         self._before = before
+        self._mark = mark
 
     @classmethod
     @contextlib.contextmanager
-    def begun(cls, start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[Self]:
+    def begun(cls, start: Callable[[], subprocess.Popen[bytes]], mark: str | None = None) -> Iterator[Self]:
         """Start a process; it is ended, with all that came of it, by whatever leaves the stretch as an exception.
+
+        Args:
+            start: starts it.
+            mark: stands in the environment of all that comes of it, and of nothing else.
 
         A signal that arrives while it is being started is heard when it is: there is never a process that nobody knows.
         """
-        _adopt()
-        before = tree.children(os.getpid())
+        before = tree.children(os.getpid()) if mark is not None else frozenset()
         found: Self | None = None
-        try:
-            with _signals_held_back():
-                found = cls(start(), before)
-            yield found
-        except BaseException:
-            if found is not None:
-                found.end()
-            raise
+        with _adopting() if mark is not None else contextlib.nullcontext():
+            try:
+                with _signals_held_back():
+                    found = cls(start(), before, None if mark is None else os.fsencode(mark))
+                yield found
+            except BaseException:
+                if found is not None:
+                    found.end()
+                raise
 
     def end(self) -> None:
         """SIGKILL to the process, its group and everything below, again until nothing is left."""
@@ -71,7 +77,7 @@ class Offspring:
     def end_orphans(self) -> None:
         """SIGKILL to what came of the process and has fallen to this one, with everything below."""
         until = time.monotonic() + _PATIENCE_S
-        while orphans := tree.children(os.getpid()) - self._before - {self.process.pid}:
+        while orphans := self._orphans():
             _kill([*orphans, *(each for orphan in orphans for each in tree.below(orphan))])
             for orphan in orphans:
                 with contextlib.suppress(ChildProcessError):
@@ -79,6 +85,33 @@ class Offspring:
             if time.monotonic() > until:
                 return
             time.sleep(_PAUSE_S)
+
+    def _orphans(self) -> list[int]:
+        if self._mark is None:
+            return []
+        new = tree.children(os.getpid()) - self._before - {self.process.pid}
+        return [each for each in new if _is_marked(each, self._mark)]
+
+
+def reap_others(own: int) -> None:
+    """Take note of the end of children that are nobody's here: what had fallen to this process while it adopted."""
+    while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
+        if ended.si_pid == own:
+            return
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(ended.si_pid, os.WNOHANG)
+
+
+def _is_marked(process: int, mark: bytes) -> bool:
+    """Whether it, or anything below it, has the mark. One that is ending has none any more, and is taken for one."""
+    for each in [process, *tree.below(process)]:
+        try:
+            environment = Path(f"/proc/{each}/environ").read_bytes()
+        except OSError:
+            environment = b""
+        if mark in environment or environment == b"":
+            return True
+    return False
 
 
 def _kill(processes: list[int]) -> bool:
@@ -88,9 +121,15 @@ def _kill(processes: list[int]) -> bool:
     return bool(processes)
 
 
-def _adopt() -> None:
+@contextlib.contextmanager
+def _adopting() -> Iterator[None]:
     # Refused by some sandboxes: then orphans fall to the system, and are not found.
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from typing import Final
 
 _WORDS: Final = {
     r"FREESTONE_OPTIONS": r"freestone: FREESTONE_OPTIONS: .* ignored\b.*",
-    r"\w*MALLOC_CONF": r"<jemalloc>: .*\bconf\b.*",
+    r"\w*MALLOC_CONF": r"<jemalloc>: (?:Invalid|Malformed|Out-of-range|Conf string|Error).*",
     r"GLIBC_TUNABLES": r"WARNING: ld\.so: invalid GLIBC_TUNABLES .*",
 }
 """Variables -> what is said of a value that is not understood."""

@@ -14,7 +14,7 @@ from typing import Final
 
 from freestone.records.schema import Workload
 from freestone.trials import environment
-from freestone.trials.offspring import Offspring
+from freestone.trials.offspring import Offspring, reap_others
 
 _FIRST_LOOK_S: Final = 0.001
 _LOOK_S: Final = 0.05
@@ -89,6 +89,7 @@ def _ended(offspring: Offspring, timeout_s: float | None) -> str | None:
     until = None if timeout_s is None else time.monotonic() + timeout_s
     pause = _FIRST_LOOK_S
     while (seen := _look(offspring.process.pid)) is None:
+        reap_others(offspring.process.pid)
         if until is not None and time.monotonic() > until:
             offspring.end()
             return f"was still running after {timeout_s:g} s"

@@ -37,6 +37,8 @@ class _Process:
     children_minor_faults: int
     ticks: int
     children_ticks: int
+    started: int
+    """Ticks since the machine's start."""
     virtual_bytes: int
     rss_pages: int
 
@@ -60,8 +62,9 @@ def read(ancestor: int) -> TreeReading:
 
 
 def first_child(ancestor: int) -> int | None:
-    """The oldest child of a process, None where it has none."""
-    return min(children(ancestor), default=None)
+    """The oldest child of a process, None where it has none; by its start, since numbers begin anew."""
+    mine = [process for process in _processes() if process.parent == ancestor]
+    return min(mine, key=lambda each: (each.started, each.pid)).pid if mine else None
 
 
 def children(parent: int) -> frozenset[int]:
@@ -136,6 +139,7 @@ def _process(number: int) -> _Process | None:
         children_minor_faults=numbers[7],
         ticks=numbers[10] + numbers[11],
         children_ticks=numbers[12] + numbers[13],
+        started=numbers[18],
         virtual_bytes=numbers[19],
         rss_pages=rss_pages,
     )

@@ -14,6 +14,7 @@ from freestone.reports.page.words import settings
 from freestone.reports.quantities import Quantity, Scale, quantity_of
 from freestone.reports.shown import cells_of, columns_of, left_out, order_of
 from freestone.reports.sizes import page as sizes_page
+from freestone.reports.table import MEDIAN
 from freestone.reports.tails import page as tails_page
 
 
@@ -90,7 +91,7 @@ def _value(name: Name, cell: Cell, quantity: Quantity, scale: Scale) -> Value:
     figure = cell.figure(quantity.key)
     if figure is None:
         return Value(NOTHING)
-    shown = scale.number(figure)
+    shown = scale.number(figure) + (MEDIAN if cell.is_median(quantity.key) else "")
     ratio = cell.ratio.get(quantity.key)
     if name.baseline or ratio is None:
         return Value(shown)
@@ -119,6 +120,8 @@ def _notes(cells: dict[str, Cell], order: Sequence[str], summary: Summary, workl
             notes.append(f"{name}: {cell.trials_ok} of {cell.trials_total} trials count")
         if cell.note:
             notes.append(f"{name}: {cell.note}")
+    if any(cell.is_median(key) for cell in cells.values() for key in columns_of(cells.values())):
+        notes.append(f"{MEDIAN}: a median, since a value was 0; figures without it are geometric means")
     time = quantities.time_of(cells.values())
     found = summary.noise.get(workload, {}).get(time)
     if found is not None and quantities.is_known(found):
