@@ -9,7 +9,7 @@ from typing import TextIO
 
 def width() -> int:
     """Columns to print in; COLUMNS is honoured, 100 where there is no terminal to ask."""
-    return max(20, shutil.get_terminal_size((100, 24)).columns)
+    return min(10_000, max(20, shutil.get_terminal_size((100, 24)).columns))
 
 
 def is_terminal(stream: TextIO) -> bool:
