@@ -12,10 +12,14 @@ import mmap
 import os
 import random
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-_MOST_AHEAD: Final = 16 << 20
+_WRITTEN_S: Final = 300.0
+"""After so many seconds the kernel has written what was changed."""
+
+_MOST_AHEAD: Final = 4 << 20
 """Bytes that are taken for a moment: the kernel hands pages out again in the order in which it got them back."""
 
 _LONGEST: Final = 64 << 20
@@ -39,7 +43,8 @@ def renew(files: Iterable[str]) -> None:
         mine = [each for each in opened if 0 < os.fstat(each).st_size <= _LONGEST]
         for each in mine:
             with contextlib.suppress(OSError):
-                os.fdatasync(each)  # a page that is not written yet would stay
+                if time.time() - os.fstat(each).st_mtime < _WRITTEN_S:
+                    os.fdatasync(each)  # a page that is not written yet would stay
                 os.posix_fadvise(each, 0, 0, os.POSIX_FADV_DONTNEED)
         random.shuffle(mine)
         with _pages_ahead():
