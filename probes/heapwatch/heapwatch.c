@@ -74,7 +74,7 @@ static void *given(struct tally *tally, void *block, size_t asked) {
     tally_size(tally, asked);
     sampled_born(block, tally);
     if (tally_live(tally, (int64_t)taken(block)))
-        points_due(tally);
+        points_due();
     return block;
 }
 
@@ -114,7 +114,7 @@ EXPORT void free(void *block) {
     look_end(tally, &look);
     tally_add(&tally->frees, 1);
     if (due)
-        points_due(tally);
+        points_due();
 }
 
 EXPORT void *realloc(void *block, size_t size) {

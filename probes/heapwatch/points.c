@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "points.h"
+#include "tally.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -110,8 +111,7 @@ static void halve(void) {
     apart_ns *= 2;
 }
 
-void points_due(struct tally *tally) {
-    (void)tally;
+void points_due(void) {
     const uint64_t due = atomic_load_explicit(&next_ns, memory_order_acquire);
     if (due == 0)
         return;

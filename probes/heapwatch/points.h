@@ -2,10 +2,8 @@
 #ifndef FREESTONE_HEAPWATCH_POINTS_H
 #define FREESTONE_HEAPWATCH_POINTS_H
 
-#include "tally.h"
-
 /* Take a point where it is time to. */
-void points_due(struct tally *tally);
+void points_due(void);
 
 /* The process ends: write everything down, once. */
 void points_leave(void);

@@ -113,10 +113,8 @@ def doctor(
 def _observed(
     folder: Path, workload: Workload, untouched: Configuration, timeout_s: float | None, *, libc: str | None
 ) -> Observations:
-    """Take every part that is not there yet; what was taken is written at once, so that nothing is lost."""
-    seen = _read(folder) or Observations(
-        command=workload.command, service=workload.service is not None, platform=describe(libc)
-    )
+    """Take every part; what was taken is written at once, so that nothing is lost."""
+    seen = Observations(command=workload.command, service=workload.service is not None, platform=describe(libc))
     with (
         tempfile.TemporaryDirectory(prefix=f"freestone-{os.getpid()}-") as scratch,
         Interruption() as stop,
@@ -124,8 +122,8 @@ def _observed(
         Path(scratch).chmod(0o711)
         patient = Patient(workload, untouched, libc, os.environ, timeout_s, Path(scratch))
         for part in observe.PARTS:
-            if part in seen.done or (seen.cost is None and "cost" in seen.done):
-                continue
+            if seen.cost is None and "cost" in seen.done:
+                break
             _say(f"looking at {observe.TITLES[part]}")
             try:
                 with stop.breakable():
@@ -137,13 +135,6 @@ def _observed(
                 raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error
             write_whole(folder / OBSERVATIONS, seen.model_dump_json(indent=2) + "\n")
     return seen
-
-
-def _read(folder: Path) -> Observations | None:
-    try:
-        return Observations.model_validate_json((folder / OBSERVATIONS).read_bytes())
-    except (OSError, ValueError):
-        return None
 
 
 def _tried(

@@ -168,8 +168,8 @@ def launch(request: LaunchRequest, begun_by: Begun = unobserved) -> LaunchReadin
     Whatever interrupts the waiting (``KeyboardInterrupt``) first ends the whole tree, then goes on its way.
 
     Raises:
-        ResultLost: the launcher was ended before it had a result.
-        LauncherBroken: it could not be started, or could not write its result.
+        ResultLost: the launcher was ended before it had a result, or could not write it.
+        LauncherBroken: it could not be started, or could not do its work.
         NativePartMissing: it is not installed.
     """
     with begun(request) as launcher:
