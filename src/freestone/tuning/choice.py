@@ -9,7 +9,7 @@ from freestone.allocators import configuration_for, notation
 from freestone.records.schema import Allocator, Configuration
 from freestone.tuning import proposals, racing, space
 from freestone.tuning.kept import ROUNDS, Tuning
-from freestone.tuning.proposals import Tried
+from freestone.tuning.proposals import StudyBroken, Tried
 from freestone.tuning.space import Point, Room
 from freestone.tuning.standing import Prices, Standing
 
@@ -36,6 +36,8 @@ class Choice:
         self._tuning = tuning
         self._room = room
         self._allocators = allocators
+        self.broken: str | None = None
+        """Why nothing is proposed any more; None where the study works."""
 
     def batch(self, number: int, standing: Standing, left_s: float, prices: Prices | None) -> list[Configuration]:
         """What the next batch measures beside the untouched program; nothing where the search is at its end.
@@ -93,11 +95,20 @@ class Choice:
         preset = known[: (count + 1) // 2]
         tried = [*self._tried(standing), *(Tried(each, None) for each in preset)]
         seed = f"{self._tuning.head.seed}/{number}"
-        found = [*preset, *proposals.propose(self._room, tried, count - len(preset), seed)]
+        found = [*preset, *self._proposed(tried, count - len(preset), seed)]
         found += known[len(preset) : len(preset) + count - len(found)]
         # A knob that sets nothing here makes twins of two points; one of them is enough.
         named = {self.name(each): each for each in found}
         return [self.configuration(each) for name, each in named.items() if name not in standing.configurations]
+
+    def _proposed(self, tried: Sequence[Tried], count: int, seed: str) -> list[Point]:
+        if self.broken is not None:
+            return []
+        try:
+            return proposals.propose(self._room, tried, count, seed)
+        except StudyBroken as error:
+            self.broken = str(error)
+            return []
 
     def name(self, point: Point) -> str:
         """How a point is written on a command line, and what its configuration is called."""

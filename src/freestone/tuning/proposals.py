@@ -23,6 +23,10 @@ BY_CHANCE: Final = 12
 """Points of which a study wants to know before it proposes anything but by chance."""
 
 
+class StudyBroken(Exception):
+    """Optuna did not do what it was asked for; the message is one line."""
+
+
 @dataclass(frozen=True)
 class Tried:
     """A point and what came of it: logarithms of the ratios of time and memory, None where it has failed."""
@@ -44,7 +48,18 @@ def propose(room: Room, tried: Sequence[Tried], count: int, seed: str) -> list[P
         tried: everything so far, in a fixed order.
         count: how many are wanted.
         seed: of what chance has to do with it; with the same arguments the answer is the same.
+
+    Raises:
+        StudyBroken: there is no answer.
     """
+    try:
+        return _proposed(room, tried, count, seed)
+    except Exception as error:  # whatever is wrong with a library: what was measured is worth more than its advice
+        line = (str(error).splitlines() or [""])[0]
+        raise StudyBroken(f"{type(error).__name__}: {line}" if line else type(error).__name__) from error
+
+
+def _proposed(room: Room, tried: Sequence[Tried], count: int, seed: str) -> list[Point]:
     import optuna  # late: it is large, and an extra (:func:`missing`)
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)

@@ -86,15 +86,17 @@ def put_out(
         out: those that were out before; what they have measured still counts against others.
     """
     found: dict[str, str] = {}
+    # The best first, so that whoever is named is worth naming.
+    rivals = sorted(race, key=lambda each: (cost(race, each, baseline, "balanced"), each))
     for name in looked_at:
         if name == baseline or name in out or name not in race:
             continue
         sure = certainty(looks[name])
-        # The best first, so that whoever is named is worth naming.
-        for rival in sorted(race, key=lambda each: (cost(race, each, baseline, "balanced"), each)):
-            if rival != name and dominates(race, rival, name, baseline, sure):
-                found[name] = rival
-                break
+        beaten_by = next(
+            (each for each in rivals if each != name and dominates(race, each, name, baseline, sure)), None
+        )
+        if beaten_by is not None:
+            found[name] = beaten_by
     return found
 
 

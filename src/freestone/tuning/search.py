@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from freestone.experiments import Interruption, Outcome, run
 from freestone.experiments.events import BudgetSpent, Event
 from freestone.experiments.run import Measurement
+from freestone.records.schema import Configuration, Experiment
 from freestone.tuning import kept, standing
 from freestone.tuning.choice import Choice
 from freestone.tuning.kept import Batch, Tuning
@@ -30,7 +31,7 @@ class Search:
         on_event: is told what happens.
         stop: asked between trials whether to stop.
         changed: asked after each trial what is not as it was.
-        measurement: how trials are taken; None for this machine.
+        measurement: of an experiment, how its trials are taken; None for this machine.
         clock: seconds.
     """
 
@@ -44,7 +45,7 @@ class Search:
         on_event: Callable[[Event], None] = lambda event: None,
         stop: Interruption | None = None,
         changed: Callable[[], str | None] = lambda: None,
-        measurement: Measurement | None = None,
+        measurement: Callable[[Experiment], Measurement] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = folder
@@ -72,17 +73,13 @@ class Search:
         while True:
             number = len(self._batches) + 1
             now = self.standing
+            worked = self._choice.broken is None
             chosen = self._choice.batch(number, now, self._search_left_s(), self.prices)
+            if worked and self._choice.broken is not None:
+                self._tell(f"Optuna proposes nothing any more ({self._choice.broken}); every record is kept")
             if not chosen:
                 return Outcome.COMPLETE
-            new = sum(each.name not in now.configurations for each in chosen)
-            again = len(chosen) - new
-            parts = [f"{new} new" if new else "", f"{again} that may be best" if again else ""]
-            self._tell(
-                f"search {number}: {' and '.join(filter(None, parts))}; "
-                f"so far {len(now.configurations) - (now.baseline in now.configurations)} tried, {len(now.out)} out, "
-                f"{len(now.failed)} failed"
-            )
+            self._tell(_line(number, chosen, now))
             batch = kept.begin_batch(self._folder, self._tuning, number, chosen, max(1.0, self._search_left_s()))
             if self._take(batch) is Outcome.INTERRUPTED:
                 return Outcome.INTERRUPTED
@@ -126,7 +123,7 @@ class Search:
             on_event=self._heard,
             stop=self._stop,
             changed=self._changed,
-            measurement=self._measurement,
+            measurement=None if self._measurement is None else self._measurement(batch.experiment),
             clock=self._clock,
         )
         self._batches = kept.batches(self._folder)
@@ -136,3 +133,13 @@ class Search:
         # A batch that has no time for all of its rounds is nobody's concern.
         if not isinstance(event, BudgetSpent):
             self._on_event(event)
+
+
+def _line(number: int, chosen: Sequence[Configuration], before: Standing) -> str:
+    """What a batch is of, and how far the search has come."""
+    new = sum(each.name not in before.configurations for each in chosen)
+    again = len(chosen) - new
+    parts = [f"{new} new" if new else "", f"{again} that may be best" if again else ""]
+    tried = sum(name != before.baseline for name in before.configurations)
+    so_far = f"; so far {tried} tried, {len(before.out)} out, {len(before.failed)} failed" if tried else ""
+    return f"search {number}: {' and '.join(filter(None, parts))}{so_far}"
