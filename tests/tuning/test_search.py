@@ -150,7 +150,7 @@ def test_every_round_has_the_untouched_program_twice(tmp_path: Path, tuning: Tun
 def test_a_configuration_is_new_once(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     sitting(tmp_path, tuning, lab).run()
     environments = [
-        tuple(sorted(each.environment.items())) + (each.allocator.name,)
+        (each.allocator.name, tuple(sorted(each.environment.items())))
         for each in standing.of(tuning, kept.batches(tmp_path)).configurations.values()
     ]
     assert len(set(environments)) == len(environments) > 10
@@ -256,3 +256,16 @@ def test_each_batch_is_a_results_folder(tmp_path: Path, tuning: Tuning, lab: Lab
     experiment = store.read_experiment(place)
     assert {each.experiment for each in store.read_trials(place).records} == {experiment.id}
     assert experiment.baseline == "glibc"
+
+
+def test_with_one_allocator_its_settings_are_searched(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
+    alone = tuning.model_copy(
+        update={"head": tuning.head.model_copy(update={"configurations": tuning.head.configurations[:1]})}
+    )
+    room: Room = {"glibc": ROOM["glibc"]}
+    choice = Choice(alone, room, {"glibc": alone.head.configurations[0].allocator})
+    search = Search(tmp_path, alone, choice, measurement=lab.of, clock=lab.clock)
+    assert search.run() is Outcome.COMPLETE
+    tried = search.standing.configurations
+    assert len(tried) > 8
+    assert all(each.environment for name, each in tried.items() if name != "glibc")

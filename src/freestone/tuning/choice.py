@@ -17,6 +17,8 @@ MOST_IN_BATCH: Final = 8
 """Beside the untouched program, which each round has twice."""
 MOST_AGAIN: Final = 4
 """Of these: those that were measured before."""
+FIRST: Final = 4
+"""Settings in the first batch, where there is one allocator and no other."""
 MOST_FINALISTS: Final = 5
 WANTED_ROUNDS: Final = 10
 """Which the finalists should have; where that is too many for what is left, there are fewer finalists."""
@@ -50,7 +52,9 @@ class Choice:
         """
         head = self._tuning.head
         if number == 1:
-            return [each for each in head.configurations if each.name != head.baseline]
+            # With nothing but the untouched program's own allocator there are only its settings.
+            begins = [each for each in head.configurations if each.name != head.baseline]
+            return begins or self._new(number, standing, FIRST)
         if standing.broken or prices is None or number > MOST_BATCHES:
             return []
         ranked = racing.ranked(standing.race, standing.alive, standing.baseline, self._tuning.goal)
@@ -99,7 +103,8 @@ class Choice:
         found += known[len(preset) : len(preset) + count - len(found)]
         # A knob that sets nothing here makes twins of two points; one of them is enough.
         named = {self.name(each): each for each in found}
-        return [self.configuration(each) for name, each in named.items() if name not in standing.configurations]
+        known_names = {self._tuning.head.baseline, *standing.configurations}
+        return [self.configuration(each) for name, each in named.items() if name not in known_names]
 
     def _proposed(self, tried: Sequence[Tried], count: int, seed: str) -> list[Point]:
         if self.broken is not None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from freestone.analysis import arms, family, statistics
 from freestone.analysis.best_peer import best_of_other_rounds, held_out
+from freestone.analysis.winners import WORTH_A_CHANGE
 from freestone.doctor import verdict
 from freestone.doctor.verdict import Tried
 from freestone.records.schema import Experiment, Ratio, Summary, TrialRecord
@@ -32,6 +33,8 @@ class Conclusion:
     """The lowest for the goal of those that really help it; None where none does."""
     confirmed: bool
     """Whether held-out rounds say of the leader what all rounds say."""
+    level: Sequence[str]
+    """Who helps the goal too, and is not really behind the leader in it."""
 
     @property
     def best(self) -> Tried | None:
@@ -51,7 +54,8 @@ def conclude(tuning: Tuning, experiment: Experiment, records: Sequence[TrialReco
     (workload,) = experiment.workloads
     judged = verdict.judge(summary, workload, {}, tuning.goal, tuning.memory)
     race = _race(experiment, records, workload.time, tuning.memory)
-    gaining = [each for each in judged.tried if each.discarded is None and each.gains and each.configuration in race]
+    fine = [each for each in judged.tried if each.discarded is None and each.configuration in race]
+    gaining = [each for each in fine if min(each.sure_time, each.sure_memory) < WORTH_A_CHANGE]
     sure = family.confidence(family.RIVALS, 2 * family.pairs(len(experiment.configurations)))
     front = [
         each
@@ -62,17 +66,39 @@ def conclude(tuning: Tuning, experiment: Experiment, records: Sequence[TrialReco
             if other is not each
         )
     ]
-    helping = [
-        each.configuration
-        for each in judged.tried
-        if each.discarded is None and verdict.helps(each, tuning.goal) and each.configuration in race
+    # All of these are really better than the untouched program: of several, the lowest leads, as in every table.
+    helped = [each for each in gaining if verdict.helps(each, tuning.goal)]
+    helped = [each for each in helped if _estimated(each, tuning.goal) < WORTH_A_CHANGE]
+    leader = min(helped, key=lambda each: (_estimated(each, tuning.goal), each.configuration), default=None)
+    helping = [each.configuration for each in helped]
+    level = [
+        name
+        for name in helping
+        if leader is not None
+        and name != leader.configuration
+        and not _is_lower(race, leader.configuration, name, tuning.goal, sure)
     ]
     return Conclusion(
         finalists=judged.tried,
         front=sorted(front, key=lambda each: (_value(each.time), _value(each.memory), each.configuration)),
-        leader=judged.best,
-        confirmed=judged.best is not None and _is_confirmed(race, helping, experiment.baseline, tuning.goal),
+        leader=leader,
+        confirmed=leader is not None and _is_confirmed(race, helping, experiment.baseline, tuning.goal),
+        level=level,
     )
+
+
+def _estimated(each: Tried, goal: str) -> float:
+    """What counts for the goal, as a ratio, whether it is told apart from 1 or not."""
+    ratios = {TIME: _value(each.time), MEMORY: _value(each.memory)}
+    return ratios[goal] if goal in ratios else ratios[TIME] * ratios[MEMORY]
+
+
+def _is_lower(race: Race, one: str, other: str, goal: str, confidence: float) -> bool:
+    """Whether one really costs less of what counts for the goal than another."""
+    mine, theirs = _cost(race, one, goal), _cost(race, other, goal)
+    common = sorted(mine.keys() & theirs.keys())
+    found = statistics.paired_ratio([mine[each] for each in common], [theirs[each] for each in common], confidence)
+    return found is not None and found.known and found.high < 1
 
 
 def _is_confirmed(race: Race, helping: Sequence[str], baseline: str, goal: str) -> bool:

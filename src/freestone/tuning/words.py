@@ -81,6 +81,7 @@ def as_json(
         "failed": dict(standing.failed),
         "told_apart": bool(front),
         "best": None if found is None or found.best is None else found.best.configuration,
+        "level_with_best": [] if found is None or found.best is None else list(found.level),
         "front": front,
         "finalists": [
             {
@@ -111,7 +112,8 @@ def as_json(
 def _best(found: Conclusion, goal: str, baseline: str) -> str:
     wanted = GOALS[goal]
     if found.best is not None:
-        return f"Best for {wanted}: {found.best.configuration} ({_gains(found.best)}, against {baseline})."
+        level = f"; not told apart from it in that: {', '.join(found.level)}" if found.level else ""
+        return f"Best for {wanted}: {found.best.configuration} ({_gains(found.best)}, against {baseline}){level}."
     if found.leader is not None:
         return (
             f"Nothing is confirmed as best for {wanted}: {found.leader.configuration} leads, and rounds that did not "
