@@ -24,7 +24,7 @@ CHURN = """
 #include <stdio.h>
 #include <stdlib.h>
 int main(void) {
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 30; i++) {
         char *matrix = malloc(40 << 20);
         for (int at = 0; at < 40 << 20; at += 65536) ((volatile char *)matrix)[at] = 1;
         free(matrix);

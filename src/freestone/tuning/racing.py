@@ -126,8 +126,9 @@ def front(race: Race, names: Iterable[str], baseline: str) -> list[str]:
 
 
 def ranked(race: Race, names: Sequence[str], baseline: str, goal: str) -> list[str]:
-    """Those that are worth more rounds, the estimated front by the goal's cost first, then the others by it."""
-    leading = set(front(race, names, baseline))
+    """Those that are worth more rounds, by the goal's cost: of the estimated front those that gain, then the others."""
+    gaining = [name for name in names if min(ratio(race, each, name, baseline) for each in OBJECTIVES) * SLACK < 1]
+    leading = set(front(race, gaining, baseline))
     return sorted(names, key=lambda name: (name not in leading, cost(race, name, baseline, goal), name))
 
 
