@@ -137,6 +137,22 @@ def test_a_search_keeps_to_its_part_of_the_time(tmp_path: Path, tuning: Tuning, 
     assert search.left_s == pytest.approx(budget - lab.now)
 
 
+def test_a_time_that_is_too_short_says_how_long_would_do(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
+    def within(seconds: float) -> Tuning:
+        return tuning.model_copy(update={"head": tuning.head.model_copy(update={"time_budget_s": seconds})})
+
+    hurried = sitting(tmp_path, within(12.0), lab)
+    hurried.run()
+    wanted = hurried.wanting_s
+    assert wanted is not None
+    assert wanted == pytest.approx(4 * 4 * 1.1 / SEARCHED, rel=0.05)
+    place = tmp_path / "longer"
+    place.mkdir()
+    longer = sitting(place, within(1.1 * wanted), lab)
+    longer.run()
+    assert longer.wanting_s is None
+
+
 def test_every_round_has_the_untouched_program_twice(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     sitting(tmp_path, tuning, lab).run()
     batches = kept.batches(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -177,6 +178,10 @@ class _Tuned:
         return measurement.measure(self._folder, experiment, verb="tune", show=show, report=None)
 
     def _searched(self) -> tuple[Search, Standing]:
+        for batch in kept.batches(self._folder):
+            damage = store.damage_line(batch.folder, store.read_trials(batch.folder).damage)
+            if damage:
+                _say(damage)
         progress = Progress(sys.stderr, servers=[self._workload.name] if self._workload.service is not None else [])
         with Interruption() as stop:
             try:
@@ -215,6 +220,9 @@ class _Tuned:
             store.write_experiment(self._folder, experiment)
         except StoreError as error:
             raise Stop(str(error), ExitStatus.STORE) from error
+        if search.wanting_s is not None:
+            enough_s = 10 * math.ceil(search.wanting_s / 10)
+            _say(f"too short to try any setting: --time-budget {enough_s} has room for what the search begins with")
         _say(f"confirming {len(chosen) - 1} of {len(standing.configurations) - 1} in new rounds")
 
     def _show(

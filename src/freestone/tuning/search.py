@@ -107,6 +107,17 @@ class Search:
         budget = self._tuning.head.time_budget_s or 0.0
         return budget - self._earlier_s - (self._clock() - self._began_s)
 
+    @property
+    def wanting_s(self) -> float | None:
+        """The time budget that has room for the first batch; None where this one had, or nothing is known of trials."""
+        if not self._batches or self.prices is None:
+            return None
+        first = self._batches[0]
+        names = [each.name for each in first.experiment.configurations if each.name != self._tuning.head.baseline]
+        if 1 + max((each.round for each in first.records), default=0) >= kept.ROUNDS:
+            return None
+        return self.prices.round_s(names) * kept.ROUNDS / SEARCHED
+
     def finalists(self) -> list[str]:
         """The names of those to confirm, the worthiest first."""
         found = self._choice.finalists(self.standing, self.left_s, self.prices)
