@@ -17,7 +17,7 @@ from freestone.records import store
 from freestone.records.schema import Allocator, Configuration, Experiment, Status, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.trials import StageFailure
-from freestone.tuning import kept, proposals, standing
+from freestone.tuning import kept, proposals, racing, space, standing
 from freestone.tuning.choice import MOST_FINALISTS, Choice
 from freestone.tuning.kept import Tuning
 from freestone.tuning.knobs import KNOBS
@@ -228,6 +228,20 @@ def test_a_program_without_a_difference_has_finalists_all_the_same(tmp_path: Pat
     search.run()
     assert 1 <= len(search.finalists()) <= MOST_FINALISTS
     assert search.standing.out == {}
+
+
+def test_finalists_set_nothing_in_vain_but_for_the_first(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
+    lab.truth, lab.noise = likes_one_heap, 0.03
+    search = sitting(tmp_path, tuning, lab)
+    search.run()
+    tried = search.standing.configurations
+    first, *others = search.finalists()
+    for more in others:
+        for less in others:
+            mine, theirs = (space.entries(tried[each].environment) for each in (more, less))
+            if tried[more].allocator.name == tried[less].allocator.name and theirs < mine:
+                assert racing.gains_on(search.standing.race, more, less, "glibc")
+    assert first not in others
 
 
 def test_a_program_that_was_changed_between_two_batches_is_another_one(

@@ -79,17 +79,9 @@ def test_presets_are_of_the_room_and_differ() -> None:
     ids=str,
 )
 def test_what_the_doctor_tries_is_a_point(allocator: str, settings: tuple[tuple[str, str], ...]) -> None:
-    assert entries(dict(settings)) in [
-        entries(space.environment(EVERY, each)) for each in space.presets(EVERY) if each.allocator == allocator
+    assert space.entries(dict(settings)) in [
+        space.entries(space.environment(EVERY, each)) for each in space.presets(EVERY) if each.allocator == allocator
     ]
-
-
-def entries(settings: dict[str, str]) -> set[tuple[str, str]]:
-    return {
-        (name, entry)
-        for name, value in settings.items()
-        for entry in (value.split(SEPARATORS[name]) if name in SEPARATORS else [value])
-    }
 
 
 def test_other_settings_are_no_point() -> None:

@@ -70,12 +70,33 @@ class Choice:
         """Who is confirmed: of those that are not out the worthiest, and one that is out where nobody else is left."""
         among = standing.alive or [name for name in standing.race if name != standing.baseline]
         ranked = racing.ranked(standing.race, among, standing.baseline, self._tuning.goal)
-        if not standing.alive:
-            ranked = ranked[:1]
+        ranked = self._spread(ranked, standing) if standing.alive else ranked[:1]
         most = min(MOST_FINALISTS, len(ranked))
         while most > 1 and prices is not None and prices.round_s(ranked[:most]) * WANTED_ROUNDS > left_s:
             most -= 1
         return [standing.configurations[name] for name in ranked[:most]]
+
+    @staticmethod
+    def _spread(ranked: Sequence[str], standing: Standing) -> list[str]:
+        """The first, and behind it no one that sets more than another does of those before it, and gains nothing by it.
+
+        What the first may set in vain is seen beside it: the one that does best of those that set a part of it.
+        """
+
+        def is_part(one: str, other: str) -> bool:
+            mine, theirs = (standing.configurations[each] for each in (one, other))
+            same = mine.allocator.name == theirs.allocator.name
+            return same and space.entries(mine.environment) < space.entries(theirs.environment)
+
+        def in_vain(more: str, less: str) -> bool:
+            return is_part(less, more) and not racing.gains_on(standing.race, more, less, standing.baseline)
+
+        found = list(ranked[:1])
+        found += [less for less in ranked if found and in_vain(found[0], less)][:1]
+        for name in ranked:
+            if name not in found and not any(in_vain(name, less) for less in found):
+                found.append(name)
+        return found
 
     @staticmethod
     def _shares(ranked: Sequence[str], prices: Prices, round_s: float) -> tuple[list[str], int]:

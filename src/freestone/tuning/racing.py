@@ -73,6 +73,15 @@ def dominates(race: Race, one: str, other: str, baseline: str, confidence: float
     return any(each.high < 1 for each in ratios.values()) and all(each.high < SLACK for each in ratios.values())
 
 
+def gains_on(race: Race, one: str, other: str, baseline: str) -> bool:
+    """Whether one is really lower than another in time or memory, each asked alone: it only says who is measured on."""
+    for objective in OBJECTIVES:
+        found = against(race, objective, one, other, baseline)
+        if found is not None and (interval := statistics.interval(found, CONFIDENCE)).known and interval.high < 1:
+            return True
+    return False
+
+
 def put_out(
     race: Race, baseline: str, looked_at: Collection[str], looks: Mapping[str, int], out: Collection[str]
 ) -> dict[str, str]:

@@ -74,24 +74,29 @@ def environment(room: Room, point: Point) -> dict[str, str]:
 
 def read(room: Room, allocator: str, variables: Mapping[str, str]) -> Point | None:
     """The point that variables stand for; None where they say anything else."""
-    entries = {
-        (name, entry)
-        for name, value in variables.items()
-        for entry in (value.split(SEPARATORS[name]) if name in SEPARATORS else [value])
-    }
     if allocator not in room:
         return None
+    all_said = entries(variables)
     chosen: dict[str, str] = {}
     said: set[tuple[str, str]] = set()
     for knob in room[allocator]:
         if not _is_asked(knob, chosen):
             continue
-        fitting = [label for label, sets in knob.values.items() if sets and set(sets.items()) <= entries]
+        fitting = [label for label, sets in knob.values.items() if sets and set(sets.items()) <= all_said]
         if not fitting and AS_IS not in knob.values:
             return None
         chosen[knob.name] = fitting[0] if fitting else AS_IS
         said |= set(knob.values[chosen[knob.name]].items())
-    return Point(allocator, tuple(chosen.items())) if said == entries else None
+    return Point(allocator, tuple(chosen.items())) if said == all_said else None
+
+
+def entries(variables: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """The single things that variables say: (variable, entry), where a variable is a list each of its entries."""
+    return frozenset(
+        (name, entry)
+        for name, value in variables.items()
+        for entry in (value.split(SEPARATORS[name]) if name in SEPARATORS else [value])
+    )
 
 
 def plain(room: Room, allocator: str) -> Point:

@@ -29,7 +29,9 @@ def searched(standing: Standing, finalists: int, *, width: int) -> str:
     )
     lines = textwrap.wrap(said, width)
     for name in failed:
-        lines += textwrap.wrap(f"Failed: {name}: {standing.failed[name]}", width, subsequent_indent="  ")
+        lines += textwrap.wrap(
+            f"Failed: {name}: {standing.failed[name]}", width, subsequent_indent="  ", break_long_words=False
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -46,14 +48,19 @@ def conclusion(
     """The front, each of it with its price and the lines that put it to use; the best for the goal first."""
     if not found.front:
         return "\n".join(textwrap.wrap(_nothing(found, baseline), width)) + "\n"
-    lines = textwrap.wrap(_best(found, goal, baseline), width)
+    lines = textwrap.wrap(_best(found, goal, baseline), width, break_long_words=False)
     lines += [
         "",
         "The Pareto front (no other finalist is really better in time and memory; all intervals hold at once):",
     ]
     ordered = sorted(found.front, key=lambda each: each is not found.best)
     for each in ordered:
-        lines += ["", *textwrap.wrap(each.configuration, width - 2, initial_indent="  ", subsequent_indent="    ")]
+        lines += [
+            "",
+            *textwrap.wrap(
+                each.configuration, width - 2, initial_indent="  ", subsequent_indent="    ", break_long_words=False
+            ),
+        ]
         lines += textwrap.wrap(f"{_gains(each)}", width - 4, initial_indent="    ", subsequent_indent="    ")
         used = deployment.lines(workload, configurations[each.configuration], brings_malloc)
         if each is found.best:
