@@ -144,7 +144,7 @@ def _show(
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))
     for scanned in scan_table.grids(experiment, summary):
         print(grid.text(scanned, width=width, colour=colour, ascii_only=plain))
-    for line in to_use.printed(to_use.lines(experiment, records, summary), width):
+    for line in to_use.printed(to_use.recommended(experiment, records, summary), width):
         print(line)
     print(f"Records: {folder}")
 
@@ -157,7 +157,7 @@ def _report(folder: Path, *, as_json: bool) -> None:
     from freestone.reports import html  # late: the figures' libraries are large
 
     try:
-        written = html.write([folder], folder / store.REPORT_FILE, use=to_use.lines)
+        written = html.write([folder], folder / store.REPORT_FILE, use=to_use.recommended)
     except html.ReportError as error:
         raise StoreError(str(error)) from error
     if not as_json:

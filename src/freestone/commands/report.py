@@ -14,7 +14,7 @@ from freestone.commands.export_options import NO_EXPORT, ExportOptions
 from freestone.commands.status import ExitStatus, Stop
 
 if TYPE_CHECKING:  # what reads and draws results is large, and the help needs none of it
-    from freestone.records.schema import Experiment, Score, Summary
+    from freestone.records.schema import Score, Summary
     from freestone.reports.source import Source
 
 
@@ -72,6 +72,7 @@ def report(
     from freestone.commands import one_folder, scoreboard
     from freestone.experiments.plan import PlanError
     from freestone.records.store import StoreError
+    from freestone.reports import recommendation
 
     if not results:
         raise Stop(
@@ -85,7 +86,9 @@ def report(
     try:
         sources = [_read(one_folder.required(folder)) for folder in results]
         asked = subject is not None or markdown is not None
-        boards = [_score(each, subject) if asked or _is_of_bench(each.experiment) else None for each in sources]
+        boards = [
+            _score(each, subject) if asked or recommendation.is_of_suites(each.experiment) else None for each in sources
+        ]
         if markdown is not None:
             documents = [
                 scoreboard.document(each.experiment, board)
@@ -110,11 +113,6 @@ def report(
     if written is not None:
         print(f"Report:  {written}")
     return _lacking(page, figures)
-
-
-def _is_of_bench(experiment: Experiment) -> bool:
-    """Whether it is shown as ``freestone bench`` shows it, which measured it."""
-    return experiment.command_line[1:2] == ["bench"]
 
 
 def _score(source: Source, subject: str | None) -> Score:
@@ -146,7 +144,7 @@ def _write(
         if extras.missing() is None and (destination is not None or figures is not None):
             from freestone.reports import html
 
-            parts = [html.part(each, number, use=to_use.lines) for number, each in enumerate(sources, start=1)]
+            parts = [html.part(each, number, use=to_use.recommended) for number, each in enumerate(sources, start=1)]
             try:
                 written = None if destination is None else html.write_parts(parts, destination)
             except html.ReportError as error:
@@ -179,17 +177,17 @@ def _lacking(page: bool, figures: Path | None) -> ExitStatus:
 def _show(source: Source, board: Score | None) -> None:
     """Print what the terminal shows of one results folder."""
     from freestone.commands import scoreboard, terminal, to_use
-    from freestone.reports import grid, published, references, scan_table, table
+    from freestone.reports import grid, published, recommendation, references, scan_table, table
     from freestone.reports.published import words
     from freestone.reports.tails import numbers as tails
 
     width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
     experiment, summary = source.experiment, source.summary
-    if not _is_of_bench(experiment):
+    if not recommendation.is_of_suites(experiment):
         print(table.render(summary, width=width, colour=colour, ascii_only=plain))
         for scanned in scan_table.grids(experiment, summary):
             print(grid.text(scanned, width=width, colour=colour, ascii_only=plain))
-        for line in to_use.printed(to_use.lines(experiment, source.records, summary), width):
+        for line in to_use.printed(to_use.recommended(experiment, source.records, summary), width):
             print(line)
     if board is not None:
         print(scoreboard.text(board))

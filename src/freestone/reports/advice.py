@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from freestone.records.schema import Experiment, Summary
-from freestone.reports import deployment, quantities
+from freestone.reports import deployment, quantities, recommendation
 
 ENOUGH_ROUNDS = 10
 """Rounds that show a difference of some per cent."""
@@ -38,7 +38,7 @@ def sentence(
         if aspect in best:
             winner = next(each for each in experiment.configurations if each.name == best[aspect])
             others = (level or {}).get(workload.name, {}).get(aspect, [])
-            choice = deployment.choice(workload, summary, aspect, winner.name, others)
+            choice = recommendation.choice(workload, summary, aspect, winner.name, others)
             return f"Run it under {choice}: {deployment.run_line(workload, winner)}"
     measured = [cell for cell in summary.cells if cell.status == "ok"]
     others = [cell.configuration for cell in measured if cell.configuration != baseline]
