@@ -347,6 +347,39 @@ def test_two_configurations_of_one_result_are_paired_within_rounds(
     assert only(difference.within(Side(head, records), "new", "old"), workload="work", of="old").verdict == "less"
 
 
+def test_two_arms_are_told_apart_by_what_differs_and_by_nothing_else(make_experiment: MakeExperiment) -> None:
+    """Of one library at two builds, with two settings, and of two libraries: never two words that are the same."""
+
+    def told(one: dict[str, object], other: dict[str, object]) -> str:
+        head = make_experiment(("old", "new"))
+        changed = [
+            each.model_copy(
+                update={
+                    "environment": more.get("environment", {}),
+                    "allocator": each.allocator.model_copy(
+                        update={"title": "Lib", "version": "1.0", "build_id": "ab", **more}
+                    ),
+                }
+            )
+            for each, more in zip(head.configurations, (one, other), strict=True)
+        ]
+        found = difference.within(Side(head.model_copy(update={"configurations": changed}), []), "old", "new")
+        assert found.held_against == "old"
+        return found.subjects["new"]
+
+    assert told({}, {"build_id": "cd"}) == "old (build ab) -> new (build cd)"
+    assert told({}, {"version": "1.1", "build_id": "cd"}) == "old (Lib 1.0, build ab) -> new (Lib 1.1, build cd)"
+    assert told({"environment": {"A": "1"}}, {"environment": {"B": "2"}}) == "old (A=1, B unset) -> new (A unset, B=2)"
+    assert told({}, {}) == "old -> new: the same build and settings"
+    assert (
+        told({"build_id": None, "file": "/a.so"}, {"build_id": None, "file": "/b.so"}) == "old (/a.so) -> new (/b.so)"
+    )
+    assert told({"build_id": None}, {}) == "old (no build-id) -> new (build ab)"
+    assert told({"build_id": "0123456789abc"}, {"build_id": "0123456789abd"}) == (
+        "old (build 0123456789abc) -> new (build 0123456789abd)"
+    )
+
+
 def test_configurations_that_are_not_there(lab: Laboratory) -> None:
     side = lab.result("one", {"glibc": (1.0, 1000), "freestone": (1.0, 1000)})
     with pytest.raises(NotComparable, match="'tbb' is not measured in one"):

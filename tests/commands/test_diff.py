@@ -94,7 +94,7 @@ def test_two_settings_of_one_result(freestone: Tool, measured: Callable[..., Pat
     folder = measured("before")
     done = freestone("diff", str(folder), "--before", "freestone", "--after", "freestone+one-heap")
     assert done.returncode == 0, done.stderr
-    assert "FREESTONE_OPTIONS: unset -> heaps=1" in done.stdout
+    assert "freestone (FREESTONE_OPTIONS unset) -> freestone+one-heap (FREESTONE_OPTIONS=heaps=1)\n" in done.stdout
     assert "paired within rounds" in done.stdout
     judged = freestone(
         "diff",

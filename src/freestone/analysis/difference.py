@@ -140,7 +140,8 @@ def within(side: Side, before: str, after: str) -> Difference:
     return Difference(
         before=side.experiment.id,
         after=side.experiment.id,
-        subjects={after: _change_of(old, new) or f"as {before}"},
+        held_against=before,
+        subjects={after: _told_from(old, new)},
         controls=[],
         confidence=CONFIDENCE,
         changes=_told([each for each in found if each is not None], timeless=False),
@@ -301,6 +302,35 @@ def _change_of(one: Configuration, other: Configuration) -> str:
         if values[0] != values[1]:
             told.append(f"{name}: {values[0] or 'unset'} -> {values[1] or 'unset'}")
     return ", ".join(told)
+
+
+def _told_from(one: Configuration, other: Configuration) -> str:
+    """Two configurations by their names, each with what the other has not: ``old (build 12ab) -> new (build 34cd)``."""
+    sides = [
+        f"{each.name} ({', '.join(parts)})" if (parts := _own(each, beside)) else each.name
+        for each, beside in ((one, other), (other, one))
+    ]
+    alike = "" if any(_own(*pair) for pair in ((one, other), (other, one))) else ": the same build and settings"
+    return f"{sides[0]} -> {sides[1]}{alike}"
+
+
+def _own(one: Configuration, other: Configuration) -> list[str]:
+    """What tells a configuration from another, besides its name: what is the same on both sides tells nothing."""
+    mine, theirs = one.allocator, other.allocator
+    told = []
+    if (mine.title, mine.version) != (theirs.title, theirs.version) and mine.version is not None:
+        told.append(f"{mine.title} {mine.version}" if mine.title != one.name else mine.version)
+    if mine.build_id != theirs.build_id:
+        short = None if mine.build_id is None else mine.build_id[:12]
+        same = theirs.build_id is not None and short == theirs.build_id[:12]
+        told.append("no build-id" if short is None else f"build {mine.build_id if same else short}")
+    elif mine.build_id is None and mine.file != theirs.file:
+        told.append(mine.file or "no file")
+    for name in sorted(one.environment.keys() | other.environment.keys()):
+        value = one.environment.get(name)
+        if value != other.environment.get(name):
+            told.append(f"{name} unset" if value is None else f"{name}={value}")
+    return told
 
 
 def _all_but(names: Sequence[str], baseline: str) -> list[str]:

@@ -23,7 +23,7 @@ from freestone.reports import deployment, grid, quantities, scan_table, table_no
 from freestone.reports.grid import Grid, Mark, Piece
 from freestone.reports.quantities import MEDIAN, Scale
 from freestone.reports.recommendation import Recommendation
-from freestone.reports.shown import columns_of
+from freestone.reports.shown import columns_of, has_switches, switches
 
 Use = Sequence[Recommendation]
 
@@ -202,7 +202,8 @@ def table(workload: Workload, summary: Summary) -> Grid:
                 row += [Piece(figure), *_judged(cell, ratio, summary.baseline)]
             else:
                 row.append(Piece(figure if ratio is None else f"{figure} {quantities.factor(ratio)}"))
-        rows.append(row)
+        rows.append([*row, Piece(switches(cell) or "–")] if has_switches(cells) else row)
+    heads += ["switches"] if has_switches(cells) else []
     return Grid(f"{workload.name}: {shlex.join(workload.command)}", heads, rows)
 
 

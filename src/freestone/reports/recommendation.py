@@ -142,7 +142,7 @@ def _told(group: Sequence[_Answer], experiment: Experiment, summary: Summary) ->
 
 def _whom(names: Sequence[str], count: int) -> str:
     if len(names) == count:
-        return f"all {count} programs"
+        return "both programs" if count == 2 else f"all {count} programs"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 

@@ -118,6 +118,13 @@ def has_switches(cells: Iterable[Cell]) -> bool:
     )
 
 
+def switches(cell: Cell) -> str | None:
+    """Voluntary and involuntary context switches, as ``114 + 96``; None where a cell has none to show."""
+    if not quantities.has_figures(cell) or not any(key in cell.median for key in SWITCHES):
+        return None
+    return " + ".join(f"{cell.median[key]:,.0f}" if key in cell.median else "–" for key in SWITCHES)
+
+
 def cells_of(summary: Summary, workload: str) -> dict[str, Cell]:
     """By configuration."""
     return {cell.configuration: cell for cell in summary.cells if cell.workload == workload}

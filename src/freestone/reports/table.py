@@ -22,7 +22,7 @@ from rich.text import Text
 from freestone.records.schema import Cell, Ratio, Summary
 from freestone.reports import quantities, screen, table_notes
 from freestone.reports.quantities import MEDIAN, Scale, quantity_of
-from freestone.reports.shown import SWITCHES, columns_of, has_switches
+from freestone.reports.shown import columns_of, has_switches, switches
 from freestone.reports.table_notes import Tone
 
 _NOTHING = "–"
@@ -132,7 +132,7 @@ class _Workload:
         columns = [_Column((self.header(self.time), f"to {baseline}\n[95 %]", ""), self.wall)]
         for key in self.shown():
             columns.append(_Column((self.header(key),), functools.partial(self.value_with_factor, key=key)))
-        if self.has_switches():
+        if has_switches(self.cells):
             columns.append(_Column(("switches\n",), lambda cell: [self.switches(cell)]))
         return columns
 
@@ -146,9 +146,6 @@ class _Workload:
     def shown(self) -> list[str]:
         """The quantities that at least one configuration has."""
         return columns_of(self.cells)
-
-    def has_switches(self) -> bool:
-        return has_switches(self.cells)
 
     def scale(self, key: str) -> Scale:
         values = (cell.figure(key) for cell in self.cells if quantities.has_figures(cell))
@@ -196,10 +193,8 @@ class _Workload:
         return Text("") if ratio is None else Text(quantities.factor(ratio), style=_style(ratio))
 
     def switches(self, cell: Cell) -> Text:
-        if not quantities.has_figures(cell) or not any(key in cell.median for key in SWITCHES):
-            return Text(_NOTHING, style="dim")
-        counts = [f"{cell.median[key]:,.0f}" if key in cell.median else _NOTHING for key in SWITCHES]
-        return Text(" + ".join(counts))
+        counts = switches(cell)
+        return Text(_NOTHING, style="dim") if counts is None else Text(counts)
 
     def line(self, text: str, style: str) -> RenderableType:
         return Padding(Text(self.clean(text), style=style), (0, 0))
