@@ -67,7 +67,7 @@ def report(
         freestone report results/20261120T131500Z-field --subject mimalloc --markdown mimalloc.md --no-html
         freestone report results/20261120T131500Z-sizes --figures pictures --picture png
 
-    Exit status: 0 fine, 2 wrong use, 5 results could not be read or something not written.
+    Exit status: 0 fine, 2 wrong use, 3 no figure to export, 5 results could not be read or something not written.
     """
     from freestone.commands import one_folder, scoreboard
     from freestone.experiments.plan import PlanError
@@ -85,6 +85,10 @@ def report(
     exports.require_writable()
     try:
         sources = [_read(one_folder.required(folder)) for folder in results]
+        measured = any(cell.status == "ok" for source in sources for cell in source.summary.cells)
+        exported = bool(exports.asked) or figures is not None or benchmark_json is not None
+        if exported and not any(source.records for source in sources):
+            raise Stop(f"nothing to export: {results[0]} holds no trial yet", ExitStatus.NOTHING_MEASURED)
         asked = subject is not None or markdown is not None
         boards = [
             _score(each, subject) if asked or recommendation.is_of_suites(each.experiment) else None for each in sources
@@ -106,12 +110,16 @@ def report(
         raise Stop(str(error), ExitStatus.STORE) from error
     if json:
         print(json_format.dumps([_row(*each) for each in zip(sources, boards, strict=True)], indent=2))
-        return _lacking(page, figures)
-    for folder, source, board in zip(results, sources, boards, strict=True):
-        _show(source, board)
-        print(f"Records: {folder}\n")
-    if written is not None:
-        print(f"Report:  {written}")
+    else:
+        for folder, source, board in zip(results, sources, boards, strict=True):
+            _show(source, board)
+            print(f"Records: {folder}\n")
+        if written is not None:
+            print(f"Report:  {written}")
+    if exported and not measured:
+        sys.stdout.flush()
+        print("freestone: nothing could be measured: what is exported holds reasons and no figure", file=sys.stderr)
+        return ExitStatus.NOTHING_MEASURED
     return _lacking(page, figures)
 
 

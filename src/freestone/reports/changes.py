@@ -86,7 +86,7 @@ def gate_headline(gate: Gate) -> str:
     if gate.difference.lost:
         first, *others = gate.difference.lost
         more = f" (and {len(others)} more)" if others else ""
-        return f"Exceeded: {first.what} has no result any more: {first.reason}{more} ({limits})."
+        return f"Exceeded: {first.what} has no result any more: {first.reason.rstrip('.')}{more} ({limits})."
     if over:
         worst = max(over, key=lambda row: row.change.low / (1 + row.limit))
         more = f", and {len(over) - 1} more" if len(over) > 1 else ""
