@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from freestone.analysis import difference, gate
-from freestone.analysis.difference import NotComparable, Side
+from freestone.analysis.comparable import NotComparable
+from freestone.analysis.sides import Side
 from freestone.records.schema import (
     PROGRAM,
     Change,
@@ -99,7 +100,7 @@ def test_a_change_is_seen_past_what_the_machine_did(lab: Laboratory) -> None:
         "two", {"glibc": (2.0, 1000), "freestone": (1.1, 1050)}, noise=0.01, drift=4 / 3, builds=NEW, seed=1
     )
     found = difference.between(before, after)
-    assert found.subjects == {"freestone": "(ab) -> (b2)"}
+    assert found.subjects == {"freestone": "build ab -> build b2"}
     assert found.controls == ["glibc"]
     time, memory, faults = (only(found, aspect) for aspect in ("time", "peak RSS", "minor faults"))
     assert time.verdict == "more"
@@ -180,7 +181,7 @@ def test_settings_are_a_change_too_and_a_changed_allocator_is_no_control(lab: La
     ]
     after = Side(after.experiment.model_copy(update={"configurations": tuned}), after.records)
     found = difference.between(before, after)
-    assert found.subjects == {"freestone": "FREESTONE_OPTIONS: unset -> heaps=1", "jemalloc": "(ab) -> (b3)"}
+    assert found.subjects == {"freestone": "FREESTONE_OPTIONS: unset -> heaps=1", "jemalloc": "build ab -> build b3"}
     assert found.controls == ["glibc"]
 
 

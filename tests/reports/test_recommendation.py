@@ -181,8 +181,8 @@ def test_programs_that_agree_have_one_answer_with_a_line_for_each(
 ) -> None:
     (told,) = of_several(make_experiment, make_record, {"a": {"freestone": 0.5}, "b": {"freestone": 0.7}})
     assert (told.configuration, told.workloads) == ("freestone", ["a", "b"])
-    assert told.sentence.startswith("To use it for both programs, freestone for each: a, freestone (time 0.5")
-    assert "; b, freestone (time 0.7" in told.sentence
+    assert told.sentence.startswith("To use it for both programs, freestone: with a (time 0.5")
+    assert "; with b (time 0.7" in told.sentence
     started = [line.split(maxsplit=1)[-1] for line in told.lines if line.endswith(" x")]
     assert [line for line in started if "freestone run -a freestone -- " in line] != []
     assert sum("./a x" in line for line in started) == sum("./b x" in line for line in started) == 2

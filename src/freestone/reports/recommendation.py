@@ -158,7 +158,8 @@ def _choices(group: Sequence[_Answer], summary: Summary) -> str:
     winner = "" if group[0].winner is None else group[0].winner.name
     if len(group) > MOST_TOLD:
         return f"{winner} (the tables have gain and price of each)"
-    return f"{winner} for each: " + "; ".join(f"{each.workload.name}, {_choice(each, summary)}" for each in group)
+    told = (f"with {each.workload.name} {_choice(each, summary).removeprefix(winner).lstrip()}" for each in group)
+    return f"{winner}: {'; '.join(told)}"
 
 
 def _price(workload: Workload, cell: Cell, baseline: str) -> str:
