@@ -25,7 +25,10 @@ def headline(difference: Difference) -> str:
     real = [each for each in means if each.verdict in ("more", "less")]
     single = [each for each in difference.changes if each.workload is not None and each.verdict in ("more", "less")]
     against = "" if difference.held_against is None else f" against {difference.held_against}"
-    told = [f"{each.configuration}{against}: {_percent(each)} {each.aspect}" for each in real]
+    by_configuration: dict[str, list[str]] = {}
+    for each in real:
+        by_configuration.setdefault(each.configuration, []).append(f"{_percent(each)} {each.aspect}")
+    told = [f"{name}{against}: {', '.join(changed)}" for name, changed in by_configuration.items()]
     if not told and single:
         told = [
             f"{each.configuration}{against} on {each.workload}: {_percent(each)} {each.aspect}"
