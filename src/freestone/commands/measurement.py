@@ -16,6 +16,7 @@ from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments import Interruption, Outcome, input_file, mismatch, run
 from freestone.experiments.events import Event, StageFailed
+from freestone.experiments.local import Around, environment_alone
 from freestone.experiments.plan import Extent, PlanError, new_experiment
 from freestone.native import NativePartMissing
 from freestone.records import parquet, store
@@ -204,6 +205,7 @@ def measure(
     show: Show,
     report: Callable[[], None] | None,
     left_out: Collection[str] = (),
+    around: Around = environment_alone,
 ) -> int:
     """Run what the folder does not hold yet, show what there is, and return the exit status.
 
@@ -213,6 +215,7 @@ def measure(
         report: writes a report; not called where somebody has stopped the experiment and does not want to wait. It may
             raise StoreError.
         left_out: workloads that are not run now.
+        around: sets what a configuration needs beside the program's environment, for each of its runs.
     """
     progress = Progress(
         sys.stderr,
@@ -242,6 +245,7 @@ def measure(
                 on_event=watched,
                 stop=stop,
                 changed=lambda: machine.changed(experiment.machine),
+                around=around,
             )
         except StoreError as error:
             outcome, status = Outcome.INTERRUPTED, ExitStatus.STORE

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from freestone.records.schema import Cell, Configuration, Experiment, Ratio, Summary, Workload
-from freestone.reports import quantities
+from freestone.reports import quantities, system_settings
 
 SYSTEM = "glibc"
 """The allocator that is in force where nothing is preloaded."""
@@ -87,7 +87,7 @@ def choice(workload: Workload, summary: Summary, aspect: str, winner: str, level
 def run_line(workload: Workload, configuration: Configuration) -> str:
     """The line for a shell that runs a program under an allocator by ``freestone run``, as it was measured."""
     run = ["freestone", "run", "-a", as_typed(configuration), "--", *workload.command]
-    return shell(workload.environment, run)
+    return shell(workload.environment, system_settings.command(configuration, run))
 
 
 def as_typed(configuration: Configuration) -> str:
@@ -96,10 +96,11 @@ def as_typed(configuration: Configuration) -> str:
     Its name will do where the catalogue has the allocator; one that was given by a path needs the path.
     """
     allocator = configuration.allocator
+    name = configuration.name.removesuffix(system_settings.suffix(configuration))
     if not allocator.origin.startswith(GIVEN) or allocator.file is None:
-        return configuration.name
+        return name
     file = re.sub(r"([\\,:])", r"\\\1", allocator.file)
-    return f"{allocator.name}={file}{configuration.name.removeprefix(allocator.name)}"
+    return f"{allocator.name}={file}{name.removeprefix(allocator.name)}"
 
 
 def environment(configuration: Configuration, *, brings_malloc: bool = False) -> dict[str, str]:
@@ -146,10 +147,11 @@ def lines(workload: Workload, winner: Configuration, brings_malloc: bool = False
         files = [_installed(file) if file in hidden else file for file in winner.allocator.preload]
         in_service = {**variables, "LD_PRELOAD": ":".join(files)}
     parts = {
+        **system_settings.lines(winner),
         "freestone": [run_line(workload, winner)],
-        "shell": [shell(variables, workload.command)],
+        "shell": [shell(variables, system_settings.command(winner, workload.command))],
         "install": [shlex.join(["install", "-m", "644", file, _installed(file)]) for file in hidden],
-        "systemd": systemd(in_service),
+        "systemd": systemd(in_service) if in_service else [],
         "Dockerfile": dockerfile(winner, variables),
     }
     parts = {title: lines for title, lines in parts.items() if lines}
@@ -167,7 +169,8 @@ def more_lines(workload: Workload, winner: Configuration) -> list[str]:
     if "LD_PRELOAD" in variables:
         files = [file if _is_of_system(file) else _installed(file) for file in winner.allocator.preload]
         variables["LD_PRELOAD"] = ":".join(files)
-    parts = {"Kubernetes": kubernetes(variables), "C": c_calls(winner)}
+    calls = [*c_calls(winner), *system_settings.c_calls(winner)]
+    parts = {"Kubernetes": kubernetes(variables) if variables else [], "C": calls}
     return [
         f"  {title if not number else '':<10}  {line}"
         for title, lines in parts.items()
