@@ -1,4 +1,4 @@
-"""Switches of the kernel's are put back whatever becomes of whoever set them; on a folder that stands for the kernel's."""
+"""Switches of the kernel's are put back whatever becomes of whoever set them; a folder stands for the kernel's."""
 
 from __future__ import annotations
 

@@ -133,10 +133,21 @@ def resumed(folder: Path, given: Sequence[str]) -> Experiment:
         StoreError: the folder is none of ours.
         Stop: a program is no longer there, or nothing can be proved where this runs.
     """
-    _require_census()
     experiment = store.read_experiment(folder)
     if given:
         raise PlanError(f"--resume goes on with the settings of {folder}; leave out {', '.join(given)}")
+    require_same(folder, experiment)
+    return experiment
+
+
+def require_same(folder: Path, experiment: Experiment) -> None:
+    """Whether an experiment can go on here and now; errors are those of :func:`resumed`.
+
+    Args:
+        folder: that it is kept in, with what was measured of it.
+        experiment: its head.
+    """
+    _require_census()
     refusal = mismatch(
         experiment,
         machine.describe().id,
@@ -154,7 +165,6 @@ def resumed(folder: Path, given: Sequence[str]) -> Experiment:
     changed = _changed_file(experiment, store.read_trials(folder).records)
     if changed:
         raise PlanError(f"cannot resume {folder}: {changed} is not what it was when it was begun")
-    return experiment
 
 
 def _changed_file(experiment: Experiment, records: Sequence[TrialRecord]) -> str | None:

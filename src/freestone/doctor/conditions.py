@@ -1,7 +1,7 @@
 """What a remedy needs beside the program's environment, set for one run at a time: the kernel's folios, and a prctl.
 
-The kernel's switches are of the whole machine. A process of its own holds them (:mod:`freestone.doctor.guardian`), which
-puts them back when this one is gone, however it went; its pipe is what it knows that by.
+The kernel's switches are of the whole machine. A process of its own holds them
+(:mod:`freestone.doctor.guardian`), which puts them back when this one is gone, however it went: then its pipe ends.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def left_over(record: Path = RECORD) -> list[str]:
 
 
 class Conditions:
-    """Sets what configurations need; while it is entered and anything of the kernel's is asked for, a guardian lives."""
+    """Sets what configurations need. From the first switch of the kernel's on a guardian lives, until it is left."""
 
     def __init__(self, *, switches: Path = SWITCHES, record: Path = RECORD) -> None:
         self._switches = switches
@@ -182,4 +182,3 @@ def no_huge_pages() -> Iterator[None]:
         yield
     finally:
         prctl(_PR_SET_THP_DISABLE, max(0, before), 0, 0, 0)
-

@@ -15,6 +15,7 @@ is somebody else's.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -93,7 +94,7 @@ class Switches:
                 self._was = {file: (before, word) for file, (before, word) in told["was"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return []
-        before = {file: words for file, words in self._was.items()}
+        before = dict(self._was)
         return [f"{file} was left at '{before[file][1]}' and is '{before[file][0]}' again" for file in self.back()]
 
     def _write(self) -> None:
@@ -143,10 +144,8 @@ def main(record: Path) -> int:
 
 
 def _told(what: Mapping[str, Any]) -> int:
-    try:
+    with contextlib.suppress(OSError):  # whoever asked may be gone
         print(json.dumps(what), flush=True)
-    except OSError:
-        pass  # whoever asked is gone
     return 1 if "error" in what else 0
 
 

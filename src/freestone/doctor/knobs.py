@@ -2,7 +2,8 @@
 
 glibc moves two thresholds with the program, until one of four knobs is set by anybody (research note, section 5.1):
 from then on both stand still. So a setting is whole only where whoever set it has set both, or has forbidden mappings.
-Of one knob that several set, the last one counts: mallopt comes after the environment, and GLIBC_TUNABLES over MALLOC_*.
+Of one knob that several set, the last one counts: mallopt comes after the environment, and
+GLIBC_TUNABLES over MALLOC_*.
 """
 
 from __future__ import annotations
@@ -66,9 +67,7 @@ def written(settings: Mapping[str, str]) -> str:
 def knobs(settings: Mapping[str, str]) -> frozenset[str]:
     """glibc's knobs that an environment sets."""
     old = {VARIABLES[name] for name in settings if name in VARIABLES}
-    new = {
-        name.removeprefix(_MALLOC) for name in tunables(settings.get(TUNABLES, "")) if name.startswith(_MALLOC)
-    }
+    new = {name.removeprefix(_MALLOC) for name in tunables(settings.get(TUNABLES, "")) if name.startswith(_MALLOC)}
     return frozenset(old | new)
 
 

@@ -86,6 +86,7 @@ class MemoryCalls(_Row):
     kib: int = Field(0, description="what they were about, in all")
     sizes: dict[int, int] = Field(default_factory=dict, description="KiB, rounded up to a power of two -> calls")
     sites: list[CallSite] = Field(default_factory=list, description="the most frequent, where stacks were taken")
+    with_stack: int = Field(0, description="calls in the run that took stacks, which may have been broken off")
 
 
 class Growth(_Row):
@@ -152,6 +153,7 @@ class HeapUse(_Row):
 
     wall_s: float = Field(description="of this run")
     disturbance: float | None = Field(None, description="its processor time / that of the runs that nobody watched")
+    complete: bool = Field(True, description="whether it ended by itself; what a signal ended has no last look at it")
     mallocs: int = 0
     callocs: int = 0
     frees: int = 0

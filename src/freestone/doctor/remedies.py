@@ -51,6 +51,14 @@ def remedy(allocator: str, why: str, settings: Mapping[str, str] | None = None) 
     return Remedy(allocator, tuple((settings or {}).items()), why)
 
 
+def title(each: Remedy) -> str:
+    """What it is, in one line."""
+    settings = [f"{name}={value}" for name, value in each.settings]
+    kernel = [f"{name}={word}" for name, word in each.kernel]
+    prctl = ["PR_SET_THP_DISABLE"] if each.huge_pages_off else []
+    return " ".join([each.allocator, *settings, *kernel, *prctl])
+
+
 def folios(allocator: str, kib: int) -> Remedy:
     """An allocator as it is, while the kernel gives folios of some KiB."""
     why = f"a page fault brings in {kib} KiB where it can (a switch of the kernel's)"

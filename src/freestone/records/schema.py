@@ -89,8 +89,8 @@ class Configuration(_Row):
     environment: dict[str, str] = Field(default_factory=dict, description="settings added to the program's environment")
     kernel: dict[str, str] = Field(
         default_factory=dict,
-        description="switches of the kernel's transparent huge pages that are set while it runs, and put back behind it: "
-        "'hugepages-64kB' -> 'always'",
+        description="switches of the kernel's transparent huge pages that are set while it runs, and put back behind "
+        "it: 'hugepages-64kB' -> 'always'",
     )
     huge_pages_off: bool = Field(False, description="whether it runs under prctl(PR_SET_THP_DISABLE)")
 
