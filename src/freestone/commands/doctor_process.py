@@ -89,7 +89,7 @@ def _show(seen: Observations, folder: Path, *, as_json: bool) -> None:
     width = terminal.width()
     print(words.running(seen, width=width))
     print(words.findings(found, seen, width=width))
-    print(words.to_try(plan.tried, seen.command, width=width))
+    print(words.to_try(plan.tried, seen.command, width=width), end="")
     print(words.advice(remedies.advice(found), width=width), end="")
     print(f"Records: {folder}")
 

@@ -57,19 +57,35 @@ def tried(
     (workload,) = experiment.workloads
     held: list[Verdict] = []
 
-    def show(measured: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
-        judged = verdict.judge(summary, workload, by_name, goal, _memory(found, workload))
-        held.append(judged)
-        if not as_json:
-            _show(measured, workload, summary, judged)
-
     with Conditions() as made:
+
+        def show(measured: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
+            untrue = ungiven(by_name, made.given)
+            judged = verdict.judge(summary, workload, by_name, goal, _memory(found, workload), discarded=untrue)
+            held.append(judged)
+            if not as_json:
+                _show(measured, workload, summary, judged)
+
         status = measurement.measure(folder, experiment, verb="doctor", show=show, report=None, around=made.around)
         for line in made.put_back:
             print(f"freestone: {line}", file=sys.stderr)
     if status in (ExitStatus.STORE, ExitStatus.INTERRUPTED) or status > 128:
         raise Stop("remedies were not all tried", status)
     return (held[-1] if held else None), left_out
+
+
+def ungiven(by_name: Mapping[str, Remedy], given: Mapping[str, int]) -> dict[str, str]:
+    """Configurations whose switch the kernel did not act upon, with that as the reason why they have no figures.
+
+    Args:
+        by_name: configuration -> its remedy.
+        given: switch -> folios that were given while it was set; without what is not counted.
+    """
+    return {
+        name: "the switch was set, and the kernel gave no folio of that size"
+        for name, each in by_name.items()
+        if any(given.get(switch) == 0 for switch, _ in each.kernel)
+    }
 
 
 def _prepared(

@@ -82,6 +82,8 @@ class Conditions:
         self._switches = switches
         self._record = record
         self._guardian: subprocess.Popen[str] | None = None
+        self.given: dict[str, int] = {}
+        """Switch -> folios of its size that the kernel gave anybody while it was set, where the kernel counts them."""
         self.put_back: list[str] = []
         """What an earlier run had left set and this one's guardian has put back, a line each."""
 
@@ -115,12 +117,23 @@ class Conditions:
 
     @contextlib.contextmanager
     def _kernel(self, words: Mapping[str, str]) -> Iterator[None]:
+        before = {name: self._folios(name) for name in words}
         self._ask({"set": {str(self._switches / name / "enabled"): word for name, word in words.items()}})
         try:
             yield
         finally:
+            for name, count in before.items():
+                after = self._folios(name)
+                if count is not None and after is not None:
+                    self.given[name] = self.given.get(name, 0) + after - count
             if self._guardian is not None:
                 self._ask({"back": True})
+
+    def _folios(self, name: str) -> int | None:
+        try:
+            return int((self._switches / name / "stats" / "anon_fault_alloc").read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            return None
 
     def _ask(self, what: Mapping[str, Any]) -> None:
         """Have the guardian do something; where anything comes between, it is let go, and puts everything back."""

@@ -168,7 +168,7 @@ ADVICE: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 LIGHT: Final = 0.25
-"""Below this part of the heaviest a symptom is not worth trials of its own."""
+"""Below this part of the heaviest that can be cured a symptom is not worth trials of its own."""
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,9 @@ def plan(found: Sequence[Finding], seen: Observations, most: int, *, kernel: str
         most: remedies in all.
         kernel: why the kernel's switches are not to be set; None where they may be.
     """
-    heaviest = max((each.weight for each in found), default=0.0)
-    rows = [list(CANDIDATES.get(each.symptom, ())) for each in found if each.weight >= LIGHT * heaviest]
+    curable = [each for each in found if CANDIDATES.get(each.symptom)]
+    heaviest = max((each.weight for each in curable), default=0.0)
+    rows = [list(CANDIDATES[each.symptom]) for each in curable if each.weight >= LIGHT * heaviest]
     tried: dict[object, Remedy] = {}
     left_out: dict[object, tuple[Remedy, str]] = {}
     while any(rows) and len(tried) < most:

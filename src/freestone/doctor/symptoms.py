@@ -528,9 +528,21 @@ def unjudged(seen: Observations) -> list[str]:
 
 
 def name(seen: Observations) -> list[Finding]:
-    """Everything that is found, the heaviest first; ``healthy`` alone where there is nothing."""
+    """Everything that is found, the heaviest first; ``healthy`` alone where there is nothing.
+
+    Nothing at all where memory costs too much for a program that is well, and how was not seen (:func:`unexplained`).
+    """
     found = sorted((each for rule in RULES if (each := rule(seen)) is not None), key=lambda each: -each.weight)
-    return found or [healthy(seen)]
+    return found or ([] if unexplained(seen) is not None else [healthy(seen)])
+
+
+def unexplained(seen: Observations) -> float | None:
+    """The share of processor time that page faults cost where its calls were not seen, from which they come.
+
+    None where it is too little to be a symptom, or its calls were seen.
+    """
+    part = share(faults_s(seen), seen)
+    return part if part is not None and part >= WORTH and seen.calls is None else None
 
 
 def healthy(seen: Observations) -> Finding:

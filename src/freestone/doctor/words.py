@@ -13,7 +13,7 @@ from freestone.doctor.remedies import Remedy, title
 from freestone.doctor.symptoms import Finding
 from freestone.doctor.verdict import Tried, Verdict
 from freestone.records.schema import Ratio
-from freestone.reports import quantities
+from freestone.reports import quantities, system_settings
 
 PLAIN = {
     "mapping-churn": "large blocks are mapped and unmapped again and again",
@@ -50,6 +50,13 @@ def findings(found: Sequence[Finding], seen: Observations, *, width: int) -> str
         for said in each.evidence:
             lines += textwrap.wrap(said, width, initial_indent="  - ", subsequent_indent="    ")
         lines.append("")
+    part = None if found else symptoms.unexplained(seen)
+    if part is not None:
+        said = (
+            f"Nothing can be named: page faults are {part:.0%} of its processor time, on memory that was touched "
+            "before, and the calls that they come from were not seen."
+        )
+        lines += [*textwrap.wrap(said, width, subsequent_indent="  "), ""]
     own = by_itself(seen)
     if own:
         lines.append("What it sets itself:")
@@ -184,7 +191,7 @@ def running(seen: Observations, *, width: int) -> str:
         parts += [f"{_mib(kept.lazy_free_kib)} the kernel's to take (LazyFree)"] if kept.lazy_free_kib else []
         said.append(f"Of its memory {', '.join(parts)}; {kept.mappings:,} mappings.")
     lines = [line for each in said for line in textwrap.wrap(each, width, subsequent_indent="  ")]
-    return "\n".join([*lines, ""]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def to_try(remedies: Sequence[Remedy], command: Sequence[str], *, width: int) -> str:
@@ -192,10 +199,13 @@ def to_try(remedies: Sequence[Remedy], command: Sequence[str], *, width: int) ->
     told = shlex.join(command)
     lines = []
     for each in remedies:
-        own = each.kernel or each.huge_pages_off
-        name = notation.write(each.allocator, dict(each.settings))
-        line = title(each) if own else f"freestone run -a {shlex.quote(name)} -- {told}"
-        lines += [f"  {line}", *textwrap.wrap(each.why, width, initial_indent="    ", subsequent_indent="    ")]
+        run = ["freestone", "run", "-a", notation.write(each.allocator, dict(each.settings)), "--", *command]
+        first = f"{system_settings.as_root(dict(each.kernel))}, and " if each.kernel else ""
+        words = [*system_settings.WITHOUT_HUGE_PAGES, *run] if each.huge_pages_off else run
+        lines += [
+            f"  {first}{shlex.join(words)}",
+            *textwrap.wrap(each.why, width, initial_indent="    ", subsequent_indent="    "),
+        ]
     if not lines:
         return ""
     head = textwrap.wrap(

@@ -169,7 +169,9 @@ def more_lines(workload: Workload, winner: Configuration) -> list[str]:
     if "LD_PRELOAD" in variables:
         files = [file if _is_of_system(file) else _installed(file) for file in winner.allocator.preload]
         variables["LD_PRELOAD"] = ":".join(files)
-    calls = [*c_calls(winner), *system_settings.c_calls(winner)]
+    calls = c_calls(winner)
+    if calls or not variables:
+        calls = [*calls, *system_settings.c_calls(winner)]
     parts = {"Kubernetes": kubernetes(variables) if variables else [], "C": calls}
     return [
         f"  {title if not number else '':<10}  {line}"

@@ -1,7 +1,8 @@
-"""Settings that no variable makes: the kernel's folio sizes, and a program without huge pages. Their names, and the
-lines that put them to use. Pure."""
+"""Settings that no variable makes: the kernel's folio sizes, and no huge pages for a program. Names and lines. Pure."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from freestone.records.schema import Configuration
 
@@ -25,6 +26,11 @@ def suffix(configuration: Configuration) -> str:
 def command(configuration: Configuration, words: list[str]) -> list[str]:
     """A command that has what the configuration needs of the process itself."""
     return [*WITHOUT_HUGE_PAGES, *words] if configuration.huge_pages_off else words
+
+
+def as_root(kernel: Mapping[str, str]) -> str:
+    """One line that sets the kernel's switches until the next start of the machine."""
+    return "; ".join(f"echo {word} > {FOLDER}/{name}/enabled" for name, word in kernel.items()) + " as root"
 
 
 def lines(configuration: Configuration) -> dict[str, list[str]]:
