@@ -106,7 +106,7 @@ def doctor(
             others = {"a program": command or None, **given, "--goal": goal, "--apply": apply or None}
             _refuse("--pid looks at what runs", {**others, "--resume": resume})
             return doctor_process.look(pid, seconds, allow_tracing, results, as_json=json)
-        _refuse("without --pid there is no", of_process)
+        _refuse("these belong to --pid", of_process)
         if resume is not None:
             _refuse(f"--resume goes on with the settings of {resume}", {"the program": command or None, **given})
             case = _taken_up(resume)
