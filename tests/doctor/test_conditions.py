@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from freestone.doctor import conditions, guardian
+from freestone.commands import doctor_trials
+from freestone.doctor import conditions, guardian, remedies
 from freestone.doctor.conditions import Conditions, SwitchRefused
 from freestone.records.schema import Allocator, Configuration
 
@@ -193,3 +194,18 @@ def test_a_program_without_huge_pages_is_told_so_by_the_kernel() -> None:
         with made.around(each):
             assert told_of_itself() == "0"
         assert told_of_itself() == before
+
+
+def test_what_the_kernel_gave_is_counted_and_a_switch_without_effect_is_no_remedy(switches: Path, record: Path) -> None:
+    for size in (16, 64):
+        (switches / f"hugepages-{size}kB" / "stats").mkdir()
+        (switches / f"hugepages-{size}kB" / "stats" / "anon_fault_alloc").write_text("7\n")
+    with Conditions(switches=switches, record=record) as made:
+        with made.around(folios(16)):
+            (switches / "hugepages-16kB" / "stats" / "anon_fault_alloc").write_text("19\n")
+        with made.around(folios(64)):
+            pass
+    assert made.given == {"hugepages-16kB": 12, "hugepages-64kB": 0}
+    tried = {f"glibc+folios-{size}kB": remedies.folios("glibc", size) for size in (16, 64)}
+    assert list(doctor_trials.ungiven(tried, made.given)) == ["glibc+folios-64kB"]
+    assert doctor_trials.ungiven(tried, {}) == {}, "a kernel that does not count says nothing"
