@@ -21,8 +21,8 @@ static void say(struct tally *tally) {
     const int64_t now = atomic_fetch_add_explicit(&state.in_use, tally->pending, memory_order_relaxed) + tally->pending;
     tally->pending = 0;
     int64_t before = atomic_load_explicit(&state.most, memory_order_relaxed);
-    while (now > before &&
-           !atomic_compare_exchange_weak_explicit(&state.most, &before, now, memory_order_relaxed, memory_order_relaxed)) {
+    while (now > before && !atomic_compare_exchange_weak_explicit(&state.most, &before, now, memory_order_relaxed,
+                                                                  memory_order_relaxed)) {
     }
 }
 
@@ -89,8 +89,8 @@ struct tally *tally_mine(void) {
     mine = claimed();
     const uint32_t now = atomic_fetch_add_explicit(&state.threads, 1, memory_order_relaxed) + 1;
     uint32_t before = atomic_load_explicit(&state.most_threads, memory_order_relaxed);
-    while (now > before && !atomic_compare_exchange_weak_explicit(&state.most_threads, &before, now, memory_order_relaxed,
-                                                                  memory_order_relaxed)) {
+    while (now > before && !atomic_compare_exchange_weak_explicit(&state.most_threads, &before, now,
+                                                                  memory_order_relaxed, memory_order_relaxed)) {
     }
     /* May ask for memory itself, which finds `mine` set. */
     if (atomic_load_explicit(&has_key, memory_order_acquire))

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,9 @@ def test_a_signal_leaves_the_last_state(holds: Path, watcher: Path, tmp_path: Pa
     assert found.threads == 41
     assert found.mallopts == [(-1, 1 << 20)]
     assert found.points
+    (file,) = (tmp_path / "heaps").iterdir()
+    later = heap_watch.parse(file.read_bytes(), time.monotonic() + 60)
+    assert later.wall_s > 60, "its last state lasted until it was ended"
 
 
 def test_an_end_of_its_own_is_told_whole(holds: Path, watcher: Path, tmp_path: Path) -> None:

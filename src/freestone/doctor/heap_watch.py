@@ -31,8 +31,12 @@ class Damaged(ValueError):
     """A file is not what the watcher writes; the message is one line."""
 
 
-def read_folder(folder: Path) -> HeapUse | None:
-    """Of all processes, the one that asked for most; None where none was watched, or asked for anything."""
+def read_folder(folder: Path, ended_s: float | None = None) -> HeapUse | None:
+    """Of all processes, the one that asked for most; None where none was watched, or asked for anything.
+
+    Args:
+        ended_s: when the run was over, by CLOCK_MONOTONIC: so long the last state of what a signal ended lasted.
+    """
     found: list[tuple[int, Path]] = []
     for file in sorted(folder.iterdir()):
         try:
@@ -42,7 +46,7 @@ def read_folder(folder: Path) -> HeapUse | None:
             continue  # it was ended while its file was made
     for asked, file in sorted(found, key=lambda each: -each[0]):
         try:
-            return parse(file.read_bytes()) if asked > 0 else None
+            return parse(file.read_bytes(), ended_s) if asked > 0 else None
         except (OSError, Damaged):
             continue
     return None
@@ -65,8 +69,8 @@ class _Head:
         self.knobs = list(zip(knobs[::2], knobs[1::2], strict=True))[: min(knob_count, _KNOBS)]
 
 
-def parse(content: bytes) -> HeapUse:
-    """One process's file.
+def parse(content: bytes, ended_s: float | None = None) -> HeapUse:
+    """One process's file; arguments are those of :func:`read_folder`.
 
     Raises:
         Damaged: it is not whole, or not of this format.
@@ -77,7 +81,10 @@ def parse(content: bytes) -> HeapUse:
         points = [_POINT.unpack_from(content, head.points_at + number * _POINT.size) for number in range(head.count)]
     except struct.error as error:
         raise Damaged(f"not what the watcher writes: {error}") from error
-    return _use(head, counts, head.in_use + pending, points)
+    found = _use(head, counts, head.in_use + pending, points)
+    if head.left or ended_s is None:
+        return found
+    return found.model_copy(update={"wall_s": max(found.wall_s, ended_s - head.begun_ns / 1e9)})
 
 
 def _sum(content: bytes, head: _Head) -> tuple[list[int], int]:

@@ -141,7 +141,7 @@ def _heap(seen: Observations, patient: Patient) -> Observations:
     try:
         workload = patient.workload.model_copy(update={"environment": told})
         run = _run(patient, workload, stand_in=heap_watch.WATCHER)
-        found = heap_watch.read_folder(folder)
+        found = heap_watch.read_folder(folder, run.reading.started_monotonic_s + run.reading.wall_s)
     except NativePartMissing as error:
         return _without(seen, "heap", str(error))
     finally:

@@ -50,10 +50,10 @@ def findings(found: Sequence[Finding], seen: Observations, *, width: int) -> str
         for said in each.evidence:
             lines += textwrap.wrap(said, width, initial_indent="  - ", subsequent_indent="    ")
         lines.append("")
-    part = None if found else symptoms.unexplained(seen)
-    if part is not None:
+    faults = None if found else symptoms.unexplained(seen)
+    if faults is not None:
         said = (
-            f"Nothing can be named: page faults are {part:.0%} of its processor time, on memory that was touched "
+            f"Nothing can be named: page faults are {faults:.0%} of its processor time, on memory that was touched "
             "before, and the calls that they come from were not seen."
         )
         lines += [*textwrap.wrap(said, width, subsequent_indent="  "), ""]
