@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -227,9 +228,10 @@ def test_a_program_without_huge_pages_really_has_none() -> None:
     (shell,) = [line.split(maxsplit=1)[1] for line in lines if line.startswith("  shell")]
     said = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True).stdout
     assert said.split() == ["THP_enabled:", "0"]
-    assert not [line for line in lines if "[Service]" in line], "there is no variable to set"
-    more = deployment.more_lines(workload, arm)
-    assert [line.strip() for line in more] == [
-        "C           #include <sys/prctl.h>",
-        "prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);",
-    ]
+    (image,) = [line.split("ENTRYPOINT ")[1] for line in lines if "ENTRYPOINT" in line]
+    assert json.loads(image) == shlex.split(shell)
+    (unit,) = [line for line in lines if "ExecStart=" in line]
+    assert "prctl(41, 1, 0, 0, 0)" in unit
+    pod, *calls = [line.strip() for line in deployment.more_lines(workload, arm)]
+    assert json.loads(pod.split("command: ")[1]) == shlex.split(shell)
+    assert calls == ["C           #include <sys/prctl.h>", "prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);"]

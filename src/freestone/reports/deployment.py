@@ -151,8 +151,8 @@ def lines(workload: Workload, winner: Configuration, brings_malloc: bool = False
         "freestone": [run_line(workload, winner)],
         "shell": [shell(variables, system_settings.command(winner, workload.command))],
         "install": [shlex.join(["install", "-m", "644", file, _installed(file)]) for file in hidden],
-        "systemd": systemd(in_service) if in_service else [],
-        "Dockerfile": dockerfile(winner, variables),
+        "systemd": _in_service(workload, winner, in_service),
+        "Dockerfile": [*dockerfile(winner, variables), *_entrypoint(workload, winner)],
     }
     parts = {title: lines for title, lines in parts.items() if lines}
     width = max(map(len, parts))
@@ -163,6 +163,22 @@ def lines(workload: Workload, winner: Configuration, brings_malloc: bool = False
     ]
 
 
+def _in_service(workload: Workload, winner: Configuration, variables: Mapping[str, str]) -> list[str]:
+    """Lines of a unit, with the command where the winner needs something of the process itself; none without any."""
+    if not winner.huge_pages_off:
+        return systemd(variables) if variables else []
+    words = ["/usr/bin/env", *system_settings.command(winner, workload.command)]
+    # A unit knows variables of its own, and quotes as C does.
+    quoted = " ".join('"' + _in_unit(word).replace("$", "$$") + '"' for word in words)
+    return [*systemd(variables), f"ExecStart={quoted}"]
+
+
+def _entrypoint(workload: Workload, winner: Configuration) -> list[str]:
+    if not winner.huge_pages_off:
+        return []
+    return [f"ENTRYPOINT {json.dumps(system_settings.command(winner, workload.command))}"]
+
+
 def more_lines(workload: Workload, winner: Configuration) -> list[str]:
     """Lines for a pod's container and, where all of it are glibc's knobs, for the program's own source."""
     variables = {**workload.environment, **environment(winner)}
@@ -170,9 +186,12 @@ def more_lines(workload: Workload, winner: Configuration) -> list[str]:
         files = [file if _is_of_system(file) else _installed(file) for file in winner.allocator.preload]
         variables["LD_PRELOAD"] = ":".join(files)
     calls = c_calls(winner)
-    if calls or not variables:
+    if calls or (winner.allocator.name == SYSTEM and not winner.environment):
         calls = [*calls, *system_settings.c_calls(winner)]
-    parts = {"Kubernetes": kubernetes(variables) if variables else [], "C": calls}
+    pod = kubernetes(variables) if variables else []
+    if winner.huge_pages_off:
+        pod = [f"command: {json.dumps(system_settings.command(winner, workload.command))}", *pod]
+    parts = {"Kubernetes": pod, "C": calls}
     return [
         f"  {title if not number else '':<10}  {line}"
         for title, lines in parts.items()
