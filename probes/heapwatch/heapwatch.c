@@ -2,7 +2,7 @@
  *
  * Preloaded behind the witness, which tells it when a process ends. It takes the place of malloc and hands every request
  * on to glibc's, by the names that glibc keeps for this. Active where FREESTONE_HEAPWATCH names a folder: one file a
- * process, PID-NANOSECONDS, lines of words (docs/reference/probes.md).
+ * process, PID-NANOSECONDS, its state at any time (state.h).
  *
  *   each call      counts, sizes, bytes in use
  *   one block of 64, chosen by its address, so that malloc and free agree without a look: who asked for it and when

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.doctor import remedies, symptoms
-from freestone.doctor.observations import Growth, HeapPoint, HeapUse, Observations, OwnHeap, Platform
+from freestone.doctor import remedies, symptoms, words
+from freestone.doctor.observations import CallSite, Growth, HeapPoint, HeapUse, Observations, OwnHeap, Platform
 
 RECORDED = {
     file.stem: Observations.model_validate_json(file.read_bytes())
@@ -101,9 +101,42 @@ def test_whatever_was_not_seen_there_is_an_answer(patient: str, lacking: set[str
     blank = Observations(command=["x"], platform=Platform())
     seen = RECORDED[patient].model_copy(update={part: getattr(blank, part) for part in lacking})
     found = symptoms.name(seen)
-    assert found
+    assert found or "calls" in lacking
     assert all(0 <= (each.time or 0) <= 1 and 0 <= (each.memory or 0) <= 1 for each in found)
     assert all(line and "\n" not in line for each in found for line in each.evidence)
+
+
+def test_a_program_that_pays_for_faults_is_not_well_where_nobody_saw_why() -> None:
+    seen = RECORDED["mapping-churn"].model_copy(update={"calls": None, "heap": None})
+    assert symptoms.name(seen) == []
+    assert (symptoms.unexplained(seen) or 0) > 0.3
+    assert "mapping-churn" in symptoms.unjudged(seen)
+    assert "Nothing can be named: page faults are " in words.findings([], seen, width=100)
+
+
+def test_what_every_rule_needs_is_known() -> None:
+    assert set(symptoms.NEEDS) == {rule.__name__.replace("_", "-") for rule in symptoms.RULES}
+    assert symptoms.unjudged(RECORDED["healthy"]) == []
+
+
+def test_a_process_that_ran_already_has_touched_its_pages_before() -> None:
+    """Few faults on a large resident set are no first touches, where it was resident from the beginning."""
+    seen = RECORDED["first-touch-faults"]
+    assert seen.cost is not None
+    assert "first-touch-faults" in named(seen)
+    peak = seen.cost.peak_rss_kib or 0
+    cost = seen.cost.model_copy(update={"resident_before_kib": peak})
+    assert "first-touch-faults" not in named(seen.model_copy(update={"cost": cost}))
+
+
+def test_the_sites_with_the_largest_share_are_told() -> None:
+    seen = RECORDED["mapping-churn"]
+    assert seen.calls is not None
+    sites = [CallSite(frames=["solve (prog)", "main (prog)"], calls=90), CallSite(frames=["start (x)"], calls=1)]
+    by_kind = [each.model_copy(update={"sites": sites, "with_stack": 200}) for each in seen.calls.by_kind]
+    seen = seen.model_copy(update={"calls": seen.calls.model_copy(update={"by_kind": by_kind})})
+    (found,) = [each for each in symptoms.name(seen) if each.symptom == "mapping-churn"]
+    assert "munmap comes from: 45% solve (prog) < main (prog)" in found.evidence
 
 
 def test_the_knob_that_freezes_the_thresholds_is_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -11,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone.allocators import notation
-from freestone.records.schema import Allocator, Configuration, Experiment, TrialRecord
-from freestone.reports import deployment
+from freestone.records.schema import Allocator, Configuration, Experiment, TrialRecord, Workload
+from freestone.reports import deployment, system_settings
 
 MakeExperiment = Callable[..., Experiment]
 MakeRecord = Callable[..., TrialRecord]
@@ -113,3 +114,36 @@ def test_knobs_of_glibc_are_calls_and_others_are_none() -> None:
     assert deployment.c_calls(FAST) == []
     mixed = SYSTEM.model_copy(update={"environment": {**knobs, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}})
     assert deployment.c_calls(mixed) == []
+
+
+def condition(arm: Configuration, **changes: object) -> Configuration:
+    """An arm that needs more than its environment, named as the doctor names it."""
+    made = arm.model_copy(update=changes)
+    return made.model_copy(update={"name": arm.name + system_settings.suffix(made)})
+
+
+def test_folios_come_with_the_lines_that_set_the_kernels_switch() -> None:
+    arm = condition(TUNED, kernel={"hugepages-16kB": "always", "hugepages-64kB": "always"})
+    assert arm.name == "glibc:MALLOC_ARENA_MAX=2+folios-16kB-64kB"
+    lines = [line.strip() for line in deployment.lines(Workload(name="w", command=["./app"]), arm)]
+    file = "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled"
+    assert f"echo always > {file}" in lines
+    assert any(line.endswith(f"w {file} - - - - always") for line in lines)
+    assert any(line.endswith("thp_anon=16K:always;64K:always") for line in lines)
+    assert any(line.endswith("freestone run -a glibc:MALLOC_ARENA_MAX=2 -- ./app") for line in lines)
+
+
+def test_a_program_without_huge_pages_really_has_none() -> None:
+    workload = Workload(name="w", command=["sh", "-c", "grep THP_enabled /proc/self/status"])
+    arm = condition(SYSTEM, huge_pages_off=True)
+    lines = deployment.lines(workload, arm)
+    (shell,) = [line.split(maxsplit=1)[1] for line in lines if line.startswith("  shell")]
+    said = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["THP_enabled:", "0"]
+    (image,) = [line.split("ENTRYPOINT ")[1] for line in lines if "ENTRYPOINT" in line]
+    assert json.loads(image) == shlex.split(shell)
+    (unit,) = [line for line in lines if "ExecStart=" in line]
+    assert "prctl(41, 1, 0, 0, 0)" in unit
+    pod, *calls = [line.strip() for line in deployment.more_lines(workload, arm)]
+    assert json.loads(pod.split("command: ")[1]) == shlex.split(shell)
+    assert calls == ["C           #include <sys/prctl.h>", "prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);"]

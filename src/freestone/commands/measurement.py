@@ -16,6 +16,7 @@ from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments import Interruption, Outcome, input_file, mismatch, run, unfinished
 from freestone.experiments.events import Event, StageFailed
+from freestone.experiments.local import Around, environment_alone
 from freestone.experiments.plan import Extent, PlanError, new_experiment
 from freestone.native import NativePartMissing
 from freestone.records import parquet, store
@@ -132,10 +133,21 @@ def resumed(folder: Path, given: Sequence[str]) -> Experiment:
         StoreError: the folder is none of ours.
         Stop: a program is no longer there, or nothing can be proved where this runs.
     """
-    _require_census()
     experiment = store.read_experiment(folder)
     if given:
         raise PlanError(f"--resume goes on with the settings of {folder}; leave out {', '.join(given)}")
+    require_same(folder, experiment)
+    return experiment
+
+
+def require_same(folder: Path, experiment: Experiment) -> None:
+    """Whether an experiment can go on here and now; errors are those of :func:`resumed`.
+
+    Args:
+        folder: that it is kept in, with what was measured of it.
+        experiment: its head.
+    """
+    _require_census()
     refusal = mismatch(
         experiment,
         machine.describe().id,
@@ -153,7 +165,6 @@ def resumed(folder: Path, given: Sequence[str]) -> Experiment:
     changed = _changed_file(experiment, store.read_trials(folder).records)
     if changed:
         raise PlanError(f"cannot resume {folder}: {changed} is not what it was when it was begun")
-    return experiment
 
 
 def _changed_file(experiment: Experiment, records: Sequence[TrialRecord]) -> str | None:
@@ -204,6 +215,7 @@ def measure(
     show: Show,
     report: Callable[[], None] | None,
     left_out: Collection[str] = (),
+    around: Around = environment_alone,
 ) -> int:
     """Run what the folder does not hold yet, show what there is, and return the exit status.
 
@@ -213,6 +225,7 @@ def measure(
         report: writes a report; not called where somebody has stopped the experiment and does not want to wait. It may
             raise StoreError.
         left_out: workloads that are not run now.
+        around: sets what a configuration needs beside the program's environment, for each of its runs.
     """
     progress = Progress(
         sys.stderr,
@@ -243,6 +256,7 @@ def measure(
                 on_event=watched,
                 stop=stop,
                 changed=lambda: machine.changed(experiment.machine),
+                around=around,
             )
         except StoreError as error:
             outcome, status = Outcome.INTERRUPTED, ExitStatus.STORE

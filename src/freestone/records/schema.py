@@ -87,6 +87,17 @@ class Configuration(_Row):
     name: str = Field(description="unique within the experiment; the allocator's name when nothing is set")
     allocator: Allocator
     environment: dict[str, str] = Field(default_factory=dict, description="settings added to the program's environment")
+    kernel: dict[str, str] = Field(
+        default_factory=dict,
+        description="switches of the kernel's transparent huge pages that are set while it runs, and put back behind "
+        "it: 'hugepages-64kB' -> 'always'",
+    )
+    huge_pages_off: bool = Field(False, description="whether it runs under prctl(PR_SET_THP_DISABLE)")
+
+    @property
+    def needs_conditions(self) -> bool:
+        """Whether more than the program's environment has to be set for it."""
+        return bool(self.kernel) or self.huge_pages_off
 
 
 class Service(_Row):

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from freestone.records.schema import Configuration, Workload
+from freestone.reports import system_settings
 
 SYSTEM = "glibc"
 """The allocator that is in force where nothing is preloaded."""
@@ -43,7 +44,7 @@ GIVEN = "given as "
 def run_line(workload: Workload, configuration: Configuration) -> str:
     """The line for a shell that runs a program under an allocator by ``freestone run``, as it was measured."""
     run = ["freestone", "run", "-a", as_typed(configuration), "--", *workload.command]
-    return shell(workload.environment, run)
+    return shell(workload.environment, system_settings.command(configuration, run))
 
 
 def as_typed(configuration: Configuration) -> str:
@@ -52,10 +53,11 @@ def as_typed(configuration: Configuration) -> str:
     Its name will do where the catalogue has the allocator; one that was given by a path needs the path.
     """
     allocator = configuration.allocator
+    name = configuration.name.removesuffix(system_settings.suffix(configuration))
     if not allocator.origin.startswith(GIVEN) or allocator.file is None:
-        return configuration.name
+        return name
     file = re.sub(r"([\\,:])", r"\\\1", allocator.file)
-    return f"{allocator.name}={file}{configuration.name.removeprefix(allocator.name)}"
+    return f"{allocator.name}={file}{name.removeprefix(allocator.name)}"
 
 
 def environment(configuration: Configuration, *, brings_malloc: bool = False) -> dict[str, str]:
@@ -130,11 +132,12 @@ def lines_for(workloads: Sequence[Workload], winner: Configuration, *, brings_ma
         files = [_in_folder(file, SERVICE_FOLDER) if file in hidden else file for file in winner.allocator.preload]
         in_service = {**variables, "LD_PRELOAD": ":".join(files)}
     parts = {
+        **system_settings.lines(winner),
         "freestone": [run_line(each, winner) for each in workloads],
-        "shell": [shell(variables, each.command) for each in workloads],
+        "shell": [shell(variables, system_settings.command(winner, each.command)) for each in workloads],
         "install": [shlex.join(["install", "-m", "644", file, _in_folder(file, SERVICE_FOLDER)]) for file in hidden],
-        "systemd": systemd(in_service),
-        "Dockerfile": dockerfile(winner, variables),
+        "systemd": _in_service(workloads, winner, in_service),
+        "Dockerfile": [*(dockerfile(winner, variables) if variables else []), *_entrypoints(workloads, winner)],
     }
     parts = {title: lines for title, lines in parts.items() if lines}
     width = max(map(len, parts))
@@ -145,13 +148,38 @@ def lines_for(workloads: Sequence[Workload], winner: Configuration, *, brings_ma
     ]
 
 
+def _in_service(workloads: Sequence[Workload], winner: Configuration, variables: Mapping[str, str]) -> list[str]:
+    """Lines of a unit, with each command where the winner needs something of the process itself; none without any."""
+    if not winner.huge_pages_off:
+        return systemd(variables) if variables else []
+    starts = []
+    for workload in workloads:
+        words = ["/usr/bin/env", *system_settings.command(winner, workload.command)]
+        # A unit knows variables of its own, and quotes as C does.
+        quoted = " ".join('"' + _in_unit(word).replace("$", "$$") + '"' for word in words)
+        starts.append(f"ExecStart={quoted}")
+    return [*systemd(variables), *starts]
+
+
+def _entrypoints(workloads: Sequence[Workload], winner: Configuration) -> list[str]:
+    if not winner.huge_pages_off:
+        return []
+    return [f"ENTRYPOINT {json.dumps(system_settings.command(winner, each.command))}" for each in workloads]
+
+
 def more_lines(workload: Workload, winner: Configuration) -> list[str]:
     """Lines for a pod's container and, where all of it are glibc's knobs, for the program's own source."""
     variables = {**workload.environment, **environment(winner)}
     if "LD_PRELOAD" in variables:
         files = [file if _is_of_system(file) else _in_folder(file, SERVICE_FOLDER) for file in winner.allocator.preload]
         variables["LD_PRELOAD"] = ":".join(files)
-    parts = {"Kubernetes": kubernetes(variables), "C": c_calls(winner)}
+    calls = c_calls(winner)
+    if calls or (winner.allocator.name == SYSTEM and not winner.environment):
+        calls = [*calls, *system_settings.c_calls(winner)]
+    pod = kubernetes(variables) if variables else []
+    if winner.huge_pages_off:
+        pod = [f"command: {json.dumps(system_settings.command(winner, workload.command))}", *pod]
+    parts = {"Kubernetes": pod, "C": calls}
     return [
         f"  {title if not number else '':<10}  {line}"
         for title, lines in parts.items()

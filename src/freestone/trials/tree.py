@@ -61,6 +61,21 @@ def read(ancestor: int) -> TreeReading:
     )
 
 
+def alone(number: int) -> TreeReading:
+    """One process, without those below it. Empty where it is gone."""
+    found = _process(number)
+    if found is None:
+        return TreeReading()
+    return TreeReading(
+        cpu_s=TICK_S * found.ticks,
+        minor_faults=found.minor_faults,
+        rss_kib=_PAGE_KIB * found.rss_pages,
+        processes=1,
+        virtual_kib=found.virtual_bytes >> 10,
+        largest=number,
+    )
+
+
 def first_child(ancestor: int) -> int | None:
     """The oldest child of a process, None where it has none; by its start, since numbers begin anew."""
     mine = [process for process in _processes() if process.parent == ancestor]
