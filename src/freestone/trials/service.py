@@ -7,13 +7,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from freestone.records.schema import Service
-from freestone.trials import launch, load_figures, tree
+from freestone.trials import escort, launch, load_figures, tree
+from freestone.trials.escort import Errand
 from freestone.trials.launch import LaunchReading, LaunchRequest
 from freestone.trials.offspring import Offspring
 
@@ -141,21 +142,13 @@ class _Client:
         self.output = scratch / "load.stdout"
         self.complaint = scratch / "load.stderr"
 
-    def begun(self, command: str) -> contextlib.AbstractContextManager[Offspring]:
+    @contextlib.contextmanager
+    def begun(self, command: str) -> Iterator[Offspring]:
         """Start a command. Whoever enters this ends it."""
-        return Offspring.begun(lambda: self._begin(command))
-
-    def _begin(self, command: str) -> subprocess.Popen[bytes]:
         with self.output.open("wb") as output, self.complaint.open("wb") as complaint:
-            return subprocess.Popen(
-                ["/bin/sh", "-c", command],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=complaint,
-                env=self._environment,
-                cwd=self._directory,
-                start_new_session=True,  # so that it can be ended with all it has started
-            )
+            errand = Errand(command, output, complaint, None, self._environment, self._directory)
+            with escort.begun(errand) as offspring:
+                yield offspring
 
     def asks(self, command: str, timeout_s: float = 5.0) -> bool:
         """Whether a command succeeds, soon."""
