@@ -22,9 +22,9 @@ Ended = Callable[..., int]
 def ended(tmp_path: Path) -> Ended:
     """Runs a line to its end; its status as :mod:`subprocess` has it."""
 
-    def run(line: str, **options: bool) -> int:
+    def run(line: str, *, session: bool = True, leaves: bool = False) -> int:
         with (tmp_path / "said").open("wb") as said:
-            errand = Errand(line, said, said, directory=str(tmp_path), **options)
+            errand = Errand(line, said, said, directory=str(tmp_path), session=session, leaves=leaves)
             with escort.begun(errand) as begun:
                 return begun.process.wait(20)
 
@@ -50,9 +50,12 @@ def test_standard_streams_are_the_command_s(ended: Ended, tmp_path: Path) -> Non
     assert ended("cat; echo out; echo err >&2; ls /proc/$$/fd | wc -l") == 0
     assert (tmp_path / "said").read_text().split() == ["out", "err", "3"], "an empty input, and no other descriptor"
     (tmp_path / "input").write_text("given")
-    with (tmp_path / "said").open("wb") as said, (tmp_path / "input").open("rb") as given:
-        with escort.begun(Errand("cat", said, said, given)) as begun:
-            assert begun.process.wait(20) == 0
+    with (
+        (tmp_path / "said").open("wb") as said,
+        (tmp_path / "input").open("rb") as given,
+        escort.begun(Errand("cat", said, said, given)) as begun,
+    ):
+        assert begun.process.wait(20) == 0
     assert (tmp_path / "said").read_text() == "given"
 
 
@@ -66,20 +69,22 @@ def test_what_it_leaves_behind_goes_on_where_it_may(ended: Ended, tmp_path: Path
 
 
 def test_a_stop_is_shown_and_can_be_ended(tmp_path: Path) -> None:
-    with (tmp_path / "said").open("wb") as said:
-        with escort.begun(Errand("echo $$; kill -STOP $$", said, said, leaves=True)) as begun:
-            assert os.waitid(os.P_PID, begun.process.pid, os.WSTOPPED | os.WNOWAIT).si_code == os.CLD_STOPPED
-            begun.end()
-            assert begun.process.returncode is not None
+    with (
+        (tmp_path / "said").open("wb") as said,
+        escort.begun(Errand("echo $$; kill -STOP $$", said, said, leaves=True)) as begun,
+    ):
+        assert os.waitid(os.P_PID, begun.process.pid, os.WSTOPPED | os.WNOWAIT).si_code == os.CLD_STOPPED
+        begun.end()
+        assert begun.process.returncode is not None
     assert not _is_alive(int((tmp_path / "said").read_text()))
 
 
 def test_an_escort_that_is_told_to_end_ends_all(tmp_path: Path) -> None:
-    with (tmp_path / "said").open("wb") as said:
-        with escort.begun(Errand("(setsid sleep 600 & echo $!); sleep 600", said, said, leaves=True)) as begun:
-            assert _soon(lambda: (tmp_path / "said").read_text() != "")
-            begun.process.terminate()
-            assert begun.process.wait(20) == 3
+    line = "(setsid sleep 600 & echo $!); sleep 600"
+    with (tmp_path / "said").open("wb") as said, escort.begun(Errand(line, said, said, leaves=True)) as begun:
+        assert _soon(lambda: (tmp_path / "said").read_text() != "")
+        begun.process.terminate()
+        assert begun.process.wait(20) == 3
     assert not _is_alive(int((tmp_path / "said").read_text()))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from freestone.allocators import configuration_for, find
 from freestone.records.schema import Configuration
-from freestone.trials.environment import asked_for, under_test
+from freestone.trials.environment import under_test
 from freestone.trials.setting_complaint import complaint
 
 ARENAS = {"MALLOC_ARENA_MAX": "2"}
@@ -46,11 +46,9 @@ def test_a_long_value_and_strange_bytes_arrive(attempt, glibc) -> None:
         assert (record.status, record.reason) == ("ok", None), value[:20]
 
 
-def test_what_steers_no_allocator_is_not_asked_for(glibc) -> None:
+def test_what_steers_no_allocator_is_not_proved(glibc) -> None:
     arm = glibc.model_copy(update={"environment": {"PATH": "/bin", "MALLOC_CONF": "a:b", "OMP_NUM_THREADS": "2"}})
     assert under_test(arm) == {"MALLOC_CONF": "a:b"}
-    assert asked_for(arm) == {"FREESTONE_WITNESS_SETTINGS": "MALLOC_CONF"}
-    assert asked_for(glibc) == {}
 
 
 @pytest.mark.parametrize(

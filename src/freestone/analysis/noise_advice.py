@@ -85,7 +85,7 @@ def _of_runs(time: str, baseline: Sequence[TrialRecord]) -> list[str]:
         for record in baseline
         if record.metrics is not None
         and record.metrics.involuntary_switches is not None
-        and (busy_s := record.metrics.user_s + record.metrics.sys_s) > 0
+        and (busy_s := record.metrics.cpu_s or 0.0) > 0
     ]
     if taken and statistics.median(taken) > TAKEN_PER_S:
         found.append(

@@ -35,13 +35,17 @@ def digested(said: Output, stdout: Path, workload: Workload, folder: Path) -> tu
 def _filter(workload: Workload, stdout: Path, left: Path, complaint: Path) -> str | None:
     """Send the output through the filter; why that failed, in one line."""
     line = workload.compare_output or ""
-    with stdout.open("rb") as source, left.open("wb") as out, complaint.open("wb") as err:
-        with escort.begun(Errand(line, out, err, source, directory=workload.directory)) as filtering:
-            try:
-                status = filtering.process.wait(LONGEST_S)
-            except subprocess.TimeoutExpired:
-                filtering.end()
-                return f"the filter --compare-output '{line}' was still running after {LONGEST_S:g} s"
+    with (
+        stdout.open("rb") as source,
+        left.open("wb") as out,
+        complaint.open("wb") as err,
+        escort.begun(Errand(line, out, err, source, directory=workload.directory)) as filtering,
+    ):
+        try:
+            status = filtering.process.wait(LONGEST_S)
+        except subprocess.TimeoutExpired:
+            filtering.end()
+            return f"the filter --compare-output '{line}' was still running after {LONGEST_S:g} s"
     if status == 0:
         return None
     lines = complaint.read_bytes()[-2048:].decode("utf-8", "replace").strip().splitlines()
