@@ -24,7 +24,8 @@ _STEERING: Final = re.compile(
     r"|TCMALLOC_.*|HEAPPROFILE|HEAPCHECK|HEAP_(?:PROFILE|CHECK)_.*|PPROF_.*"
     r"|TBB_.*"
     r"|SNMALLOC_.*|RPMALLOC_.*|SCUDO_.*|HARDENED_MALLOC_.*"
-    r"|PYTHONMALLOC(?:STATS)?"
+    r"|PYTHONMALLOC(?:STATS)?",
+    re.DOTALL,  # a name may hold any byte
 )
 
 _TOLD: Final = re.compile(r"GOGC|GOMEMLIMIT|GODEBUG|PYTHON_GIL|OMP_NUM_THREADS|LC_ALL|LANG")
