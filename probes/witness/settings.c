@@ -14,10 +14,10 @@ static bool begins(const char *variable, const char *with) { return strncmp(vari
  * library and is proved by what serves. And PHP's, which tells its heap to use malloc. */
 static bool steers(const char *variable) {
     static const char *const names[] = {
-        "MALLOC_",       "GLIBC_TUNABLES=", "LD_",         "FREESTONE_OPTIONS=", "MIMALLOC_",         "JEMALLOC_",
-        "TCMALLOC_",     "HEAPPROFILE=",    "HEAPCHECK=",  "HEAP_PROFILE_",      "HEAP_CHECK_",       "PPROF_",
-        "TBB_",          "SNMALLOC_",       "RPMALLOC_",   "SCUDO_",             "HARDENED_MALLOC_",  "PYTHONMALLOC=",
-        "PYTHONMALLOCSTATS=", "USE_ZEND_ALLOC=",
+        "MALLOC_",     "GLIBC_TUNABLES=",  "LD_",           "FREESTONE_OPTIONS=", "MIMALLOC_",
+        "JEMALLOC_",   "TCMALLOC_",        "HEAPPROFILE=",  "HEAPCHECK=",         "HEAP_PROFILE_",
+        "HEAP_CHECK_", "PPROF_",           "TBB_",          "SNMALLOC_",          "RPMALLOC_",
+        "SCUDO_",      "HARDENED_MALLOC_", "PYTHONMALLOC=", "PYTHONMALLOCSTATS=", "USE_ZEND_ALLOC=",
     };
     static const char conf[] = "MALLOC_CONF="; /* jemalloc under a prefix reads _RJEM_MALLOC_CONF, JE_MALLOC_CONF */
     if (begins(variable, "LD_PRELOAD="))

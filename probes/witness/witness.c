@@ -29,12 +29,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum {
-    FORMAT = 1,
-    REPORT = 12 * 1024,
-    FOLDER = 3840,
-    LONGEST_REST_S = 3600
-};
+enum { FORMAT = 1, REPORT = 12 * 1024, FOLDER = 3840, LONGEST_REST_S = 3600 };
 
 static char folder[FOLDER];
 static char start_file[FOLDER + 48];
@@ -163,8 +158,7 @@ static void report_exit(int pid) {
     char text[REPORT], path[sizeof start_file];
     const uint64_t now = image_now();
     const bool forked = pid != first_pid;
-    struct report report = {
-        .text = text, .size = sizeof text, .path = forked ? path : start_file, .create = forked};
+    struct report report = {.text = text, .size = sizeof text, .path = forked ? path : start_file, .create = forked};
     if (forked) {
         name_file(path, sizeof path, pid, now);
         report_head(&report, "fork", now, pid);
