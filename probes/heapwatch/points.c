@@ -50,6 +50,7 @@ __attribute__((constructor)) static void begin(void) {
     owner = getpid();
     begun_ns = tally_now();
     pthread_atfork(NULL, NULL, forked);
+    tally_before_end(points_due);
     atomic_store_explicit(&next_ns, begun_ns, memory_order_release); /* what it needs is there */
 }
 

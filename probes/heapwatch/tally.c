@@ -10,6 +10,7 @@ static struct tally tallies[TALLIES]; /* the last one is shared by all threads b
 static __thread struct tally *mine __attribute__((tls_model("initial-exec")));
 static pthread_key_t ending;
 static _Atomic bool has_key;
+static _Atomic(void (*)(void)) before_end;
 
 static _Atomic int64_t in_use, most;
 static _Atomic uint64_t asked;
@@ -37,11 +38,16 @@ static void say(struct tally *tally) {
 static void thread_ends(void *value) {
     struct tally *tally = value;
     say(tally);
+    void (*const look)(void) = atomic_load_explicit(&before_end, memory_order_relaxed); /* set once, a function */
+    if (look != NULL)
+        look();
     mine = NULL;
     atomic_fetch_sub_explicit(&threads, 1, memory_order_relaxed);
     /* release: whoever takes it next sees what is pending as it was left */
     atomic_store_explicit(&tally->used, tally->shared, memory_order_release);
 }
+
+void tally_before_end(void (*look)(void)) { atomic_store_explicit(&before_end, look, memory_order_relaxed); }
 
 __attribute__((constructor)) static void make_key(void) {
     if (pthread_key_create(&ending, thread_ends) == 0)

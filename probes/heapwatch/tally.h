@@ -38,6 +38,8 @@ int64_t tally_in_use(void);
 int64_t tally_most(void);
 uint64_t tally_asked(void);
 
+/* What is called when a thread ends, while its caches in the C library are still full. */
+void tally_before_end(void (*look)(void));
 void tally_forked(void); /* in the child: nothing was asked for yet, and what is in use stays */
 void tally_sum(struct tally *sum); /* over all threads; takes what is pending as well */
 uint32_t tally_most_threads(void);

@@ -22,7 +22,7 @@ from freestone.analysis import same_program, summarise
 from freestone.commands import program
 from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus, Stop
-from freestone.experiments import Interruption, Outcome, input_file, mismatch, run
+from freestone.experiments import Interruption, Outcome, input_file, mismatch, run, unfinished
 from freestone.experiments.events import Event, StageFailed
 from freestone.experiments.plan import Extent, PlanError, new_experiment
 from freestone.native import NativePartMissing
@@ -227,7 +227,8 @@ def measure(
         several=len(experiment.workloads) > 1,
         servers=[each.name for each in experiment.workloads if each.service is not None],
     )
-    damage = store.damage_line(folder, store.read_trials(folder).damage)
+    earlier = store.read_trials(folder)
+    damage = store.damage_line(folder, earlier.damage)
     if damage:
         progress.line(damage)
     for line in [*_about_environment(experiment), *variables.unread(experiment.configurations)]:
@@ -261,6 +262,10 @@ def measure(
             progress.clear()
     records = store.read_trials(folder).records
     summary = summarise(experiment, records)
+    if outcome is not Outcome.INTERRUPTED and 0 < len(records) == len(earlier.records):
+        nothing_left = _nothing_left(experiment, records, spent=outcome is Outcome.BUDGET)
+        if nothing_left is not None:
+            progress.line(f"{folder} {nothing_left}")
     try:
         show(experiment, records, summary)
     except StoreError as error:
@@ -290,6 +295,17 @@ def measure(
         again = f"{program.tool_as_typed()} {verb} --resume {folder}"
         progress.line(f"not measured, since setup failed: {', '.join(not_set_up)}; go on with: {again}")
     return status or _verdict(summary)
+
+
+def _nothing_left(experiment: Experiment, records: Sequence[TrialRecord], *, spent: bool) -> str | None:
+    """Why a session has measured nothing, in words behind the folder; None where it might have.
+
+    Args:
+        spent: whether no round fits the time budget any more.
+    """
+    if not unfinished(experiment, records):
+        return "is complete: nothing was left to measure"
+    return "has spent its time budget: nothing was left to measure" if spent else None
 
 
 def _about_environment(experiment: Experiment) -> list[str]:

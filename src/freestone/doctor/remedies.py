@@ -17,6 +17,7 @@ KEEP_LARGE: Final = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOL
 """32 MiB is the most that every glibc takes for the first."""
 NEVER_MAP: Final = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "18446744073709551615"}
 GIVE_BACK: Final = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_TOP_PAD_": "0"}
+FRESH_LARGE: Final = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
 GROW_WIDE: Final = {
     "MALLOC_TOP_PAD_": "67108864",
     "MALLOC_MMAP_THRESHOLD_": "33554432",
@@ -107,7 +108,10 @@ CANDIDATES: Final[Mapping[str, tuple[Remedy, ...]]] = {
     "lock-contention": _OTHERS,
     "remote-free-pingpong": _OTHERS,
     "quadratic-realloc": _OTHERS,
-    "calloc-clearing": _OTHERS,
+    "calloc-clearing": (
+        remedy("glibc", "large blocks come from the kernel, which has cleared them", FRESH_LARGE),
+        *_OTHERS,
+    ),
     "leak": (),
     "memory-limit-pressure": _LEAN,
     "own-allocator": (),

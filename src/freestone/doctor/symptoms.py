@@ -25,6 +25,9 @@ WASTE_KIB: Final = 8 << 10
 MOVES: Final = 20
 """What was moved less often was no habit: mappings, the end of the heap."""
 
+FEW_MOVES: Final = 5
+"""Fewer are none however large: those of a few blocks that were several times as much as was ever resident."""
+
 HEAP_MOVES: Final = 200
 """Likewise of threads' heaps, which open in small steps by design."""
 
@@ -54,6 +57,12 @@ LOOKED_AT: Final = 100
 
 SLEPT: Final = 0.01
 """Of calls, and of threads' time: below it nobody waits."""
+
+SLEEPS: Final = 10
+"""From fewer of those looked at no time is reckoned: one may have been a neighbour's."""
+
+SLEEPS_BESIDE: Final = 2
+"""From so few on it is where a tracer has seen threads sleep on locks, ``LOOKED_AT`` times or more."""
 
 REMOTE: Final = 0.2
 """From this share of frees in other threads on it is how the program works."""
@@ -164,7 +173,7 @@ def mapping_churn(seen: Observations) -> Finding | None:
     if seen.calls is None or seen.cost is None:
         return None
     growth = seen.calls.growth
-    if growth.map_unmap_pairs < MOVES:
+    if not _is_habit(seen, growth.map_unmap_pairs, "munmap"):
         return None
     touched = _refaulted_s(seen, "munmap")
     part = share((calls_s(seen, Growth(map_unmap_pairs=growth.map_unmap_pairs)) or 0.0) + touched, seen)
@@ -184,7 +193,7 @@ def trim_churn(seen: Observations) -> Finding | None:
     if seen.calls is None or seen.cost is None:
         return None
     growth = seen.calls.growth
-    if growth.brk_down_up < MOVES:
+    if not _is_habit(seen, growth.brk_down_up, "brk"):
         return None
     part = share((calls_s(seen, Growth(brk_down_up=growth.brk_down_up)) or 0.0) + _refaulted_s(seen, "brk"), seen)
     if part is None or part < WORTH:
@@ -250,6 +259,8 @@ def lock_contention(seen: Observations) -> Finding | None:
     """Threads sleep inside malloc and free, waiting for each other."""
     heap = seen.heap
     if heap is None or heap.threads < 2 or heap.sampled_calls < LOOKED_AT or seen.cost is None:
+        return None
+    if not _sleeps_there(seen, heap.waited):
         return None
     calls = heap.mallocs + heap.callocs + heap.frees + heap.realloc.calls
     slept_s = heap.waited_s * calls / heap.sampled_calls
@@ -341,6 +352,8 @@ def pinned_top_fragmentation(seen: Observations) -> Finding | None:
         return None  # arena-bloat's
     if seen.heap.trimmed_kib < MOST * state.idle_kib:
         return None
+    if state.point.free_kib is not None and state.point.free_kib < MOST * state.idle_kib:
+        return None  # free at the end, and not then: threads' caches
     evidence = (
         *state.words,
         f"{_mib(state.point.top_kib)} lie at the end of the heap; the rest lies below blocks that live",
@@ -604,6 +617,22 @@ def _faults(seen: Observations) -> list[str]:
         f"{seen.cost.minor_faults:,} page faults at some {seen.prices.small.ns:,.0f} ns; "
         f"{seen.cost.sys_s:.2g} of {cpu_s(seen):.2g} s of processor time in the kernel"
     ]
+
+
+def _is_habit(seen: Observations, moves: int, name: str) -> bool:
+    """Whether it was moved often; or less often, and several times as much as was ever resident."""
+    found = next((each for each in seen.calls.by_kind if each.name == name), None) if seen.calls is not None else None
+    peak_kib = seen.cost.peak_rss_kib if seen.cost is not None else None
+    much = found is not None and bool(peak_kib) and found.kib >= OVER_AGAIN * (peak_kib or 0)
+    return moves >= MOVES or (moves >= FEW_MOVES and much)
+
+
+def _sleeps_there(seen: Observations, waited: int) -> bool:
+    """Whether so many sampled calls that slept say anything, beside what a tracer saw of locks."""
+    if seen.calls is None:
+        return waited >= SLEEPS
+    locks = sum(each.calls for each in seen.calls.by_kind if each.name == "futex")
+    return waited >= SLEEPS_BESIDE and locks >= LOOKED_AT
 
 
 def _sizes(seen: Observations, name: str) -> list[str]:

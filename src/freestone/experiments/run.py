@@ -179,7 +179,7 @@ class _Session:
         return self._end()
 
     def _begin(self) -> None:
-        """Set up every workload of which anything is to be run; one that cannot be is left out of this sitting."""
+        """Set up every workload of which anything is to be run; one that cannot be is left out of this session."""
         left = schedule.unfinished(self.experiment, self.records)
         for workload in self.experiment.workloads:
             if workload.name not in left or workload.name in self.left_out:

@@ -626,6 +626,9 @@ class Difference(_Row):
     schema_version: int = SCHEMA_VERSION
     before: str = Field(description="the experiment")
     after: str
+    held_against: str | None = Field(
+        None, description="of one experiment: the configuration that the subject is held against; None for two"
+    )
     subjects: dict[str, str] = Field(description="configuration -> what is different about it, in words")
     controls: list[str] = Field(description="configurations that are the same on both sides: what they change is drift")
     confidence: float
