@@ -9,7 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from freestone import machine
-from freestone.allocators import SYSTEM, AllocatorError, configuration_for, configurations, discover, find
+from freestone.allocators import (
+    SYSTEM,
+    AllocatorError,
+    configuration_for,
+    configurations,
+    discover,
+    find,
+    variables,
+)
 from freestone.analysis import same_program, summarise
 from freestone.commands import program
 from freestone.commands.progress import Progress
@@ -236,7 +244,7 @@ def measure(
     damage = store.damage_line(folder, earlier.damage)
     if damage:
         progress.line(damage)
-    for line in _about_environment(experiment):
+    for line in [*_about_environment(experiment), *variables.unread(experiment.configurations)]:
         progress.note(line)
     status = ExitStatus.FINE
     trouble: list[str] = []

@@ -17,8 +17,9 @@ from freestone.records.schema import Configuration, Workload
 from freestone.trials import Identity, permissions, rehearse, run_trial
 from freestone.trials.calls import NoCounter, traced
 from freestone.trials.environment import in_force, steers
-from freestone.trials.execution import Execution, execute
+from freestone.trials.execution import execute
 from freestone.trials.launch import CensusMethod
+from freestone.trials.outcome import Execution
 from freestone.trials.trial import Rehearsal
 
 TOO_SHORT_S: Final = 0.05
@@ -89,7 +90,9 @@ def _cost(seen: Observations, patient: Patient) -> Observations:
         if time.monotonic() - begun_s > 10:
             break
     metrics = [record.metrics for record in records if record.metrics is not None]
-    middle = sorted(metrics, key=lambda each: each.user_s + each.sys_s)[len(metrics) // 2]
+    middle = sorted(metrics, key=lambda each: each.cpu_s or 0.0)[len(metrics) // 2]
+    if middle.user_s is None or middle.sys_s is None:
+        return _without(seen, "cost", "nobody waited for some of its processes, so its processor time is not known")
     heaps = [
         OwnHeap(what=f"{Path(heap.file).name}: {heap.what}", remedy=heap.remedy) for heap in records[0].proof.own_heaps
     ]

@@ -305,8 +305,10 @@ class Metrics(_Row):
         0.0, description="how long others outlived the first process; part of wall_s where survivors are not allowed"
     )
     rested_s: float = Field(0.0, description="how long processes were kept at their end meanwhile")
-    user_s: float = Field(ge=0, le=LONGEST_S, allow_inf_nan=False)
-    sys_s: float = Field(ge=0, le=LONGEST_S, allow_inf_nan=False)
+    user_s: float | None = Field(
+        None, description="None where nobody waited for some processes", ge=0, le=LONGEST_S, allow_inf_nan=False
+    )
+    sys_s: float | None = Field(None, description="likewise", ge=0, le=LONGEST_S, allow_inf_nan=False)
     peak_rss_kib: int | None = Field(
         None, description="largest single process (ru_maxrss, launcher's floor excluded by design)", gt=0
     )
@@ -322,6 +324,11 @@ class Metrics(_Row):
     involuntary_switches: int | None = None
     counters: dict[str, int] = Field(default_factory=dict, description="hardware counters where the machine has them")
     series: list[Sample] = Field(default_factory=list)
+
+    @property
+    def cpu_s(self) -> float | None:
+        """Processor time in the program and in the kernel; None where it is not known."""
+        return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s
 
 
 class Output(_Row):
