@@ -121,7 +121,7 @@ $(VENV)/.tools: pyproject.toml $(LOCK) $(VENV)/.made
 	@touch $@
 
 $(VENV)/.run: $(VENV)/.tools
-	@$(PIP) install -c $(LOCK) $(IN_PLACE) -e '.[figures,parquet]'
+	@$(PIP) install -c $(LOCK) $(IN_PLACE) -e '.[figures,parquet,tune]'
 	@touch $@
 
 # What the tests want is more than what is wanted to run.

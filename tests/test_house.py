@@ -350,7 +350,7 @@ def distribution(requirement: str) -> str:
     return match.group().lower()
 
 
-EXTRAS = ("figures", "parquet")
+EXTRAS = ("figures", "parquet", "tune")
 """What the package imports only where it is there; tests/commands/test_extras.py tries it without."""
 
 

@@ -21,6 +21,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "advise": ("--time-budget", "1", "-a", "glibc", "--", "true"),
     "bench": ("patterns", "--quick", *MEASURE, "--only", "lifo-16-100"),
     "doctor": ("--observe-only", "--", "true"),
+    "tune": ("--time-budget", "2", "-a", "glibc", "--", "true"),
     "explain": ("leak",),
     "list": ("--results", "one"),
     "report": ("one",),
@@ -29,7 +30,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "allocators": ("glibc,freestone",),
     "count": ("one", "--json"),
 }
-MEASURING = ("compare", "advise", "doctor", "bench", "count")
+MEASURING = ("compare", "advise", "doctor", "tune", "bench", "count")
 """Verbs whose output differs from run to run."""
 
 

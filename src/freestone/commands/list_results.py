@@ -25,6 +25,7 @@ from freestone.records import store
 from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.records.store import StoreError
 from freestone.records.whole import why
+from freestone.tuning import kept
 
 State = Literal["complete", "interrupted", "running", "damaged"]
 
@@ -33,6 +34,9 @@ _NAMED: Final = re.compile(r"\d{8}T\d{6}Z-")
 
 _FLAGS: Final = ("--quick", "--json")
 """Options of bench that no value follows."""
+
+_RESUMING: Final = ("bench", "tune")
+"""Verbs that go on with their own results; compare does with all others."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,8 @@ def _is_one(folder: Path) -> bool:
 def _listed(folder: Path) -> _Listed:
     name = folder.resolve().name
     try:
+        if not (folder / store.EXPERIMENT_FILE).exists() and (folder / kept.TUNING_FILE).exists():
+            return _searching(name, folder)
         experiment = store.read_experiment(folder)
         summary = _summary(folder)
         if summary is not None and summary.rounds_complete >= experiment.rounds:
@@ -139,6 +145,16 @@ def _listed(folder: Path) -> _Listed:
     current = summary if summary is not None and summary.rounds_complete == done else None
     listed = _told(name, folder, experiment, state, done, current)
     return dataclasses.replace(listed, reason=store.damage_line(folder, reading.damage))
+
+
+def _searching(name: str, folder: Path) -> _Listed:
+    """A search that has no finalists yet.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    is_running = any(store.is_being_written(each.folder) for each in kept.batches(folder))
+    return _told(name, folder, kept.read_tuning(folder).head, "running" if is_running else "interrupted", 0, None)
 
 
 def _is_complete(experiment: Experiment, records: Sequence[TrialRecord], done: int) -> bool:
@@ -197,7 +213,7 @@ def _text(listed: _Listed) -> str:
         name = f"\x1b[1m{name}\x1b[0m"
     lines = [_how_far(listed), _what(listed), ", ".join(listed.configurations or []), listed.headline or ""]
     if listed.state == "interrupted":
-        verb = "bench" if listed.suites is not None else "compare"
+        verb = listed.verb if listed.verb in _RESUMING else "compare"
         lines.append(f"go on with: {program.tool_as_typed()} {verb} --resume {shlex.quote(listed.folder)}")
     room = terminal.width() - 2
     wrapped = [part for line in lines for part in textwrap.wrap(line, room, break_on_hyphens=False)]

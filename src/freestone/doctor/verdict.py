@@ -82,7 +82,7 @@ def judge(
         for cell in summary.cells
         if cell.workload == workload.name and cell.configuration != summary.baseline
     ]
-    helped = [each for each in tried if each.discarded is None and _helps(each, goal)]
+    helped = [each for each in tried if each.discarded is None and helps(each, goal)]
     best = min(helped, key=lambda each: (_cost(each, goal), each.sure_memory, each.sure_time), default=None)
     gaining = [each for each in tried if each.discarded is None and each.gains]
     front = [each for each in gaining if not any(_beats(other, each) for other in gaining)]
@@ -101,7 +101,8 @@ def _tried(cell: Cell, time: str, memory: str, remedies: Mapping[str, Remedy], u
     )
 
 
-def _helps(each: Tried, goal: Goal) -> bool:
+def helps(each: Tried, goal: Goal) -> bool:
+    """Whether it is really better for the goal, at no price that the goal forbids."""
     match goal:
         case "time":
             return each.sure_time < 1
