@@ -44,6 +44,13 @@ def watched_heap() -> None:
         pytest.skip(f"heaps are watched under glibc alone: {error}")
 
 
+OWN = """
+#include <stdlib.h>
+void *je_malloc(size_t size) { return malloc(size); }
+int main(void) { return je_malloc(1) == NULL; }
+"""
+
+
 @pytest.fixture
 def churn(compile_c: CompileC) -> Path:
     return compile_c(CHURN, "-fno-builtin", name="churn")
@@ -242,3 +249,12 @@ def test_wrong_use_of_what_goes_on_or_runs(freestone: Tool, words: list[str], st
     assert done.returncode == status
     assert line in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_program_with_a_heap_of_its_own_is_told_so(freestone: Tool, compile_c: CompileC) -> None:
+    """No allocator can be put into it, which is a diagnosis and no failure to observe."""
+    own = compile_c(OWN, "-fno-builtin", "-rdynamic", name="own")
+    told = said(freestone("doctor", "--json", "--", str(own)))
+    assert [each["symptom"] for each in told["findings"]] == ["own-allocator"]
+    assert "own malloc" in told["observations"]["unseen"]["cost"]
+    assert told["best"] is None

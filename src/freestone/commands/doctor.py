@@ -208,11 +208,11 @@ def _diagnosed(case: _Case, goal: Goal, *, apply: bool, as_json: bool) -> int:
     if not as_json:
         print(words.findings(found, seen, width=width))
         sys.stdout.flush()
-    if seen.cost is None:
+    if seen.cost is None and not seen.own_heaps:
         _say(f"nothing could be observed: {seen.unseen.get('cost', 'the runs were broken off')}")
         return ExitStatus.NOTHING_MEASURED
     weighed, left_out = None, list[tuple[Remedy, str]]()
-    if not case.chart.observe_only:
+    if seen.cost is not None and not case.chart.observe_only:
         weighed, left_out = doctor_trials.tried(case.folder, case.chart, found, seen, goal, as_json=as_json)
     if as_json:
         print(json_format.dumps(_as_json(seen, found, weighed, left_out), indent=2))

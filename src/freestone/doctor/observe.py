@@ -58,6 +58,10 @@ def _platform(seen: Observations, patient: Patient) -> Observations:
     return seen.model_copy(update={"platform": platform.describe(patient.libc), "settings": settings})
 
 
+OWN_MALLOC: Final = "own malloc: "
+"""How the proof's reason begins where a program has its own (:mod:`freestone.trials.judged_image`)."""
+
+
 def steering(environment: Mapping[str, str]) -> dict[str, str]:
     """What steers an allocator in it."""
     return {name: value for name, value in environment.items() if steers(name) and not name.startswith("LD_")}
@@ -85,7 +89,7 @@ def _cost(seen: Observations, patient: Patient) -> Observations:
             rehearsal=rehearsal,
         )
         if record.status != "ok" or record.metrics is None:
-            return _without(seen, "cost", record.reason or record.status)
+            return _unmeasured(seen, record.reason or record.status)
         records.append(record)
         if time.monotonic() - begun_s > 10:
             break
@@ -115,6 +119,14 @@ def _cost(seen: Observations, patient: Patient) -> Observations:
             "settings": seen.settings.model_copy(update={"scripts": dict(records[0].steered)}),
         }
     )
+
+
+def _unmeasured(seen: Observations, why: str) -> Observations:
+    """A program that no allocator can be put into is known to have one of its own, and that is a finding."""
+    _, refused, whose = why.partition(OWN_MALLOC)
+    if refused:
+        seen = seen.model_copy(update={"own_heaps": [OwnHeap(what=f"{whose}, which", share=None)]})
+    return _without(seen, "cost", why)
 
 
 def _course(seen: Observations, patient: Patient) -> Observations:
