@@ -100,10 +100,17 @@ static enum guarded_fault fault_of(const struct guarded_place *place, const unsi
     return freed ? GUARDED_AFTER_FREE : pointer < place->block ? GUARDED_UNDERFLOW : GUARDED_OVERFLOW;
 }
 
+/* What is closed within a block in use the program has closed itself: a write barrier, perhaps. */
+static bool is_closed_by_program(const struct guarded_place *place, const unsigned char *pointer) {
+    return atomic_load_explicit(&place->state, memory_order_acquire) == GUARDED_USED && pointer >= place->from &&
+           pointer < place->from + place->bytes;
+}
+
 bool guarded_explain(unsigned char *pointer, const char *how, const struct trace *access) {
     size_t page = os_page_bytes();
     struct guarded_place *place = guarded_nearest(pointer);
-    if (place == NULL || !report(fault_of(place, pointer), place, pointer, how, 0, access)) {
+    if (place == NULL || is_closed_by_program(place, pointer) ||
+        !report(fault_of(place, pointer), place, pointer, how, 0, access)) {
         return false;
     }
     /* Of both places that a page may lie between. */
