@@ -139,7 +139,7 @@ static OUT_OF_LINE void *take_guarded(size_t size, size_t alignment, unsigned cl
         return NULL;
     }
     struct trace taken;
-    trace_take(&taken);
+    trace_take(&taken, true);
     enum pass pass = thread_enter();
     void *block = pass != PASS_REFUSED ? guarded_take(size, alignment, &taken) : NULL;
     thread_leave(pass);
@@ -169,7 +169,7 @@ bool is_guarded(const void *block) { return (modes() & MODE_GUARDED) != 0 && gua
 
 static OUT_OF_LINE void release_guarded(void *block, size_t size) {
     struct trace given;
-    trace_take(&given);
+    trace_take(&given, !keeper_is_confined());
     enum pass pass = thread_enter();
     if (pass == PASS_REFUSED) {
         shelter_park(block);

@@ -29,27 +29,6 @@ static const char *access_of(const ucontext_t *context, uintptr_t *at) {
 #endif
 }
 
-/* The frames from the one that faulted on: those before it are the handler's. */
-static void take_from_fault(struct trace *trace, uintptr_t at) {
-    trace_take(trace);
-    unsigned first = 0;
-    while (first < trace->count && trace->frames[first] != at - 1 && trace->frames[first] != at) {
-        first++;
-    }
-    if (at != 0 && first == trace->count) { /* nothing unwound as far as that */
-        trace->frames[0] = at;
-        trace->count = 1;
-        return;
-    }
-    for (unsigned i = first; i < trace->count; i++) {
-        trace->frames[i - first] = trace->frames[i];
-    }
-    trace->count -= first;
-    if (trace->count > 0) {
-        trace->frames[0] = at; /* no call: the instruction itself */
-    }
-}
-
 static void go_on(const struct sigaction *next, int number, siginfo_t *info, void *context) {
     if ((next->sa_flags & (int)SA_RESETHAND) != 0) { /* once, and then none: as if it were called by the kernel */
         struct sigaction none = {.sa_handler = SIG_DFL};
@@ -72,15 +51,15 @@ static bool explained_and_mended(const siginfo_t *info, const ucontext_t *contex
     if (info->si_code <= 0 || (!guarded_owns(info->si_addr) && (modes() & MODE_HARDENED) == 0)) {
         return false;
     }
-    uintptr_t at;
-    const char *how = access_of(context, &at);
-    struct trace access;
-    take_from_fault(&access, at);
-    if (guarded_explain(info->si_addr, how, &access)) {
+    struct guarded_access access = {.faulted = true};
+    access.how = access_of(context, &access.at);
+    if (guarded_explain(info->si_addr, &access)) {
         return true;
     }
     if ((modes() & MODE_HARDENED) != 0 && hardened_explain(info->si_addr)) {
-        trace_say(how, &access);
+        struct trace trace;
+        trace_take_from(&trace, access.at);
+        trace_say(access.how, &trace);
     }
     return false;
 }

@@ -32,8 +32,18 @@ static void say_where(struct message *line, const struct guarded_place *place, c
     message_pointer(line, place->block);
 }
 
-static void say(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
-                size_t told, const struct trace *access) {
+static void say_access(const struct guarded_access *access) {
+    struct trace trace;
+    if (access->faulted) { /* behind the line: a stack that is broken may end the process */
+        trace_take_from(&trace, access->at);
+        trace_say(access->how, &trace);
+    } else if (access->trace != NULL) {
+        trace_say(access->how, access->trace);
+    }
+}
+
+static void say(enum guarded_fault fault, const struct guarded_place *place, const void *pointer,
+                const struct guarded_access *access, size_t told) {
     struct message line = {0};
     message_text(&line, names[fault]);
     message_text(&line, ": pointer ");
@@ -45,15 +55,13 @@ static void say(enum guarded_fault fault, const struct guarded_place *place, con
         message_text(&line, ", freed as one of ");
         message_number(&line, told);
     }
-    if (access == NULL) {
+    if (!access->faulted && access->trace == NULL) {
         message_text(&line, ", ");
-        message_text(&line, how);
+        message_text(&line, access->how);
         message_text(&line, " before it was freed");
     }
     message_print(&line);
-    if (access != NULL) {
-        trace_say(how, access);
-    }
+    say_access(access);
     if (place != NULL) {
         trace_say("allocated", &place->taken);
         if (place->given.thread != 0 && fault != GUARDED_WRONG_SIZE) { /* that is the access itself */
@@ -61,11 +69,10 @@ static void say(enum guarded_fault fault, const struct guarded_place *place, con
         }
     }
 }
-
 /* The first alone: what comes after it may be its consequence. True when the process is to go on. Else whoever comes second waits, since he
  * is about to end the process; but not for ever, nor for himself. */
-static bool report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
-                   size_t told, const struct trace *access) {
+static bool report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer,
+                   const struct guarded_access *access, size_t told) {
     enum { LONGEST_MS = 5000, STACK_BYTES = 64 * 1024 };
     static _Atomic uint32_t reports; /* relaxed: of several threads one is the first */
     static _Atomic uintptr_t first; /* relaxed, as the next: where its stack is, for a fault within the report */
@@ -74,7 +81,7 @@ static bool report(enum guarded_fault fault, const struct guarded_place *place, 
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0); /* no thread-local: the keeper comes here too */
     if (atomic_exchange_explicit(&reports, 1, memory_order_relaxed) == 0) {
         atomic_store_explicit(&first, frame, memory_order_relaxed);
-        say(fault, place, pointer, how, told, access);
+        say(fault, place, pointer, access, told);
         atomic_store_explicit(&done, 1, memory_order_relaxed);
         return goes_on;
     }
@@ -86,9 +93,9 @@ static bool report(enum guarded_fault fault, const struct guarded_place *place, 
     return goes_on;
 }
 
-void guarded_report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
-                    size_t told, const struct trace *access) {
-    if (!report(fault, place, pointer, how, told, access)) {
+void guarded_report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer,
+                    const struct guarded_access *access, size_t told) {
+    if (!report(fault, place, pointer, access, told)) {
         message_stop();
     }
 }
@@ -106,11 +113,11 @@ static bool is_closed_by_program(const struct guarded_place *place, const unsign
            pointer < place->from + place->bytes;
 }
 
-bool guarded_explain(unsigned char *pointer, const char *how, const struct trace *access) {
+bool guarded_explain(unsigned char *pointer, const struct guarded_access *access) {
     size_t page = os_page_bytes();
     struct guarded_place *place = guarded_nearest(pointer);
     if (place == NULL || is_closed_by_program(place, pointer) ||
-        !report(fault_of(place, pointer), place, pointer, how, 0, access)) {
+        !report(fault_of(place, pointer), place, pointer, access, 0)) {
         return false;
     }
     /* Of both places that a page may lie between. */

@@ -144,6 +144,9 @@ void os_raise(int number);
  * thread, also one that libc does not know. */
 _Noreturn void os_abort(void);
 
+/* Whether the eight bytes there can be read: false where a read would fault. A system call, that changes nothing. */
+bool os_can_read(const void *at);
+
 /* Writes to standard error, as much as it takes. */
 void os_write_error(const char *text, size_t length);
 
