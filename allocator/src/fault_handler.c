@@ -36,7 +36,7 @@ static void go_on(const struct sigaction *next, int number, siginfo_t *info, voi
     }
     if ((next->sa_flags & SA_SIGINFO) != 0) {
         next->sa_sigaction(number, info, context);
-    } else if (next->sa_handler != SIG_DFL && next->sa_handler != SIG_IGN) {
+    } else if (next->sa_handler != SIG_DFL) {
         next->sa_handler(number);
     } else { /* the access faults again, or the signal is sent again, and nobody catches it */
         (void)trace_sigaction(number, next, NULL);
@@ -70,10 +70,15 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     }
 }
 
+/* Then so it is for what the program executes later, which it would not be with a handler. A fault is ignored by nobody: it ends the process. */
+static bool is_ignored(const struct sigaction *action) {
+    return (action->sa_flags & SA_SIGINFO) == 0 && action->sa_handler == SIG_IGN;
+}
+
 /* In front of whoever is there. When another thread sets a handler at the very same instant, its own is the later one. */
 static void listen_to(int number, struct sigaction *next) {
     struct sigaction before;
-    if (trace_sigaction(number, NULL, next) != 0) {
+    if (trace_sigaction(number, NULL, next) != 0 || is_ignored(next)) {
         return;
     }
     struct sigaction own = *next; /* with the mask and the stack of whoever is next, who expects them */

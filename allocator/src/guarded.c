@@ -100,6 +100,8 @@ static struct guarded_place *place_of(const void *pointer) {
     return NULL;
 }
 
+struct guarded_place *guarded_place_of(const void *pointer) { return is_open() ? place_of(pointer) : NULL; }
+
 bool guarded_owns(const void *pointer) { return is_open() && place_of(pointer) != NULL; }
 
 static size_t distance(const struct guarded_place *place, const void *pointer) {

@@ -22,6 +22,9 @@ struct guarded_place {
         mended; /* pages were made accessible after a fault, so that the program goes on; relaxed: the fault comes first */
 };
 
+/* The place whose pages, or a page beside them, hold an address; used or not. NULL where there is none. */
+struct guarded_place *guarded_place_of(const void *pointer);
+
 /* The place nearest to an address in the pool; NULL where none was ever used. */
 struct guarded_place *guarded_nearest(const void *pointer);
 

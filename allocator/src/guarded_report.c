@@ -69,12 +69,13 @@ static void say(enum guarded_fault fault, const struct guarded_place *place, con
         }
     }
 }
+static _Atomic uint32_t reports; /* relaxed: of several threads one is the first */
+
 /* The first alone: what comes after it may be its consequence. True when the process is to go on. Else whoever comes second waits, since he
  * is about to end the process; but not for ever, nor for himself. */
 static bool report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer,
                    const struct guarded_access *access, size_t told) {
     enum { LONGEST_MS = 5000, STACK_BYTES = 64 * 1024 };
-    static _Atomic uint32_t reports; /* relaxed: of several threads one is the first */
     static _Atomic uintptr_t first; /* relaxed, as the next: where its stack is, for a fault within the report */
     static _Atomic uint32_t done;
     bool goes_on = option_value(OPTION_GUARD_RECOVER) != 0;
@@ -113,20 +114,29 @@ static bool is_closed_by_program(const struct guarded_place *place, const unsign
            pointer < place->from + place->bytes;
 }
 
-bool guarded_explain(unsigned char *pointer, const struct guarded_access *access) {
-    size_t page = os_page_bytes();
-    struct guarded_place *place = guarded_nearest(pointer);
-    if (place == NULL || is_closed_by_program(place, pointer) ||
-        !report(fault_of(place, pointer), place, pointer, access, 0)) {
-        return false;
-    }
-    /* Of both places that a page may lie between. */
-    for (int step = 0; step <= 1; step++) {
-        struct guarded_place *other = guarded_nearest(pointer - (uintptr_t)pointer % page + (step == 0 ? 0 : page - 1));
-        if (other != NULL) {
-            atomic_store_explicit(&other->mended, true, memory_order_relaxed);
+/* The page can be touched from now on. Whoever takes the place next that it belongs to, or either that it lies between, has all as before. */
+static bool open_page(unsigned char *page) {
+    for (int before = 0; before <= 1; before++) {
+        struct guarded_place *place = guarded_place_of(page - before);
+        if (place != NULL) {
+            atomic_store_explicit(&place->mended, true, memory_order_relaxed);
         }
     }
-    atomic_store_explicit(&place->mended, true, memory_order_relaxed);
-    return os_commit(pointer - (uintptr_t)pointer % page, page);
+    return os_commit(page, os_page_bytes());
+}
+
+/* Where no place nearby was ever used, somebody goes on from farther away, whom the first report has named; else it is nobody's. */
+static bool is_known_to_go_on(void) {
+    return option_value(OPTION_GUARD_RECOVER) != 0 && atomic_load_explicit(&reports, memory_order_relaxed) != 0;
+}
+
+bool guarded_explain(unsigned char *pointer, const struct guarded_access *access) {
+    if (!guarded_owns(pointer)) {
+        return false;
+    }
+    struct guarded_place *place = guarded_nearest(pointer);
+    bool goes_on = place == NULL ? is_known_to_go_on()
+                                 : !is_closed_by_program(place, pointer) &&
+                                       report(fault_of(place, pointer), place, pointer, access, 0);
+    return goes_on && open_page(pointer - (uintptr_t)pointer % os_page_bytes());
 }
