@@ -67,6 +67,9 @@ static OUT_OF_LINE void *take_hardened_inside(size_t size, size_t alignment, enu
     struct hard_cache *hard = hard_cache_of(cache);
     void *block = hardened_take(hard, own_shard(cache), size, alignment, made);
     if (unlikely(block == NULL) && !is_hopeless(size)) {
+        if (hard != NULL) {
+            hardened_flush(hard, own_shard(cache));
+        }
         arena_make_room(); /* at a limit on data pages can be made accessible only once others are gone */
         hardened_reclaim();
         arena_make_room();

@@ -94,7 +94,7 @@ static void let_go(uint32_t slice) {
     bool clean = arena_span(slice)->examined != 0;
     unsigned guards = arena_span(slice)->clean_pages;
     if (guards > 0 && !hard_unguard(base_of(slice), bytes, guards)) {
-        arena_abandon(slice, 0);
+        hard_closed_keep(slice, guards);
     } else if (clean) {
         arena_give_clean(slice);
     } else {
