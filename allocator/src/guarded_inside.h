@@ -40,7 +40,8 @@ enum guarded_fault {
 /* What was wrong, and how it came to be known. */
 struct guarded_access {
     const char *how; /* "written", "freed again" */
-    const struct trace *trace; /* NULL for a fault, whose stack is walked once the line is out, and for what was found later */
+    const struct trace
+        *trace; /* NULL for a fault, whose stack is walked once the line is out, and for what was found later */
     uintptr_t at; /* of a fault: the instruction; 0 where nobody can tell */
     bool faulted;
 };

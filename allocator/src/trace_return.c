@@ -36,7 +36,7 @@ struct walk {
     uint64_t code_unit;
     int64_t data_unit;
     unsigned pointer_bytes; /* of an address in the entry */
-    bool has_more;      /* heads of entries have a length of what else they hold */
+    bool has_more; /* heads of entries have a length of what else they hold */
     struct row row, initial, remembered[REMEMBERED_MOST];
     unsigned depth;
 };

@@ -65,6 +65,7 @@ int main(int count, char **arguments) {
         free(block);
     }
     const char *options = getenv("FREESTONE_OPTIONS");
-    EXPECT(guarded >= 20 || options == NULL || strncmp(options, "guard", 5) != 0, "only %u blocks were guarded", guarded);
+    EXPECT(guarded >= 20 || options == NULL || strncmp(options, "guard", 5) != 0, "only %u blocks were guarded",
+           guarded);
     return 0;
 }
