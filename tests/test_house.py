@@ -121,7 +121,7 @@ LAYERS = (
 """From the ground up. ``large`` stands beside the slabs, on the arena; ``allocate`` is what all entry points share."""
 ROOMS = {
     "arena": {"span", "street", "bins", "ages", "spans", "huge", "purge", "arena_lock"},
-    "hardened": {"hard_inside", "hard_shard", "hard_slab", "hard_held", "hard_large", "hard_fault"},
+    "hardened": {"hard_inside", "hard_shard", "hard_slab", "hard_held", "hard_large", "hard_closed", "hard_fault"},
     "heap": {"heap_inside", "heap_choice", "heap_figures", "shelf", "flush", "depot", "reclaim", "check"},
     "guarded": {
         "guarded_inside",
@@ -131,6 +131,7 @@ ROOMS = {
         "trace_loaded",
         "trace_linked",
         "trace_frames",
+        "trace_return",
     },
     "thread_cache": {"sampling", "thread_inside", "thread_life", "borrow", "keeping", "last_look", "fork"},
 }

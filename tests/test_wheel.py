@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("wheel")]  # what they share is made once
 
-NATIVE_PARTS = ("libfreestone.so", "freestone-launch", "libfreestone-witness.so")
+NATIVE_PARTS = ("libfreestone.so", "freestone-launch", "freestone-escort", "libfreestone-witness.so")
 
 
 @pytest.fixture(scope="module")

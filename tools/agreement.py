@@ -3,9 +3,9 @@
 
 Usage: ``.venv/bin/python tools/agreement.py [--rounds N]``
 
-Five workloads of ``field`` and ``apps`` under libfreestone. One sitting of the lab comes first, then as many runs of
+Five workloads of ``field`` and ``apps`` under libfreestone. One session of the lab comes first, then as many runs of
 each program under ``/usr/bin/time`` and as many under ``perf stat``, in random order, then the lab once more: the two
-sittings of the lab tell how far figures drift by themselves. Wall time, CPU time, peak RSS and faults are those of
+sessions of the lab tell how far figures drift by themselves. Wall time, CPU time, peak RSS and faults are those of
 whole processes.
 """
 
@@ -36,7 +36,7 @@ class Refused(Exception):
 
 
 def of_lab(rounds: int, folder: Path) -> tuple[list[Workload], Values]:
-    """One sitting of the lab: the workloads as they were run, and every trial's figures by workload and metric."""
+    """One session of the lab: the workloads as they were run, and every trial's figures by workload and metric."""
     folder.mkdir()
     only = [word for name in WORKLOADS for word in ("--only", name)]
     command = [sys.executable, "-m", "freestone", "bench", "field", "apps", *only, "-a", "freestone"]

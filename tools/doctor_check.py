@@ -1,9 +1,9 @@
 """Asks the doctor about every patient, again and again, and writes what it said as a table.
 
-    python tools/doctor_check.py [--times N] [--cures] [--page FILE] [PATIENT...]
+    python tools/doctor_check.py [--times N] [--cures N] [--page FILE] [PATIENT...]
 
-Exit status: 0 when each patient's symptom was found every time, none was found on those that are well, and each cure
-that was asked for held; 1 otherwise.
+What each patient has stands in workloads/patients/expected.toml. Exit status: 0 when it was found every time, nothing
+that it has not, and each cure that was asked for held; 1 otherwise.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,23 +21,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from control_group import ControlGroup
+
 REPOSITORY = Path(__file__).resolve().parents[1]
-PROGRAM = REPOSITORY / "build" / "patients"
-WELL = ("healthy", "healthy-computes")
-BESIDE = {"first-touch-faults", "huge-pages-missing"}
+BUILD = REPOSITORY / "build"
+EXPECTED = REPOSITORY / "workloads" / "patients" / "expected.toml"
+NEW_MEMORY = {"first-touch-faults", "huge-pages-missing"}
 """Found beside others with right: memory that is new costs each of them something, and a small machine more."""
-
-MEMORY = {
-    "retention-after-peak",
-    "pinned-top-fragmentation",
-    "slab-fragmentation",
-    "arena-bloat",
-}
-"""Whose cure is one of memory; of all others it is one of time."""
-
-NO_CURE = {"leak"}
-NEEDS = {"mprotect-growth": {"arena-bloat"}}
-"""A symptom -> patients that have it as well, by what they do."""
 
 
 @dataclass
@@ -44,6 +35,11 @@ class Patient:
     """What was said of one patient."""
 
     name: str
+    has: frozenset[str]
+    beside: frozenset[str] = frozenset()
+    goal: str | None = None
+    program: str | None = None
+    limit_mib: int | None = None
     times: int = 0
     found: Counter[str] = field(default_factory=Counter)
     cured: int = 0
@@ -52,40 +48,52 @@ class Patient:
     broken: list[str] = field(default_factory=list)
 
     @property
-    def wrong(self) -> list[str]:
-        """Symptoms that it has not."""
-        return [
-            each
-            for each in self.found
-            if each not in ({"healthy"} if self.name in WELL else {self.name, *BESIDE})
-            and self.name not in NEEDS.get(each, set())
-        ]
+    def allowed(self) -> frozenset[str]:
+        """What may be found of it."""
+        return self.has if "healthy" in self.has else self.has | self.beside | NEW_MEMORY
 
     @property
-    def right(self) -> int:
-        """How often what it has was found."""
-        return self.found["healthy" if self.name in WELL else self.name]
+    def wrong(self) -> list[str]:
+        """Symptoms that were found and that it has not."""
+        return [each for each in self.found if each not in self.allowed]
+
+    @property
+    def words(self) -> list[str | Path]:
+        """How it is started."""
+        return [BUILD / self.program] if self.program else [BUILD / "patients", self.name]
 
 
-def names() -> list[str]:
-    """All patients, as the program lists them."""
-    told = subprocess.run([PROGRAM], capture_output=True, text=True, check=False).stderr.splitlines()
-    return [line.strip() for line in told[1:]]
+def patients_of(text: str) -> list[Patient]:
+    """All patients, as the table of what is expected lists them."""
+    return [
+        Patient(
+            name=name,
+            has=frozenset(row["has"]),
+            beside=frozenset(row.get("beside", ())),
+            goal=row.get("goal"),
+            program=row.get("program"),
+            limit_mib=row.get("limit_mib"),
+        )
+        for name, row in tomllib.loads(text).items()
+    ]
 
 
-def ask(patient: str, results: Path, *options: str) -> dict[str, Any]:
+def ask(patient: Patient, results: Path, *options: str) -> dict[str, Any]:
     """What the doctor says, as JSON.
 
     Raises:
         ValueError: it said nothing that is.
     """
     freestone = Path(sys.executable).with_name("freestone")
-    words: list[str | Path] = [freestone, "doctor", "--json", "--results", results, *options, "--", PROGRAM, patient]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=900)
+    words: list[str | Path] = [freestone, "doctor", "--json", "--results", results, *options, "--", *patient.words]
+    with ControlGroup(patient.limit_mib) as group:
+        done = subprocess.run(
+            group.inside(words), capture_output=True, text=True, check=False, timeout=900, cwd=REPOSITORY
+        )
     try:
         found: dict[str, Any] = json.loads(done.stdout)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{patient}: {done.stderr.strip().splitlines()[-1:]}") from error
+        raise ValueError(f"{patient.name}: {done.stderr.strip().splitlines()[-1:]}") from error
     return found
 
 
@@ -93,20 +101,19 @@ def observe(patient: Patient, results: Path) -> None:
     """Once more, without a cure."""
     patient.times += 1
     try:
-        said = ask(patient.name, results, "--observe-only")
-    except ValueError as error:
+        said = ask(patient, results, "--observe-only")
+    except (OSError, ValueError) as error:
         patient.broken.append(str(error))
         return
     patient.found.update({each["symptom"] for each in said["findings"]})
 
 
-def cure(patient: Patient, results: Path, budget_s: float) -> None:
+def cure(patient: Patient, goal: str, results: Path, budget_s: float) -> None:
     """Once with a cure, for the goal that its symptom has."""
-    goal = "memory" if patient.name in MEMORY else "time"
     patient.tried += 1
     try:
-        said = ask(patient.name, results, "--goal", goal, "--time-budget", str(budget_s))
-    except ValueError as error:
+        said = ask(patient, results, "--goal", goal, "--time-budget", str(budget_s))
+    except (OSError, ValueError) as error:
         patient.broken.append(str(error))
         return
     if said["best"] is not None:
@@ -117,17 +124,32 @@ def cure(patient: Patient, results: Path, budget_s: float) -> None:
 def table(patients: Sequence[Patient]) -> str:
     """The table as Markdown."""
     lines = [
-        "| patient | found | beside it | wrongly | cure held | the best |",
-        "| --- | ---: | --- | --- | ---: | --- |",
+        "| patient | what it has, how often found | beside it | wrongly | cure held | the best |",
+        "| --- | --- | --- | --- | ---: | --- |",
     ]
     for each in patients:
-        beside = [f"{name} {count}" for name, count in each.found.items() if name in BESIDE and name != each.name]
-        wrong = [f"**{name} {each.found[name]}**" for name in each.wrong]
-        cured = f"{each.cured} of {each.tried}" if each.tried else "none is known" if each.name in NO_CURE else ""
+        right = ", ".join(f"{name} {each.found[name]} of {each.times}" for name in sorted(each.has))
+        beside = ", ".join(f"{name} {n}" for name, n in each.found.items() if name in each.allowed - each.has)
+        wrong = ", ".join(f"**{name} {each.found[name]}**" for name in each.wrong)
+        cured = f"{each.cured} of {each.tried}" if each.tried else "" if each.goal else "none is known"
+        if "healthy" in each.has:
+            cured = ""
         best = ", ".join(f"`{name}` {count}" for name, count in each.best.most_common(2))
-        right = f"{each.right} of {each.times}"
-        lines.append(f"| {each.name} | {right} | {', '.join(beside)} | {', '.join(wrong)} | {cured} | {best} |")
+        lines.append(f"| {each.name} | {right} | {beside} | {wrong} | {cured} | {best} |")
     return "\n".join(lines)
+
+
+def rates(patients: Sequence[Patient]) -> str:
+    """One sentence: how often what is there was found, and how often what is not."""
+    there = sum(len(each.has) * each.times for each in patients)
+    found = sum(each.found[name] for each in patients for name in each.has)
+    looks = sum(each.times for each in patients)
+    wrong = sum(each.found[name] for each in patients for name in each.wrong)
+    cured, tried = sum(each.cured for each in patients), sum(each.tried for each in patients)
+    return (
+        f"What is there was found {found} of {there} times; in {looks} looks {wrong} symptoms were named that are not "
+        f"there; {cured} of {tried} cures held."
+    )
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -139,16 +161,20 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", type=Path)
     parser.add_argument("patients", nargs="*")
     asked = parser.parse_args(words)
-    patients = [Patient(name) for name in asked.patients or names()]
+    patients = patients_of(EXPECTED.read_text(encoding="utf-8"))
+    if unknown := set(asked.patients) - {each.name for each in patients}:
+        parser.error(f"no such patient: {', '.join(sorted(unknown))}")
+    if asked.patients:
+        patients = [each for each in patients if each.name in asked.patients]
     with tempfile.TemporaryDirectory(prefix="freestone-doctor-") as results:
         for number in range(max(asked.times, asked.cures)):
             for each in patients:
                 if number < asked.times:
                     observe(each, Path(results))
-                if number < asked.cures and each.name not in (*WELL, *NO_CURE):
-                    cure(each, Path(results), asked.budget)
-            print(f"doctor-check: {number + 1} done", file=sys.stderr)
-    told = table(patients)
+                if number < asked.cures and each.goal is not None:
+                    cure(each, each.goal, Path(results), asked.budget)
+            print(f"doctor-check: {number + 1} done; {rates(patients)}", file=sys.stderr)
+    told = f"{rates(patients)}\n\n{table(patients)}"
     print(told)
     for line in [line for each in patients for line in each.broken]:
         print(f"doctor-check: {line}", file=sys.stderr)
@@ -156,12 +182,16 @@ def main(words: Sequence[str] | None = None) -> int:
         page = (
             "# What the doctor says of patients whose illness is known\n\n"
             f"{date.today().isoformat()}, by `make doctor-check`: {asked.times} times each. [What each symptom is]"
-            "(explanation/symptoms.md). New memory costs every program something, more where huge pages are given on "
-            "request alone: what is found of it *beside* is no mistake.\n\n" + told + "\n"
+            "(explanation/symptoms.md). `case-`: written after what was reported of a real program. New memory costs "
+            "every program something, more where huge pages are given on request alone: what is found of it *beside* "
+            "is no mistake.\n\n" + told + "\n"
         )
         asked.page.write_text(page, encoding="utf-8")
     fine = all(
-        each.right == each.times and not each.wrong and each.cured == each.tried and not each.broken
+        all(each.found[name] == each.times for name in each.has)
+        and not each.wrong
+        and each.cured == each.tried
+        and not each.broken
         for each in patients
     )
     return 0 if fine else 1

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from freestone.records import store
 from freestone.records.schema import Cell, Configuration, Experiment, Ratio, Summary, TrialRecord
-from freestone.reports import deployment, figures, quantities, vega
+from freestone.reports import figures, quantities, recommendation, vega
 from freestone.reports import table as report_table
 from freestone.reports.quantities import Scale, quantity_of
 from freestone.reports.shown import order_of
@@ -92,7 +92,9 @@ def width_of(summary: Summary) -> int:
 
 def terminal(experiment: Experiment, summary: Summary) -> str:
     """What ``freestone compare`` prints at its end, in colour, without the names of this machine's folders."""
-    lines = [report_table.render(summary, width=width_of(summary), colour=True), *deployment.told(experiment, summary)]
+    lines = [report_table.render(summary, width=width_of(summary), colour=True)]
+    for each in recommendation.recommendations(experiment, summary):
+        lines += [each.sentence, *each.lines]
     folders = {str(Path.home()): "~", experiment.workloads[0].directory or "": HOME}
     text = "\n".join(lines)
     for folder in sorted(filter(None, folders), key=len, reverse=True):

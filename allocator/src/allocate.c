@@ -67,6 +67,9 @@ static OUT_OF_LINE void *take_hardened_inside(size_t size, size_t alignment, enu
     struct hard_cache *hard = hard_cache_of(cache);
     void *block = hardened_take(hard, own_shard(cache), size, alignment, made);
     if (unlikely(block == NULL) && !is_hopeless(size)) {
+        if (hard != NULL) {
+            hardened_flush(hard, own_shard(cache));
+        }
         arena_make_room(); /* at a limit on data pages can be made accessible only once others are gone */
         hardened_reclaim();
         arena_make_room();
@@ -139,7 +142,7 @@ static OUT_OF_LINE void *take_guarded(size_t size, size_t alignment, unsigned cl
         return NULL;
     }
     struct trace taken;
-    trace_take(&taken);
+    trace_take(&taken, true);
     enum pass pass = thread_enter();
     void *block = pass != PASS_REFUSED ? guarded_take(size, alignment, &taken) : NULL;
     thread_leave(pass);
@@ -169,7 +172,7 @@ bool is_guarded(const void *block) { return (modes() & MODE_GUARDED) != 0 && gua
 
 static OUT_OF_LINE void release_guarded(void *block, size_t size) {
     struct trace given;
-    trace_take(&given);
+    trace_take(&given, !keeper_is_confined());
     enum pass pass = thread_enter();
     if (pass == PASS_REFUSED) {
         shelter_park(block);

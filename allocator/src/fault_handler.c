@@ -29,27 +29,6 @@ static const char *access_of(const ucontext_t *context, uintptr_t *at) {
 #endif
 }
 
-/* The frames from the one that faulted on: those before it are the handler's. */
-static void take_from_fault(struct trace *trace, uintptr_t at) {
-    trace_take(trace);
-    unsigned first = 0;
-    while (first < trace->count && trace->frames[first] != at - 1 && trace->frames[first] != at) {
-        first++;
-    }
-    if (at != 0 && first == trace->count) { /* nothing unwound as far as that */
-        trace->frames[0] = at;
-        trace->count = 1;
-        return;
-    }
-    for (unsigned i = first; i < trace->count; i++) {
-        trace->frames[i - first] = trace->frames[i];
-    }
-    trace->count -= first;
-    if (trace->count > 0) {
-        trace->frames[0] = at; /* no call: the instruction itself */
-    }
-}
-
 static void go_on(const struct sigaction *next, int number, siginfo_t *info, void *context) {
     if ((next->sa_flags & (int)SA_RESETHAND) != 0) { /* once, and then none: as if it were called by the kernel */
         struct sigaction none = {.sa_handler = SIG_DFL};
@@ -57,7 +36,7 @@ static void go_on(const struct sigaction *next, int number, siginfo_t *info, voi
     }
     if ((next->sa_flags & SA_SIGINFO) != 0) {
         next->sa_sigaction(number, info, context);
-    } else if (next->sa_handler != SIG_DFL && next->sa_handler != SIG_IGN) {
+    } else if (next->sa_handler != SIG_DFL) {
         next->sa_handler(number);
     } else { /* the access faults again, or the signal is sent again, and nobody catches it */
         (void)trace_sigaction(number, next, NULL);
@@ -72,15 +51,15 @@ static bool explained_and_mended(const siginfo_t *info, const ucontext_t *contex
     if (info->si_code <= 0 || (!guarded_owns(info->si_addr) && (modes() & MODE_HARDENED) == 0)) {
         return false;
     }
-    uintptr_t at;
-    const char *how = access_of(context, &at);
-    struct trace access;
-    take_from_fault(&access, at);
-    if (guarded_explain(info->si_addr, how, &access)) {
+    struct guarded_access access = {.faulted = true};
+    access.how = access_of(context, &access.at);
+    if (guarded_explain(info->si_addr, &access)) {
         return true;
     }
     if ((modes() & MODE_HARDENED) != 0 && hardened_explain(info->si_addr)) {
-        trace_say(how, &access);
+        struct trace trace;
+        trace_take_from(&trace, access.at);
+        trace_say(access.how, &trace);
     }
     return false;
 }
@@ -91,10 +70,15 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     }
 }
 
+/* Then so it is for what the program executes later, which it would not be with a handler. A fault is ignored by nobody: it ends the process. */
+static bool is_ignored(const struct sigaction *action) {
+    return (action->sa_flags & SA_SIGINFO) == 0 && action->sa_handler == SIG_IGN;
+}
+
 /* In front of whoever is there. When another thread sets a handler at the very same instant, its own is the later one. */
 static void listen_to(int number, struct sigaction *next) {
     struct sigaction before;
-    if (trace_sigaction(number, NULL, next) != 0) {
+    if (trace_sigaction(number, NULL, next) != 0 || is_ignored(next)) {
         return;
     }
     struct sigaction own = *next; /* with the mask and the stack of whoever is next, who expects them */

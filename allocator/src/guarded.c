@@ -100,6 +100,8 @@ static struct guarded_place *place_of(const void *pointer) {
     return NULL;
 }
 
+struct guarded_place *guarded_place_of(const void *pointer) { return is_open() ? place_of(pointer) : NULL; }
+
 bool guarded_owns(const void *pointer) { return is_open() && place_of(pointer) != NULL; }
 
 static size_t distance(const struct guarded_place *place, const void *pointer) {
@@ -243,16 +245,17 @@ void guarded_stand_in(const void *block, void *instead) { place_of(block)->inste
 
 /* The magic on both sides. Reports what was written there. */
 static void check_margins(const struct guarded_place *place, bool parked) {
+    static const struct guarded_access found_later = {.how = "was written"};
     const unsigned char *end = place->from + place->bytes;
     for (const unsigned char *at = place->block; at > place->from; at--) {
         if (at[-1] != MAGIC) {
-            guarded_report(GUARDED_UNDERFLOW, place, at - 1, "was written", 0, NULL);
+            guarded_report(GUARDED_UNDERFLOW, place, at - 1, &found_later, 0);
             return;
         }
     }
     for (const unsigned char *at = place->block + bits_max(place->size, parked ? sizeof(void *) : 0); at < end; at++) {
         if (*at != MAGIC) {
-            guarded_report(GUARDED_OVERFLOW, place, at, "was written", 0, NULL);
+            guarded_report(GUARDED_OVERFLOW, place, at, &found_later, 0);
             return;
         }
     }
@@ -260,8 +263,9 @@ static void check_margins(const struct guarded_place *place, bool parked) {
 
 void *guarded_give(void *block, size_t size, const struct trace *given, bool parked) {
     struct guarded_place *place = guarded_nearest(block);
+    struct guarded_access freed = {.how = "freed", .trace = given}, again = {.how = "freed again", .trace = given};
     if (place == NULL || place->block != block) {
-        guarded_report(GUARDED_INVALID_FREE, place, block, "freed", 0, given);
+        guarded_report(GUARDED_INVALID_FREE, place, block, &freed, 0);
         return NULL;
     }
     lock_take(&pool.lock);
@@ -271,14 +275,14 @@ void *guarded_give(void *block, size_t size, const struct trace *given, bool par
     }
     lock_free(&pool.lock);
     if (!used) {
-        guarded_report(GUARDED_DOUBLE_FREE, place, block, "freed again", 0, given);
+        guarded_report(GUARDED_DOUBLE_FREE, place, block, &again, 0);
         return NULL;
     }
     void *instead = place->instead;
     place->given = *given;
     check_margins(place, parked);
     if (size != SIZE_UNTOLD && size != place->size) {
-        guarded_report(GUARDED_WRONG_SIZE, place, block, "freed", size, given);
+        guarded_report(GUARDED_WRONG_SIZE, place, block, &freed, size);
     }
     if (unlikely(
             keeper_is_confined())) { /* the program is under filters by now, and no more is guarded: nothing is asked of the kernel */

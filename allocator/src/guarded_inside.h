@@ -22,6 +22,9 @@ struct guarded_place {
         mended; /* pages were made accessible after a fault, so that the program goes on; relaxed: the fault comes first */
 };
 
+/* The place whose pages, or a page beside them, hold an address; used or not. NULL where there is none. */
+struct guarded_place *guarded_place_of(const void *pointer);
+
 /* The place nearest to an address in the pool; NULL where none was ever used. */
 struct guarded_place *guarded_nearest(const void *pointer);
 
@@ -34,12 +37,20 @@ enum guarded_fault {
     GUARDED_WRONG_SIZE
 };
 
-/* Says what happened, once in a process. Comes back only where the process is to go on (guard_recover=1). `access` is NULL where what happened
- * was found later. */
-void guarded_report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
-                    size_t told, const struct trace *access);
+/* What was wrong, and how it came to be known. */
+struct guarded_access {
+    const char *how; /* "written", "freed again" */
+    const struct trace
+        *trace; /* NULL for a fault, whose stack is walked once the line is out, and for what was found later */
+    uintptr_t at; /* of a fault: the instruction; 0 where nobody can tell */
+    bool faulted;
+};
 
-/* A fault at an address, by the access that `how` names: reported, if it lies in the pool. True when the access may be tried again. */
-bool guarded_explain(unsigned char *pointer, const char *how, const struct trace *access);
+/* Says what happened, once in a process. Comes back only where the process is to go on (guard_recover=1). `told`: the size that a wrong one is. */
+void guarded_report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer,
+                    const struct guarded_access *access, size_t told);
+
+/* A fault at an address: reported, if it lies in the pool. True when the access may be tried again. */
+bool guarded_explain(unsigned char *pointer, const struct guarded_access *access);
 
 #endif

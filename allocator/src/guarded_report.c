@@ -32,8 +32,18 @@ static void say_where(struct message *line, const struct guarded_place *place, c
     message_pointer(line, place->block);
 }
 
-static void say(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
-                size_t told, const struct trace *access) {
+static void say_access(const struct guarded_access *access) {
+    struct trace trace;
+    if (access->faulted) { /* behind the line: a stack that is broken may end the process */
+        trace_take_from(&trace, access->at);
+        trace_say(access->how, &trace);
+    } else if (access->trace != NULL) {
+        trace_say(access->how, access->trace);
+    }
+}
+
+static void say(enum guarded_fault fault, const struct guarded_place *place, const void *pointer,
+                const struct guarded_access *access, size_t told) {
     struct message line = {0};
     message_text(&line, names[fault]);
     message_text(&line, ": pointer ");
@@ -45,15 +55,13 @@ static void say(enum guarded_fault fault, const struct guarded_place *place, con
         message_text(&line, ", freed as one of ");
         message_number(&line, told);
     }
-    if (access == NULL) {
+    if (!access->faulted && access->trace == NULL) {
         message_text(&line, ", ");
-        message_text(&line, how);
+        message_text(&line, access->how);
         message_text(&line, " before it was freed");
     }
     message_print(&line);
-    if (access != NULL) {
-        trace_say(how, access);
-    }
+    say_access(access);
     if (place != NULL) {
         trace_say("allocated", &place->taken);
         if (place->given.thread != 0 && fault != GUARDED_WRONG_SIZE) { /* that is the access itself */
@@ -61,20 +69,20 @@ static void say(enum guarded_fault fault, const struct guarded_place *place, con
         }
     }
 }
+static _Atomic uint32_t reports; /* relaxed: of several threads one is the first */
 
 /* The first alone: what comes after it may be its consequence. True when the process is to go on. Else whoever comes second waits, since he
  * is about to end the process; but not for ever, nor for himself. */
-static bool report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
-                   size_t told, const struct trace *access) {
+static bool report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer,
+                   const struct guarded_access *access, size_t told) {
     enum { LONGEST_MS = 5000, STACK_BYTES = 64 * 1024 };
-    static _Atomic uint32_t reports; /* relaxed: of several threads one is the first */
     static _Atomic uintptr_t first; /* relaxed, as the next: where its stack is, for a fault within the report */
     static _Atomic uint32_t done;
     bool goes_on = option_value(OPTION_GUARD_RECOVER) != 0;
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0); /* no thread-local: the keeper comes here too */
     if (atomic_exchange_explicit(&reports, 1, memory_order_relaxed) == 0) {
         atomic_store_explicit(&first, frame, memory_order_relaxed);
-        say(fault, place, pointer, how, told, access);
+        say(fault, place, pointer, access, told);
         atomic_store_explicit(&done, 1, memory_order_relaxed);
         return goes_on;
     }
@@ -86,9 +94,9 @@ static bool report(enum guarded_fault fault, const struct guarded_place *place, 
     return goes_on;
 }
 
-void guarded_report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer, const char *how,
-                    size_t told, const struct trace *access) {
-    if (!report(fault, place, pointer, how, told, access)) {
+void guarded_report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer,
+                    const struct guarded_access *access, size_t told) {
+    if (!report(fault, place, pointer, access, told)) {
         message_stop();
     }
 }
@@ -100,19 +108,35 @@ static enum guarded_fault fault_of(const struct guarded_place *place, const unsi
     return freed ? GUARDED_AFTER_FREE : pointer < place->block ? GUARDED_UNDERFLOW : GUARDED_OVERFLOW;
 }
 
-bool guarded_explain(unsigned char *pointer, const char *how, const struct trace *access) {
-    size_t page = os_page_bytes();
-    struct guarded_place *place = guarded_nearest(pointer);
-    if (place == NULL || !report(fault_of(place, pointer), place, pointer, how, 0, access)) {
-        return false;
-    }
-    /* Of both places that a page may lie between. */
-    for (int step = 0; step <= 1; step++) {
-        struct guarded_place *other = guarded_nearest(pointer - (uintptr_t)pointer % page + (step == 0 ? 0 : page - 1));
-        if (other != NULL) {
-            atomic_store_explicit(&other->mended, true, memory_order_relaxed);
+/* What is closed within a block in use the program has closed itself: a write barrier, perhaps. */
+static bool is_closed_by_program(const struct guarded_place *place, const unsigned char *pointer) {
+    return atomic_load_explicit(&place->state, memory_order_acquire) == GUARDED_USED && pointer >= place->from &&
+           pointer < place->from + place->bytes;
+}
+
+/* The page can be touched from now on. Whoever takes the place next that it belongs to, or either that it lies between, has all as before. */
+static bool open_page(unsigned char *page) {
+    for (int before = 0; before <= 1; before++) {
+        struct guarded_place *place = guarded_place_of(page - before);
+        if (place != NULL) {
+            atomic_store_explicit(&place->mended, true, memory_order_relaxed);
         }
     }
-    atomic_store_explicit(&place->mended, true, memory_order_relaxed);
-    return os_commit(pointer - (uintptr_t)pointer % page, page);
+    return os_commit(page, os_page_bytes());
+}
+
+/* Where no place nearby was ever used, somebody goes on from farther away, whom the first report has named; else it is nobody's. */
+static bool is_known_to_go_on(void) {
+    return option_value(OPTION_GUARD_RECOVER) != 0 && atomic_load_explicit(&reports, memory_order_relaxed) != 0;
+}
+
+bool guarded_explain(unsigned char *pointer, const struct guarded_access *access) {
+    if (!guarded_owns(pointer)) {
+        return false;
+    }
+    struct guarded_place *place = guarded_nearest(pointer);
+    bool goes_on = place == NULL ? is_known_to_go_on()
+                                 : !is_closed_by_program(place, pointer) &&
+                                       report(fault_of(place, pointer), place, pointer, access, 0);
+    return goes_on && open_page(pointer - (uintptr_t)pointer % os_page_bytes());
 }

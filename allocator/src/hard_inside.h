@@ -30,6 +30,16 @@ bool hard_unguard(void *at, size_t bytes, unsigned guards);
 
 size_t hard_unguarded(void);
 
+/* -- spans that stay closed: hard_closed.c --------------------------------------------------------------------- */
+
+/* A span that is nobody's, with so many guards that the kernel would not open: it waits. */
+void hard_closed_keep(uint32_t slice, unsigned guards);
+
+/* Memory is out, or asked for: those that the kernel opens now go back to the arena. */
+void hard_closed_open(void);
+
+void hard_closed_after_fork(void);
+
 /* -- slots in slabs: hard_slab.c ----------------------------------------------------------------------------- */
 
 /* Where the pages begin that nobody may touch, from the slab's start. */

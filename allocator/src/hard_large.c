@@ -3,7 +3,8 @@
  *
  *   [ pages that nobody may touch | canary | block | canary ][ a page that nobody may touch ... the span's end ]
  *
- * Once freed, none of the span may be touched; its memory goes back at once, its addresses after some more such blocks. */
+ * Once freed, none of the span may be touched; its memory goes back at once, its addresses after some more such blocks. Where the memory is
+ * locked, and stays, it can be used again at once. */
 #include "fence.h"
 #include "hard_inside.h"
 #include "message.h"
@@ -94,7 +95,7 @@ static void let_go(uint32_t slice) {
     bool clean = arena_span(slice)->examined != 0;
     unsigned guards = arena_span(slice)->clean_pages;
     if (guards > 0 && !hard_unguard(base_of(slice), bytes, guards)) {
-        arena_abandon(slice, 0);
+        hard_closed_keep(slice, guards);
     } else if (clean) {
         arena_give_clean(slice);
     } else {
@@ -170,9 +171,13 @@ void hard_large_give(void *block, enum made made, size_t size) {
     }
     check_canaries(slice);
     bool whole = option_value(OPTION_GUARD_PAGES) != 0 && hard_guard_whole(base_of(slice), bytes, &span->clean_pages);
-    /* Locked memory stays as it is; and what can be touched may be written to by who believes the block his. */
-    span->examined = os_purge(base_of(slice), bytes) && whole;
-    hold(slice);
+    bool purged = os_purge(base_of(slice), bytes);
+    span->examined = purged && whole; /* what can be touched may be written to by who believes the block his */
+    if (purged) {
+        hold(slice);
+    } else { /* locked memory: to hold it back would not be addresses alone, but as much memory */
+        let_go(slice);
+    }
 }
 
 bool hard_large_has_room(const void *block) { return arena_span(hard_slab_of(block))->used_bytes >= sizeof(void *); }

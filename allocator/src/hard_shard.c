@@ -125,6 +125,14 @@ static OUT_OF_LINE void unmake(uint32_t slab) {
     hard_slab_unmake(slab);
 }
 
+/* An empty slab is nobody's from now on. With the lock. */
+static void take_out(struct hard_shard *shard, uint32_t slab) {
+    const struct span *span = arena_span(slab);
+    unlink_slab(&shard->classes[span->size_class], slab);
+    shard->slabs -= (size_t)span->slices << SLICE_BITS;
+    arena_tag(slab, span->slices, TAG_NONE);
+}
+
 /* The slot is free again; the lock of its shard is held. True when its slab is empty and no longer needed: nobody's, then. */
 static bool free_slot(struct hard_shard *shard, uint32_t slab, const void *block) {
     struct span *span = arena_span(slab);
@@ -137,9 +145,7 @@ static bool free_slot(struct hard_shard *shard, uint32_t slab, const void *block
     }
     bool empty = span->free_blocks == span->blocks && class->first != class->last;
     if (unlikely(empty)) {
-        unlink_slab(class, slab);
-        shard->slabs -= (size_t)span->slices << SLICE_BITS;
-        arena_tag(slab, span->slices, TAG_NONE);
+        take_out(shard, slab);
     }
     return empty;
 }
@@ -189,6 +195,21 @@ void hard_shard_give(unsigned number, unsigned class, void *const *slots, unsign
     }
 }
 
+/* The last slab of a class stays where there is memory; in the middle of what others want as one piece it is in the way. */
+static void give_last_up(struct hard_shard *shard, unsigned class) {
+    struct class_slabs *slabs = &shard->classes[class];
+    lock_take(&shard->lock);
+    uint32_t slab = slabs->first;
+    bool empty = slab != 0 && arena_span(slab)->free_blocks == arena_span(slab)->blocks;
+    if (empty) {
+        take_out(shard, slab);
+    }
+    lock_free(&shard->lock);
+    if (empty) {
+        unmake(slab);
+    }
+}
+
 void hard_shard_reclaim(void) {
     for (unsigned i = 0; i < HARD_SHARDS; i++) {
         for (unsigned class = 0; class < CLASS_COUNT; class++) {
@@ -200,6 +221,7 @@ void hard_shard_reclaim(void) {
                 lock_free(&hard_shards[i].lock);
                 free_slots(&block, block != NULL);
             } while (block != NULL);
+            give_last_up(&hard_shards[i], class);
         }
     }
 }

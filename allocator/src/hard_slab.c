@@ -97,7 +97,7 @@ void hard_slab_unmake(uint32_t slab) {
         (void)arena_give(slab);
         arena_age();
     } else {
-        arena_abandon(slab, 0);
+        hard_closed_keep(slab, 1);
     }
 }
 

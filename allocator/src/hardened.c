@@ -559,6 +559,7 @@ void hardened_reclaim(void) {
     give_aside();
     (void)hard_large_reclaim();
     hard_shard_reclaim();
+    hard_closed_open();
 }
 
 void hardened_figures(struct hardened_figures *figures) {
@@ -572,4 +573,5 @@ void hardened_figures(struct hardened_figures *figures) {
 void hardened_after_fork(void) {
     hard_shard_after_fork();
     hard_large_after_fork();
+    hard_closed_after_fork();
 }

@@ -10,7 +10,7 @@
  *   hardened     the interface     hard_slab      slots in slabs
  *   hard_shard   slabs by shards   hard_held      what is held back
  *   hard_large   blocks above the classes         hard_canary    canaries, trailers, zeros
- *   hard_fault   what lies where an access faults
+ *   hard_fault   what lies where an access faults   hard_closed   spans that the kernel would not open again
  *
  * A thread takes some slots ahead, and gives some at a time (struct hard_cache): nothing but its own is touched for the others, and a
  * block's trailer by one atomic exchange. Shards have a lock each. Every function stops the program at what it finds. */

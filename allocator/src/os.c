@@ -301,25 +301,64 @@ void os_write_error(const char *text, size_t length) {
     }
 }
 
+/* Where no such operation exists the kernel says so once it has read the set. The one call that does, and that no filter forbids a program whose
+ * threads have masks. */
+bool os_can_read(const void *at) {
+    enum { NO_OPERATION = -1, BYTES = 8 };
+    return kernel(SYS_rt_sigprocmask, NO_OPERATION, (long)at, 0, BYTES, 0) != -EFAULT;
+}
+
 void os_raise(int number) {
     (void)kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0, 0, 0), kernel(SYS_gettid, 0, 0, 0, 0, 0), number, 0, 0);
 }
 
+/* The kernel's, not libc's; nothing but zeros asks for the default action. */
+struct kernel_action {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+enum { SIGNAL_SET_BYTES = 8 };
+static const uint64_t abort_only = UINT64_C(1) << (SIGABRT - 1);
+
+static bool is_pending(void) {
+    uint64_t pending = 0;
+    return kernel(SYS_rt_sigpending, (long)&pending, SIGNAL_SET_BYTES, 0, 0, 0) == 0 && (pending & abort_only) != 0;
+}
+
+/* From a thread that libc does not know, on which no handler of the program's could run: one of the program's threads takes the signal, whichever
+ * does not block it, and has some time for it. */
+static void have_handled(void) {
+    enum { TAKEN_MS = 200, HANDLED_MS = 5000 };
+    struct kernel_action action = {0};
+    if (kernel(SYS_rt_sigaction, SIGABRT, 0, (long)&action, SIGNAL_SET_BYTES, 0) != 0 || action.handler == SIG_DFL ||
+        action.handler == SIG_IGN || kernel(SYS_kill, kernel(SYS_getpid, 0, 0, 0, 0, 0), SIGABRT, 0, 0, 0) != 0) {
+        return;
+    }
+    for (int ms = 0; ms < TAKEN_MS && is_pending(); ms++) {
+        os_nap(1);
+    }
+    for (int ms = 0; ms < HANDLED_MS && !is_pending(); ms++) {
+        os_nap(1);
+    }
+}
+
+static bool is_own_thread(void);
+
 _Noreturn void os_abort(void) {
-    struct { /* the kernel's, not libc's; nothing but zeros asks for the default action */
-        void (*handler)(int);
-        unsigned long flags;
-        void (*restorer)(void);
-        uint64_t mask;
-    } by_default = {0};
-    uint64_t abort_only = UINT64_C(1) << (SIGABRT - 1);
-    for (;;) {
-        (void)kernel(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&abort_only, 0, sizeof abort_only, 0);
-        os_raise(SIGABRT);
-        /* Still here: a handler has returned, or it is ignored. */
-        if (kernel(SYS_rt_sigaction, SIGABRT, (long)&by_default, 0, sizeof abort_only, 0) != 0) {
+    const struct kernel_action by_default = {0};
+    bool own = is_own_thread();
+    if (own) {
+        have_handled();
+    }
+    for (bool first = true;; first = false) {
+        /* On the second round: a handler has returned, or it is ignored. */
+        if ((own || !first) && kernel(SYS_rt_sigaction, SIGABRT, (long)&by_default, 0, SIGNAL_SET_BYTES, 0) != 0) {
             __builtin_trap(); /* a sandbox that forbids even this */
         }
+        (void)kernel(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&abort_only, 0, SIGNAL_SET_BYTES, 0);
+        os_raise(SIGABRT);
     }
 }
 
@@ -534,7 +573,15 @@ void os_be_plain(const char *name) {
 
 /* memory:  | stack, grows down ... | below the thread pointer | thread pointer: block |
  * Compiled code finds thread-local variables on both sides of the thread pointer, and the stack protector's word. */
-enum { THREAD_BLOCK = 4096, BELOW_THREAD_POINTER = 16 * 1024, SIGNAL_SET_BYTES = 8 };
+enum { THREAD_BLOCK = 4096, BELOW_THREAD_POINTER = 16 * 1024 };
+
+/* Of the last that was started: there is one at a time. Relaxed: the thread itself sees what its maker wrote. */
+static _Atomic uintptr_t thread_memory;
+
+static bool is_own_thread(void) {
+    uintptr_t memory = atomic_load_explicit(&thread_memory, memory_order_relaxed);
+    return (uintptr_t)__builtin_frame_address(0) - memory < OS_THREAD_BYTES && memory != 0;
+}
 
 void *os_thread_memory(void) {
     size_t page = os_page_bytes();
@@ -598,6 +645,7 @@ static long start(void *stack, void *thread_pointer, _Atomic uint32_t *word, voi
 
 bool os_start_thread(void (*run)(void), void *memory, _Atomic uint32_t *word) {
     char *block = (char *)memory + OS_THREAD_BYTES - THREAD_BLOCK;
+    atomic_store_explicit(&thread_memory, (uintptr_t)memory, memory_order_relaxed);
     *(void **)(void *)block = block; /* where the ABI wants the thread pointer's own value on x86-64 */
     uint64_t all = ~UINT64_C(0);
     uint64_t before;
@@ -611,6 +659,8 @@ bool os_start_thread(void (*run)(void), void *memory, _Atomic uint32_t *word) {
 }
 
 #else
+
+static bool is_own_thread(void) { return false; }
 
 void *os_thread_memory(void) { return NULL; }
 

@@ -140,9 +140,12 @@ void os_be_plain(const char *name);
 /* Sends a signal to the calling thread. */
 void os_raise(int number);
 
-/* Ends the process by SIGABRT as libc's abort does, also where that signal is blocked or ignored or its handler returns; on any
- * thread, also one that libc does not know. */
+/* Ends the process by SIGABRT as libc's abort does, also where that signal is blocked or ignored or its handler returns. On a thread of
+ * os_start_thread, whom libc does not know, one of the program's threads is sent the signal first, and has five seconds to handle it. */
 _Noreturn void os_abort(void);
+
+/* Whether the eight bytes there can be read: false where a read would fault. A system call, that changes nothing. */
+bool os_can_read(const void *at);
 
 /* Writes to standard error, as much as it takes. */
 void os_write_error(const char *text, size_t length);

@@ -4,6 +4,7 @@
 
 #include "message.h"
 #include "os.h"
+#include "trace_return.h"
 
 enum { END_OF_STACK = 5 }; /* _URC_END_OF_STACK */
 
@@ -19,21 +20,87 @@ bool trace_is_open(void) { return atomic_load_explicit(&opened, memory_order_acq
 void trace_open(void) {
     trace_find(&libc);
     struct trace first; /* the first walk reads tables, and allocates perhaps: not within malloc, then */
-    trace_take(&first);
+    trace_take(&first, true);
     atomic_store_explicit(&opened, true, memory_order_release);
 }
 
+/* A walk under way. */
+struct walk {
+    struct trace *trace;
+    uintptr_t from; /* 0 once that frame was seen */
+    bool asks; /* the kernel may be asked */
+    uintptr_t stack_page, code_page; /* that are known to be readable */
+};
+
+static bool is_readable(const struct walk *walk, uintptr_t address, uintptr_t *page) {
+    uintptr_t its_page = address / os_page_bytes() + 1; /* never 0 */
+    if (its_page == *page) {
+        return true;
+    }
+    bool readable = !walk->asks || os_can_read((const void *)address);
+    *page = readable ? its_page : *page;
+    return readable;
+}
+
+/* Whether there is code at what a frame returns to; the unwinder will look. */
+static bool is_code(struct walk *walk, uintptr_t address) {
+    uintptr_t found[64]; /* struct dl_find_object, of which nothing is needed */
+    if (libc.find_object != NULL && libc.find_object((void *)address, found) == 0) {
+        return true;
+    }
+    return walk->asks ? is_readable(walk, address, &walk->code_page) : libc.find_object == NULL;
+}
+
+static uintptr_t unsigned_address(uintptr_t address) {
+#if defined(__aarch64__)
+    return address & ((UINT64_C(1) << 48) - 1); /* without what authenticates it */
+#else
+    return address;
+#endif
+}
+
+/* Whether the unwinder may go on from the frame that it shows; also where nobody can tell. */
+static bool may_go_on(struct walk *walk, void *context) {
+    if (libc.entry == NULL || libc.sp == NULL || libc.word == NULL || libc.address_as == NULL) {
+        return true;
+    }
+    int is_next = 0; /* the address is of the next instruction to run: a signal came before it */
+    uintptr_t at = libc.address_as(context, &is_next) - (is_next == 0);
+    struct trace_bases bases;
+    const void *entry = libc.entry((void *)at, &bases);
+    if (entry == NULL) {
+        return true; /* it will not */
+    }
+    struct trace_frame frame = {at, libc.sp(context), libc.word, context};
+    uintptr_t slot = trace_return_slot(&frame, entry, (uintptr_t)bases.function);
+    if (slot == 0) {
+        return true;
+    }
+    if (!is_readable(walk, slot, &walk->stack_page)) {
+        return false;
+    }
+    uintptr_t address = unsigned_address(*(const uintptr_t *)slot);
+    return address == 0 || is_code(walk, address);
+}
+
+static void note(struct walk *walk, uintptr_t address) {
+    struct trace *trace = walk->trace;
+    if (walk->from == 0) {
+        trace->frames[trace->count++] = address - 1; /* within the call */
+    } else if (walk->from == address) {
+        trace->frames[trace->count++] = address; /* no call: the instruction itself */
+        walk->from = 0;
+    }
+}
+
 static int visit(void *context, void *argument) {
-    struct trace *trace = argument;
-    if (trace->count == TRACE_MOST) {
-        return END_OF_STACK;
-    }
+    struct walk *walk = argument;
     uintptr_t address = libc.address(context);
-    if (address == 0) {
+    if (walk->trace->count == TRACE_MOST || address == 0) {
         return END_OF_STACK;
     }
-    trace->frames[trace->count++] = address - 1; /* within the call */
-    return 0;
+    note(walk, address);
+    return may_go_on(walk, context) ? 0 : END_OF_STACK;
 }
 
 /* As pthread_self has it: what libc keeps of a thread lies behind its stack. */
@@ -54,17 +121,21 @@ static uintptr_t stack_end(uintptr_t frame) {
     return self > frame && self - frame < STACK_MOST ? self : libc.stack_end;
 }
 
-/* Frames linked through the frame pointer, where nothing unwinds: as long as they rise within the stack. */
-static void follow_frame_pointers(struct trace *trace) {
+/* Frames linked through the frame pointer, where nothing unwinds: as long as they rise within the stack. The register may hold anything: code
+ * without frame pointers, a coroutine on a stack that nobody knows. So what cannot be read ends the walk. Only memory that another thread unmaps at
+ * that instant, and that such a number leads to, is left to chance. */
+static void follow_frame_pointers(struct walk *walk) {
+    struct trace *trace = walk->trace;
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0), end = stack_end(frame);
     while (trace->count < TRACE_MOST && frame % sizeof(void *) == 0 && frame < end &&
-           end - frame >= 2 * sizeof(void *)) {
+           end - frame >= 2 * sizeof(void *) && is_readable(walk, frame, &walk->stack_page) &&
+           is_readable(walk, frame + sizeof(void *), &walk->stack_page)) {
         const uintptr_t *pair = (const uintptr_t *)frame;
         if (pair[1] == 0) {
             break;
         }
-        trace->frames[trace->count++] = pair[1] - 1;
-        if (pair[0] <= frame) {
+        note(walk, pair[1]);
+        if (pair[0] <= frame || !walk->asks) {
             break;
         }
         frame = pair[0];
@@ -73,17 +144,32 @@ static void follow_frame_pointers(struct trace *trace) {
 
 void trace_follow_pointers(void) { atomic_store_explicit(&registered, true, memory_order_relaxed); }
 
-__attribute__((noinline)) void trace_take(struct trace *trace) {
+static __attribute__((noinline)) void take(struct trace *trace, uintptr_t from, bool asks) {
+    struct walk walk = {.trace = trace, .from = from, .asks = asks};
     trace->thread = thread_itself();
     trace->count = 0;
     if (libc.backtrace == NULL || libc.address == NULL || walking ||
         atomic_load_explicit(&registered, memory_order_relaxed)) {
-        follow_frame_pointers(trace);
+        follow_frame_pointers(&walk);
         return;
     }
     walking = true;
-    (void)libc.backtrace(visit, trace);
+    (void)libc.backtrace(visit, &walk);
     walking = false;
+}
+
+__attribute__((noinline)) void trace_take(struct trace *trace, bool asks) { take(trace, 0, asks); }
+
+void trace_take_from(struct trace *trace, uintptr_t at) {
+    bool may_unwind = at == 0 || os_can_read((const void *)at);
+    trace->count = 0;
+    trace->thread = thread_itself();
+    if (may_unwind) {
+        take(trace, at, true);
+    }
+    if (at != 0 && trace->count == 0) { /* nothing unwound as far as that */
+        trace->frames[trace->count++] = at;
+    }
 }
 
 int trace_sigaction(int number, const struct sigaction *action, struct sigaction *before) {

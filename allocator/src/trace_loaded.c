@@ -14,7 +14,12 @@ void trace_find(struct trace_libc *libc) {
     if (from != NULL || dlsym(RTLD_DEFAULT, "_Unwind_Backtrace") != NULL) {
         *(void **)&libc->backtrace = dlsym(from, "_Unwind_Backtrace");
         *(void **)&libc->address = dlsym(from, "_Unwind_GetIP");
+        *(void **)&libc->entry = dlsym(from, "_Unwind_Find_FDE");
+        *(void **)&libc->sp = dlsym(from, "_Unwind_GetCFA");
+        *(void **)&libc->word = dlsym(from, "_Unwind_GetGR");
+        *(void **)&libc->address_as = dlsym(from, "_Unwind_GetIPInfo");
     }
+    *(void **)&libc->find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
     *(void **)&libc->dladdr = dlsym(RTLD_DEFAULT, "dladdr");
     *(void **)&libc->sigaction = dlsym(RTLD_DEFAULT, "sigaction");
     void *const *stack_end = dlsym(RTLD_DEFAULT, "__libc_stack_end");

@@ -5,9 +5,9 @@
  * calls, and the most bytes that were in use at once. */
 #define _GNU_SOURCE
 #include "counter.h"
+#include "glibc_block.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static void *given(void *block) {
     atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
     if (block == NULL)
         return NULL;
-    const int64_t bytes = (int64_t)malloc_usable_size(block);
+    const int64_t bytes = (int64_t)glibc_block_bytes(block);
     const int64_t now = atomic_fetch_add_explicit(&in_use, bytes, memory_order_relaxed) + bytes;
     int64_t most = atomic_load_explicit(&most_in_use, memory_order_relaxed);
     while (now > most && !atomic_compare_exchange_weak_explicit(&most_in_use, &most, now, memory_order_relaxed,
@@ -47,13 +47,12 @@ EXPORT void *malloc(size_t size) { return given(__libc_malloc(size)); }
 EXPORT void *calloc(size_t count, size_t size) { return given(__libc_calloc(count, size)); }
 
 EXPORT void free(void *block) {
-    if (block != NULL)
-        taken((int64_t)malloc_usable_size(block));
+    taken((int64_t)glibc_block_bytes(block));
     __libc_free(block);
 }
 
 EXPORT void *realloc(void *block, size_t size) {
-    const int64_t before = block == NULL ? 0 : (int64_t)malloc_usable_size(block);
+    const int64_t before = (int64_t)glibc_block_bytes(block);
     void *moved = __libc_realloc(block, size);
     if (moved != NULL || size == 0)
         taken(before);
@@ -84,6 +83,8 @@ EXPORT void *pvalloc(size_t size) {
     }
     return given(__libc_memalign(page, (size + page - 1) / page * page));
 }
+
+EXPORT size_t malloc_usable_size(void *block) { return glibc_block_bytes(block); }
 
 EXPORT void freestone_counted(struct counted *counted) {
     counted->calls = atomic_load_explicit(&calls, memory_order_relaxed);

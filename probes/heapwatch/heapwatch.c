@@ -2,20 +2,20 @@
  *
  * Preloaded behind the witness, which tells it when a process ends. It takes the place of malloc and hands every request
  * on to glibc's, by the names that glibc keeps for this. Active where FREESTONE_HEAPWATCH names a folder: one file a
- * process, PID-NANOSECONDS, lines of words (docs/reference/probes.md).
+ * process, PID-NANOSECONDS, its state at any time (state.h).
  *
  *   each call      counts, sizes, bytes in use
  *   one block of 64, chosen by its address, so that malloc and free agree without a look: who asked for it and when
  *   one call of 128, of each thread: whether the thread was put to sleep in it
  *   now and then   what the C library says of its heap, and the resident set */
 #define _GNU_SOURCE
+#include "../counter/glibc_block.h"
 #include "heapwatch.h"
 #include "points.h"
 #include "sampled.h"
 #include "tally.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -65,15 +65,13 @@ static void look_end(struct tally *tally, const struct look *look) {
     }
 }
 
-static size_t taken(void *block) { return block == NULL ? 0 : malloc_usable_size(block); }
-
 /* A block has been handed out: `asked` bytes of it were asked for. */
 static void *given(struct tally *tally, void *block, size_t asked) {
     if (block == NULL)
         return NULL;
     tally_size(tally, asked);
     sampled_born(block, tally);
-    if (tally_live(tally, (int64_t)taken(block)))
+    if (tally_live(tally, (int64_t)glibc_block_bytes(block)))
         points_due();
     return block;
 }
@@ -81,7 +79,7 @@ static void *given(struct tally *tally, void *block, size_t asked) {
 /* True now and then, as tally_live is. */
 static bool gone(struct tally *tally, void *block) {
     sampled_gone(block, tally);
-    return tally_live(tally, -(int64_t)taken(block));
+    return tally_live(tally, -(int64_t)glibc_block_bytes(block));
 }
 
 EXPORT void *malloc(size_t size) {
@@ -119,9 +117,9 @@ EXPORT void free(void *block) {
 
 EXPORT void *realloc(void *block, size_t size) {
     struct tally *tally = tally_mine();
-    const size_t before = taken(block);
-    /* In a mapping of its own it is moved by the kernel, which moves no bytes: the second bit of glibc's size word. */
-    const bool mapped = block != NULL && (((const size_t *)block)[-1] & 2) != 0;
+    const size_t before = glibc_block_bytes(block);
+    /* In a mapping of its own it is moved by the kernel, which moves no bytes. */
+    const bool mapped = block != NULL && glibc_block_is_mapped(block);
     if (block != NULL)
         (void)gone(tally, block);
     void *moved = __libc_realloc(block, size);
@@ -174,6 +172,8 @@ EXPORT void *pvalloc(size_t size) {
     }
     return aligned(page, (size + page - 1) / page * page);
 }
+
+EXPORT size_t malloc_usable_size(void *block) { return glibc_block_bytes(block); }
 
 EXPORT int mallopt(int parameter, int value) {
     tally_knob(parameter, value);

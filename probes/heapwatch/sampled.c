@@ -44,7 +44,7 @@ void sampled_gone(const void *block, struct tally *tally) {
         return;
     const uint64_t meanwhile = tally_asked() - asked;
     const unsigned row = meanwhile == 0 ? 0 : 64 - (unsigned)__builtin_clzll(meanwhile);
-    tally_add(&tally->lifetimes[row < TALLY_LIFETIMES ? row : TALLY_LIFETIMES - 1], 1);
+    tally_add(&tally->lifetimes[row < STATE_LIFETIMES ? row : STATE_LIFETIMES - 1], 1);
     tally_add(&tally->sampled_frees, 1);
     tally_add(&tally->remote_frees, thread != tally->number);
 }

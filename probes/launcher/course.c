@@ -165,7 +165,9 @@ static void reap(struct follower *f) {
 static void take_signals(struct follower *f, int signals) {
     struct signalfd_siginfo info;
     while (read(signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo == SIGCHLD)
+        if (info.ssi_signo == SIGCONT)
+            f->course->stopped = true;
+        if (info.ssi_signo == SIGCHLD || info.ssi_signo == SIGCONT)
             continue;
         f->course->interrupted = (int)info.ssi_signo;
         const uint64_t now = moment_now();
@@ -196,8 +198,10 @@ void course_follow(struct course *course, struct start *start, const struct opti
     const size_t count = 1 + (sideband ? sideband_poll(polled + 1, POLLED - 1) : 0);
     for (;;) {
         reap(&f);
-        if (f.phase == DONE)
+        if (f.phase == DONE) {
+            take_signals(&f, signals); /* it may have ended while the launcher was stopped */
             break;
+        }
         const uint64_t now = moment_now();
         if (now >= f.phase_ends_ns)
             advance(&f, now);

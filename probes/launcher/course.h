@@ -35,6 +35,7 @@ struct course {
     uint64_t tree_wall_ns; /* to the end of the last process; that of the first where none outlived it */
     bool timed_out;
     int interrupted; /* the signal that stopped the launcher, 0: none */
+    bool stopped;    /* somebody stopped the launcher for a while: what ended meanwhile was seen late */
     bool killed;     /* SIGTERM did not suffice */
     bool abandoned; /* something of the tree could not be killed (another user's, or stuck in the kernel) */
     struct rusage usage; /* summed over everything waited for; ru_maxrss is the largest */
@@ -44,7 +45,8 @@ struct course {
     struct series series;
 };
 
-/* Follows the started program to its end. `signals` is a signalfd for SIGCHLD, SIGINT, SIGTERM and SIGHUP. `traced`
+/* Follows the started program to its end. `signals` is a signalfd for SIGCHLD, SIGCONT, SIGINT, SIGTERM and
+ * SIGHUP. `traced`
  * says that stops are to be handed to the tracer; `sideband` that its buffers are to be emptied. */
 void course_follow(struct course *course, struct start *start, const struct options *options, int signals, bool traced,
                    bool sideband);

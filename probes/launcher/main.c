@@ -61,6 +61,7 @@ static void write_course(const struct course *course, struct json *json) {
     json_integer(json, "voluntary_switches", course->usage.ru_nvcsw);
     json_integer(json, "involuntary_switches", course->usage.ru_nivcsw);
     json_integer(json, "orphans", (int64_t)course->orphans);
+    json_bool(json, "stopped", course->stopped);
     json_bool(json, "killed", course->killed);
     json_bool(json, "abandoned", course->abandoned);
     json_integer(json, "survivor_count", (int64_t)course->survivor_count);
@@ -156,6 +157,7 @@ int main(int argc, char **argv) {
     sigset_t ours, inherited;
     sigemptyset(&ours);
     sigaddset(&ours, SIGCHLD);
+    sigaddset(&ours, SIGCONT); /* heard by one that was stopped, as it goes on */
     sigaddset(&ours, SIGINT);
     sigaddset(&ours, SIGTERM);
     sigaddset(&ours, SIGHUP);

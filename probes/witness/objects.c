@@ -492,16 +492,12 @@ void objects_after_closing(void) {
 
 struct listing {
     struct report *report;
-    void (*room)(struct report *, void *);
-    void *argument;
     size_t place;
 };
 
 static void list(struct listing *listing, const char *how, const char *name) {
     if (name[0] != '/' && strchr(name, '/') == NULL)
         return; /* the program, which is known already, and the kernel's own object */
-    if (listing->report->used > listing->report->size / 2)
-        listing->room(listing->report, listing->argument);
     report_word(listing->report, "object");
     report_word(listing->report, how);
     report_path(listing->report, name);
@@ -528,8 +524,8 @@ static int find_by_name(struct dl_phdr_info *info, size_t size, void *argument) 
     return presence->found;
 }
 
-void objects_report_all(struct report *report, void (*room)(struct report *, void *), void *argument) {
-    struct listing listing = {report, room, argument, 0};
+void objects_report_all(struct report *report) {
+    struct listing listing = {report, 0};
     dl_iterate_phdr(list_object, &listing);
     const struct r_debug *space = namespaces;
     for (const struct link_map *map; (map = first_apart(&space)) != NULL;) {

@@ -35,9 +35,8 @@ void objects_after_closing(void);
 uintptr_t objects_next(const char *name);
 
 /* Writes a line for every object that was seen in this process: "object HOW PATH". HOW is start, later, closed, or
- * apart (in a namespace of its own). Then "unseen N": how many came and went without being seen. `room` is called when
- * the report is half full, to send it. */
-void objects_report_all(struct report *report, void (*room)(struct report *, void *), void *argument);
+ * apart (in a namespace of its own). Then "unseen N": how many came and went without being seen. */
+void objects_report_all(struct report *report);
 
 /* Writes one "stray" line for every loaded object with a slot that leads elsewhere than to the object that holds
  * `provider` (the address malloc is bound to): which symbol, which object, which other object. Then "objects N". */

@@ -5,7 +5,27 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Plain system calls: open and write may be wrapped by the program or by another preload. */
+void report_send(struct report *report) {
+    const int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (report->create ? O_CREAT | O_EXCL : 0);
+    const long descriptor = syscall(SYS_openat, AT_FDCWD, report->path, flags, 0644);
+    if (descriptor < 0)
+        return; /* the image then counts as unseen, which is the truth about it */
+    size_t sent = 0;
+    report->create = false;
+    while (sent < report->used) {
+        const long done = syscall(SYS_write, descriptor, report->text + sent, report->used - sent);
+        if (done <= 0)
+            break;
+        sent += (size_t)done;
+    }
+    syscall(SYS_close, descriptor);
+    report->used = 0;
+}
+
 static void put(struct report *report, char byte) {
+    if (report->used == report->size && report->path != NULL)
+        report_send(report);
     if (report->used < report->size)
         report->text[report->used++] = byte;
     else
@@ -57,23 +77,7 @@ void report_path(struct report *report, const char *path) {
 }
 
 void report_line(struct report *report) {
-    if (report->used > 0 && report->used < report->size && report->text[report->used - 1] == ' ')
+    if (report->used > 0 && report->text[report->used - 1] == ' ')
         report->used--;
     put(report, '\n');
-}
-
-/* Plain system calls: open and write may be wrapped by the program or by another preload. */
-void report_send(struct report *report, const char *path, bool create) {
-    const int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT | O_EXCL : 0);
-    const long descriptor = syscall(SYS_openat, AT_FDCWD, path, flags, 0644);
-    if (descriptor < 0)
-        return; /* the image then counts as unseen, which is the truth about it */
-    size_t sent = 0;
-    while (sent < report->used) {
-        const long done = syscall(SYS_write, descriptor, report->text + sent, report->used - sent);
-        if (done <= 0)
-            break;
-        sent += (size_t)done;
-    }
-    syscall(SYS_close, descriptor);
 }

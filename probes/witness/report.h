@@ -1,4 +1,5 @@
-/* Writing a report: text collected in a buffer on the caller's stack, one line per fact, sent out in one write.
+/* Writing a report: text collected in a buffer on the caller's stack, one line per fact, sent out in one write, or in
+ * several where the buffer is too small.
  *
  * Nothing here allocates, uses stdio, or keeps a descriptor open: the program may have closed, replaced or counted its
  * descriptors. A path may hold any byte, so '%', spaces' neighbours (control characters) and newlines are written %XX. */
@@ -12,7 +13,9 @@
 struct report {
     char *text;
     size_t used, size;
-    bool cut; /* something did not fit */
+    const char *path; /* the file that it goes to; NULL: text alone */
+    bool create;      /* the file must not exist, and is created */
+    bool cut;         /* something did not fit the text */
 };
 
 void report_word(struct report *report, const char *word);  /* as it is, followed by a space */
@@ -21,7 +24,7 @@ void report_hex(struct report *report, const unsigned char *bytes, size_t count)
 void report_path(struct report *report, const char *path); /* escaped; followed by a space */
 void report_line(struct report *report); /* ends the line */
 
-/* Appends the text to `path`, which is created when `create` says so and must not exist then. */
-void report_send(struct report *report, const char *path, bool create);
+/* Appends what is still in the buffer to the file. */
+void report_send(struct report *report);
 
 #endif

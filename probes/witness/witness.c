@@ -17,6 +17,8 @@
 #include "image.h"
 #include "objects.h"
 #include "report.h"
+#include "settings.h"
+#include "spent.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -27,14 +29,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum {
-    FORMAT = 1,
-    REPORT = 12 * 1024,
-    FOLDER = 3840,
-    LONGEST_REST_S = 3600,
-    LONGEST_WORD = 63,
-    LONGEST_SETTING = 1023
-};
+enum { FORMAT = 1, REPORT = 12 * 1024, FOLDER = 3840, LONGEST_REST_S = 3600 };
 
 static char folder[FOLDER];
 static char start_file[FOLDER + 48];
@@ -86,65 +81,9 @@ static void report_entries(struct report *report) {
     }
 }
 
-static void report_setting(struct report *report, const char *name, size_t longest) {
-    const char *value = getenv(name);
-    if (value == NULL || strlen(value) > longest)
-        return;
-    report_word(report, "setting");
-    report_word(report, name);
-    report_path(report, value);
-    report_line(report);
-}
-
-/* Whether a variable, NAME=VALUE, steers an allocator: the lab has taken such out, so a script of the program's own has
- * set what is left. Those that are under test come here too. */
-static bool steers(const char *variable) {
-    static const char *const begins[] = {"MALLOC_",   "GLIBC_TUNABLES=", "FREESTONE_OPTIONS=", "MIMALLOC_",
-                                         "JEMALLOC_", "TCMALLOC_",       "SNMALLOC_",          "RPMALLOC_",
-                                         "SCUDO_",    "HARDENED_MALLOC_"};
-    static const char conf[] = "MALLOC_CONF=";
-    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
-        if (strncmp(variable, begins[i], strlen(begins[i])) == 0)
-            return true;
-    const char *found = strstr(variable, conf);
-    return found != NULL && found < strchr(variable, '=');
-}
-
-static void report_steering(struct report *report) {
-    for (char **each = environ; each != NULL && *each != NULL; each++) {
-        char name[LONGEST_WORD + 1];
-        const size_t length = strcspn(*each, "=");
-        if (length > LONGEST_WORD || !steers(*each))
-            continue;
-        memcpy(name, *each, length);
-        name[length] = '\0';
-        report_setting(report, name, LONGEST_SETTING);
-    }
-}
-
-/* Whether the settings of the allocator under test have arrived: FREESTONE_WITNESS_SETTINGS names them, with spaces
- * between. And runtimes that have a heap of their own and can be told to use malloc instead; a program may tell them by
- * itself. */
-static void report_settings(struct report *report) {
-    report_setting(report, "PYTHONMALLOC", LONGEST_WORD);
-    report_setting(report, "USE_ZEND_ALLOC", LONGEST_WORD);
-    report_steering(report);
-    const char *names = getenv("FREESTONE_WITNESS_SETTINGS");
-    while (names != NULL && *names != '\0') {
-        char name[LONGEST_WORD + 1];
-        const size_t length = strcspn(names, " ");
-        if (length > 0 && length <= LONGEST_WORD) {
-            memcpy(name, names, length);
-            name[length] = '\0';
-            report_setting(report, name, LONGEST_SETTING);
-        }
-        names += length + (names[length] == ' ');
-    }
-}
-
 static void report_start(void) {
     char text[REPORT], program[IMAGE_PATH];
-    struct report report = {.text = text, .size = sizeof text};
+    struct report report = {.text = text, .size = sizeof text, .path = start_file, .create = true};
     struct build_id id;
     report_head(&report, "start", first_ns, first_pid);
     report_number(&report, (uint64_t)image_parent());
@@ -158,10 +97,10 @@ static void report_start(void) {
     report_word(&report, heap_call() ? "heap works" : "heap fails");
     report_line(&report);
     report_entries(&report);
-    report_settings(&report);
+    settings_report(&report);
     report_word(&report, "end");
     report_line(&report);
-    report_send(&report, start_file, true);
+    report_send(&report);
 }
 
 static void report_memory(struct report *report, const char *when, const struct image_memory *memory) {
@@ -179,7 +118,7 @@ static void report_memory(struct report *report, const char *when, const struct 
  * allocator) goes on meanwhile; a signal that ends it leaves no line. */
 static void rest(const char *path) {
     char text[512];
-    struct report report = {.text = text, .size = sizeof text};
+    struct report report = {.text = text, .size = sizeof text, .path = path};
     const uint64_t from = image_now(), busy = image_thread_ns();
     const struct image_memory before = image_memory();
     image_wait_until(image_now() + rest_ns);
@@ -195,7 +134,7 @@ static void rest(const char *path) {
     report_word(&report, "looked");
     report_number(&report, spent);
     report_line(&report);
-    report_send(&report, path, false);
+    report_send(&report);
 }
 
 /* There only where the counter is preloaded as well. */
@@ -214,25 +153,12 @@ static void report_counted(struct report *report) {
     report_line(report);
 }
 
-/* Where the report of this process goes that does not fit the buffer in one piece. */
-struct destination {
-    const char *path;
-    bool create;
-};
-
-static void make_room(struct report *report, void *argument) {
-    struct destination *destination = argument;
-    report_send(report, destination->path, destination->create);
-    destination->create = false;
-    report->used = 0;
-}
-
 /* `pid` is this process's. Safe in a signal handler and in a fork of a threaded program: nothing shared is written. */
 static void report_exit(int pid) {
     char text[REPORT], path[sizeof start_file];
-    struct report report = {.text = text, .size = sizeof text};
     const uint64_t now = image_now();
     const bool forked = pid != first_pid;
+    struct report report = {.text = text, .size = sizeof text, .path = forked ? path : start_file, .create = forked};
     if (forked) {
         name_file(path, sizeof path, pid, now);
         report_head(&report, "fork", now, pid);
@@ -246,16 +172,16 @@ static void report_exit(int pid) {
     report_word(&report, "resident");
     report_number(&report, image_resident_kib());
     report_line(&report);
+    spent_report(&report);
     /* The dynamic linker's list of objects has a lock of its own, which fork does not reset. */
     report_counted(&report);
-    struct destination destination = {forked ? path : start_file, forked};
     if (!orphaned) {
         objects_report_strays(&report, provider);
-        objects_report_all(&report, make_room, &destination);
+        objects_report_all(&report);
     }
     report_word(&report, "end");
     report_line(&report);
-    report_send(&report, destination.path, destination.create);
+    report_send(&report);
     if (!orphaned && &freestone_heapwatch_leave != NULL)
         freestone_heapwatch_leave();
     if (rest_ns != 0)

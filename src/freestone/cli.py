@@ -170,6 +170,8 @@ def _run(tokens: list[str]) -> int:
         now = renamed.told(tokens)
         if now is not None:
             return complain(now, ExitStatus.USAGE)
+    if verb == "run":
+        tokens = program_apart(tokens)
     app = build_app(verb, whole=tokens[:1] == ["--install-completion"])
     try:
         if not tokens:
@@ -198,6 +200,23 @@ def _run(tokens: list[str]) -> int:
             "(FREESTONE_TRACEBACK=1 shows where; please report it)",
             ExitStatus.INTERNAL,
         )
+
+
+def program_apart(tokens: Sequence[str]) -> list[str]:
+    """The words behind ``freestone`` with a ``--`` before the program that ``run`` starts, where nobody typed one.
+
+    The program is the first word that is no option of ours, and no value of one: what stands behind it is its own.
+    """
+    place = 1
+    while place < len(tokens):
+        word = tokens[place]
+        if word == "--":
+            break
+        if not word.startswith("-") or word == "-":
+            return [*tokens[:place], "--", *tokens[place:]]
+        valued = word in ("-a", "--allocator", "--guard") and tokens[place + 1 : place + 2] != ["--"]
+        place += 2 if valued else 1
+    return list(tokens)
 
 
 def _verb(tokens: Sequence[str]) -> str | None:

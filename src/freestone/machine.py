@@ -87,8 +87,8 @@ def _settable(root: Path) -> dict[str, Fact]:
         "cores_allowed": len(os.sched_getaffinity(0)),
         "governor": _text(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "turbo": _turbo(root),
-        "thp": _chosen(_text(thp / "enabled")),
-        "thp_defrag": _chosen(_text(thp / "defrag")),
+        "thp": chosen(_text(thp / "enabled")),
+        "thp_defrag": chosen(_text(thp / "defrag")),
         "mthp": _mthp(thp),
         "overcommit": _integer(_text(root / "proc/sys/vm/overcommit_memory")),
         "cgroup_cpu_max": _cgroup(root, "cpu.max"),
@@ -159,7 +159,7 @@ def _integer(text: str | None) -> int | None:
         return None
 
 
-def _chosen(text: str | None) -> str | None:
+def chosen(text: str | None) -> str | None:
     """The word in brackets of a kernel choice such as ``always [madvise] never``."""
     found = re.search(r"\[([^\]]+)\]", text or "")
     return found[1] if found else text
@@ -207,15 +207,25 @@ def _memory_kib(root: Path) -> int | None:
     return round(int(found[1]) / 65536) * 65536 if found else None
 
 
-def _mthp(thp: Path) -> str | None:
-    """Sizes of transparent huge pages that are not off: ``64kB=madvise 2048kB=inherit``; ``off`` when all are."""
-    sizes: list[tuple[int, str]] = []
+def folios(thp: Path) -> dict[int, str]:
+    """The sizes of transparent huge pages, in KiB and ascending, each with what it is set to.
+
+    Args:
+        thp: folder of the kernel's switches of huge pages.
+    """
+    found: dict[int, str] = {}
     for folder in thp.glob("hugepages-*kB"):
         size = folder.name.removeprefix("hugepages-").removesuffix("kB")
-        choice = _chosen(_text(folder / "enabled"))
-        if size.isdigit() and choice not in (None, "never"):
-            sizes.append((int(size), f"{size}kB={choice}"))
-    return " ".join(text for _, text in sorted(sizes)) or ("off" if (thp / "enabled").exists() else None)
+        choice = chosen(_text(folder / "enabled"))
+        if size.isdigit() and choice is not None:
+            found[int(size)] = choice
+    return dict(sorted(found.items()))
+
+
+def _mthp(thp: Path) -> str | None:
+    """Sizes of transparent huge pages that are not off: ``64kB=madvise 2048kB=inherit``; ``off`` when all are."""
+    sizes = [f"{size}kB={choice}" for size, choice in folios(thp).items() if choice != "never"]
+    return " ".join(sizes) or ("off" if (thp / "enabled").exists() else None)
 
 
 def _swap(root: Path) -> bool | None:
@@ -223,21 +233,40 @@ def _swap(root: Path) -> bool | None:
     return None if text is None else len(text.splitlines()) > 1
 
 
-def _cgroup(root: Path, name: str) -> str | None:
-    """The tightest limit from this process's group up to the root of the second hierarchy."""
-    entry = re.search(r"^0::(.*)$", _text(root / "proc/self/cgroup") or "", re.MULTILINE)
-    if entry is None:
-        return None
+def group(root: Path, process: int | str = "self") -> Path | None:
+    """The control group of a process, of the second hierarchy; None where it has none.
+
+    Args:
+        root: where ``proc`` and ``sys`` are looked for.
+    """
+    entry = re.search(r"^0::(.*)$", _text(root / f"proc/{process}/cgroup") or "", re.MULTILINE)
+    return None if entry is None else root / "sys/fs/cgroup" / entry[1].lstrip("/")
+
+
+def limits(root: Path, group: Path, name: str) -> list[str]:
+    """What a control group and all above it set a limit to, from the group upwards; none for those that set none.
+
+    Args:
+        name: of the limit's file: ``memory.max``.
+    """
     mount = root / "sys/fs/cgroup"
-    group = mount / entry[1].lstrip("/")
-    limits: list[tuple[float, str]] = []
+    found = []
     for folder in (group, *group.parents):
+        if folder != mount and mount not in folder.parents:
+            break
         text = _text(folder / name)
         if text is not None and not text.startswith("max"):
-            limits.append((_limit_value(text), text))
-        if folder == mount:
-            break
-    return min(limits)[1] if limits else "max"
+            found.append(text)
+    return found
+
+
+def _cgroup(root: Path, name: str) -> str | None:
+    """The tightest limit from this process's group up to the root of the second hierarchy."""
+    own = group(root)
+    if own is None:
+        return None
+    found = [(_limit_value(text), text) for text in limits(root, own, name)]
+    return min(found)[1] if found else "max"
 
 
 def _limit_value(text: str) -> float:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from freestone.analysis import difference, gate
-from freestone.analysis.difference import NotComparable, Side
+from freestone.analysis.comparable import NotComparable
+from freestone.analysis.sides import Side
 from freestone.records.schema import (
     PROGRAM,
     Change,
@@ -99,7 +100,7 @@ def test_a_change_is_seen_past_what_the_machine_did(lab: Laboratory) -> None:
         "two", {"glibc": (2.0, 1000), "freestone": (1.1, 1050)}, noise=0.01, drift=4 / 3, builds=NEW, seed=1
     )
     found = difference.between(before, after)
-    assert found.subjects == {"freestone": "(ab) -> (b2)"}
+    assert found.subjects == {"freestone": "build ab -> build b2"}
     assert found.controls == ["glibc"]
     time, memory, faults = (only(found, aspect) for aspect in ("time", "peak RSS", "minor faults"))
     assert time.verdict == "more"
@@ -180,7 +181,7 @@ def test_settings_are_a_change_too_and_a_changed_allocator_is_no_control(lab: La
     ]
     after = Side(after.experiment.model_copy(update={"configurations": tuned}), after.records)
     found = difference.between(before, after)
-    assert found.subjects == {"freestone": "FREESTONE_OPTIONS: unset -> heaps=1", "jemalloc": "(ab) -> (b3)"}
+    assert found.subjects == {"freestone": "FREESTONE_OPTIONS: unset -> heaps=1", "jemalloc": "build ab -> build b3"}
     assert found.controls == ["glibc"]
 
 
@@ -345,6 +346,39 @@ def test_two_configurations_of_one_result_are_paired_within_rounds(
     assert only(found, workload="work", of="new").verdict == "more"
     assert only(found, workload="work", of="new").ratio == pytest.approx(1.02, rel=0.002)
     assert only(difference.within(Side(head, records), "new", "old"), workload="work", of="old").verdict == "less"
+
+
+def test_two_arms_are_told_apart_by_what_differs_and_by_nothing_else(make_experiment: MakeExperiment) -> None:
+    """Of one library at two builds, with two settings, and of two libraries: never two words that are the same."""
+
+    def told(one: dict[str, object], other: dict[str, object]) -> str:
+        head = make_experiment(("old", "new"))
+        changed = [
+            each.model_copy(
+                update={
+                    "environment": more.get("environment", {}),
+                    "allocator": each.allocator.model_copy(
+                        update={"title": "Lib", "version": "1.0", "build_id": "ab", **more}
+                    ),
+                }
+            )
+            for each, more in zip(head.configurations, (one, other), strict=True)
+        ]
+        found = difference.within(Side(head.model_copy(update={"configurations": changed}), []), "old", "new")
+        assert found.held_against == "old"
+        return found.subjects["new"]
+
+    assert told({}, {"build_id": "cd"}) == "old (build ab) -> new (build cd)"
+    assert told({}, {"version": "1.1", "build_id": "cd"}) == "old (Lib 1.0, build ab) -> new (Lib 1.1, build cd)"
+    assert told({"environment": {"A": "1"}}, {"environment": {"B": "2"}}) == "old (A=1, B unset) -> new (A unset, B=2)"
+    assert told({}, {}) == "old -> new: the same build and settings"
+    assert (
+        told({"build_id": None, "file": "/a.so"}, {"build_id": None, "file": "/b.so"}) == "old (/a.so) -> new (/b.so)"
+    )
+    assert told({"build_id": None}, {}) == "old (no build-id) -> new (build ab)"
+    assert told({"build_id": "0123456789abc"}, {"build_id": "0123456789abd"}) == (
+        "old (build 0123456789abc) -> new (build 0123456789abd)"
+    )
 
 
 def test_configurations_that_are_not_there(lab: Laboratory) -> None:

@@ -52,7 +52,12 @@ def test_what_is_beyond_twice_is_a_factor_and_no_per_cent(make_record: MakeRecor
     ("walls", "switches", "facts", "expected"),
     [
         ([1.0] * 10, 500, {}, "other work takes the processor from a run 500 times a second"),
-        ([0.02] * 10, 0, {}, "a run lasts 20 ms"),
+        (
+            [0.02] * 10,
+            0,
+            {},
+            "a run lasts 20 ms, and what disturbs it does not shrink with it: give it more work",
+        ),
         ([1.0] * 7 + [2.0] * 3, 0, {}, "3 of 10 rounds of the baseline take over 1.2 times the median"),
         ([1.0] * 5 + [1.1] * 5, 0, {}, "the machine became 10 % slower meanwhile"),
         ([1.0] * 10, 0, {"governor": "powersave"}, "the governor is powersave"),
@@ -66,6 +71,12 @@ def test_what_disturbs_is_named(
     said = advice(machine, "wall_s", [_ratio(0.1)], _runs(make_record, walls, switches=switches))
     assert said[0].endswith("or less noise")
     assert any(expected in each for each in said[1:])
+
+
+def test_nothing_is_claimed_of_a_short_run_that_was_not_measured(make_record: MakeRecord) -> None:
+    """How much of it is the start of a process is not known: of 20 ms of work next to nothing is."""
+    said = advice(QUIET, "wall_s", [_ratio(0.1)], _runs(make_record, [0.02] * 10))
+    assert not any("start" in line for line in said)
 
 
 def test_a_short_request_is_no_short_run(make_record: MakeRecord) -> None:

@@ -318,6 +318,14 @@ def test_the_headline_says_why_nothing_could_be_measured(
     assert _headline(experiment, records) == "Nothing could be measured: static binary."
 
 
+def test_a_reason_that_ends_in_a_full_stop_gets_no_other(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    for reason, end in (("it left.", "it left."), ("it left...", "it left..."), ("it left", "it left.")):
+        records = [make_record("glibc", number, status="failed", reason=reason) for number in range(2)]
+        assert _headline(make_experiment(("glibc",)), records) == f"Nothing could be measured: {end}"
+
+
 def test_other_reasons_are_spoken_of_once(make_experiment: Callable[..., Experiment], make_record: MakeRecord) -> None:
     reasons = {"glibc": ["a", "a", "b"], "freestone": ["c", "c", "c"]}
     records = [

@@ -24,7 +24,7 @@ Interrupt = Callable[[list[str], Path], None]
 @pytest.fixture(scope="session", autouse=True)
 def native_parts() -> None:
     """The verbs run real programs under real allocators."""
-    for part in ("libfreestone.so", "freestone-launch", "libfreestone-witness.so"):
+    for part in ("libfreestone.so", "freestone-launch", "freestone-escort", "libfreestone-witness.so"):
         try:
             native.path(part)
         except native.NativePartMissing as error:

@@ -244,7 +244,7 @@ def test_the_field_sleeps_when_told_to_and_has_its_rss_after_idle(
         (("mine.toml", "-n", "1.5"), "Invalid value for -n: a whole number, not '1.5'"),
         (("mine.toml", "-n", "99999999"), "99999999 rounds never end; --rounds takes 100000 at most"),
         (("mine.toml", "--seed", "0.5"), "Invalid value for --seed: a whole number, not '0.5'"),
-        (("field", "--idle", "1.5"), "Invalid value for --idle: a whole number, not '1.5'"),
+        (("field", "--idle", "1.5"), "Invalid value for --idle: a whole number of seconds, not '1.5'"),
         (
             ("faults", "-a", "freestone", "--baseline", "freestone", "--settings", "trim-0"),
             "the setting trim-0 is for glibc; compare that too, or leave the setting out",

@@ -1,4 +1,4 @@
-"""Every suite, one after the other: what a later sitting finds of an earlier one. Small suites, in this process."""
+"""Every suite, one after the other: what a later session finds of an earlier one. Small suites, in this process."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_interrupted_run_of_all_suites_goes_on_where_it_was(
     assert trials(small) == {"one": 2, "two": 2, "three": 2}
 
 
-def test_what_failed_in_an_earlier_sitting_is_still_said_at_the_end(
+def test_what_failed_in_an_earlier_session_is_still_said_at_the_end(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (small.parent / "one.toml").write_text(SUITE.format(name="one").replace("true", "false"))

@@ -265,8 +265,43 @@ def finished(freestone: Tool, only_folder: Callable[[], Path]) -> Path:
 
 def test_resuming_what_is_finished_measures_nothing(freestone: Tool, finished: Path) -> None:
     before = (finished / store.TRIALS_FILE).read_bytes()
-    assert freestone("compare", "--resume", str(finished), "--no-report", "--", *PROGRAM).returncode == 0
+    done = freestone("compare", "--resume", str(finished), "--no-report", "--", *PROGRAM)
+    assert done.returncode == 0
+    assert f"{finished} is complete: nothing was left to measure\n" in done.stderr
     assert (finished / store.TRIALS_FILE).read_bytes() == before
+
+
+def test_resuming_what_is_finished_has_the_status_of_what_was_measured(
+    freestone: Tool, only_folder: Callable[[], Path]
+) -> None:
+    script = 'case "$LD_PRELOAD" in *libfreestone.so*) exit 3;; esac; echo fine'
+    first = freestone("compare", "-a", "freestone", "-n", "2", "--no-report", "--", "sh", "-c", script)
+    again = freestone("compare", "--resume", only_folder(), "--no-report")
+    assert (first.returncode, again.returncode) == (4, 4)
+    assert "is complete" not in first.stderr
+    assert "is complete: nothing was left to measure" in again.stderr
+
+
+def test_resuming_what_has_spent_its_budget_says_so(freestone: Tool, only_folder: Callable[[], Path]) -> None:
+    words = ("compare", "-a", "glibc", "--time-budget", "0.1", "--no-report", "--", *PROGRAM)
+    assert freestone(*words).returncode == 0
+    done = freestone("compare", "--resume", only_folder(), "--no-report")
+    assert done.returncode == 0
+    assert "has spent its time budget: nothing was left to measure" in done.stderr
+
+
+def test_exports_of_nothing_are_no_success(freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path) -> None:
+    assert freestone("compare", "-a", "freestone", "-n", "2", "--no-report", "--", "false").returncode == 3
+    done = freestone("report", only_folder(), "--no-html", "--export-csv", "t.csv")
+    assert done.returncode == 3
+    assert "what is exported holds reasons and no figure" in done.stderr
+    assert "exit status 1" in (tmp_path / "t.csv").read_text()
+    assert freestone("report", only_folder(), "--no-html").returncode == 0, "nothing was to be exported"
+    (only_folder() / store.TRIALS_FILE).write_bytes(b"")
+    done = freestone("report", only_folder(), "--no-html", "--export-json", "t.json")
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+    assert "nothing to export: " in done.stderr
+    assert not (tmp_path / "t.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -94,7 +95,7 @@ def test_two_settings_of_one_result(freestone: Tool, measured: Callable[..., Pat
     folder = measured("before")
     done = freestone("diff", str(folder), "--before", "freestone", "--after", "freestone+one-heap")
     assert done.returncode == 0, done.stderr
-    assert "FREESTONE_OPTIONS: unset -> heaps=1" in done.stdout
+    assert "freestone (FREESTONE_OPTIONS unset) -> freestone+one-heap (FREESTONE_OPTIONS=heaps=1)\n" in done.stdout
     assert "paired within rounds" in done.stdout
     judged = freestone(
         "diff",
@@ -108,6 +109,19 @@ def test_two_settings_of_one_result(freestone: Tool, measured: Callable[..., Pat
         "--strict",
     )
     assert judged.returncode in (0, 6), judged.stderr
+
+
+def test_two_arms_of_one_result_are_told_with_what_each_is_held_against(
+    freestone: Tool, measured: Callable[..., Path]
+) -> None:
+    folder = measured("before")
+    _edit(folder, _changed_nothing, _fatter)
+    done = freestone("diff", str(folder), "--before", "glibc", "--after", "freestone")
+    assert done.returncode == 0, done.stderr
+    first, _, sides = done.stdout.splitlines()[:3]
+    assert first.startswith("freestone against glibc: ")
+    assert first.count("against") == 1, "once for all of its changes"
+    assert re.fullmatch(r"glibc \(.*build \w+\) -> freestone \(libfreestone .*build \w+\)", sides)
 
 
 def test_settings_are_measured_beside_the_plain_allocator_and_can_be_left_out(
@@ -204,6 +218,10 @@ def _edit(folder: Path, head: Edit, record: Edit) -> None:
 
 def _changed(change: Document, document: Document) -> Document:
     return {**document, **change}
+
+
+def _changed_nothing(head: Document) -> Document:
+    return head
 
 
 def _other_build(head: Document) -> Document:

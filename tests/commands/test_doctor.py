@@ -44,6 +44,13 @@ def watched_heap() -> None:
         pytest.skip(f"heaps are watched under glibc alone: {error}")
 
 
+OWN = """
+#include <stdlib.h>
+void *je_malloc(size_t size) { return malloc(size); }
+int main(void) { return je_malloc(1) == NULL; }
+"""
+
+
 @pytest.fixture
 def churn(compile_c: CompileC) -> Path:
     return compile_c(CHURN, "-fno-builtin", name="churn")
@@ -140,7 +147,114 @@ def test_what_was_seen_before_an_interruption_is_kept(
         rest = tool.stderr.read()
     assert tool.returncode == 130, rest
     assert "interrupted; what was seen is kept in results/" in rest
+    assert "go on with: " in rest
     (file,) = (tmp_path / "results").glob("*/observations.json")
     seen = Observations.model_validate_json(file.read_bytes())
     assert seen.cost is not None
     assert seen.done == ["platform", "prices", "cost"]
+    words = [*command, "doctor", "--resume", str(file.parent), "--json"]
+    gone_on = said(subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120))
+    now = Observations.model_validate(gone_on["observations"])
+    assert now.cost == seen.cost, "what was seen before is not looked at again"
+    assert now.done == [*seen.done, "course", "heap", "calls", "sites"]
+
+
+def test_remedies_go_on_where_they_were_interrupted(
+    command: list[str], environment: dict[str, str], tmp_path: Path, churn: Path, heard_signals: None
+) -> None:
+    words = [*command, "doctor", "--goal", "time", "--time-budget", "10", "--", str(churn)]
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as tool:
+        until = time.monotonic() + 100
+        while not any(len(file.read_bytes().splitlines()) > 3 for file in tmp_path.glob("results/*/trials.jsonl")):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        os.kill(tool.pid, signal.SIGINT)
+        _, rest = tool.communicate(timeout=60)
+    assert tool.returncode == 130, rest
+    (folder,) = (tmp_path / "results").iterdir()
+    assert f"go on with: freestone doctor --resume {folder.relative_to(tmp_path)}" in " ".join(rest.split())
+    before = (folder / "trials.jsonl").read_bytes()
+    words = [*command, "doctor", "--resume", str(folder), "--json"]
+    for _ in range(2):  # what is complete is shown
+        told = said(subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120))
+        assert told["goal"] == "time"
+        assert told["best"] is not None
+        assert (folder / "trials.jsonl").read_bytes().startswith(before)
+
+
+def test_another_program_is_another_patient(
+    command: list[str], environment: dict[str, str], tmp_path: Path, compile_c: CompileC
+) -> None:
+    program = compile_c("int main(void) { return 0; }", name="well")
+    words = [*command, "doctor", "--observe-only", "--", str(program)]
+    subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, timeout=120, check=True)
+    compile_c("int main(void) { for (volatile long i = 0; i < 1000; i++); return 0; }", name="well")
+    (folder,) = (tmp_path / "results").iterdir()
+    words = [*command, "doctor", "--resume", str(folder)]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert "well is not what it was when it was begun" in done.stderr
+
+
+ENDLESS = CHURN.replace("i < 400; i++", "; i++")
+
+
+def test_a_running_process_is_looked_at_and_left_alone(freestone: Tool, compile_c: CompileC) -> None:
+    program = compile_c(ENDLESS, "-fno-builtin", name="endless")
+    with subprocess.Popen([program]) as process:
+        try:
+            pid = str(process.pid)
+            told = said(freestone("doctor", "--pid", pid, "--seconds", "2", "--allow-tracing", "--json"))
+            (found,) = told["findings"]
+            assert found["symptom"] == "mapping-churn"
+            assert any("munmap comes from: " in line and "main (endless)" in line for line in found["evidence"])
+            assert told["observations"]["running"] == process.pid
+            assert "heap" in told["observations"]["unseen"]
+            assert "leak" in told["unjudged"]
+            assert told["to_try"]
+            done = freestone("doctor", "--pid", pid, "--seconds", "1")
+            text = " ".join(done.stdout.split())
+            assert "Nothing can be named: page faults are " in text
+            assert "Not seen: calls: strace slows a process meanwhile: --allow-tracing allows it" in text
+            assert "cured" not in text
+            state = Path(f"/proc/{process.pid}/status").read_text()
+            assert process.poll() is None
+            assert "TracerPid:\t0\n" in state
+            assert "(stopped)" not in state
+        finally:
+            process.kill()
+
+
+def test_a_process_that_ends_meanwhile_is_told_so(freestone: Tool) -> None:
+    with subprocess.Popen(["sleep", "3"]) as process:
+        done = freestone("doctor", "--pid", str(process.pid), "--seconds", "60")
+    assert done.returncode == 0, done.stderr
+    assert "Not seen: the rest: it ended after " in done.stdout
+    assert "For " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "line"),
+    [
+        (["--pid", "1", "--", "true"], 2, "--pid looks at what runs; leave out a program"),
+        (["--pid", "1", "--seconds", "0"], 2, "--seconds takes seconds, more than 0, not 0"),
+        (["--pid", "4194305"], 2, "there is no process 4194305"),
+        (["--seconds", "3", "--", "true"], 2, "these belong to --pid; leave out --seconds"),
+        (["--resume", "gone"], 5, "gone holds no diagnosis to go on with"),
+        (["--resume", "gone", "--time-budget", "3"], 2, "--resume goes on with the settings of gone; leave out --time"),
+    ],
+)
+def test_wrong_use_of_what_goes_on_or_runs(freestone: Tool, words: list[str], status: int, line: str) -> None:
+    done = freestone("doctor", *words)
+    assert done.returncode == status
+    assert line in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_program_with_a_heap_of_its_own_is_told_so(freestone: Tool, compile_c: CompileC) -> None:
+    """No allocator can be put into it, which is a diagnosis and no failure to observe."""
+    own = compile_c(OWN, "-fno-builtin", "-rdynamic", name="own")
+    told = said(freestone("doctor", "--json", "--", str(own)))
+    assert [each["symptom"] for each in told["findings"]] == ["own-allocator"]
+    assert "own malloc" in told["observations"]["unseen"]["cost"]
+    assert told["best"] is None

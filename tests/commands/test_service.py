@@ -223,3 +223,45 @@ def test_an_interruption_under_load_ends_server_and_load(
     assert "go on with: freestone compare --resume" in said
     for name in ("pid", "load-pid"):
         assert not is_there(int((tmp_path / name).read_text())), f"{name} is left behind"
+
+
+FORKS = r"""
+import os, signal, sys, time
+for name in ("go", "done"):
+    if os.path.exists(name):
+        os.remove(name)
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+open("up", "w").close()
+with open("pid", "w") as file:
+    file.write(str(os.getpid()))
+while not os.path.exists("go"):
+    time.sleep(0.01)
+for _ in range(5):
+    if os.fork() == 0:
+        while time.process_time() < 0.3:
+            pass
+        os._exit(0)
+try:
+    os.wait()
+except ChildProcessError:
+    open("done", "w").close()
+time.sleep(600)
+"""
+
+
+def test_children_of_a_server_that_ignores_their_ends_are_in_its_cpu_time(
+    freestone: Tool, tmp_path: Path, only_folder: Callable[[], Path]
+) -> None:
+    """As one that forks for each connection; it is ended by SIGTERM, and says nothing."""
+    (tmp_path / "forks.py").write_text(FORKS)
+    load = """touch go; until [ -e done ]; do sleep 0.02; done; echo '{"requests": 5, "seconds": 1.000}'"""
+    words = [sys.executable, "-I", "-S", "forks.py"]
+    done = freestone("compare", "-a", "glibc", "-n", "1", "--no-report", "--ready", READY, "--load", load, "--", *words)
+    assert done.returncode == 0, done.stderr
+    (record,) = [each for each in records(only_folder()) if each.figures is not None][:1]
+    assert record.figures is not None
+    assert 0.3 * 0.95 < record.figures["cpu_seconds"] < 0.3 * 2
+    assert record.metrics is not None
+    assert record.metrics.cpu_s is not None
+    assert record.metrics.cpu_s > 1.5 * 0.95
+    assert any("ignores SIGCHLD" in note for note in record.notes)

@@ -153,6 +153,13 @@ def test_plain_lines_come_now_and_then() -> None:
     ]
 
 
+def test_a_sentence_in_a_log_is_one_line() -> None:
+    """It was broken as if the log were a terminal just too narrow for it."""
+    stream = io.StringIO()
+    Progress(stream).note("at most 46 % of this program's memory comes from malloc")
+    assert stream.getvalue() == "freestone: at most 46 % of this program's memory comes from malloc\n"
+
+
 def test_a_terminal_that_goes_away_does_not_end_the_measurement() -> None:
     stream = io.StringIO()
     progress = Progress(stream)

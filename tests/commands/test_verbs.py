@@ -12,10 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import freestone as package
 from freestone import native
-from freestone.cli import PARTS, USAGE, VERBS
+from freestone.cli import PARTS, USAGE, VERBS, program_apart
 from freestone.records import store
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
@@ -382,3 +384,18 @@ def test_bash_completes_verbs_and_options(freestone: Tool, tmp_path: Path) -> No
     assert complete("freestone", "comp") == ["compare"]
     assert "--time-budget" in complete("freestone", "compare", "--ti")
     assert {"add", "remove"} <= set(complete("freestone", "allocators", ""))
+
+
+def test_options_behind_a_program_that_is_run_are_its_own(freestone: Tool) -> None:
+    done = freestone("run", "echo", "--help", "-a", "x")
+    assert (done.returncode, done.stdout) == (0, "--help -a x\n")
+    done = freestone("run", "-a", "glibc", "echo", "--", "-n")
+    assert (done.returncode, done.stdout) == (0, "-- -n\n")
+    assert "Run a program under libfreestone" in freestone("run", "--help").stdout
+
+
+@given(st.lists(st.sampled_from(["-a", "x", "--guard", "--harden", "--", "-", "--help", "--guard=7"]), max_size=6))
+def test_dashes_are_put_before_the_program_once_and_nothing_is_lost(words: list[str]) -> None:
+    found = program_apart(["run", *words])
+    assert [word for word in found if word != "--"] == ["run", *(word for word in words if word != "--")]
+    assert program_apart(found) == found

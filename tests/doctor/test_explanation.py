@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from importlib import resources
 from pathlib import Path
 
@@ -99,9 +100,16 @@ def test_what_the_doctor_tries_is_shown(name: str) -> None:
 
 
 def test_texts_name_the_patients_that_there_are() -> None:
-    source = (REPOSITORY / "workloads" / "patients" / "patients.c").read_text(encoding="utf-8")
-    there = set(re.findall(r'^    \{"([a-z-]+)", \w+\}', source, re.MULTILINE))
+    folder = REPOSITORY / "workloads" / "patients"
+    sources = "".join(each.read_text(encoding="utf-8") for each in folder.glob("*.c"))
+    listed = set(re.findall(r'\{"([a-z+-]+)", \w+\}', sources))
+    expected = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
+    assert listed == {name for name, row in expected.items() if "program" not in row}
+    there = {name for name in expected if name in TEXTS or name.startswith("healthy")}
     named = {name: set(re.findall(r"build/patients ([a-z-]+)", text)) for name, text in TEXTS.items()}
+    for name, row in expected.items():
+        if "program" in row and f"build/{row['program']}`" in TEXTS[name]:
+            named[name].add(name)
     assert there
     assert set().union(*named.values()) == there
     for name, patients in named.items():

@@ -84,7 +84,7 @@ def test_what_cannot_be_set_up_is_not_run_and_the_rest_is(
     assert [event for event in events if isinstance(event, StageFailed)] == [StageFailed("one", "setup", failure)]
     fake_trials.failing.clear()
     assert run(experiment, tmp_path, measurement=fake_trials) is Outcome.COMPLETE
-    assert len(fake_trials.taken) == 12, "a later sitting goes on with it"
+    assert len(fake_trials.taken) == 12, "a later session goes on with it"
 
 
 def test_where_nothing_can_be_set_up_nothing_is_run(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from freestone.analysis.rounds import Slot
 from freestone.experiments import LocalTrials, local
-from freestone.records.schema import Asked, Experiment, Proof, TrialRecord
+from freestone.records.schema import Asked, Configuration, Experiment, Proof, TrialRecord
 from freestone.records.store import StoreError
 from freestone.trials import Permissions, Rehearsal, placement
 from freestone.trials.evidence import Rehearsed
@@ -105,3 +106,37 @@ def test_before_each_trial_the_program_and_the_allocator_get_pages_of_their_own(
         for number in range(2):
             trials.trial(workload, arm, Slot("work", "glibc", number, 0, 0))
     assert course == [sorted(["/bin/cat", library]), "run"] * 2
+
+
+def test_what_needs_the_kernels_switches_is_not_measured_without_them(
+    make_experiment: Callable[..., Experiment], make_record: Callable[..., TrialRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``compare --resume`` on a folder of the doctor's would give glibc's figures the name of glibc with folios."""
+    experiment = make_experiment()
+    arm = experiment.configurations[0].model_copy(update={"kernel": {"hugepages-64kB": "always"}})
+    monkeypatch.setattr(local, "run_trial", lambda *words, **more: make_record("glibc", 0))
+    with LocalTrials(experiment) as trials, pytest.raises(StoreError, match="which 'freestone doctor' alone makes"):
+        trials.trial(experiment.workloads[0], arm, Slot(experiment.workloads[0].name, arm.name, 0, 0, 0))
+
+
+def test_a_run_stands_within_what_its_configuration_needs(
+    make_experiment: Callable[..., Experiment], make_record: Callable[..., TrialRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    @contextlib.contextmanager
+    def around(configuration: Configuration) -> Iterator[None]:
+        told.append(f"set for {configuration.name}")
+        yield
+        told.append("put back")
+
+    def run_trial(*words: object, **more: object) -> TrialRecord:
+        told.append("run")
+        return make_record("glibc", 0)
+
+    experiment = make_experiment()
+    monkeypatch.setattr(local, "run_trial", run_trial)
+    arm = experiment.configurations[0]
+    with LocalTrials(experiment, around=around) as trials:
+        trials.trial(experiment.workloads[0], arm, Slot(experiment.workloads[0].name, arm.name, 0, 0, 0))
+    assert told == [f"set for {arm.name}", "run", "put back"]

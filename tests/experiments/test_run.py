@@ -66,7 +66,7 @@ def test_resuming_runs_exactly_what_is_missing(
 
 
 @pytest.mark.parametrize("broken_after", [0, 1, 5, 8, 13, 19])
-def test_what_is_left_out_of_a_sitting_is_kept_and_a_later_one_goes_on(
+def test_what_is_left_out_of_a_session_is_kept_and_a_later_one_goes_on(
     make_experiment: Callable[..., Experiment], fake_trials: Any, tmp_path: Path, broken_after: int
 ) -> None:
     workloads = [Workload(name=name, command=["true"]) for name in ("small", "large", "other")]

@@ -161,7 +161,7 @@ def test_a_head_of_a_newer_schema_is_refused(tmp_path: Path, experiment: Experim
 
 def test_a_newer_schema_is_named_before_what_of_it_makes_no_sense(tmp_path: Path) -> None:
     """What a newer one holds is not known here: it is newer, not damaged."""
-    document = f'{{"schema_version": {SCHEMA_VERSION + 1}, "id": {{"sitting": 7}}}}'
+    document = f'{{"schema_version": {SCHEMA_VERSION + 1}, "id": {{"session": 7}}}}'
     (tmp_path / store.EXPERIMENT_FILE).write_text(document)
     (tmp_path / store.TRIALS_FILE).write_text(document + "\n")
     with pytest.raises(StoreError, match=f"has schema version {SCHEMA_VERSION + 1}; .* use a newer one"):

@@ -60,8 +60,8 @@ def test_every_process_has_one_ending_under_the_name_of_what_it_ran_last():
         ["exit", 6.0, 10],
     ]
     assert endings(events) == [
-        Ending(11, 2.0, 4.0, "/bin/sh"),
-        Ending(12, 2.5, 5.0, "/bin/ls"),
+        Ending(11, 2.0, 4.0, "/bin/sh", 10),
+        Ending(12, 2.5, 5.0, "/bin/ls", 10),
         Ending(10, 1.0, 6.0, "/bin/sh"),
     ]
 

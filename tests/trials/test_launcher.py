@@ -508,3 +508,15 @@ def test_a_damaged_result_is_refused(tmp_path):
 def test_the_launcher_stays_small(run):
     reading: LaunchReading = run("true", census="perf" if permissions().perf else "none")
     assert 0 < reading.floor_kib < 2048
+
+
+@pytest.mark.parametrize("ends_meanwhile", [True, False])
+def test_a_launcher_that_is_stopped_for_a_while_says_so(run, attempt, ends_meanwhile: bool) -> None:
+    """Its own time would be the program's."""
+    line = f"(sleep 0.5; kill -CONT $PPID) & kill -STOP $PPID; {'exit' if ends_meanwhile else 'wait'} 0"
+    reading = run("sh", "-c", line)
+    assert reading.stopped
+    record = attempt("sh", "-c", line)
+    assert record.status == "failed"
+    assert record.reason == "its launcher was stopped for a while (SIGSTOP), so how long the program took is not known"
+    assert not run("sh", "-c", "sleep 0.3 & kill -STOP $!; kill -CONT $!; wait").stopped, "its own processes may be"

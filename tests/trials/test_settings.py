@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
+from freestone import native
 from freestone.allocators import configuration_for, find
 from freestone.records.schema import Configuration
-from freestone.trials.environment import asked_for, under_test
+from freestone.trials import witness
+from freestone.trials.environment import steers, under_test
 from freestone.trials.setting_complaint import complaint
 
 ARENAS = {"MALLOC_ARENA_MAX": "2"}
@@ -46,11 +50,44 @@ def test_a_long_value_and_strange_bytes_arrive(attempt, glibc) -> None:
         assert (record.status, record.reason) == ("ok", None), value[:20]
 
 
-def test_what_steers_no_allocator_is_not_asked_for(glibc) -> None:
+def test_a_report_holds_any_number_of_variables_and_any_name(attempt) -> None:
+    """More than fits the witness's buffer, and what would break its lines."""
+    many = {f"MIMALLOC_{number}": f"{number} " + "% " * 500 for number in range(200)}
+    strange = {"MALLOC_\n_": "a\nb", "MALLOC_ %": " ", "MALLOC_é": "é"}
+    record = attempt("sh", "-c", "ls / | wc -l", environment=many | strange)
+    assert (record.status, record.reason) == ("ok", None)
+    assert record.steered == {}, "they were given"
+    words = [f"{name}={value}" for name, value in (many | strange).items()]
+    record = attempt("env", *words, "ls", "/")
+    assert (record.status, record.reason) == ("ok", None)
+    assert record.steered == many | strange
+
+
+STEERING = (
+    "MALLOC_X", "GLIBC_TUNABLES", "LD_BIND_NOW", "FREESTONE_OPTIONS", "MIMALLOC_X", "JEMALLOC_X", "MALLOC_CONF",
+    "_RJEM_MALLOC_CONF", "JE_MALLOC_CONF", "TCMALLOC_X", "HEAPPROFILE", "HEAPCHECK", "HEAP_PROFILE_X", "HEAP_CHECK_X",
+    "PPROF_X", "TBB_X", "SNMALLOC_X", "RPMALLOC_X", "SCUDO_OPTIONS", "HARDENED_MALLOC_X", "PYTHONMALLOC",
+    "PYTHONMALLOCSTATS",
+)  # fmt: skip
+"""One name for each pattern of what steers."""
+
+
+def test_the_witness_reports_all_that_steers_and_the_lab_takes_out(tmp_path) -> None:
+    """So that a setting under test can be proved, whoever reads it."""
+    assert all(steers(name) for name in STEERING)
+    others = ("PATH", "HOME", "OMP_NUM_THREADS", "HEAPPROFILER", "MALLOC", "TBB", "OF_MALLOC_CONFUSION", "LD")
+    assert not any(steers(name) for name in others)
+    environment = dict.fromkeys((*STEERING, *others), "v")
+    witnessed = {"LD_PRELOAD": str(native.path("libfreestone-witness.so")), "FREESTONE_WITNESS": str(tmp_path)}
+    subprocess.run(["/bin/ls", "/"], env=environment | witnessed, capture_output=True, check=True)
+    (testimony,) = witness.read_folder(tmp_path)
+    assert testimony.damage is None
+    assert sorted(name for name, _ in testimony.settings) == sorted(STEERING)
+
+
+def test_what_steers_no_allocator_is_not_proved(glibc) -> None:
     arm = glibc.model_copy(update={"environment": {"PATH": "/bin", "MALLOC_CONF": "a:b", "OMP_NUM_THREADS": "2"}})
     assert under_test(arm) == {"MALLOC_CONF": "a:b"}
-    assert asked_for(arm) == {"FREESTONE_WITNESS_SETTINGS": "MALLOC_CONF"}
-    assert asked_for(glibc) == {}
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from freestone.analysis import difference, gate
-from freestone.analysis.difference import Side
 from freestone.analysis.score import PEAK_RSS, TIME
+from freestone.analysis.sides import Side
 from freestone.records import store
 from freestone.records.schema import Change, Difference
 

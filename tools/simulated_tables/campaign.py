@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from freestone.analysis import difference, score, summarise
-from freestone.analysis.difference import Side
+from freestone.analysis.sides import Side
 from freestone.records.schema import Ratio, Summary
 from simulated_tables import trials
 from simulated_tables.trials import Truth

@@ -14,44 +14,25 @@ the single workloads).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
-from freestone.analysis import arms, family, same_work, statistics
-from freestone.analysis.rounds import Arm
+from freestone.analysis import family, statistics
+from freestone.analysis.comparable import NotComparable, common_workloads, require_same_machine
+from freestone.analysis.configuration_change import change_of, other_library, told_from
 from freestone.analysis.same_environment import environments_differ
 from freestone.analysis.score import FAULTS, PEAK_RSS, TIME, metric_of
+from freestone.analysis.sides import Figures, Rounds, Side
 from freestone.analysis.statistics import CONFIDENCE, Estimate, Interval, geometric_mean
 from freestone.records.schema import (
-    PROGRAM,
     Apart,
     Change,
     ChangeVerdict,
-    Configuration,
     Difference,
-    Experiment,
-    Machine,
-    Service,
-    TrialRecord,
     Workload,
 )
 
 ASPECTS = (TIME, PEAK_RSS, FAULTS)
-
-Rounds = Mapping[int, float]
-
-
-class NotComparable(ValueError):
-    """The two sides have nothing that may be compared; the message is one line."""
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of two results."""
-
-    experiment: Experiment
-    records: Sequence[TrialRecord]
 
 
 def between(before: Side, after: Side, subjects: Sequence[str] = ()) -> Difference:
@@ -64,12 +45,12 @@ def between(before: Side, after: Side, subjects: Sequence[str] = ()) -> Differen
     Raises:
         NotComparable: other machines, other environments, nothing in common, or a subject that is not in both.
     """
-    _require_same_machine(before.experiment.machine, after.experiment.machine)
+    require_same_machine(before.experiment.machine, after.experiment.machine)
     differs = environments_differ(before.experiment.environment, after.experiment.environment)
     if differs:
         raise NotComparable(f"results of different environments are never compared: {differs}")
     apart: list[Apart] = []
-    workloads = _common_workloads(before, after, apart)
+    workloads = common_workloads(before, after, apart)
     old = {each.name: each for each in before.experiment.configurations}
     new = {each.name: each for each in after.experiment.configurations}
     apart += [
@@ -79,20 +60,20 @@ def between(before: Side, after: Side, subjects: Sequence[str] = ()) -> Differen
         if name not in others
     ]
     # What is not even tried any more is within no limit either.
-    had = {name for arm in _Figures(before).measured for name in (f"workload {arm[0]}", f"configuration {arm[1]}")}
+    had = {name for arm in Figures(before).measured for name in (f"workload {arm[0]}", f"configuration {arm[1]}")}
     gone = [each for each in apart if each.reason == f"only in {before.experiment.id}" and each.what in had]
     shared = [name for name in old if name in new]
     if not shared:
         raise NotComparable("the two results have no configuration in common; --before and --after name one of each")
     changed = {
-        name: _change_of(old[name], new[name]) or _other_library(old[name], new[name], before, after) for name in shared
+        name: change_of(old[name], new[name]) or other_library(old[name], new[name], before, after) for name in shared
     }
     chosen = list(subjects) or [name for name in shared if changed[name]] or _all_but(shared, after.experiment.baseline)
     for name in chosen:
         if name not in shared:
             raise NotComparable(f"'{name}' is not in both results; there are {', '.join(shared)}")
     controls = [name for name in shared if not changed[name] and name not in chosen]
-    sides = (_Figures(before), _Figures(after))
+    sides = (Figures(before), Figures(after))
     unrelated = None if controls else "no configuration is the same in both results: what the machine did is not known"
     found = [
         _apart(sides, workload, name, aspect, controls)
@@ -127,7 +108,7 @@ def within(side: Side, before: str, after: str) -> Difference:
             raise NotComparable(f"'{name}' is not measured in {side.experiment.id}; there are {', '.join(names)}")
     if before == after:
         raise NotComparable(f"'{before}' is the same before and after")
-    figures = _Figures(side)
+    figures = Figures(side)
     apart: list[Apart] = []
     workloads = []
     for workload in side.experiment.workloads:
@@ -140,7 +121,8 @@ def within(side: Side, before: str, after: str) -> Difference:
     return Difference(
         before=side.experiment.id,
         after=side.experiment.id,
-        subjects={after: _change_of(old, new) or f"as {before}"},
+        held_against=before,
+        subjects={after: told_from(old, new)},
         controls=[],
         confidence=CONFIDENCE,
         changes=_told([each for each in found if each is not None], timeless=False),
@@ -149,165 +131,11 @@ def within(side: Side, before: str, after: str) -> Difference:
     )
 
 
-# --- what may be compared ---------------------------------------------------------------------------------------------
-
-
-def _require_same_machine(one: Machine, other: Machine) -> None:
-    if one.id == other.id:
-        return
-    facts = sorted(one.facts.keys() | other.facts.keys())
-    differ = [
-        f"{name} {one.facts.get(name)} and {other.facts.get(name)}"
-        for name in facts
-        if one.facts.get(name) != other.facts.get(name)
-    ]
-    raise NotComparable(f"results of different machines are never compared: {', '.join(differ[:3]) or 'they say so'}")
-
-
-def _common_workloads(before: Side, after: Side, apart: list[Apart]) -> list[Workload]:
-    old = {each.name: each for each in before.experiment.workloads}
-    new = {each.name: each for each in after.experiment.workloads}
-    common: list[Workload] = []
-    for name in dict.fromkeys([*old, *new]):
-        if name not in new or name not in old:
-            side = before if name in old else after
-            apart.append(Apart(what=f"workload {name}", reason=f"only in {side.experiment.id}"))
-            continue
-        reason = (
-            _other_work(old[name], new[name])
-            or _other_program(name, before, after)
-            or _other_files(name, before, after)
-            or (None if new[name].output_may_differ else _other_output(name, before, after))
-        )
-        if reason:
-            apart.append(Apart(what=f"workload {name}", reason=reason))
-        else:
-            common.append(new[name])
-    if not common:
-        raise NotComparable(f"no workload is the same in both results: {_first_reasons(apart)}")
-    return common
-
-
-def _first_reasons(apart: Sequence[Apart]) -> str:
-    return "; ".join(f"{each.what}: {each.reason}" for each in apart[:2]) + ("; ..." if len(apart) > 2 else "")
-
-
-def _other_work(one: Workload, other: Workload) -> str | None:
-    if _told_apart(one.command) != _told_apart(other.command):
-        return "another command"
-    if one.environment != other.environment:
-        return "another environment"
-    if one.reads != other.reads:
-        return "its time was read differently"
-    if one.service != other.service:
-        return _other_service(one.service, other.service)
-    return _other_surroundings(one, other)
-
-
-def _other_service(one: Service | None, other: Service | None) -> str:
-    """How two servers were driven differently; as different as two commands."""
-    if one is None or other is None:
-        return "a server on one side only"
-    for name in ("load", "ready"):
-        if getattr(one, name) != getattr(other, name):
-            return f"another --{name}"
-    return "other times for it to be ready or gone"
-
-
-def _other_surroundings(one: Workload, other: Workload) -> str | None:
-    """What stands around the runs and is not the same: a program that finds other files does other work."""
-    for name in ("setup", "prepare", "conclude", "cleanup"):
-        if getattr(one.stages, name) != getattr(other.stages, name):
-            return f"another {name}"
-    if one.warmup != other.warmup:
-        return f"{one.warmup} and {other.warmup} warm-up runs"
-    if one.input is None or other.input is None:
-        return None if one.input == other.input else "an input on one side only"
-    # Its content decides; where that is not known, its name has to.
-    if None not in (one.input.sha256, other.input.sha256):
-        return None if one.input.sha256 == other.input.sha256 else "another input"
-    return None if _told_apart([one.input.file]) == _told_apart([other.input.file]) else "another input"
-
-
-def _told_apart(command: Sequence[str]) -> list[str]:
-    """A command without the folders of its files: another checkout is no other work."""
-    return [PurePath(word).name if word.startswith("/") else word for word in command]
-
-
-def _other_files(workload: str, before: Side, after: Side) -> str | None:
-    """Whether a script or an input that the command names has another content; a program's build is told by its id."""
-    named: list[dict[str, set[str]]] = []
-    for side in (before, after):
-        contents: dict[str, set[str]] = {}
-        for record in arms.good(side.records):
-            for path, content in record.files.items() if record.workload == workload else ():
-                contents.setdefault(PurePath(path).name, set()).add(content)
-        named.append(contents)
-    for name, held in named[0].items():
-        others = named[1].get(name, held)
-        if not held & others and not any(content.startswith(PROGRAM) for content in held | others):
-            return f"another content of {name}"
-    return None
-
-
-def _other_program(workload: str, before: Side, after: Side) -> str | None:
-    builds = [
-        {
-            record.proof.processes[0].exe_build_id
-            for record in arms.good(side.records)
-            if record.workload == workload and record.proof.processes and record.proof.processes[0].exe_build_id
-        }
-        for side in (before, after)
-    ]
-    return "another build of the program" if all(builds) and not builds[0] & builds[1] else None
-
-
-def _other_output(workload: str, before: Side, after: Side) -> str | None:
-    """Whether the program says something else after: then it did other work, as a script does that was changed."""
-    sides = (_Figures(before), _Figures(after))
-    names = [each.name for each in before.experiment.configurations]
-    apart = [name for name in names if sides[0].said_apart(workload, name, sides[1], name)]
-    return f"another output, as under {apart[0]}: the program did other work" if apart else None
-
-
-def _other_library(one: Configuration, other: Configuration, before: Side, after: Side) -> str:
-    """Whether a library without a build-id has another content, in words; nothing where it has not, or nobody knows."""
-    contents = [
-        {
-            content
-            for record in side.records
-            if record.configuration == each.name and (content := record.files.get(each.allocator.file or ""))
-        }
-        for each, side in ((one, before), (other, after))
-    ]
-    return "another content of its file" if all(contents) and not contents[0] & contents[1] else ""
-
-
-def _change_of(one: Configuration, other: Configuration) -> str:
-    """What is different about a configuration, in words; nothing when it is the same."""
-    told = []
-    if one.allocator.build_id != other.allocator.build_id or one.allocator.build_id is None:
-        builds = [(each.allocator.build_id or "no build-id")[:12] for each in (one, other)]
-        versions = [each.allocator.version or "" for each in (one, other)]
-        names = [f"{version} ({build})".strip() for version, build in zip(versions, builds, strict=True)]
-        if (
-            one.allocator.build_id is not None
-            or one.allocator.file != other.allocator.file
-            or versions[0] != versions[1]
-        ):
-            told.append(f"{names[0]} -> {names[1]}")
-    for name in sorted(one.environment.keys() | other.environment.keys()):
-        values = [each.environment.get(name) for each in (one, other)]
-        if values[0] != values[1]:
-            told.append(f"{name}: {values[0] or 'unset'} -> {values[1] or 'unset'}")
-    return ", ".join(told)
-
-
 def _all_but(names: Sequence[str], baseline: str) -> list[str]:
     return [name for name in names if name != baseline] or list(names)
 
 
-def _unmeasured(sides: tuple[_Figures, _Figures], workloads: Iterable[Workload], names: Sequence[str]) -> list[Apart]:
+def _unmeasured(sides: tuple[Figures, Figures], workloads: Iterable[Workload], names: Sequence[str]) -> list[Apart]:
     found: list[Apart] = []
     for workload in workloads:
         for name in names:
@@ -319,7 +147,7 @@ def _unmeasured(sides: tuple[_Figures, _Figures], workloads: Iterable[Workload],
 
 
 def _lost(
-    sides: tuple[_Figures, _Figures], workloads: Iterable[Workload], pairs: Sequence[tuple[str, str]]
+    sides: tuple[Figures, Figures], workloads: Iterable[Workload], pairs: Sequence[tuple[str, str]]
 ) -> list[Apart]:
     """What had a result and has none any more, whether it failed or was not measured."""
     found = []
@@ -334,49 +162,6 @@ def _lost(
 # --- how much it changed ----------------------------------------------------------------------------------------------
 
 
-class _Figures:
-    """The rounds of one side, by arm and metric."""
-
-    def __init__(self, side: Side) -> None:
-        self._by_arm: dict[Arm, dict[str, dict[int, float]]] = {}
-        self.absent: dict[Arm, str] = {}
-        self._said: dict[Arm, str | None] = {}
-        by_arm = arms.by_arm(arms.counted(side.experiment, side.records))
-        for workload in side.experiment.workloads:
-            for configuration in side.experiment.configurations:
-                arm = (workload.name, configuration.name)
-                mine = by_arm.get(arm, [])
-                status, reason = arms.verdict(mine)
-                if status == "ok":
-                    self._by_arm[arm] = arms.by_round(mine)
-                    self._said[arm] = same_work.said(arms.good(mine))
-                else:
-                    self.absent[arm] = "not measured" if status == "unmeasured" else reason or status
-
-    @property
-    def measured(self) -> list[Arm]:
-        """The arms that have a result."""
-        return list(self._by_arm)
-
-    def has(self, workload: str, configuration: str) -> bool:
-        """Whether there is a result."""
-        return (workload, configuration) in self._by_arm
-
-    def said_apart(self, workload: str, one: str, figures: _Figures, other: str) -> bool:
-        """Whether the output of one configuration, and that of another, agree with themselves and not with each other.
-
-        Args:
-            figures: those that hold the other one.
-        """
-        said = (self._said.get((workload, one)), figures._said.get((workload, other)))
-        return None not in said and said[0] != said[1]
-
-    def rounds(self, workload: str, configuration: str, metric: str) -> Rounds:
-        """Round -> value; nothing where a value has no logarithm."""
-        found = self._by_arm.get((workload, configuration), {}).get(metric, {})
-        return found if all(0 < value < math.inf for value in found.values()) else {}
-
-
 @dataclass(frozen=True)
 class _Found:
     """A change before it is known how many others stand beside it."""
@@ -389,7 +174,7 @@ class _Found:
     change: Estimate
 
 
-def _paired(figures: _Figures, workload: Workload, before: str, after: str, aspect: str) -> _Found | None:
+def _paired(figures: Figures, workload: Workload, before: str, after: str, aspect: str) -> _Found | None:
     metric = metric_of(aspect, workload)
     one, other = (figures.rounds(workload.name, name, metric) for name in (before, after))
     common = sorted(one.keys() & other.keys())
@@ -406,7 +191,7 @@ def _paired(figures: _Figures, workload: Workload, before: str, after: str, aspe
 
 
 def _apart(
-    sides: tuple[_Figures, _Figures], workload: Workload, name: str, aspect: str, controls: Sequence[str]
+    sides: tuple[Figures, Figures], workload: Workload, name: str, aspect: str, controls: Sequence[str]
 ) -> _Found | None:
     metric = metric_of(aspect, workload)
     held = [side.rounds(workload.name, name, metric) for side in sides]

@@ -52,7 +52,12 @@ def sentence(experiment: Experiment, cells: Sequence[Cell], rivals: Rivals, roun
         own = [cell for cell in cells if cell.workload == workload.name]
         said = _of_workload(experiment, workload, own, rivals, rounds)
         parts.append(f"{workload.name}: {said}" if several else said)
-    return ". ".join(parts) + "."
+    return " ".join(map(ended, parts))
+
+
+def ended(said: str) -> str:
+    """A sentence with its full stop, where what it quotes has not brought one."""
+    return said if said.endswith((".", "!", "?", "…")) else f"{said}."
 
 
 def level_with_best(
@@ -123,7 +128,7 @@ def _of_many(experiment: Experiment, typical: Typical) -> str:
         ]
         told.append(f"fewest {FAULTS} {calm}" + (f", at {_and(cost)}" if cost else ""))
     count = len(experiment.workloads)
-    return f"{count} workloads, geometric mean of the ratio to the best of each: {'; '.join(told)}."
+    return ended(f"{count} workloads, geometric mean of the ratio to the best of each: {'; '.join(told)}")
 
 
 def _of_workload(experiment: Experiment, workload: Workload, cells: Sequence[Cell], rivals: Rivals, rounds: int) -> str:

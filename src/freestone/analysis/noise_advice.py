@@ -16,6 +16,7 @@ MOST_ROUNDS: Final = 10_000
 TAKEN_PER_S: Final = 20.0
 """Involuntary switches in a second of processor time. A program that has a processor for itself has a few."""
 SHORT_S: Final = 0.1
+"""Seconds below which a single interruption by another program, some milliseconds, is several per cent of a run."""
 APART: Final = 1.2
 """Runs that are farther than this above the median are disturbed, or of another mode."""
 OFTEN: Final = 0.05
@@ -85,7 +86,7 @@ def _of_runs(time: str, baseline: Sequence[TrialRecord]) -> list[str]:
         for record in baseline
         if record.metrics is not None
         and record.metrics.involuntary_switches is not None
-        and (busy_s := record.metrics.user_s + record.metrics.sys_s) > 0
+        and (busy_s := record.metrics.cpu_s or 0.0) > 0
     ]
     if taken and statistics.median(taken) > TAKEN_PER_S:
         found.append(
@@ -98,7 +99,9 @@ def _of_runs(time: str, baseline: Sequence[TrialRecord]) -> list[str]:
         return found
     usual = statistics.median(values)
     if time == WALL_TIME and usual < SHORT_S:
-        found.append(f"a run lasts {1000 * usual:.2g} ms, much of which is the start of a process: give it more work")
+        found.append(
+            f"a run lasts {1000 * usual:.2g} ms, and what disturbs it does not shrink with it: give it more work"
+        )
     far = sum(value > APART * usual for value in values)
     if far > OFTEN * len(values):
         found.append(

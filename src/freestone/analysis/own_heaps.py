@@ -20,7 +20,8 @@ _HOW_WORDS: Final = {
     "later": ", opened while the program ran",
     "closed": ", opened while the program ran and closed again",
     "apart": ", in a namespace of its own (dlmopen)",
-    "mapped": ", seen by the kernel alone",
+    "mapped": ", which the kernel saw loaded and no process told of (one that a signal ends tells nothing): what it "
+    "serves is the same under every allocator",
 }
 
 

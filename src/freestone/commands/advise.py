@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from freestone.allocators import AllocatorError, discover
 from freestone.analysis import headline
 from freestone.commands import measurement, program, to_use
+from freestone.commands.durations import AS_TYPED
 from freestone.commands.options import Allocators, Results
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
@@ -30,7 +31,9 @@ def advise(
     *command: Annotated[str, Parameter(help="The program and its arguments, after --.")],
     allocators: Allocators = None,
     time_budget: Annotated[
-        float, Parameter(help="Seconds. No round is begun that would not fit; the first always is.")
+        float,
+        AS_TYPED,
+        Parameter(help="Seconds, or as in 5m. No round is begun that would not fit; the first always is."),
     ] = 60.0,
     env: Annotated[
         list[str] | None, Parameter(negative="", help="NAME=VALUE for the program's environment. May be given again.")

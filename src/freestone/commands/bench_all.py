@@ -94,6 +94,8 @@ def resumed(results: Path, given: Sequence[str]) -> int:
 def _followed(results: Path, course: _Course) -> int:
     until = time.monotonic() + QUICK_S
     left = [name for name in suites.leaders() if name not in course.ended]
+    if not left:
+        print("freestone: every suite is measured: nothing was left but to write the report", file=sys.stderr)
     for number, name in enumerate(left):
         print(f"freestone: suite {name}", file=sys.stderr)
         share_s = (until - time.monotonic()) / (len(left) - number)

@@ -13,6 +13,7 @@ from freestone.allocators import AllocatorError
 from freestone.commands import measurement, one_folder, terminal, to_use
 from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.compare_request import CompareRequest, called
+from freestone.commands.durations import WholeSeconds
 from freestone.commands.export_options import NO_EXPORT, ExportOptions
 from freestone.commands.hyperfine_options import NOTHING_FOREIGN, HyperfineOptions
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
@@ -42,7 +43,7 @@ def compare(
         str | None, Parameter(help="The allocator the others are held against. Default: the system's.")
     ] = None,
     idle: Annotated[
-        Whole,
+        WholeSeconds,
         Parameter(help="Keep each process so many seconds at its end: RSS, PSS, huge pages, lazily freed memory then."),
     ] = None,
     idle_rounds: Annotated[Whole, Parameter(help="In the first so many rounds only. Default: in all.")] = None,
@@ -144,7 +145,7 @@ def _show(
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))
     for scanned in scan_table.grids(experiment, summary):
         print(grid.text(scanned, width=width, colour=colour, ascii_only=plain))
-    for line in to_use.printed(to_use.lines(experiment, records, summary), width):
+    for line in to_use.printed(to_use.recommended(experiment, records, summary), width):
         print(line)
     print(f"Records: {folder}")
 
@@ -157,7 +158,7 @@ def _report(folder: Path, *, as_json: bool) -> None:
     from freestone.reports import html  # late: the figures' libraries are large
 
     try:
-        written = html.write([folder], folder / store.REPORT_FILE, use=to_use.lines)
+        written = html.write([folder], folder / store.REPORT_FILE, use=to_use.recommended)
     except html.ReportError as error:
         raise StoreError(str(error)) from error
     if not as_json:

@@ -15,6 +15,7 @@ from freestone import suites
 from freestone.commands import count_calls, count_instructions, count_runs, one_folder, terminal
 from freestone.commands.count_calls import CallLedger
 from freestone.commands.count_instructions import InstructionLedger
+from freestone.commands.durations import Seconds
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments.plan import Extent, PlanError
 from freestone.native import NativePartMissing
@@ -38,7 +39,7 @@ def count(
         Parameter(negative="", help="Workloads whose name matches this pattern, as in 'loop-*'. May be repeated."),
     ] = None,
     timeout: Annotated[
-        float | None,
+        Seconds,
         Parameter(help="Seconds after which a run is ended. Default: the experiment's; 600 under valgrind."),
     ] = None,
     json: Annotated[bool, Parameter(negative="", help="Print the counts as JSON instead of tables.")] = False,

@@ -11,8 +11,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from freestone.analysis import difference, gate
-from freestone.analysis.difference import NotComparable, Side
+from freestone.analysis.comparable import NotComparable
 from freestone.analysis.score import FAULTS, PEAK_RSS, TIME
+from freestone.analysis.sides import Side
 from freestone.commands import one_folder, terminal
 from freestone.commands.status import ExitStatus, Stop
 from freestone.records import store

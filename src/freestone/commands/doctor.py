@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json as json_format
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from freestone.allocators import SYSTEM, AllocatorError, configuration_for, discover, elf, find, notation
-from freestone.commands import measurement, program, terminal
+from freestone.allocators import SYSTEM, AllocatorError, configuration_for, elf, find
+from freestone.analysis import same_program
+from freestone.commands import doctor_process, doctor_trials, measurement, program, terminal
 from freestone.commands.options import Results, Timeout
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
-from freestone.doctor import observe, remedies, symptoms, verdict, words
+from freestone.doctor import chart as charts
+from freestone.doctor import conditions, observe, remedies, symptoms, verdict, words
+from freestone.doctor.chart import Chart
+from freestone.doctor.conditions import Conditions, no_huge_pages
 from freestone.doctor.observations import Observations
 from freestone.doctor.observe import Patient
 from freestone.doctor.platform import describe
@@ -29,28 +35,39 @@ from freestone.experiments.interruption import Interruption, TrialBrokenOff
 from freestone.experiments.plan import Extent, PlanError
 from freestone.native import NativePartMissing
 from freestone.records import store
-from freestone.records.schema import Configuration, Experiment, Summary, TrialRecord, Workload
+from freestone.records.schema import Configuration, Workload
 from freestone.records.store import StoreError
-from freestone.records.whole import write_whole
-from freestone.reports import deployment, table
 from freestone.trials import LauncherBroken
+from freestone.trials.environment import in_force
+from freestone.trials.named_files import NamedFiles
 
-OBSERVATIONS = "observations.json"
-"""What was seen, in the folder of the results; it is there as soon as anything was."""
-
-MOST_REMEDIES = 8
-LEAST_ROUNDS = 6
-"""Fewer say little: rather fewer remedies are tried."""
+BUDGET_S = 60.0
 
 
 def doctor(
     *command: Annotated[str, Parameter(help="The program and its arguments, after --.")],
     time_budget: Annotated[
-        float, Parameter(help="Seconds for trying remedies. What is observed before takes some runs more.")
-    ] = 60.0,
-    goal: Annotated[Goal, Parameter(help="What the cure is for.")] = "balanced",
+        float | None,
+        Parameter(help="Seconds for trying remedies; what is observed before takes some runs more. Default: 60."),
+    ] = None,
+    goal: Annotated[Goal | None, Parameter(help="What the cure is for. Default: balanced.")] = None,
     observe_only: Annotated[bool, Parameter(negative="", help="Say what is wrong, and try nothing.")] = False,
     apply: Annotated[bool, Parameter(negative="", help="Then run the program with what helped.")] = False,
+    allow_system_settings: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="As root, also try the kernel's folio sizes: switches of the whole machine, put back behind each run.",
+        ),
+    ] = False,
+    pid: Annotated[int | None, Parameter(help="A running process: it is looked at, and nothing is tried.")] = None,
+    seconds: Annotated[float | None, Parameter(help="For how long --pid looks. Default: 10.")] = None,
+    allow_tracing: Annotated[
+        bool, Parameter(negative="", help="With --pid, also look by strace, which slows the process meanwhile.")
+    ] = False,
+    resume: Annotated[
+        Path | None, Parameter(help="A folder of an earlier diagnosis: go on with it, or show it where it is complete.")
+    ] = None,
     json: Annotated[bool, Parameter(negative="", help="Print what was seen, found and tried as JSON.")] = False,
     env: Annotated[
         list[str] | None, Parameter(negative="", help="NAME=VALUE for the program's environment. May be given again.")
@@ -69,152 +86,200 @@ def doctor(
         freestone doctor -- ./my-program its arguments
         freestone doctor --goal memory -- ./my-program
         freestone doctor --ready 'redis-cli ping' --load 'redis-benchmark -t set' -- redis-server
+        freestone doctor --pid 4711 --seconds 30
+        freestone doctor --resume results/20261120T131500Z-doctor-my-program
 
     Exit status: 0 a diagnosis, with or without a cure, 2 wrong use, 3 nothing could be observed, 5 results could not be
     written, 126 or 127 the program cannot be executed or found, 130 interrupted.
     """
+    given: dict[str, object] = {
+        "--time-budget": time_budget,
+        "--observe-only": observe_only or None,
+        "--allow-system-settings": allow_system_settings or None,
+        "--env": env,
+        "--timeout": timeout,
+        **service.given(),
+    }
+    of_process = {"--seconds": seconds, "--allow-tracing": allow_tracing or None}
     try:
-        extent = Extent(time_budget_s=time_budget, timeout_s=timeout)
-        settings = program.settings(env or [])
-        executable = program.require(command, {**os.environ, **settings}, verb="doctor")
-        workload = service.applied(
-            Workload(name=executable.name, command=list(command), environment=settings, directory=os.getcwd())
-        )
-        (system,) = find([SYSTEM])
-        untouched = configuration_for(system)
-        experiment = measurement.planned(workload.name, [workload], [SYSTEM], None, extent)
-        folder = store.create_folder(results, f"doctor-{workload.name}", datetime.fromisoformat(experiment.created_at))
+        if pid is not None:
+            others = {"a program": command or None, **given, "--goal": goal, "--apply": apply or None}
+            _refuse("--pid looks at what runs", {**others, "--resume": resume})
+            return doctor_process.look(pid, seconds, allow_tracing, results, as_json=json)
+        _refuse("these belong to --pid", of_process)
+        if resume is not None:
+            _refuse(f"--resume goes on with the settings of {resume}", {"the program": command or None, **given})
+            case = _taken_up(resume)
+        else:
+            extent = Extent(time_budget_s=BUDGET_S if time_budget is None else time_budget, timeout_s=timeout)
+            case = _begun(command, env or [], service, extent, results, observe_only, allow_system_settings, goal)
     except (AllocatorError, PlanError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
-    seen = _observed(folder, workload, untouched, timeout, libc=elf.inspect(executable).libc)
+    return _diagnosed(case, goal or case.chart.goal, apply=apply, as_json=json)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One diagnosis: where it is kept, what it is made of, and the program as it was found."""
+
+    folder: Path
+    chart: Chart
+    executable: Path
+
+    @property
+    def workload(self) -> Workload:
+        (workload,) = self.chart.experiment.workloads
+        return workload
+
+    @property
+    def untouched(self) -> Configuration:
+        return self.chart.experiment.configurations[0]
+
+    @property
+    def go_on(self) -> str:
+        """How it goes on after an interruption."""
+        return f"go on with: {program.tool_as_typed()} doctor --resume {self.folder}"
+
+
+def _refuse(what: str, given: Mapping[str, object]) -> None:
+    """Raises PlanError where anything was given."""
+    named = [option for option, value in given.items() if value is not None]
+    if named:
+        raise PlanError(f"{what}; leave out {', '.join(named)}")
+
+
+def _begun(
+    command: Sequence[str],
+    env: Sequence[str],
+    service: ServiceOptions,
+    extent: Extent,
+    results: Path,
+    observe_only: bool,
+    allow_system_settings: bool,
+    goal: Goal | None,
+) -> _Case:
+    settings = program.settings(env)
+    executable = program.require(command, {**os.environ, **settings}, verb="doctor")
+    workload = service.applied(
+        Workload(name=executable.name, command=list(command), environment=settings, directory=os.getcwd())
+    )
+    (system,) = find([SYSTEM])
+    experiment = measurement.planned(workload.name, [workload], [SYSTEM], None, extent)
+    chart = Chart(
+        experiment=experiment.model_copy(update={"configurations": [configuration_for(system)]}),
+        goal=goal or "balanced",
+        allow_system_settings=allow_system_settings,
+        observe_only=observe_only,
+        files=_files(workload),
+    )
+    folder = store.create_folder(results, f"doctor-{workload.name}", datetime.fromisoformat(experiment.created_at))
+    charts.write(folder, chart)
+    if allow_system_settings and (why := doctor_trials.refusal(chart)) is not None:
+        _say(f"--allow-system-settings: {why}; folios are not tried")
+    return _Case(folder, chart, executable)
+
+
+def _taken_up(folder: Path) -> _Case:
+    """An earlier diagnosis, fit to go on here and now."""
+    chart = charts.read(folder)
+    measurement.require_same(folder, chart.experiment)
+    (workload,) = chart.experiment.workloads
+    changed = same_program.what_changed(chart.files, _files(workload))
+    if changed:
+        raise PlanError(f"cannot resume {folder}: {changed} is not what it was when it was begun")
+    executable = program.require(
+        workload.command, {**os.environ, **workload.environment}, workload.directory or ".", verb="doctor"
+    )
+    return _Case(folder, chart, executable)
+
+
+def _files(workload: Workload) -> dict[str, str]:
+    return dict(NamedFiles().contents(workload, in_force(workload, None, os.environ)))
+
+
+def _diagnosed(case: _Case, goal: Goal, *, apply: bool, as_json: bool) -> int:
+    for line in conditions.left_over():
+        _say(line)
+    seen = _observed(case)
     found = symptoms.name(seen)
     width = terminal.width()
-    if not json:
+    if not as_json:
         print(words.findings(found, seen, width=width))
         sys.stdout.flush()
-    if seen.cost is None:
+    if seen.cost is None and not seen.own_heaps:
         _say(f"nothing could be observed: {seen.unseen.get('cost', 'the runs were broken off')}")
         return ExitStatus.NOTHING_MEASURED
-    weighed = None
-    if not observe_only:
-        weighed = _tried(folder, experiment, found, seen, goal, as_json=json)
-    if json:
-        print(json_format.dumps(_as_json(seen, found, weighed), indent=2))
+    weighed, left_out = None, list[tuple[Remedy, str]]()
+    if seen.cost is not None and not case.chart.observe_only:
+        weighed, left_out = doctor_trials.tried(case.folder, case.chart, found, seen, goal, as_json=as_json)
+    if as_json:
+        print(json_format.dumps(_as_json(seen, found, weighed, left_out), indent=2))
     else:
         print(words.advice(remedies.advice(found), width=width), end="")
-        print(f"Records: {folder}")
+        print(f"Records: {case.folder}")
     if apply and weighed is not None and weighed.best is not None:
-        return _applied(weighed.best.configuration, workload)
+        measured = store.read_experiment(case.folder)
+        best = next(each for each in measured.configurations if each.name == weighed.best.configuration)
+        return _applied(best, case.workload)
     return ExitStatus.FINE
 
 
-def _observed(
-    folder: Path, workload: Workload, untouched: Configuration, timeout_s: float | None, *, libc: str | None
-) -> Observations:
-    """Take every part; what was taken is written at once, so that nothing is lost."""
-    seen = Observations(command=workload.command, service=workload.service is not None, platform=describe(libc))
-    with (
-        tempfile.TemporaryDirectory(prefix=f"freestone-{os.getpid()}-") as scratch,
-        Interruption() as stop,
-    ):
-        Path(scratch).chmod(0o711)
-        patient = Patient(workload, untouched, libc, os.environ, timeout_s, Path(scratch))
-        for part in observe.PARTS:
-            if seen.cost is None and "cost" in seen.done:
-                break
-            _say(f"looking at {observe.TITLES[part]}")
-            try:
-                with stop.breakable():
-                    seen = observe.take(part, seen, patient)
-            except TrialBrokenOff as error:
-                kept = f"what was seen is kept in {folder}"
-                raise Stop(f"interrupted; {kept}", ExitStatus.INTERRUPTED) from error
-            except (LauncherBroken, NativePartMissing) as error:
-                raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error
-            write_whole(folder / OBSERVATIONS, seen.model_dump_json(indent=2) + "\n")
+def _observed(case: _Case) -> Observations:
+    """Take every part that was not taken yet; what was taken is written at once, so that nothing is lost."""
+    libc = elf.inspect(case.executable).libc
+    workload = case.workload
+    blank = Observations(command=workload.command, service=workload.service is not None, platform=describe(libc))
+    try:
+        seen = charts.read_seen(case.folder) or blank
+        with (
+            tempfile.TemporaryDirectory(prefix=f"freestone-{os.getpid()}-") as scratch,
+            Interruption() as stop,
+        ):
+            Path(scratch).chmod(0o711)
+            limit_s = case.chart.experiment.timeout_s
+            patient = Patient(workload, case.untouched, libc, os.environ, limit_s, Path(scratch))
+            for part in [each for each in observe.PARTS if each not in seen.done]:
+                if seen.cost is None and "cost" in seen.done:
+                    break
+                _say(f"looking at {observe.TITLES[part]}")
+                try:
+                    with stop.breakable():
+                        seen = observe.take(part, seen, patient)
+                except TrialBrokenOff as error:
+                    status = 128 + stop.signal if stop.signal else ExitStatus.INTERRUPTED
+                    raise Stop(f"interrupted; what was seen is kept in {case.folder}, {case.go_on}", status) from error
+                except (LauncherBroken, NativePartMissing) as error:
+                    raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error
+                charts.write_seen(case.folder, seen)
+    except StoreError as error:
+        raise Stop(str(error), ExitStatus.STORE) from error
     return seen
 
 
-def _tried(
-    folder: Path,
-    experiment: Experiment,
-    found: Sequence[Finding],
-    seen: Observations,
-    goal: Goal,
-    *,
-    as_json: bool,
-) -> verdict.Verdict | None:
-    """Compare remedies with the untouched program, and show what helped; None where there is none to try."""
-    chosen = _configurations(remedies.candidates(found, seen, _most(experiment, seen)))
-    if not chosen:
-        if not as_json:
-            print("There is nothing to try: no setting and no allocator is known to help.\n")
-        return None
-    tried = experiment.model_copy(update={"configurations": [*experiment.configurations, *(one for one, _ in chosen)]})
-    by_name = {one.name: remedy for one, remedy in chosen}
-    (workload,) = tried.workloads
-    held: list[verdict.Verdict] = []
-
-    def show(measured: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
-        judged = verdict.judge(summary, workload, by_name, goal, _memory(found, workload))
-        held.append(judged)
-        if as_json:
-            return
-        width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
-        print(table.render(summary, width=width, colour=colour, ascii_only=plain))
-        print(words.verdict(judged, summary.baseline, width=width))
-        if judged.best is not None:
-            best = next(each for each in measured.configurations if each.name == judged.best.configuration)
-            lines = [*deployment.lines(workload, best), *deployment.more_lines(workload, best)]
-            print("\n".join(["To use it:", *lines, ""]))
-
-    try:
-        store.write_experiment(folder, tried)
-    except StoreError as error:
-        raise Stop(str(error), ExitStatus.STORE) from error
-    status = measurement.measure(folder, tried, verb="compare", show=show, report=None)
-    if status in (ExitStatus.STORE, ExitStatus.INTERRUPTED):
-        raise Stop("remedies were not all tried", ExitStatus(status))
-    return held[-1] if held else None
-
-
-def _most(experiment: Experiment, seen: Observations) -> int:
-    """How many remedies can be tried in enough rounds, each of which has the untouched program twice."""
-    if experiment.time_budget_s is None or seen.cost is None:
-        return MOST_REMEDIES
-    fitting = int(experiment.time_budget_s / (LEAST_ROUNDS * max(0.05, seen.cost.wall_s))) - 2
-    return max(2, min(MOST_REMEDIES, fitting))
-
-
-def _configurations(chosen: Sequence[Remedy]) -> list[tuple[Configuration, Remedy]]:
-    """Those that are here, each with its remedy."""
-    here = {each.name: each for each in discover() if each.available}
-    found = []
-    for each in chosen:
-        if each.allocator in here:
-            settings: Mapping[str, str] = dict(each.settings)
-            name = notation.write(each.allocator, settings)
-            found.append((configuration_for(here[each.allocator], name=name, environment=settings), each))
-    return found
-
-
-def _memory(found: Sequence[Finding], workload: Workload) -> str:
-    """The metric that is the program's memory: what is left at the end where that is what it suffers from."""
-    if workload.service is not None:
-        return "figure:rss_kib_loaded"
-    kept = {"retention-after-peak", "pinned-top-fragmentation", "slab-fragmentation", "thread-cache-bloat"}
-    return "end_rss_kib" if any(each.symptom in kept for each in found) else "peak_rss_kib"
-
-
-def _applied(configuration: str, workload: Workload) -> int:
+def _applied(best: Configuration, workload: Workload) -> int:
+    """Run the program with what helped; switches of the kernel's are put back when it ends."""
     from freestone.commands.run import run
+    from freestone.reports import deployment
 
-    return run(*workload.command, allocator=configuration)
+    allocator = deployment.as_typed(best)
+    if not best.needs_conditions:
+        return run(*workload.command, allocator=allocator)
+    if not best.kernel:
+        with no_huge_pages():
+            return run(*workload.command, allocator=allocator)
+    words_of_run = [sys.executable, "-m", "freestone", "run", "-a", allocator, "--", *workload.command]
+    with Conditions() as made, made.around(best):
+        return subprocess.run(words_of_run, check=False).returncode
 
 
-def _as_json(seen: Observations, found: Sequence[Finding], weighed: verdict.Verdict | None) -> dict[str, object]:
+def _as_json(
+    seen: Observations,
+    found: Sequence[Finding],
+    weighed: verdict.Verdict | None,
+    left_out: Sequence[tuple[Remedy, str]],
+) -> dict[str, object]:
     tried = [] if weighed is None else weighed.tried
     return {
         "observations": json_format.loads(seen.model_dump_json()),
@@ -223,6 +288,7 @@ def _as_json(seen: Observations, found: Sequence[Finding], weighed: verdict.Verd
             for each in found
         ],
         "advice": remedies.advice(found),
+        "left_out": [{"remedy": remedies.title(each), "why": why} for each, why in left_out],
         "goal": None if weighed is None else weighed.goal,
         "best": None if weighed is None or weighed.best is None else weighed.best.configuration,
         "front": [] if weighed is None else [each.configuration for each in weighed.front],

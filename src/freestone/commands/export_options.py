@@ -52,16 +52,18 @@ class ExportOptions:
         Raises:
             StoreError: one of them cannot be written; the others are.
         """
+        from freestone.commands import to_use
         from freestone.records.store import StoreError
         from freestone.records.whole import why
         from freestone.reports import interchange
 
+        told = to_use.recommended(experiment, records, summary) if self.asked else []
         failed: list[str] = []
         texts = (interchange.markdown, interchange.csv_rows, interchange.json_results)
         for text, file in zip(texts, (self.export_markdown, self.export_csv, self.export_json), strict=True):
             try:
                 if file is not None:
-                    _put(file, text(experiment, records, summary))
+                    _put(file, text(experiment, records, summary, told))
             except OSError as error:
                 failed.append(f"cannot write {file}: {why(error)}")
         if failed:

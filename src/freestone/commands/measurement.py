@@ -9,13 +9,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from freestone import machine
-from freestone.allocators import SYSTEM, AllocatorError, configuration_for, configurations, discover, find
+from freestone.allocators import (
+    SYSTEM,
+    AllocatorError,
+    configuration_for,
+    configurations,
+    discover,
+    find,
+    variables,
+)
 from freestone.analysis import same_program, summarise
 from freestone.commands import program
 from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus, Stop
-from freestone.experiments import Interruption, Outcome, input_file, mismatch, run
+from freestone.experiments import Interruption, Outcome, input_file, mismatch, run, unfinished
 from freestone.experiments.events import Event, StageFailed
+from freestone.experiments.local import Around, environment_alone
 from freestone.experiments.plan import Extent, PlanError, new_experiment
 from freestone.native import NativePartMissing
 from freestone.records import parquet, store
@@ -132,10 +141,21 @@ def resumed(folder: Path, given: Sequence[str]) -> Experiment:
         StoreError: the folder is none of ours.
         Stop: a program is no longer there, or nothing can be proved where this runs.
     """
-    _require_census()
     experiment = store.read_experiment(folder)
     if given:
         raise PlanError(f"--resume goes on with the settings of {folder}; leave out {', '.join(given)}")
+    require_same(folder, experiment)
+    return experiment
+
+
+def require_same(folder: Path, experiment: Experiment) -> None:
+    """Whether an experiment can go on here and now; errors are those of :func:`resumed`.
+
+    Args:
+        folder: that it is kept in, with what was measured of it.
+        experiment: its head.
+    """
+    _require_census()
     refusal = mismatch(
         experiment,
         machine.describe().id,
@@ -153,7 +173,6 @@ def resumed(folder: Path, given: Sequence[str]) -> Experiment:
     changed = _changed_file(experiment, store.read_trials(folder).records)
     if changed:
         raise PlanError(f"cannot resume {folder}: {changed} is not what it was when it was begun")
-    return experiment
 
 
 def _changed_file(experiment: Experiment, records: Sequence[TrialRecord]) -> str | None:
@@ -204,6 +223,7 @@ def measure(
     show: Show,
     report: Callable[[], None] | None,
     left_out: Collection[str] = (),
+    around: Around = environment_alone,
 ) -> int:
     """Run what the folder does not hold yet, show what there is, and return the exit status.
 
@@ -213,16 +233,18 @@ def measure(
         report: writes a report; not called where somebody has stopped the experiment and does not want to wait. It may
             raise StoreError.
         left_out: workloads that are not run now.
+        around: sets what a configuration needs beside the program's environment, for each of its runs.
     """
     progress = Progress(
         sys.stderr,
         several=len(experiment.workloads) > 1,
         servers=[each.name for each in experiment.workloads if each.service is not None],
     )
-    damage = store.damage_line(folder, store.read_trials(folder).damage)
+    earlier = store.read_trials(folder)
+    damage = store.damage_line(folder, earlier.damage)
     if damage:
         progress.line(damage)
-    for line in _about_environment(experiment):
+    for line in [*_about_environment(experiment), *variables.unread(experiment.configurations)]:
         progress.note(line)
     status = ExitStatus.FINE
     trouble: list[str] = []
@@ -242,6 +264,7 @@ def measure(
                 on_event=watched,
                 stop=stop,
                 changed=lambda: machine.changed(experiment.machine),
+                around=around,
             )
         except StoreError as error:
             outcome, status = Outcome.INTERRUPTED, ExitStatus.STORE
@@ -253,6 +276,10 @@ def measure(
             progress.clear()
     records = store.read_trials(folder).records
     summary = summarise(experiment, records)
+    if outcome is not Outcome.INTERRUPTED and 0 < len(records) == len(earlier.records):
+        nothing_left = _nothing_left(experiment, records, spent=outcome is Outcome.BUDGET)
+        if nothing_left is not None:
+            progress.line(f"{folder} {nothing_left}")
     try:
         show(experiment, records, summary)
     except StoreError as error:
@@ -282,6 +309,17 @@ def measure(
         again = f"{program.tool_as_typed()} {verb} --resume {folder}"
         progress.line(f"not measured, since setup failed: {', '.join(not_set_up)}; go on with: {again}")
     return status or _verdict(summary)
+
+
+def _nothing_left(experiment: Experiment, records: Sequence[TrialRecord], *, spent: bool) -> str | None:
+    """Why a session has measured nothing, in words behind the folder; None where it might have.
+
+    Args:
+        spent: whether no round fits the time budget any more.
+    """
+    if not unfinished(experiment, records):
+        return "is complete: nothing was left to measure"
+    return "has spent its time budget: nothing was left to measure" if spent else None
 
 
 def _about_environment(experiment: Experiment) -> list[str]:

@@ -9,6 +9,8 @@ from typing import Annotated
 
 from cyclopts import Parameter, Token
 
+from freestone.commands.durations import Seconds
+
 
 def _whole(_: object, tokens: Sequence[Token]) -> int:
     """A whole number as it stands: 1.5 must not become 2.
@@ -36,10 +38,11 @@ Allocators = Annotated[
 ]
 
 TimeBudget = Annotated[
-    float | None, Parameter(help="Seconds. No round is begun that would not fit; the first always is.")
+    Seconds,
+    Parameter(help="Seconds, or as in 90s, 2m, 1h. No round is begun that would not fit; the first always is."),
 ]
 
-Timeout = Annotated[float | None, Parameter(help="Seconds after which a run is ended and counts as timed out.")]
+Timeout = Annotated[Seconds, Parameter(help="Seconds after which a run is ended and counts as timed out.")]
 
 Seed = Annotated[Whole, Parameter(help="Of the random order of runs. Default: drawn, and recorded.")]
 

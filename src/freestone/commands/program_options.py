@@ -88,12 +88,8 @@ class ProgramOptions:
         if not words:
             return []  # told by whoever looks for the program
         if not self.shell:
-            if len(words) == 1 and re.search(r"\s", words[0].strip()) and shutil.which(words[0]) is None:
-                raise Stop(
-                    f"program '{words[0]}' not found; a whole line is for a shell: freestone compare --shell -- "
-                    f"{shlex.quote(words[0])}",
-                    ExitStatus.NOT_FOUND,
-                )
+            if re.search(r"\s", words[0].strip()) and shutil.which(words[0]) is None:
+                raise Stop(f"program '{words[0]}' not found; {_instead(words)}", ExitStatus.NOT_FOUND)
             return list(words)
         if len(words) != 1:
             raise PlanError("--shell takes one word, the whole line in quotes: freestone compare --shell -- 'a | b'")
@@ -114,6 +110,23 @@ class ProgramOptions:
                 f"--command {shlex.quote(line)} has {operator}, which only a shell understands: add --shell"
             )
         return words
+
+
+def _instead(lines: Sequence[str]) -> str:
+    """What to write for whole lines, each in quotes as another tool takes them, where programs and arguments go."""
+    shell = any(_operator(line) is not None for line in lines)
+    first, *others = lines
+    if not others and not shell:
+        try:
+            words = shlex.join(shlex.split(first))
+        except ValueError:
+            shell = True  # an open quotation: only a shell says what that is
+        else:
+            return f"a program and its arguments are words of their own: freestone compare -- {words}"
+    if not others:
+        return f"a whole line is for a shell: freestone compare --shell -- {shlex.quote(first)}"
+    commands = " ".join(f"--command {shlex.quote(line)}" for line in lines)
+    return f"several commands are given so: freestone compare {'--shell ' if shell else ''}{commands}"
 
 
 def _operator(line: str) -> str | None:

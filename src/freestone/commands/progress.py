@@ -147,9 +147,12 @@ class Progress:
         return f"{workload} under {configuration}" if self.several else configuration
 
     def note(self, text: str) -> None:
-        """A sentence that stays, broken where the terminal ends."""
-        width = terminal.width() - 1 if self.live else len(text) + 1
-        self.line("\n  ".join(textwrap.wrap(text, max(20, width - len("freestone: ")), break_on_hyphens=False)))
+        """A sentence that stays, broken where the terminal ends; a log has one line for it."""
+        if not self.live:
+            self.line(" ".join(text.split()))
+            return
+        width = terminal.width() - 1 - len("freestone: ")
+        self.line("\n  ".join(textwrap.wrap(text, max(20, width), break_on_hyphens=False)))
 
     def line(self, text: str) -> None:
         """A line that stays."""

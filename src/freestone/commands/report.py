@@ -14,7 +14,7 @@ from freestone.commands.export_options import NO_EXPORT, ExportOptions
 from freestone.commands.status import ExitStatus, Stop
 
 if TYPE_CHECKING:  # what reads and draws results is large, and the help needs none of it
-    from freestone.records.schema import Experiment, Score, Summary
+    from freestone.records.schema import Score, Summary
     from freestone.reports.source import Source
 
 
@@ -67,11 +67,12 @@ def report(
         freestone report results/20261120T131500Z-field --subject mimalloc --markdown mimalloc.md --no-html
         freestone report results/20261120T131500Z-sizes --figures pictures --picture png
 
-    Exit status: 0 fine, 2 wrong use, 5 results could not be read or something not written.
+    Exit status: 0 fine, 2 wrong use, 3 no figure to export, 5 results could not be read or something not written.
     """
     from freestone.commands import one_folder, scoreboard
     from freestone.experiments.plan import PlanError
     from freestone.records.store import StoreError
+    from freestone.reports import recommendation
 
     if not results:
         raise Stop(
@@ -84,8 +85,14 @@ def report(
     exports.require_writable()
     try:
         sources = [_read(one_folder.required(folder)) for folder in results]
+        measured = any(cell.status == "ok" for source in sources for cell in source.summary.cells)
+        exported = bool(exports.asked) or figures is not None or benchmark_json is not None
+        if exported and not any(source.records for source in sources):
+            raise Stop(f"nothing to export: {results[0]} holds no trial yet", ExitStatus.NOTHING_MEASURED)
         asked = subject is not None or markdown is not None
-        boards = [_score(each, subject) if asked or _is_of_bench(each.experiment) else None for each in sources]
+        boards = [
+            _score(each, subject) if asked or recommendation.is_of_suites(each.experiment) else None for each in sources
+        ]
         if markdown is not None:
             documents = [
                 scoreboard.document(each.experiment, board)
@@ -103,18 +110,17 @@ def report(
         raise Stop(str(error), ExitStatus.STORE) from error
     if json:
         print(json_format.dumps([_row(*each) for each in zip(sources, boards, strict=True)], indent=2))
-        return _lacking(page, figures)
-    for folder, source, board in zip(results, sources, boards, strict=True):
-        _show(source, board)
-        print(f"Records: {folder}\n")
-    if written is not None:
-        print(f"Report:  {written}")
+    else:
+        for folder, source, board in zip(results, sources, boards, strict=True):
+            _show(source, board)
+            print(f"Records: {folder}\n")
+        if written is not None:
+            print(f"Report:  {written}")
+    if exported and not measured:
+        sys.stdout.flush()
+        print("freestone: nothing could be measured: what is exported holds reasons and no figure", file=sys.stderr)
+        return ExitStatus.NOTHING_MEASURED
     return _lacking(page, figures)
-
-
-def _is_of_bench(experiment: Experiment) -> bool:
-    """Whether it is shown as ``freestone bench`` shows it, which measured it."""
-    return experiment.command_line[1:2] == ["bench"]
 
 
 def _score(source: Source, subject: str | None) -> Score:
@@ -146,7 +152,7 @@ def _write(
         if extras.missing() is None and (destination is not None or figures is not None):
             from freestone.reports import html
 
-            parts = [html.part(each, number, use=to_use.lines) for number, each in enumerate(sources, start=1)]
+            parts = [html.part(each, number, use=to_use.recommended) for number, each in enumerate(sources, start=1)]
             try:
                 written = None if destination is None else html.write_parts(parts, destination)
             except html.ReportError as error:
@@ -179,17 +185,17 @@ def _lacking(page: bool, figures: Path | None) -> ExitStatus:
 def _show(source: Source, board: Score | None) -> None:
     """Print what the terminal shows of one results folder."""
     from freestone.commands import scoreboard, terminal, to_use
-    from freestone.reports import grid, published, references, scan_table, table
+    from freestone.reports import grid, published, recommendation, references, scan_table, table
     from freestone.reports.published import words
     from freestone.reports.tails import numbers as tails
 
     width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
     experiment, summary = source.experiment, source.summary
-    if not _is_of_bench(experiment):
+    if not recommendation.is_of_suites(experiment):
         print(table.render(summary, width=width, colour=colour, ascii_only=plain))
         for scanned in scan_table.grids(experiment, summary):
             print(grid.text(scanned, width=width, colour=colour, ascii_only=plain))
-        for line in to_use.printed(to_use.lines(experiment, source.records, summary), width):
+        for line in to_use.printed(to_use.recommended(experiment, source.records, summary), width):
             print(line)
     if board is not None:
         print(scoreboard.text(board))

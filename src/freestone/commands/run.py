@@ -99,7 +99,7 @@ def _freestone() -> _Preload:
 
 
 def _other(text: str) -> _Preload:
-    from freestone.allocators import AllocatorError, configurations  # late: the catalogue takes time to read
+    from freestone.allocators import AllocatorError, configurations, variables  # late: the catalogue takes time to read
 
     try:
         found = configurations([text])
@@ -108,6 +108,8 @@ def _other(text: str) -> _Preload:
     if len(found) != 1:
         raise Stop(f"-a takes one allocator, not {len(found)}: '{text}'", ExitStatus.USAGE)
     (configuration,) = found
+    for line in variables.unread(found):
+        print(f"freestone: {line}", file=sys.stderr)
     chosen = configuration.allocator
     title = "libfreestone" if chosen.name == "freestone" else chosen.title
     return _Preload(title, chosen.preload, configuration.environment)

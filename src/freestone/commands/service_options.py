@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from freestone.commands.durations import Seconds
 from freestone.experiments.plan import PlanError
 from freestone.records.schema import Service, Workload
 
@@ -27,11 +28,9 @@ class ServiceOptions:
             "of JSON."
         ),
     ] = None
-    ready_timeout: Annotated[float | None, Parameter(help="Seconds until the server has to be ready. Default: 60.")] = (
-        None
-    )
+    ready_timeout: Annotated[Seconds, Parameter(help="Seconds until the server has to be ready. Default: 60.")] = None
     stop_timeout: Annotated[
-        float | None, Parameter(help="Seconds from SIGTERM until the server has to be gone. Default: 30.")
+        Seconds, Parameter(help="Seconds from SIGTERM until the server has to be gone. Default: 30.")
     ] = None
 
     def given(self) -> dict[str, object]:

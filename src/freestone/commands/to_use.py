@@ -1,4 +1,4 @@
-"""The lines that say how the winner of a comparison is put to use."""
+"""What a comparison ends with: which allocator to use, and how."""
 
 from __future__ import annotations
 
@@ -10,25 +10,29 @@ from freestone.analysis import headline
 from freestone.commands import program
 from freestone.commands.status import Stop
 from freestone.records.schema import Experiment, Summary, TrialRecord, Workload
-from freestone.reports import deployment
+from freestone.reports import recommendation
+from freestone.reports.recommendation import Recommendation
 
 
-def lines(experiment: Experiment, records: Sequence[TrialRecord], summary: Summary) -> list[str]:
-    """What a terminal and a page say below the table: a sentence, then lines to be copied. None where there is no one
-    answer: several workloads, or too few rounds."""
-    if len(experiment.workloads) != 1:
-        return []
-    return deployment.told(
+def recommended(experiment: Experiment, records: Sequence[TrialRecord], summary: Summary) -> list[Recommendation]:
+    """What a terminal, a page and an export say below the tables. None where too few rounds tell nothing."""
+    if len(experiment.workloads) > 1 and recommendation.is_of_suites(experiment):
+        return []  # what would be asked of hundreds of programs is not looked up
+    return recommendation.recommendations(
         experiment,
         summary,
-        brings_malloc=brings_malloc(experiment.workloads[0]),
+        bringing_malloc=[each.name for each in experiment.workloads if brings_malloc(each)],
         level=headline.level_with_best(experiment, records, summary),
     )
 
 
-def printed(told: Sequence[str], width: int) -> list[str]:
+def printed(told: Sequence[Recommendation], width: int) -> list[str]:
     """The lines for a terminal of so many columns: what is to be copied stays in one line, however narrow it is."""
-    return [*textwrap.wrap(told[0], width, break_long_words=False), *told[1:], ""] if told else []
+    return [
+        line
+        for each in told
+        for line in (*textwrap.wrap(each.sentence, width, break_long_words=False), *each.lines, "")
+    ]
 
 
 def brings_malloc(workload: Workload) -> bool:

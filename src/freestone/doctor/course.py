@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
@@ -21,9 +22,14 @@ _GROWN: Final = 1.1
 
 
 class Course:
-    """Looks at the tree below a launcher, in a thread of its own, from :meth:`begin` to the end."""
+    """Looks at the tree below a launcher, in a thread of its own, from :meth:`begin` to the end.
 
-    def __init__(self) -> None:
+    Args:
+        look: reads the tree by the launcher's number, or something else by another number.
+    """
+
+    def __init__(self, look: Callable[[int], tree.TreeReading] = tree.read) -> None:
+        self._look = look
         self.points: list[Point] = []
         self.at_peak: Kept | None = None
         """Of the process that holds most, when it held most."""
@@ -50,7 +56,7 @@ class Course:
         pause_s, looked_kib, last_kept_s = _FIRST_PAUSE_S, 0.0, 0.0
         while not self._over.is_set():
             before_s = time.monotonic()
-            seen = tree.read(launcher)
+            seen = self._look(launcher)
             if seen.processes:
                 at_s = before_s - begun_s
                 self.points.append(

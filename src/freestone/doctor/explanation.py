@@ -205,8 +205,7 @@ def _threshold(match: re.Match[str]) -> str:
 
 
 def _tried(each: remedies.Remedy) -> str:
-    settings = " ".join(f"{name}={value}" for name, value in each.settings)
-    return f"{each.allocator}{f' {settings}' if settings else ''}: {each.why}"
+    return f"{remedies.title(each)}: {each.why}"
 
 
 def _as_code(tried: str) -> str:

@@ -1,4 +1,4 @@
-"""Where a process's resident memory lies, from /proc/PID/smaps. Pure but for reading that file."""
+"""Where a process's resident memory lies, from /proc/PID/smaps and status. Pure but for reading those files."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ def look(process: int, at_s: float) -> Kept | None:
     """What it holds now; None where it is gone or closed to us."""
     try:
         text = Path(f"/proc/{process}/smaps").read_text(encoding="utf-8", errors="replace")
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    return parse(text.splitlines(), at_s) if text else None
+    if not text:
+        return None
+    off = re.search(r"^THP_enabled:\s+0$", status, re.MULTILINE) is not None
+    return parse(text.splitlines(), at_s).model_copy(update={"huge_pages_off": off})
 
 
 def parse(lines: Iterable[str], at_s: float) -> Kept:

@@ -14,7 +14,7 @@ from typing import Final, Literal, get_args
 
 from freestone.doctor.observations import Calls, Growth, MemoryCalls
 
-TRACED: Final = "brk,mmap,munmap,mremap,mprotect,madvise,futex,clone,clone3,fork,vfork,execve"
+TRACED: Final = "brk,mmap,munmap,mremap,mprotect,madvise,futex,clone,clone3,fork,vfork,execve,prctl,mlockall"
 
 Name = Literal["brk", "mmap", "munmap", "mremap", "mprotect", "madvise", "futex"]
 _COUNTED: Final = frozenset(get_args(Name))
@@ -67,20 +67,30 @@ class _Space:
         return _Space(self.brk, self.went_down, dict(self.mapped), set(self.heaps), set(self.opened))
 
 
-def read(lines: Iterable[str], wall_s: float) -> Calls:
+def heaps_in(maps: Iterable[str]) -> frozenset[int]:
+    """glibc's heaps of threads in the lines of a /proc/PID/maps, by address / 64 MiB: writable, and beginning so."""
+    ranges = (re.match(r"([0-9a-f]+)-[0-9a-f]+ rw.p 0+ 00:00 0\s*(\S*)$", line) for line in maps)
+    begins = (int(each[1], 16) for each in ranges if each and each[2] in ("", "[anon:"))
+    return frozenset(begin // _HEAP for begin in begins if begin % _HEAP == 0)
+
+
+def read(lines: Iterable[str], wall_s: float, *, attached: frozenset[int] | None = None) -> Calls:
     """Everything that the calls say.
 
     Args:
         lines: of the log, in its order.
         wall_s: how long the traced run took.
+        attached: for a process that ran already, whose threads all come without a clone: its heaps of threads.
     """
+    known = None if attached is None else _Space(heaps=set(attached), opened=set(attached))
     counts: Counter[str] = Counter()
     amounts: Counter[str] = Counter()
     sizes: dict[str, Counter[int]] = {}
     growth: Counter[str] = Counter()
     spaces: dict[int, _Space] = {}
+    huge_pages_off = locked = False
     for call in calls(lines):
-        space = spaces.setdefault(call.task, _Space())
+        space = spaces.setdefault(call.task, known or _Space())
         if call.name in ("clone", "clone3", "fork", "vfork"):
             if call.result.isdigit() and int(call.result) not in spaces:
                 spaces[int(call.result)] = space if "CLONE_VM" in call.arguments else space.forked()
@@ -89,6 +99,8 @@ def read(lines: Iterable[str], wall_s: float) -> Calls:
             if not call.failed:
                 spaces[call.task] = _Space()
             continue
+        huge_pages_off |= not call.failed and _forbids_huge_pages(call)
+        locked |= call.name == "mlockall" and not call.failed and "MCL_FUTURE" in call.arguments
         if call.name not in _COUNTED or call.failed:
             continue
         counts[call.name] += 1
@@ -105,7 +117,12 @@ def read(lines: Iterable[str], wall_s: float) -> Calls:
         )
         for name, count in counts.most_common()
     ]
-    return Calls(wall_s=wall_s, by_kind=by_kind, growth=Growth(**growth))
+    return Calls(wall_s=wall_s, by_kind=by_kind, growth=Growth(**growth), huge_pages_off=huge_pages_off, locked=locked)
+
+
+def _forbids_huge_pages(call: Call) -> bool:
+    words = [word.strip() for word in call.arguments.split(",")]
+    return call.name == "prctl" and words[0] == "PR_SET_THP_DISABLE" and len(words) > 1 and _number(words[1]) != 0
 
 
 def calls(lines: Iterable[str]) -> Iterator[Call]:

@@ -55,6 +55,9 @@ class Cost(_Row):
     voluntary_switches: int | None = None
     involuntary_switches: int | None = None
     processes: int = 1
+    resident_before_kib: int = Field(
+        0, description="resident when the looking began: of a process that ran already; its pages cost no fault here"
+    )
 
 
 class Point(_Row):
@@ -83,6 +86,7 @@ class MemoryCalls(_Row):
     kib: int = Field(0, description="what they were about, in all")
     sizes: dict[int, int] = Field(default_factory=dict, description="KiB, rounded up to a power of two -> calls")
     sites: list[CallSite] = Field(default_factory=list, description="the most frequent, where stacks were taken")
+    with_stack: int = Field(0, description="calls in the run that took stacks, which may have been broken off")
 
 
 class Growth(_Row):
@@ -107,6 +111,8 @@ class Calls(_Row):
     wall_s: float = Field(description="of the run under the tracer, which takes time; no measurement of the program")
     by_kind: list[MemoryCalls] = Field(default_factory=list)
     growth: Growth = Growth()
+    huge_pages_off: bool = Field(False, description="a process of it has called prctl(PR_SET_THP_DISABLE, 1)")
+    locked: bool = Field(False, description="likewise mlockall(MCL_FUTURE)")
 
 
 class Sizes(_Row):
@@ -147,6 +153,7 @@ class HeapUse(_Row):
 
     wall_s: float = Field(description="of this run")
     disturbance: float | None = Field(None, description="its processor time / that of the runs that nobody watched")
+    complete: bool = Field(True, description="whether it ended by itself; what a signal ended has no last look at it")
     mallocs: int = 0
     callocs: int = 0
     frees: int = 0
@@ -182,6 +189,7 @@ class Kept(_Row):
     thread_heaps: int = Field(0, description="glibc's heaps of threads: mappings aligned to 64 MiB")
     thread_heaps_kib: int = Field(0, description="resident in them")
     mappings: int = 0
+    huge_pages_off: bool = Field(False, description="the kernel gives it no huge pages: THP_enabled 0 in its status")
 
 
 class Platform(_Row):
@@ -208,7 +216,14 @@ class Settings(_Row):
     """What steers its allocator already, and who says so."""
 
     environment: dict[str, str] = Field(default_factory=dict, description="variables that steer an allocator, in force")
+    taken_out: dict[str, str] = Field(
+        default_factory=dict, description="such variables of whoever asked the doctor, which no run of the program has"
+    )
+    scripts: dict[str, str] = Field(
+        default_factory=dict, description="such variables that processes found and nobody gave them: scripts set them"
+    )
     huge_pages_off: bool = Field(False, description="prctl(PR_SET_THP_DISABLE)")
+    locked: bool = Field(False, description="mlockall(MCL_FUTURE): what is mapped is resident at once")
 
 
 class OwnHeap(_Row):
@@ -225,6 +240,7 @@ class Observations(_Row):
     version: Literal[1] = 1
     command: list[str]
     service: bool = False
+    running: int | None = Field(None, description="the process that was looked at while it ran; None where it was run")
     platform: Platform
     settings: Settings = Settings()
     prices: Prices | None = None

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from freestone.doctor import heap_watch, memory_calls, platform, prices
+from freestone.doctor import call_sites, heap_watch, memory_calls, platform, prices
 from freestone.doctor.course import Course
 from freestone.doctor.observations import Cost, Kept, Observations, OwnHeap, Settings
 from freestone.native import NativePartMissing
 from freestone.records.schema import Configuration, Workload
 from freestone.trials import Identity, permissions, rehearse, run_trial
-from freestone.trials.calls import NoCounter, strace
+from freestone.trials.calls import NoCounter, traced
 from freestone.trials.environment import in_force, steers
-from freestone.trials.execution import Execution, execute
+from freestone.trials.execution import execute
 from freestone.trials.launch import CensusMethod
+from freestone.trials.outcome import Execution
 from freestone.trials.trial import Rehearsal
 
 TOO_SHORT_S: Final = 0.05
 """What ends sooner cannot be looked at from outside."""
 
 _RUNS: Final = 3
+
+WORTH_STACKS: Final = 100
+"""With fewer calls about memory nobody needs to know where they come from: a start alone makes dozens."""
+
+STACKS_S: Final = 6.0
+"""For so long stacks are taken."""
 
 _SAME_PROCESS: Final = 0.7
 """From this share of the peak on, what was looked at was the process that had it, and near its peak."""
@@ -46,10 +53,18 @@ class Patient:
 
 def _platform(seen: Observations, patient: Patient) -> Observations:
     found = in_force(patient.workload, patient.configuration, patient.environment)
-    steering = {name: value for name, value in found.items() if steers(name) and not name.startswith("LD_")}
-    return seen.model_copy(
-        update={"platform": platform.describe(patient.libc), "settings": Settings(environment=steering)}
-    )
+    taken_out = {name: value for name, value in patient.environment.items() if name not in found}
+    settings = Settings(environment=steering(found), taken_out=steering(taken_out))
+    return seen.model_copy(update={"platform": platform.describe(patient.libc), "settings": settings})
+
+
+OWN_MALLOC: Final = "own malloc: "
+"""How the proof's reason begins where a program has its own (:mod:`freestone.trials.judged_image`)."""
+
+
+def steering(environment: Mapping[str, str]) -> dict[str, str]:
+    """What steers an allocator in it."""
+    return {name: value for name, value in environment.items() if steers(name) and not name.startswith("LD_")}
 
 
 def _prices(seen: Observations, patient: Patient) -> Observations:
@@ -74,12 +89,14 @@ def _cost(seen: Observations, patient: Patient) -> Observations:
             rehearsal=rehearsal,
         )
         if record.status != "ok" or record.metrics is None:
-            return _without(seen, "cost", record.reason or record.status)
+            return _unmeasured(seen, record.reason or record.status)
         records.append(record)
         if time.monotonic() - begun_s > 10:
             break
     metrics = [record.metrics for record in records if record.metrics is not None]
-    middle = sorted(metrics, key=lambda each: each.user_s + each.sys_s)[len(metrics) // 2]
+    middle = sorted(metrics, key=lambda each: each.cpu_s or 0.0)[len(metrics) // 2]
+    if middle.user_s is None or middle.sys_s is None:
+        return _without(seen, "cost", "nobody waited for some of its processes, so its processor time is not known")
     heaps = [
         OwnHeap(what=f"{Path(heap.file).name}: {heap.what}", remedy=heap.remedy) for heap in records[0].proof.own_heaps
     ]
@@ -99,8 +116,17 @@ def _cost(seen: Observations, patient: Patient) -> Observations:
                 processes=records[0].proof.images or 1,
             ),
             "own_heaps": heaps,
+            "settings": seen.settings.model_copy(update={"scripts": dict(records[0].steered)}),
         }
     )
+
+
+def _unmeasured(seen: Observations, why: str) -> Observations:
+    """A program that no allocator can be put into is known to have one of its own, and that is a finding."""
+    _, refused, whose = why.partition(OWN_MALLOC)
+    if refused:
+        seen = seen.model_copy(update={"own_heaps": [OwnHeap(what=f"{whose}, which", share=None)]})
+    return _without(seen, "cost", why)
 
 
 def _course(seen: Observations, patient: Patient) -> Observations:
@@ -115,6 +141,8 @@ def _course(seen: Observations, patient: Patient) -> Observations:
     changed: dict[str, object] = {"course": course.points}
     changed |= {"kept_at_peak": course.at_peak} if course.at_peak is not None else {}
     changed |= {"kept_at_end": course.at_end} if course.at_end is not None else {}
+    if course.at_peak is not None and course.at_peak.huge_pages_off:
+        changed["settings"] = seen.settings.model_copy(update={"huge_pages_off": True})
     return seen.model_copy(update={**changed, "own_heaps": _with_shares(seen, course.at_peak)})
 
 
@@ -128,14 +156,18 @@ def _heap(seen: Observations, patient: Patient) -> Observations:
     try:
         workload = patient.workload.model_copy(update={"environment": told})
         run = _run(patient, workload, stand_in=heap_watch.WATCHER)
-        found = heap_watch.read_folder(folder)
+        found = heap_watch.read_folder(folder, run.reading.started_monotonic_s + run.reading.wall_s)
     except NativePartMissing as error:
         return _without(seen, "heap", str(error))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if found is None:
         why = run.reason if run.status == "failed" else None
-        return _without(seen, "heap", why or "no process of it said what it asked for: static, or ended by a signal")
+        return _without(seen, "heap", why or "no process of it said what it asked for: static, or of another libc")
+    if not found.complete:
+        seen = _without(
+            seen, "heap at its end", "a signal ended it: how much free memory could be given back is not known"
+        )
     whole_s, watched_s = _cpu_s(seen), run.reading.user_s + run.reading.sys_s
     if whole_s > 0:
         found = found.model_copy(update={"disturbance": watched_s / whole_s})
@@ -146,21 +178,56 @@ def _heap(seen: Observations, patient: Patient) -> Observations:
 def _calls(seen: Observations, patient: Patient) -> Observations:
     if patient.workload.service is not None:
         return _without(seen, "calls", "a server is not traced: its load would wait for the tracer")
+    log = patient.scratch / "calls.strace"
     try:
-        program = strace()
+        run = _traced(patient, ["--seccomp-bpf", "-ttt"], log, memory_calls.TRACED)
+        if run.status not in ("ok", "invalid"):
+            return _without(seen, "calls", run.reason or run.status)
+        with log.open(encoding="utf-8", errors="replace") as lines:
+            found = memory_calls.read(lines, run.reading.wall_s)
     except NoCounter as error:
         return _without(seen, "calls", str(error))
-    log = patient.scratch / "calls.strace"
-    words = [program, "-f", "--seccomp-bpf", "-qq", "-ttt", "-o", str(log), "-e", f"trace={memory_calls.TRACED}"]
-    traced = patient.workload.model_copy(update={"command": [*words, *patient.workload.command], "reads": "process"})
-    try:
-        run = _run(patient, traced)
-        if not log.exists() or run.status not in ("ok", "invalid"):
-            return _without(seen, "calls", run.reason or "strace wrote nothing")
-        with log.open(encoding="utf-8", errors="replace") as lines:
-            return seen.model_copy(update={"calls": memory_calls.read(lines, run.reading.wall_s)})
+    except FileNotFoundError:
+        return _without(seen, "calls", "strace wrote nothing")
     finally:
         log.unlink(missing_ok=True)
+    settings = seen.settings.model_copy(
+        update={
+            "huge_pages_off": seen.settings.huge_pages_off or found.huge_pages_off,
+            "locked": found.locked,
+        }
+    )
+    return seen.model_copy(update={"calls": found, "settings": settings})
+
+
+def _sites(seen: Observations, patient: Patient) -> Observations:
+    """Stacks take milliseconds each: a run of its own, broken off after some seconds, where there is enough to see."""
+    if seen.calls is None:
+        return _without(seen, "call sites", "its calls were not seen")
+    named = [each.name for each in seen.calls.by_kind if each.name != "futex"]
+    if sum(each.calls for each in seen.calls.by_kind if each.name in named) < WORTH_STACKS:
+        return seen
+    log = patient.scratch / "sites.strace"
+    try:
+        _traced(replace(patient, timeout_s=STACKS_S), ["-ttt", *call_sites.STACKS], log, ",".join(named))
+        text = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return _without(seen, "call sites", "this strace takes no stacks (-k)")
+    finally:
+        log.unlink(missing_ok=True)
+    found, totals = call_sites.read(text, named), call_sites.totals(text, named)
+    if not found:
+        return _without(seen, "call sites", "no stack named a function of the program's")
+    by_kind = [
+        each.model_copy(update={"sites": found.get(each.name, []), "with_stack": totals[each.name]})
+        for each in seen.calls.by_kind
+    ]
+    return seen.model_copy(update={"calls": seen.calls.model_copy(update={"by_kind": by_kind})})
+
+
+def _traced(patient: Patient, options: Sequence[str], log: Path, names: str) -> Execution:
+    """A run under strace. Raises NoCounter where there is none."""
+    return _run(patient, traced(patient.workload, [*options, "-o", str(log)], names))
 
 
 PARTS: Final[Mapping[str, Callable[[Observations, Patient], Observations]]] = {
@@ -170,6 +237,7 @@ PARTS: Final[Mapping[str, Callable[[Observations, Patient], Observations]]] = {
     "course": _course,
     "heap": _heap,
     "calls": _calls,
+    "sites": _sites,
 }
 """What is observed, in the order in which it is."""
 
@@ -180,6 +248,7 @@ TITLES: Final[Mapping[str, str]] = {
     "course": "its memory over time, from outside",
     "heap": "what it asks of malloc",
     "calls": "its calls about memory, under a tracer",
+    "sites": "where those calls come from",
 }
 
 

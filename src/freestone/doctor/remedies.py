@@ -1,15 +1,18 @@
 """What can help against a symptom: configurations to try, and advice where no setting cures. Pure.
 
 A knob of glibc's never stands alone where it freezes another (research note, section 5.1): setting one of the four of
-``mmap_threshold``, ``trim_threshold``, ``top_pad``, ``mmap_max`` stops both thresholds from following the program.
+``mmap_threshold``, ``trim_threshold``, ``top_pad``, ``mmap_max`` stops both thresholds from following the program
+(:mod:`freestone.doctor.knobs`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from freestone.doctor import knobs
+from freestone.doctor.knobs import Unfit
 from freestone.doctor.observations import Observations
 from freestone.doctor.symptoms import Finding
 
@@ -17,6 +20,7 @@ KEEP_LARGE: Final = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOL
 """32 MiB is the most that every glibc takes for the first."""
 NEVER_MAP: Final = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "18446744073709551615"}
 GIVE_BACK: Final = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_TOP_PAD_": "0"}
+FRESH_LARGE: Final = {"MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_TRIM_THRESHOLD_": "1048576"}
 GROW_WIDE: Final = {
     "MALLOC_TOP_PAD_": "67108864",
     "MALLOC_MMAP_THRESHOLD_": "33554432",
@@ -31,11 +35,39 @@ class Remedy:
     allocator: str
     settings: tuple[tuple[str, str], ...]
     why: str
+    kernel: tuple[tuple[str, str], ...] = ()
+    """Switches of the kernel's, as in a configuration: of the whole machine, and tried with consent alone."""
+    huge_pages_off: bool = False
+    """Under prctl(PR_SET_THP_DISABLE)."""
+
+    @property
+    def wants_large_pages(self) -> bool:
+        """Whether it is for nothing where the kernel gives the process none."""
+        asks = ("glibc.malloc.hugetlb=", "thp:always")
+        return bool(self.kernel) or any(word in value for _, value in self.settings for word in asks)
 
 
 def remedy(allocator: str, why: str, settings: Mapping[str, str] | None = None) -> Remedy:
     """A remedy with its settings in order."""
     return Remedy(allocator, tuple((settings or {}).items()), why)
+
+
+def title(each: Remedy) -> str:
+    """What it is, in one line."""
+    settings = [f"{name}={value}" for name, value in each.settings]
+    kernel = [f"{name}={word}" for name, word in each.kernel]
+    prctl = ["PR_SET_THP_DISABLE"] if each.huge_pages_off else []
+    return " ".join([each.allocator, *settings, *kernel, *prctl])
+
+
+def folios(allocator: str, kib: int) -> Remedy:
+    """An allocator as it is, while the kernel gives folios of some KiB."""
+    why = f"a page fault brings in {kib} KiB where it can (a switch of the kernel's)"
+    return Remedy(allocator, (), why, kernel=((f"hugepages-{kib}kB", "always"),))
+
+
+_FOLIOS: Final = (folios("glibc", 64), folios("freestone", 64), folios("glibc", 16))
+NO_HUGE_PAGES: Final = Remedy("glibc", (), "its process has no huge pages (prctl)", huge_pages_off=True)
 
 
 _OTHERS: Final = (
@@ -48,6 +80,7 @@ _OTHERS: Final = (
 _CHURN: Final = (
     remedy("glibc", "large blocks stay in the heap, and the heap keeps its end", KEEP_LARGE),
     remedy("glibc", "no block has a mapping of its own, and nothing is given back", NEVER_MAP),
+    *_FOLIOS,
     *_OTHERS,
 )
 
@@ -70,6 +103,7 @@ CANDIDATES: Final[Mapping[str, tuple[Remedy, ...]]] = {
     "mprotect-growth": (
         remedy("glibc", "all threads share the main heap", {"MALLOC_ARENA_MAX": "1"}),
         remedy("glibc", "heaps grow by 64 MiB at a time", GROW_WIDE),
+        *_FOLIOS,
         *_OTHERS,
     ),
     "retention-after-peak": _LEAN,
@@ -88,6 +122,7 @@ CANDIDATES: Final[Mapping[str, tuple[Remedy, ...]]] = {
         *(each for each in _LEAN if each.allocator != "glibc"),
     ),
     "huge-page-bloat": (
+        NO_HUGE_PAGES,
         remedy("freestone", "asks for no huge pages", {"FREESTONE_OPTIONS": "huge_from_mib=16777216"}),
         remedy("jemalloc", "forbids huge pages", {"MALLOC_CONF": "thp:never"}),
         remedy("mimalloc", "forbids huge pages", {"MIMALLOC_ALLOW_THP": "0"}),
@@ -95,19 +130,24 @@ CANDIDATES: Final[Mapping[str, tuple[Remedy, ...]]] = {
     ),
     "huge-pages-missing": (
         remedy("glibc", "asks for huge pages", {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
+        *_FOLIOS,
         remedy("jemalloc", "asks for huge pages", {"MALLOC_CONF": "thp:always"}),
         remedy("freestone", "asks for huge pages where memory is dense"),
         remedy("mimalloc", "another allocator"),
     ),
     "first-touch-faults": (
         remedy("glibc", "asks for huge pages", {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
+        *_FOLIOS,
         remedy("freestone", "brings pages in before they are touched", {"FREESTONE_OPTIONS": "populate_kib=4096"}),
         *_OTHERS,
     ),
     "lock-contention": _OTHERS,
     "remote-free-pingpong": _OTHERS,
     "quadratic-realloc": _OTHERS,
-    "calloc-clearing": _OTHERS,
+    "calloc-clearing": (
+        remedy("glibc", "large blocks come from the kernel, which has cleared them", FRESH_LARGE),
+        *_OTHERS,
+    ),
     "leak": (),
     "memory-limit-pressure": _LEAN,
     "own-allocator": (),
@@ -132,28 +172,78 @@ ADVICE: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 LIGHT: Final = 0.25
-"""Below this part of the heaviest a symptom is not worth trials of its own."""
+"""Below this part of the heaviest that can be cured a symptom is not worth trials of its own."""
 
 
-def candidates(found: Sequence[Finding], seen: Observations, most: int) -> list[Remedy]:
-    """What to try, each once: of the heaviest symptom first, then in turn; never what is in force already."""
-    heaviest = max((each.weight for each in found), default=0.0)
-    rows = [list(CANDIDATES.get(each.symptom, ())) for each in found if each.weight >= LIGHT * heaviest]
-    tried: dict[tuple[str, tuple[tuple[str, str], ...]], Remedy] = {}
+@dataclass(frozen=True)
+class Plan:
+    """What to try, the likeliest first; and what is not tried though it is for what was found, with why not."""
+
+    tried: Sequence[Remedy]
+    left_out: Sequence[tuple[Remedy, str]]
+
+
+def plan(found: Sequence[Finding], seen: Observations, most: int, *, kernel: str | None = None) -> Plan:
+    """What to try, each once: of the heaviest symptom first, then in turn; never what is in force already.
+
+    Args:
+        most: remedies in all.
+        kernel: why the kernel's switches are not to be set; None where they may be.
+    """
+    curable = [each for each in found if CANDIDATES.get(each.symptom)]
+    heaviest = max((each.weight for each in curable), default=0.0)
+    rows = [list(CANDIDATES[each.symptom]) for each in curable if each.weight >= LIGHT * heaviest]
+    tried: dict[object, Remedy] = {}
+    left_out: dict[object, tuple[Remedy, str]] = {}
     while any(rows) and len(tried) < most:
         for row in rows:
-            if row and len(tried) < most:
+            while row and len(tried) < most:
                 each = row.pop(0)
-                if _is_fit(each, seen):
-                    tried.setdefault((each.allocator, each.settings), each)
-    return list(tried.values())
+                fitted = fit(each, seen)
+                if isinstance(fitted, Unfit):
+                    left_out.setdefault(each, (each, fitted.why))
+                elif fitted is not None and fitted.kernel and kernel is not None:
+                    left_out.setdefault(each, (each, kernel))
+                elif fitted is not None:
+                    tried.setdefault(replace(fitted, why=""), fitted)
+                    break
+    return Plan(list(tried.values()), list(left_out.values()))
 
 
-def _is_fit(each: Remedy, seen: Observations) -> bool:
-    """Whether it can be tried there, and is not what is in force already."""
-    if each.allocator == "glibc" and seen.platform.libc != "glibc":
-        return False
-    return each.allocator != seen.served_by or bool(each.settings)
+HUGETLB_SINCE: Final = (2, 35)
+"""glibc that knows ``glibc.malloc.hugetlb``."""
+
+
+def fit(each: Remedy, seen: Observations) -> Remedy | Unfit | None:
+    """A remedy as it can be tried there, why it cannot, or None where it is in force already or for another libc."""
+    glibc = each.allocator == "glibc"
+    if glibc and seen.platform.libc != "glibc":
+        return None
+    if each.wants_large_pages and seen.settings.huge_pages_off:
+        return Unfit("the program forbids itself huge pages and folios: prctl(PR_SET_THP_DISABLE)")
+    if each.huge_pages_off and (seen.settings.huge_pages_off or seen.platform.huge_pages == "never"):
+        return None
+    if any(seen.platform.folios.get(_kib(name)) == word for name, word in each.kernel):
+        return None
+    if dict(each.settings).get(knobs.TUNABLES, "").startswith("glibc.malloc.hugetlb") and (
+        seen.platform.huge_pages == "never" or _version(seen.platform.libc_version) < HUGETLB_SINCE
+    ):
+        return None
+    settings = knobs.combined(dict(each.settings), seen, glibc=glibc)
+    if isinstance(settings, Unfit):
+        return settings
+    if each.settings and settings.items() <= seen.settings.environment.items():
+        return None
+    changes = each.allocator != seen.served_by or settings or each.kernel or each.huge_pages_off
+    return replace(each, settings=tuple(settings.items())) if changes else None
+
+
+def _kib(name: str) -> int:
+    return int(name.removeprefix("hugepages-").removesuffix("kB"))
+
+
+def _version(text: str | None) -> tuple[int, ...]:
+    return tuple(int(part) for part in (text or "").split(".") if part.isdigit())
 
 
 def advice(found: Iterable[Finding]) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from freestone.doctor import knobs
 from freestone.doctor.observations import Growth, HeapPoint, HeapUse, Observations
 
 WORTH: Final = 0.03
@@ -24,6 +25,9 @@ WASTE_KIB: Final = 8 << 10
 
 MOVES: Final = 20
 """What was moved less often was no habit: mappings, the end of the heap."""
+
+FEW_MOVES: Final = 5
+"""Fewer are none however large: those of a few blocks that were several times as much as was ever resident."""
 
 HEAP_MOVES: Final = 200
 """Likewise of threads' heaps, which open in small steps by design."""
@@ -54,6 +58,12 @@ LOOKED_AT: Final = 100
 
 SLEPT: Final = 0.01
 """Of calls, and of threads' time: below it nobody waits."""
+
+SLEEPS: Final = 10
+"""From fewer of those looked at no time is reckoned: one may have been a neighbour's."""
+
+SLEEPS_BESIDE: Final = 2
+"""From so few on it is where a tracer has seen threads sleep on locks, ``LOOKED_AT`` times or more."""
 
 REMOTE: Final = 0.2
 """From this share of frees in other threads on it is how the program works."""
@@ -164,7 +174,7 @@ def mapping_churn(seen: Observations) -> Finding | None:
     if seen.calls is None or seen.cost is None:
         return None
     growth = seen.calls.growth
-    if growth.map_unmap_pairs < MOVES:
+    if not _is_habit(seen, growth.map_unmap_pairs, "munmap"):
         return None
     touched = _refaulted_s(seen, "munmap")
     part = share((calls_s(seen, Growth(map_unmap_pairs=growth.map_unmap_pairs)) or 0.0) + touched, seen)
@@ -173,6 +183,7 @@ def mapping_churn(seen: Observations) -> Finding | None:
     evidence = [
         f"{growth.map_unmap_pairs:,} mappings were made and taken back",
         *_sizes(seen, "munmap"),
+        *_callers(seen, "munmap"),
         *_faults(seen),
         *_frozen(seen),
     ]
@@ -184,13 +195,14 @@ def trim_churn(seen: Observations) -> Finding | None:
     if seen.calls is None or seen.cost is None:
         return None
     growth = seen.calls.growth
-    if growth.brk_down_up < MOVES:
+    if not _is_habit(seen, growth.brk_down_up, "brk"):
         return None
     part = share((calls_s(seen, Growth(brk_down_up=growth.brk_down_up)) or 0.0) + _refaulted_s(seen, "brk"), seen)
     if part is None or part < WORTH:
         return None
     evidence = [
         f"the end of the heap was given back and taken again {growth.brk_down_up:,} times",
+        *_callers(seen, "brk"),
         *_faults(seen),
         *_frozen(seen),
     ]
@@ -210,6 +222,7 @@ def mprotect_growth(seen: Observations) -> Finding | None:
     evidence = [
         f"heaps of threads were opened by mprotect {growth.heap_mprotects:,} times"
         + (f" and closed again {growth.heap_shrinks:,} times" if growth.heap_shrinks else ""),
+        *_callers(seen, "mprotect"),
         "each call takes the lock of the whole address space, so other threads' page faults wait for it",
     ]
     return Finding("mprotect-growth", tuple(evidence), time=part)
@@ -250,6 +263,8 @@ def lock_contention(seen: Observations) -> Finding | None:
     """Threads sleep inside malloc and free, waiting for each other."""
     heap = seen.heap
     if heap is None or heap.threads < 2 or heap.sampled_calls < LOOKED_AT or seen.cost is None:
+        return None
+    if not _sleeps_there(seen, heap.waited):
         return None
     calls = heap.mallocs + heap.callocs + heap.frees + heap.realloc.calls
     slept_s = heap.waited_s * calls / heap.sampled_calls
@@ -341,6 +356,8 @@ def pinned_top_fragmentation(seen: Observations) -> Finding | None:
         return None  # arena-bloat's
     if seen.heap.trimmed_kib < MOST * state.idle_kib:
         return None
+    if state.point.free_kib is not None and state.point.free_kib < MOST * state.idle_kib:
+        return None  # free at the end, and not then: threads' caches
     evidence = (
         *state.words,
         f"{_mib(state.point.top_kib)} lie at the end of the heap; the rest lies below blocks that live",
@@ -488,10 +505,57 @@ RULES: Final[tuple[Rule, ...]] = (
 )
 
 
+NEEDS: Final[dict[str, tuple[str, ...]]] = {
+    "mapping-churn": ("cost", "prices", "calls"),
+    "trim-churn": ("cost", "prices", "calls"),
+    "mprotect-growth": ("cost", "prices", "calls"),
+    "retention-after-peak": ("heap",),
+    "pinned-top-fragmentation": ("heap", "trimmed"),
+    "slab-fragmentation": ("heap", "trimmed"),
+    "arena-bloat": ("heap", "kept_at_peak"),
+    "thread-cache-bloat": ("heap",),
+    "huge-page-bloat": ("heap", "kept_at_peak"),
+    "huge-pages-missing": ("cost", "prices", "heap", "kept_at_peak"),
+    "first-touch-faults": ("cost", "prices"),
+    "lock-contention": ("cost", "heap"),
+    "remote-free-pingpong": ("cost", "heap"),
+    "quadratic-realloc": ("cost", "prices", "heap"),
+    "calloc-clearing": ("cost", "prices", "heap"),
+    "leak": ("heap",),
+    "memory-limit-pressure": ("cost",),
+    "own-allocator": ("own_heaps",),
+}
+"""The parts without which nothing is known of a symptom."""
+
+
+def unjudged(seen: Observations) -> list[str]:
+    """Symptoms of which nothing is known, since a part was not seen."""
+    missing = {part for part in ("cost", "prices", "calls", "heap", "kept_at_peak") if getattr(seen, part) is None}
+    if seen.heap is None or seen.heap.trimmed_kib is None:
+        missing.add("trimmed")
+    if seen.running is not None:
+        missing.add("own_heaps")
+    if cpu_s(seen) <= 0:
+        missing.add("cost")
+    return [symptom for symptom, parts in NEEDS.items() if missing.intersection(parts)]
+
+
 def name(seen: Observations) -> list[Finding]:
-    """Everything that is found, the heaviest first; ``healthy`` alone where there is nothing."""
+    """Everything that is found, the heaviest first; ``healthy`` alone where there is nothing.
+
+    Nothing at all where memory costs too much for a program that is well, and how was not seen (:func:`unexplained`).
+    """
     found = sorted((each for rule in RULES if (each := rule(seen)) is not None), key=lambda each: -each.weight)
-    return found or [healthy(seen)]
+    return found or ([] if unexplained(seen) is not None else [healthy(seen)])
+
+
+def unexplained(seen: Observations) -> float | None:
+    """The share of processor time that page faults cost where its calls were not seen, from which they come.
+
+    None where it is too little to be a symptom, or its calls were seen.
+    """
+    part = share(faults_s(seen), seen)
+    return part if part is not None and part >= WORTH and seen.calls is None else None
 
 
 def healthy(seen: Observations) -> Finding:
@@ -588,7 +652,8 @@ def _pages(seen: Observations) -> float:
     if seen.cost is None or seen.prices is None:
         return 0.0
     others = PROCESS_KIB * max(0, seen.cost.processes - 1)
-    return ((seen.cost.peak_rss_kib or 0) + others) / seen.prices.page_kib
+    own = max(0, (seen.cost.peak_rss_kib or 0) - seen.cost.resident_before_kib)
+    return (own + others) / seen.prices.page_kib
 
 
 def _once(seen: Observations) -> list[str]:
@@ -606,6 +671,22 @@ def _faults(seen: Observations) -> list[str]:
     ]
 
 
+def _is_habit(seen: Observations, moves: int, name: str) -> bool:
+    """Whether it was moved often; or less often, and several times as much as was ever resident."""
+    found = next((each for each in seen.calls.by_kind if each.name == name), None) if seen.calls is not None else None
+    peak_kib = seen.cost.peak_rss_kib if seen.cost is not None else None
+    much = found is not None and bool(peak_kib) and found.kib >= OVER_AGAIN * (peak_kib or 0)
+    return moves >= MOVES or (moves >= FEW_MOVES and much)
+
+
+def _sleeps_there(seen: Observations, waited: int) -> bool:
+    """Whether so many sampled calls that slept say anything, beside what a tracer saw of locks."""
+    if seen.calls is None:
+        return waited >= SLEEPS
+    locks = sum(each.calls for each in seen.calls.by_kind if each.name == "futex")
+    return waited >= SLEEPS_BESIDE and locks >= LOOKED_AT
+
+
 def _sizes(seen: Observations, name: str) -> list[str]:
     found = next((each for each in seen.calls.by_kind if each.name == name), None) if seen.calls is not None else None
     if found is None or not found.sizes:
@@ -614,29 +695,34 @@ def _sizes(seen: Observations, name: str) -> list[str]:
     return [f"most often of up to {_mib(size)}: {calls:,} times"]
 
 
-MALLOPT: Final = {
-    -1: "M_TRIM_THRESHOLD",
-    -2: "M_TOP_PAD",
-    -3: "M_MMAP_THRESHOLD",
-    -4: "M_MMAP_MAX",
-    -8: "M_ARENA_MAX",
-}
+def _callers(seen: Observations, name: str) -> list[str]:
+    """The sites with the largest share of a call, as far as stacks were taken."""
+    found = next((each for each in seen.calls.by_kind if each.name == name), None) if seen.calls is not None else None
+    if found is None or not found.sites or found.with_stack <= 0:
+        return []
+    told = [
+        f"{site.calls / found.with_stack:.0%} {' < '.join(site.frames[:3])}"
+        for site in found.sites[:3]
+        if site.calls >= HARDLY * found.with_stack
+    ]
+    return [f"{name} comes from: {'; '.join(told)}"] if told else []
 
-_FREEZING: Final = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_MMAP_MAX_")
+
+HARDLY: Final = 0.01
+"""A site with a smaller share of a call is not told."""
 
 
 def _frozen(seen: Observations) -> list[str]:
     """Who has set one of the knobs that freeze glibc's thresholds."""
-    said = [f"{name} is set" for name in _FREEZING if name in seen.settings.environment]
-    tunables = seen.settings.environment.get("GLIBC_TUNABLES", "")
-    said += [
-        f"glibc.malloc.{name} is set"
-        for name in ("trim_threshold", "top_pad", "mmap_threshold", "mmap_max")
-        if f"glibc.malloc.{name}=" in tunables
+    environment = seen.settings.environment
+    tunables = knobs.tunables(environment.get(knobs.TUNABLES, ""))
+    said = [
+        f"{name} is set" for name, knob in knobs.VARIABLES.items() if knob in knobs.FREEZING and name in environment
     ]
+    said += [f"{name} is set" for name in tunables if name.removeprefix("glibc.malloc.") in knobs.FREEZING]
     if seen.heap is not None:
-        called = {MALLOPT[parameter] for parameter, _ in seen.heap.mallopts if parameter in (-1, -2, -3, -4)}
-        said += [f"the program calls mallopt({name})" for name in sorted(called)]
+        called = {number for number, _ in seen.heap.mallopts if knobs.PARAMETERS.get(number) in knobs.FREEZING}
+        said += sorted(f"the program calls mallopt({knobs.parameter(number)})" for number in called)
     return [f"{', '.join(said)}: glibc's thresholds do not follow the program any more"] if said else []
 
 

@@ -59,7 +59,13 @@ class Verdict:
 
 
 def judge(
-    summary: Summary, workload: Workload, remedies: Mapping[str, Remedy], goal: Goal, memory: str = "peak_rss_kib"
+    summary: Summary,
+    workload: Workload,
+    remedies: Mapping[str, Remedy],
+    goal: Goal,
+    memory: str = "peak_rss_kib",
+    *,
+    discarded: Mapping[str, str] | None = None,
 ) -> Verdict:
     """Weigh what was tried.
 
@@ -68,9 +74,11 @@ def judge(
         workload: what was measured.
         remedies: by the name of their configuration.
         memory: the metric that is the program's memory.
+        discarded: configurations whose figures are none, whatever they are, with the reason.
     """
+    untrue = discarded or {}
     tried = [
-        _tried(cell, workload.time, memory, remedies)
+        _tried(cell, workload.time, memory, remedies, untrue.get(cell.configuration))
         for cell in summary.cells
         if cell.workload == workload.name and cell.configuration != summary.baseline
     ]
@@ -81,15 +89,15 @@ def judge(
     return Verdict(goal, tried, best, sorted(front, key=lambda each: (each.sure_time, each.sure_memory)))
 
 
-def _tried(cell: Cell, time: str, memory: str, remedies: Mapping[str, Remedy]) -> Tried:
-    fine = cell.status == "ok"
+def _tried(cell: Cell, time: str, memory: str, remedies: Mapping[str, Remedy], untrue: str | None) -> Tried:
+    fine = cell.status == "ok" and untrue is None
     return Tried(
         cell.configuration,
         remedies.get(cell.configuration),
         cell.ratio.get(time) if fine else None,
         cell.ratio.get(memory) if fine else None,
         cell.ratio.get("minor_faults") if fine else None,
-        None if fine else (cell.reason or cell.status),
+        None if fine else (untrue or cell.reason or cell.status),
     )
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from freestone.allocators import notation
+from freestone.doctor import knobs, symptoms
 from freestone.doctor.observations import Observations
+from freestone.doctor.remedies import Remedy, title
 from freestone.doctor.symptoms import Finding
 from freestone.doctor.verdict import Tried, Verdict
 from freestone.records.schema import Ratio
-from freestone.reports import quantities
+from freestone.reports import quantities, system_settings
 
 PLAIN = {
     "mapping-churn": "large blocks are mapped and unmapped again and again",
@@ -37,13 +41,33 @@ PLAIN = {
 def findings(found: Sequence[Finding], seen: Observations, *, width: int) -> str:
     """What it suffers from, the heaviest first, each with its evidence; then what was not seen."""
     lines: list[str] = []
+    unknown = symptoms.unjudged(seen)
     for each in found:
-        lines += [f"{each.symptom}: {PLAIN[each.symptom]}{_share(each)}"]
+        said = PLAIN[each.symptom]
+        if each.symptom == "healthy" and unknown:
+            said = "as far as it could be judged, nothing about its memory is worth a cure"
+        lines += [f"{each.symptom}: {said}{_share(each)}"]
         for said in each.evidence:
+            lines += textwrap.wrap(said, width, initial_indent="  - ", subsequent_indent="    ")
+        lines.append("")
+    faults = None if found else symptoms.unexplained(seen)
+    if faults is not None:
+        said = (
+            f"Nothing can be named: page faults are {faults:.0%} of its processor time, on memory that was touched "
+            "before, and the calls that they come from were not seen."
+        )
+        lines += [*textwrap.wrap(said, width, subsequent_indent="  "), ""]
+    own = by_itself(seen)
+    if own:
+        lines.append("What it sets itself:")
+        for said in own:
             lines += textwrap.wrap(said, width, initial_indent="  - ", subsequent_indent="    ")
         lines.append("")
     for part, why in seen.unseen.items():
         lines += textwrap.wrap(f"Not seen: {part}: {why}", width, subsequent_indent="  ")
+    if unknown:
+        said = f"Could not be judged without that: {', '.join(unknown)}."
+        lines += textwrap.wrap(said, width, subsequent_indent="  ", break_on_hyphens=False)
     if seen.heap is not None and seen.heap.disturbance is not None:
         said = (
             f"Watching its heap took {seen.heap.disturbance:.2f} times the processor time, in a run that is in no "
@@ -51,6 +75,47 @@ def findings(found: Sequence[Finding], seen: Observations, *, width: int) -> str
         )
         lines += textwrap.wrap(said, width, subsequent_indent="  ")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def by_itself(seen: Observations) -> list[str]:
+    """What steers its allocator already, and who says so: a sentence each."""
+    told = []
+    settings = seen.settings
+    if settings.environment:
+        told.append(f"its environment sets {_pairs(settings.environment)}")
+    if settings.scripts:
+        told.append(f"scripts of its own set {_pairs(settings.scripts)}")
+    calls = seen.heap.mallopts if seen.heap is not None else []
+    if calls:
+        said = ", ".join(f"mallopt({knobs.parameter(number)}, {value})" for number, value in calls)
+        told.append(f"it calls {said}")
+    told += knobs.slips(calls)
+    if settings.huge_pages_off:
+        told.append("it forbids itself huge pages and folios, by prctl(PR_SET_THP_DISABLE)")
+    if settings.locked:
+        told.append("it calls mlockall(MCL_FUTURE): what is mapped is resident at once")
+    if settings.taken_out:
+        told.append(f"taken out of its environment here: {_pairs(settings.taken_out)}; --env NAME=VALUE puts one back")
+    return told
+
+
+def left_out(remedies: Iterable[tuple[Remedy, str]], *, width: int) -> str:
+    """What was not tried though it is for what was found; a paragraph for each reason."""
+    by_why: dict[str, list[str]] = {}
+    for each, why in remedies:
+        by_why.setdefault(why, []).append(title(each))
+    lines = [
+        line
+        for why, names in by_why.items()
+        for line in textwrap.wrap(
+            f"Not tried: {', '.join(names)}: {why}", width, subsequent_indent="  ", break_on_hyphens=False
+        )
+    ]
+    return "\n".join([*lines, ""]) + "\n" if lines else ""
+
+
+def _pairs(settings: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(settings.items()))
 
 
 def _share(each: Finding) -> str:
@@ -105,3 +170,51 @@ def _gains(each: Tried, baseline: str) -> str:
 
 def _times(ratio: Ratio) -> str:
     return f"{quantities.ratio_number(ratio)}×" if ratio.different else "the same as far as can be told"
+
+
+def running(seen: Observations, *, width: int) -> str:
+    """What a process did while it was looked at, and where its memory lies."""
+    said = []
+    if seen.cost is not None:
+        cost = seen.cost
+        said.append(
+            f"For {cost.wall_s:.1f} s: {cost.user_s + cost.sys_s:.2f} s of processor time, {cost.sys_s:.2f} of it in "
+            f"the kernel; {cost.minor_faults or 0:,} page faults; {_mib(cost.end_rss_kib)} resident, "
+            f"{_mib(cost.resident_before_kib)} when the looking began."
+        )
+    if seen.kept_at_end is not None:
+        kept = seen.kept_at_end
+        parts = [f"{_mib(kept.anonymous_kib)} are no file's", f"{_mib(kept.main_heap_kib)} in the main heap"]
+        if kept.thread_heaps:
+            parts.append(f"{_mib(kept.thread_heaps_kib)} in {kept.thread_heaps} heaps of threads")
+        parts += [f"{_mib(kept.huge_kib)} in huge pages"] if kept.huge_kib else []
+        parts += [f"{_mib(kept.lazy_free_kib)} the kernel's to take (LazyFree)"] if kept.lazy_free_kib else []
+        said.append(f"Of its memory {', '.join(parts)}; {kept.mappings:,} mappings.")
+    lines = [line for each in said for line in textwrap.wrap(each, width, subsequent_indent="  ")]
+    return "\n".join(lines) + "\n"
+
+
+def to_try(remedies: Sequence[Remedy], command: Sequence[str], *, width: int) -> str:
+    """What may help a process that runs: lines to start it anew by. None of them was tried."""
+    told = shlex.join(command)
+    lines = []
+    for each in remedies:
+        run = ["freestone", "run", "-a", notation.write(each.allocator, dict(each.settings)), "--", *command]
+        first = f"{system_settings.as_root(dict(each.kernel))}, and " if each.kernel else ""
+        words = [*system_settings.WITHOUT_HUGE_PAGES, *run] if each.huge_pages_off else run
+        lines += [
+            f"  {first}{shlex.join(words)}",
+            *textwrap.wrap(each.why, width, initial_indent="    ", subsequent_indent="    "),
+        ]
+    if not lines:
+        return ""
+    head = textwrap.wrap(
+        f"To try, by starting it anew; none was tried. freestone doctor -- {told} tries it, and keeps what helps:",
+        width,
+        break_on_hyphens=False,
+    )
+    return "\n".join([*head, *lines, ""]) + "\n"
+
+
+def _mib(kib: int | None) -> str:
+    return f"{(kib or 0) / 1024:,.1f} MiB"

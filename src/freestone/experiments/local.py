@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,6 +32,20 @@ from freestone.trials import (
 from freestone.trials.environment import in_force
 from freestone.trials.named_files import NamedFiles, code, untouched
 
+Around = Callable[[Configuration], AbstractContextManager[None]]
+"""Sets what a configuration needs beside the program's environment for as long as it is entered."""
+
+
+def environment_alone(configuration: Configuration) -> AbstractContextManager[None]:
+    """Sets nothing.
+
+    Raises:
+        StoreError: the configuration needs more, and without it would be measured as another one.
+    """
+    if configuration.needs_conditions:
+        raise StoreError(f"{configuration.name} needs settings of the kernel's, which 'freestone doctor' alone makes")
+    return nullcontext()
+
 
 class LocalTrials:
     """The trials of one experiment on this machine; a :class:`freestone.experiments.run.Measurement`.
@@ -38,9 +53,15 @@ class LocalTrials:
     Captured output goes to a scratch folder that exists while the object is entered.
     """
 
-    def __init__(self, experiment: Experiment, on_event: Callable[[Event], None] = lambda event: None) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        on_event: Callable[[Event], None] = lambda event: None,
+        around: Around = environment_alone,
+    ) -> None:
         self.experiment = experiment
         self.on_event = on_event
+        self._around = around
         self._scratch: Path | None = None
         self._rehearsals: dict[Arm, Rehearsal] = {}
         self._asked: dict[str, Asked | None] = {}
@@ -86,9 +107,10 @@ class LocalTrials:
         Where trials have a census of their own, the allocator is of no matter here and malloc is counted in its place.
         """
         counting = permissions().perf and can_count()
-        rehearsal = rehearse(
-            workload, configuration, timeout_s=self.experiment.timeout_s, scratch=self.scratch, counting=counting
-        )
+        with self._around(configuration):
+            rehearsal = rehearse(
+                workload, configuration, timeout_s=self.experiment.timeout_s, scratch=self.scratch, counting=counting
+            )
         if counting:
             self._asked[workload.name] = rehearsal.asked
         else:
@@ -132,16 +154,17 @@ class LocalTrials:
         served = [file for file in {configuration.allocator.file, *configuration.allocator.preload} if file]
         before = self._files.contents(workload, environment, served)
         placement.renew(path for path, content in before.items() if content.startswith(PROGRAM))
-        record = run_trial(
-            workload,
-            configuration,
-            identity=identity,
-            timeout_s=self.experiment.timeout_s,
-            scratch=self.scratch,
-            rehearsal=self._rehearsals.get((workload.name, configuration.name)),
-            watch=watch,
-            asked=self._asked.get(workload.name),
-        )
+        with self._around(configuration):
+            record = run_trial(
+                workload,
+                configuration,
+                identity=identity,
+                timeout_s=self.experiment.timeout_s,
+                scratch=self.scratch,
+                rehearsal=self._rehearsals.get((workload.name, configuration.name)),
+                watch=watch,
+                asked=self._asked.get(workload.name),
+            )
         after = self._files.contents(workload, environment, served)
         changed = [path for path in code(workload, before) if after.get(path) != before[path]]
         if record.status == "ok" and changed:

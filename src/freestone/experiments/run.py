@@ -26,7 +26,7 @@ from freestone.experiments.events import (
     WarmUpStarted,
 )
 from freestone.experiments.interruption import Interruption, TrialBrokenOff
-from freestone.experiments.local import LocalTrials
+from freestone.experiments.local import Around, LocalTrials, environment_alone
 from freestone.records.schema import Configuration, Environment, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError, TrialLog, read_trials
 from freestone.trials import StageFailure
@@ -81,6 +81,7 @@ def run(
     on_event: Callable[[Event], None] = lambda event: None,
     stop: Interruption | None = None,
     changed: Callable[[], str | None] = lambda: None,
+    around: Around = environment_alone,
     measurement: Measurement | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
@@ -97,6 +98,7 @@ def run(
         stop: asked between trials whether to stop, and able to break one off.
         changed: asked after each trial what is not as it was when the experiment was begun, in one line; then the trial
             failed.
+        around: sets what a configuration needs beside the program's environment, for each of its runs.
         measurement: how trials are taken; by default on this machine.
         clock: seconds, for budget and estimate only.
 
@@ -111,7 +113,7 @@ def run(
         foreign = {record.experiment for record in records} - {experiment.id}
         if foreign:
             raise ExperimentMismatch(f"{folder} holds trials of another experiment ({', '.join(sorted(foreign))})")
-        taking = measurement or stack.enter_context(LocalTrials(experiment, on_event))
+        taking = measurement or stack.enter_context(LocalTrials(experiment, on_event, around))
         return _Session(experiment, frozenset(left_out), taking, log, records, on_event, stop, changed, clock).run()
 
 
@@ -179,7 +181,7 @@ class _Session:
         return self._end()
 
     def _begin(self) -> None:
-        """Set up every workload of which anything is to be run; one that cannot be is left out of this sitting."""
+        """Set up every workload of which anything is to be run; one that cannot be is left out of this session."""
         left = schedule.unfinished(self.experiment, self.records)
         for workload in self.experiment.workloads:
             if workload.name not in left or workload.name in self.left_out:

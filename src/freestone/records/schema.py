@@ -87,6 +87,17 @@ class Configuration(_Row):
     name: str = Field(description="unique within the experiment; the allocator's name when nothing is set")
     allocator: Allocator
     environment: dict[str, str] = Field(default_factory=dict, description="settings added to the program's environment")
+    kernel: dict[str, str] = Field(
+        default_factory=dict,
+        description="switches of the kernel's transparent huge pages that are set while it runs, and put back behind "
+        "it: 'hugepages-64kB' -> 'always'",
+    )
+    huge_pages_off: bool = Field(False, description="whether it runs under prctl(PR_SET_THP_DISABLE)")
+
+    @property
+    def needs_conditions(self) -> bool:
+        """Whether more than the program's environment has to be set for it."""
+        return bool(self.kernel) or self.huge_pages_off
 
 
 class Service(_Row):
@@ -294,8 +305,10 @@ class Metrics(_Row):
         0.0, description="how long others outlived the first process; part of wall_s where survivors are not allowed"
     )
     rested_s: float = Field(0.0, description="how long processes were kept at their end meanwhile")
-    user_s: float = Field(ge=0, le=LONGEST_S, allow_inf_nan=False)
-    sys_s: float = Field(ge=0, le=LONGEST_S, allow_inf_nan=False)
+    user_s: float | None = Field(
+        None, description="None where nobody waited for some processes", ge=0, le=LONGEST_S, allow_inf_nan=False
+    )
+    sys_s: float | None = Field(None, description="likewise", ge=0, le=LONGEST_S, allow_inf_nan=False)
     peak_rss_kib: int | None = Field(
         None, description="largest single process (ru_maxrss, launcher's floor excluded by design)", gt=0
     )
@@ -311,6 +324,11 @@ class Metrics(_Row):
     involuntary_switches: int | None = None
     counters: dict[str, int] = Field(default_factory=dict, description="hardware counters where the machine has them")
     series: list[Sample] = Field(default_factory=list)
+
+    @property
+    def cpu_s(self) -> float | None:
+        """Processor time in the program and in the kernel; None where it is not known."""
+        return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s
 
 
 class Output(_Row):
@@ -619,6 +637,9 @@ class Difference(_Row):
     schema_version: int = SCHEMA_VERSION
     before: str = Field(description="the experiment")
     after: str
+    held_against: str | None = Field(
+        None, description="of one experiment: the configuration that the subject is held against; None for two"
+    )
     subjects: dict[str, str] = Field(description="configuration -> what is different about it, in words")
     controls: list[str] = Field(description="configurations that are the same on both sides: what they change is drift")
     confidence: float

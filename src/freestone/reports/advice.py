@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from freestone.records.schema import Experiment, Summary
-from freestone.reports import deployment, quantities
+from freestone.reports import deployment, quantities, recommendation
 
 ENOUGH_ROUNDS = 10
 """Rounds that show a difference of some per cent."""
@@ -38,7 +38,7 @@ def sentence(
         if aspect in best:
             winner = next(each for each in experiment.configurations if each.name == best[aspect])
             others = (level or {}).get(workload.name, {}).get(aspect, [])
-            choice = deployment.choice(workload, summary, aspect, winner.name, others)
+            choice = recommendation.choice(workload, summary, aspect, winner.name, others)
             return f"Run it under {choice}: {deployment.run_line(workload, winner)}"
     measured = [cell for cell in summary.cells if cell.status == "ok"]
     others = [cell.configuration for cell in measured if cell.configuration != baseline]
@@ -52,13 +52,18 @@ def sentence(
     if brings_malloc:
         held = next(each for each in experiment.configurations if each.name == baseline)
         return (
-            f"Put {baseline} in the place of the malloc that the program brings, which was not measured: none of "
-            f"{', '.join(others)} was really better: {deployment.run_line(workload, held)}"
+            f"Put {baseline} in the place of the malloc that the program brings, which was not measured: "
+            f"{_none_of(others)} really better: {deployment.run_line(workload, held)}"
         )
     return (
-        f"Stay with {baseline}: in {_rounds(summary.rounds_complete)} none of {', '.join(others)} was really better "
+        f"Stay with {baseline}: in {_rounds(summary.rounds_complete)} {_none_of(others)} really better "
         "in time, nor in peak memory at no more time."
     )
+
+
+def _none_of(names: Sequence[str]) -> str:
+    """``jemalloc was not``, ``none of jemalloc and tcmalloc was``."""
+    return f"{names[0]} was not" if len(names) == 1 else f"none of {', '.join(names[:-1])} and {names[-1]} was"
 
 
 def _longer(experiment: Experiment, summary: Summary, seconds: float) -> str:

@@ -24,10 +24,14 @@ def headline(difference: Difference) -> str:
     means = [each for each in difference.changes if each.workload is None]
     real = [each for each in means if each.verdict in ("more", "less")]
     single = [each for each in difference.changes if each.workload is not None and each.verdict in ("more", "less")]
-    told = [f"{each.configuration}: {_percent(each)} {each.aspect}" for each in real]
+    against = "" if difference.held_against is None else f" against {difference.held_against}"
+    by_configuration: dict[str, list[str]] = {}
+    for each in real:
+        by_configuration.setdefault(each.configuration, []).append(f"{_percent(each)} {each.aspect}")
+    told = [f"{name}{against}: {', '.join(changed)}" for name, changed in by_configuration.items()]
     if not told and single:
         told = [
-            f"{each.configuration} on {each.workload}: {_percent(each)} {each.aspect}"
+            f"{each.configuration}{against} on {each.workload}: {_percent(each)} {each.aspect}"
             for each in sorted(single, key=_size)[:3]
         ]
     told = [f"{each.what} has no result any more" for each in difference.lost[:3]] + told
@@ -85,7 +89,7 @@ def gate_headline(gate: Gate) -> str:
     if gate.difference.lost:
         first, *others = gate.difference.lost
         more = f" (and {len(others)} more)" if others else ""
-        return f"Exceeded: {first.what} has no result any more: {first.reason}{more} ({limits})."
+        return f"Exceeded: {first.what} has no result any more: {first.reason.rstrip('.')}{more} ({limits})."
     if over:
         worst = max(over, key=lambda row: row.change.low / (1 + row.limit))
         more = f", and {len(over) - 1} more" if len(over) > 1 else ""
@@ -156,7 +160,7 @@ def _grids(difference: Difference) -> list[Grid]:
     grids = [_mean_grid(difference)]
     for aspect in dict.fromkeys(each.aspect for each in difference.changes):
         rows = [each for each in difference.changes if each.aspect == aspect and each.workload is not None]
-        grids.append(_row_grid(aspect, rows))
+        grids.append(_row_grid(aspect, rows, several=difference.held_against is None))
     if difference.drift:
         grids.append(_drift_grid(difference.drift))
     return [each for each in grids if each.rows]
@@ -176,22 +180,23 @@ def _mean_grid(difference: Difference) -> Grid:
     )
 
 
-def _row_grid(aspect: str, rows: Sequence[Change]) -> Grid:
+def _row_grid(aspect: str, rows: Sequence[Change], *, several: bool) -> Grid:
+    """The workloads in one aspect; which configuration it is stands there where there may be ``several``."""
     ordered = sorted(rows, key=lambda each: _size(each) if each.verdict in ("more", "less") else 0.0)
     return Grid(
         aspect[:1].upper() + aspect[1:],
-        ["", "configuration", "before", "after", "after / before"],
+        ["", *(["configuration"] if several else []), "before", "after", "after / before"],
         [
             [
                 Piece(each.workload or ""),
-                Piece(each.configuration),
+                *([Piece(each.configuration)] if several else []),
                 Piece(quantities.of_aspect(aspect, each.before)),
                 Piece(quantities.of_aspect(aspect, each.after)),
                 _ratio(each),
             ]
             for each in ordered
         ],
-        left=frozenset({0, 1}),
+        left=frozenset({0, 1} if several else {0}),
     )
 
 
@@ -209,13 +214,13 @@ def _everything(difference: Difference) -> str:
 
 
 def _preface(difference: Difference) -> list[str]:
-    lines = [f"{name}: {what}" for name, what in difference.subjects.items()]
-    if difference.before != difference.after:
+    if difference.held_against is not None:
+        lines = [*difference.subjects.values(), f"both in {difference.after}, paired within rounds"]
+    else:
+        lines = [f"{name}: {what}" for name, what in difference.subjects.items()]
         lines.append(f"before: {difference.before}; after: {difference.after}")
         if difference.controls:
             lines.append(f"the same on both sides: {', '.join(difference.controls)}")
-    else:
-        lines.append(f"both in {difference.after}, paired within rounds")
     if difference.unrelated:
         lines.append(f"times cannot be held against each other: {difference.unrelated}")
     return lines

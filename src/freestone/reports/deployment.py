@@ -1,4 +1,4 @@
-"""How the winner of a comparison is put to use: the lines for a shell, a systemd unit, a Dockerfile. Pure."""
+"""The lines that put a configuration to use, in a shell, a systemd unit, a Dockerfile, a pod. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from freestone.records.schema import Cell, Configuration, Experiment, Ratio, Summary, Workload
-from freestone.reports import quantities
+from freestone.records.schema import Configuration, Workload
+from freestone.reports import system_settings
 
 SYSTEM = "glibc"
 """The allocator that is in force where nothing is preloaded."""
@@ -35,59 +35,16 @@ _MALLOPT = {
 _INT_MAX = 2**31 - 1
 """What mallopt takes; ``M_TRIM_THRESHOLD`` of -1 is never."""
 
+_GUIDE = "docs/guide/deploy.md"
+
 GIVEN = "given as "
 """How the origin of an allocator begins that is known by no name, only by the path that was typed."""
-
-
-def told(
-    experiment: Experiment,
-    summary: Summary,
-    *,
-    brings_malloc: bool = False,
-    level: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
-) -> list[str]:
-    """Lines that end a table: how to use what is really best, or that nothing is.
-
-    Args:
-        experiment: with one workload; of several there is no one answer, and no line, nor of too few rounds.
-        summary: of its records.
-        brings_malloc: whether the program is linked against an allocator, so that even the system's must be preloaded.
-        level: workload -> aspect -> who cannot be told from the best there; they are named beside it.
-    """
-    ratios = [ratio for cell in summary.cells for ratio in cell.ratio.values()]
-    if len(experiment.workloads) != 1 or not any(quantities.is_known(ratio) for ratio in ratios):
-        return []
-    (workload,) = experiment.workloads
-    best = summary.best.get(workload.name, {})
-    for aspect in ("time", "peak memory"):
-        if aspect in best:
-            winner = next(each for each in experiment.configurations if each.name == best[aspect])
-            others = (level or {}).get(workload.name, {}).get(aspect, [])
-            whose = f"; the lines are for {winner.name}" if others else ""
-            lead = f"To use it, {choice(workload, summary, aspect, winner.name, others)}{whose}:"
-            return [lead, *lines(workload, winner, brings_malloc)]
-    if brings_malloc:
-        # By itself it runs on its own malloc: who changes nothing has not what was measured.
-        held = next(each for each in experiment.configurations if each.name == summary.baseline)
-        lead = (
-            f"To use it: no allocator is really better than {summary.baseline} here. The program brings a malloc of "
-            f"its own, which was not measured; to have {summary.baseline} in its place:"
-        )
-        return [lead, *lines(workload, held, brings_malloc=True)]
-    return [f"To use it: there is nothing to change; no allocator is really better than {summary.baseline} here."]
-
-
-def choice(workload: Workload, summary: Summary, aspect: str, winner: str, level: Sequence[str]) -> str:
-    """A winner with its price, and those that are level with it with theirs: the choice is the reader's."""
-    cells = {cell.configuration: cell for cell in summary.cells if cell.workload == workload.name}
-    first, *others = (f"{name} ({price(workload, cells[name], summary.baseline)})" for name in (winner, *level))
-    return ", or ".join([first, *others]) + (f", not told apart from it in {aspect}" if others else "")
 
 
 def run_line(workload: Workload, configuration: Configuration) -> str:
     """The line for a shell that runs a program under an allocator by ``freestone run``, as it was measured."""
     run = ["freestone", "run", "-a", as_typed(configuration), "--", *workload.command]
-    return shell(workload.environment, run)
+    return shell(workload.environment, system_settings.command(configuration, run))
 
 
 def as_typed(configuration: Configuration) -> str:
@@ -96,10 +53,11 @@ def as_typed(configuration: Configuration) -> str:
     Its name will do where the catalogue has the allocator; one that was given by a path needs the path.
     """
     allocator = configuration.allocator
+    name = configuration.name.removesuffix(system_settings.suffix(configuration))
     if not allocator.origin.startswith(GIVEN) or allocator.file is None:
-        return configuration.name
+        return name
     file = re.sub(r"([\\,:])", r"\\\1", allocator.file)
-    return f"{allocator.name}={file}{configuration.name.removeprefix(allocator.name)}"
+    return f"{allocator.name}={file}{name.removeprefix(allocator.name)}"
 
 
 def environment(configuration: Configuration, *, brings_malloc: bool = False) -> dict[str, str]:
@@ -120,37 +78,66 @@ def systemd(variables: Mapping[str, str]) -> list[str]:
 
 
 def dockerfile(configuration: Configuration, variables: Mapping[str, str]) -> list[str]:
-    """Lines of a Dockerfile; a library of a package is installed, any other is copied from beside the Dockerfile."""
+    """Lines of a Dockerfile; a library of a package is installed, any other is copied from beside the Dockerfile.
+
+    A comment says which images they are for, and what has to lie beside the Dockerfile.
+    """
+    if not variables:
+        return []
     variables = dict(variables)
-    lines = []
-    file = configuration.allocator.file or ""
     package = re.fullmatch(r"package (\S+)", configuration.allocator.origin)
     if "LD_PRELOAD" in variables and package:
-        lines.append(f"RUN apt-get update && apt-get install -y --no-install-recommends {package[1]}")
+        lines = [
+            f"# for an image of the release that was measured; one with musl (Alpine): see {_GUIDE}",
+            f"RUN apt-get update && apt-get install -y --no-install-recommends {package[1]}",
+        ]
     elif "LD_PRELOAD" in variables and configuration.allocator.name != SYSTEM:
-        lines.append(f"COPY {PurePath(file).name} {IMAGE_FOLDER}")
-        variables["LD_PRELOAD"] = IMAGE_FOLDER + PurePath(file).name
+        files = configuration.allocator.preload
+        lines = [
+            f"# for an image with this glibc or a newer one; one with musl (Alpine): see {_GUIDE}",
+            f"# first put the library beside the Dockerfile: {shlex.join(['cp', *files, '.'])}",
+            f"COPY {_copied([PurePath(file).name for file in files])}",
+        ]
+        preloaded = variables["LD_PRELOAD"].split(":")
+        variables["LD_PRELOAD"] = ":".join(
+            _in_folder(file, IMAGE_FOLDER) if file in files else file for file in preloaded
+        )
+    else:
+        lines = [f"# for an image with glibc; these settings are nothing to musl (Alpine): see {_GUIDE}"]
     return [*lines, *(f'ENV {name}="{_in_image(value)}"' for name, value in variables.items())]
 
 
 def lines(workload: Workload, winner: Configuration, brings_malloc: bool = False) -> list[str]:
-    """Lines to be copied, each behind what it is for; arguments are those of :func:`told`."""
+    """Lines to be copied that run one program under a configuration; see :func:`lines_for`."""
+    return lines_for([workload], winner, brings_malloc=brings_malloc)
+
+
+def lines_for(workloads: Sequence[Workload], winner: Configuration, *, brings_malloc: bool = False) -> list[str]:
+    """Lines to be copied, each behind what it is for.
+
+    Args:
+        workloads: programs, one at least; the environment of all is that of the first.
+        winner: what they are to run under.
+        brings_malloc: whether they are linked against an allocator, so that even the system's must be preloaded.
+    """
+    given = workloads[0].environment
     # What was measured ran in the workload's environment: without it the lines would start another program.
-    variables = {**workload.environment, **environment(winner, brings_malloc=brings_malloc)}
-    own = workload.environment.get("LD_PRELOAD")
+    variables = {**given, **environment(winner, brings_malloc=brings_malloc)}
+    own = given.get("LD_PRELOAD")
     if own and variables["LD_PRELOAD"] != own:
         variables["LD_PRELOAD"] += f":{own}"  # it stood behind the allocator in every run
     hidden = [file for file in winner.allocator.preload if "LD_PRELOAD" in variables and not _is_of_system(file)]
     in_service = variables
     if hidden:
-        files = [_installed(file) if file in hidden else file for file in winner.allocator.preload]
+        files = [_in_folder(file, SERVICE_FOLDER) if file in hidden else file for file in winner.allocator.preload]
         in_service = {**variables, "LD_PRELOAD": ":".join(files)}
     parts = {
-        "freestone": [run_line(workload, winner)],
-        "shell": [shell(variables, workload.command)],
-        "install": [shlex.join(["install", "-m", "644", file, _installed(file)]) for file in hidden],
-        "systemd": systemd(in_service),
-        "Dockerfile": dockerfile(winner, variables),
+        **system_settings.lines(winner),
+        "freestone": [run_line(each, winner) for each in workloads],
+        "shell": [shell(variables, system_settings.command(winner, each.command)) for each in workloads],
+        "install": [shlex.join(["install", "-m", "644", file, _in_folder(file, SERVICE_FOLDER)]) for file in hidden],
+        "systemd": _in_service(workloads, winner, in_service),
+        "Dockerfile": [*(dockerfile(winner, variables) if variables else []), *_entrypoints(workloads, winner)],
     }
     parts = {title: lines for title, lines in parts.items() if lines}
     width = max(map(len, parts))
@@ -161,13 +148,38 @@ def lines(workload: Workload, winner: Configuration, brings_malloc: bool = False
     ]
 
 
+def _in_service(workloads: Sequence[Workload], winner: Configuration, variables: Mapping[str, str]) -> list[str]:
+    """Lines of a unit, with each command where the winner needs something of the process itself; none without any."""
+    if not winner.huge_pages_off:
+        return systemd(variables) if variables else []
+    starts = []
+    for workload in workloads:
+        words = ["/usr/bin/env", *system_settings.command(winner, workload.command)]
+        # A unit knows variables of its own, and quotes as C does.
+        quoted = " ".join('"' + _in_unit(word).replace("$", "$$") + '"' for word in words)
+        starts.append(f"ExecStart={quoted}")
+    return [*systemd(variables), *starts]
+
+
+def _entrypoints(workloads: Sequence[Workload], winner: Configuration) -> list[str]:
+    if not winner.huge_pages_off:
+        return []
+    return [f"ENTRYPOINT {json.dumps(system_settings.command(winner, each.command))}" for each in workloads]
+
+
 def more_lines(workload: Workload, winner: Configuration) -> list[str]:
     """Lines for a pod's container and, where all of it are glibc's knobs, for the program's own source."""
     variables = {**workload.environment, **environment(winner)}
     if "LD_PRELOAD" in variables:
-        files = [file if _is_of_system(file) else _installed(file) for file in winner.allocator.preload]
+        files = [file if _is_of_system(file) else _in_folder(file, SERVICE_FOLDER) for file in winner.allocator.preload]
         variables["LD_PRELOAD"] = ":".join(files)
-    parts = {"Kubernetes": kubernetes(variables), "C": c_calls(winner)}
+    calls = c_calls(winner)
+    if calls or (winner.allocator.name == SYSTEM and not winner.environment):
+        calls = [*calls, *system_settings.c_calls(winner)]
+    pod = kubernetes(variables) if variables else []
+    if winner.huge_pages_off:
+        pod = [f"command: {json.dumps(system_settings.command(winner, workload.command))}", *pod]
+    parts = {"Kubernetes": pod, "C": calls}
     return [
         f"  {title if not number else '':<10}  {line}"
         for title, lines in parts.items()
@@ -192,22 +204,12 @@ def c_calls(winner: Configuration) -> list[str]:
     return ["#include <malloc.h>", *calls] if len(calls) == len(winner.environment) > 0 else []
 
 
-def price(workload: Workload, cell: Cell, baseline: str) -> str:
-    """What it gains and what it costs, against the baseline."""
-    parts = [("time", cell.ratio.get(workload.time)), ("peak memory", cell.ratio.get("peak_rss_kib"))]
-    return ", ".join(f"{title} {_times(ratio, baseline)}" for title, ratio in parts if ratio is not None)
-
-
-def _times(ratio: Ratio, baseline: str) -> str:
-    return f"{quantities.ratio_number(ratio)}× {baseline}" if ratio.different else "no difference seen"
-
-
 def _is_of_system(file: str) -> bool:
     return file.startswith(SYSTEM_FOLDERS)
 
 
-def _installed(file: str) -> str:
-    return SERVICE_FOLDER + PurePath(file).name
+def _in_folder(file: str, folder: str) -> str:
+    return folder + PurePath(file).name
 
 
 def _in_unit(value: str) -> str:
@@ -217,3 +219,9 @@ def _in_unit(value: str) -> str:
 
 def _in_image(value: str) -> str:
     return re.sub(r'(["\\$])', r"\\\1", value)
+
+
+def _copied(names: Sequence[str]) -> str:
+    """Files beside the Dockerfile and the folder that they go to, as ``COPY`` reads them."""
+    words = [*names, IMAGE_FOLDER]
+    return json.dumps(words) if any(re.search(r"\s", word) for word in words) else " ".join(words)

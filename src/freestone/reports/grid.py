@@ -75,23 +75,24 @@ def _table(grid: Grid, columns: Sequence[int], ascii_only: bool) -> Table:
 
 def markdown(grid: Grid, *, level: int = 2) -> str:
     """The grid as Markdown under a heading of a level; what is ``better`` stands in bold."""
-    lines = [f"{'#' * level} {_escaped(grid.title)}", ""]
-    lines.append("| " + " | ".join(_escaped(head) for head in grid.heads) + " |")
+    lines = [f"{'#' * level} {escaped(grid.title)}", ""]
+    lines.append("| " + " | ".join(escaped(head) for head in grid.heads) + " |")
     rule = ("---" if number in grid.left else "---:" for number in range(len(grid.heads)))
     lines.append("| " + " | ".join(rule) + " |")
     for row in grid.rows:
         lines.append("| " + " | ".join(_said(piece) for piece in row) + " |")
     if grid.note:
-        lines += ["", _escaped(grid.note)]
+        lines += ["", escaped(grid.note)]
     return "\n".join(lines) + "\n"
 
 
 def _said(piece: Piece) -> str:
-    words = _escaped(piece.text)
+    words = escaped(piece.text)
     return f"**{words}**" if words and piece.mark in ("better", "title") else words
 
 
-def _escaped(words: str) -> str:
+def escaped(words: str) -> str:
+    """Words as they stand in one line of Markdown, without any meaning of their own there."""
     line = " ".join(words.split())
     for sign in ("\\", "|", "*", "_", "`", "<"):
         line = line.replace(sign, f"\\{sign}")

@@ -16,6 +16,7 @@ from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.records.whole import why, write_whole
 from freestone.reports import vega
 from freestone.reports.page import ExperimentPart, experiment_part
+from freestone.reports.recommendation import Recommendation
 from freestone.reports.source import Source, read
 from freestone.reports.theme import DARK, FONT, LIGHT
 
@@ -24,8 +25,8 @@ class ReportError(Exception):
     """The page could not be written; the message is one line that names the file."""
 
 
-Use = Callable[[Experiment, Sequence[TrialRecord], Summary], Sequence[str]]
-"""What says how the winner of an experiment is put to use."""
+Use = Callable[[Experiment, Sequence[TrialRecord], Summary], Sequence[Recommendation]]
+"""What says which allocator to use for the programs of an experiment, and how."""
 
 
 def write(folders: Sequence[Path], destination: Path, *, use: Use = lambda experiment, records, summary: []) -> Path:
@@ -34,7 +35,7 @@ def write(folders: Sequence[Path], destination: Path, *, use: Use = lambda exper
     Args:
         folders: results folders that hold a summary.
         destination: the file to write, or a folder to write ``report.html`` into.
-        use: gives the lines that stand below the headline: a sentence, and what is to be copied.
+        use: gives what stands below the headline: sentences, and what is to be copied.
 
     Returns:
         The file written.

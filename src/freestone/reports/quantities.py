@@ -7,7 +7,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from freestone.records.schema import FIGURE, OWN_TIME, WALL_TIME, Cell, CellStatus, Ratio, Status, TrialRecord
+from freestone.records.schema import (
+    FIGURE,
+    OWN_TIME,
+    WALL_TIME,
+    Cell,
+    CellStatus,
+    ChangeVerdict,
+    Ratio,
+    Status,
+    TrialRecord,
+)
 
 Kind = Literal["time", "memory", "count"]
 
@@ -26,6 +36,12 @@ NOT_RANKED = (
     "--output-may-differ nothing"
 )
 """What is said where some configuration's output is not the baseline's."""
+
+MEDIAN = "*"
+"""Behind a figure that is no geometric mean as those beside it are."""
+
+SAME, UNKNOWN = "≈", "?"
+"""What stands for a ratio that is no difference, and for one of too few rounds."""
 
 _UNITS: dict[Kind, tuple[tuple[float, str], ...]] = {
     "time": ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")),
@@ -193,6 +209,24 @@ def interval(ratio: Ratio) -> str:
 def ratio_number(ratio: Ratio) -> str:
     """The ratio itself, with the decimals of :func:`interval`."""
     return f"{ratio.value:.{_decimals(ratio)}f}"
+
+
+def ratio_of(cell: Cell, key: str, baseline: str) -> Ratio | None:
+    """A cell's ratio to the baseline; None for the baseline itself, and for what is no result."""
+    return None if cell.status != "ok" or cell.configuration == baseline else cell.ratio.get(key)
+
+
+def judgement(ratio: Ratio) -> ChangeVerdict:
+    """Whether a ratio is really ``less`` or ``more`` than 1, the ``same`` as far as seen, or ``unknown``."""
+    if not is_known(ratio):
+        return "unknown"
+    return "same" if not ratio.different else "less" if ratio.value < 1 else "more"
+
+
+def factor(ratio: Ratio) -> str:
+    """A ratio and its judgement in little room: ``×0.93``, ``≈`` for no difference seen, ``?`` for too few rounds."""
+    found = judgement(ratio)
+    return UNKNOWN if found == "unknown" else SAME if found == "same" else f"×{ratio.value:.2f}"
 
 
 def verdict(quantity: Quantity, ratio: Ratio) -> str:

@@ -13,6 +13,7 @@ from freestone.records.schema import FIGURE, KEPT_MEMORY, Cell, Experiment, Summ
 from freestone.reports import quantities
 
 _OF_PROGRAM = ("user_s", "sys_s", "peak_rss_kib", "tree_peak_rss_kib", "end_rss_kib", *KEPT_MEMORY, "minor_faults")
+SWITCHES = ("voluntary_switches", "involuntary_switches")
 _OF_SERVICE = (
     *(f"{FIGURE}{key}" for key in ("mean_seconds", "p50_seconds", "p99_seconds", "p999_seconds", "cpu_seconds")),
     "peak_rss_kib",
@@ -107,6 +108,21 @@ def columns_of(cells: Iterable[Cell]) -> list[str]:
 def is_service(cells: Iterable[Cell]) -> bool:
     """Whether a server was driven; nothing else has memory after its load."""
     return any(f"{FIGURE}rss_kib_loaded" in cell.median for cell in cells)
+
+
+def has_switches(cells: Iterable[Cell]) -> bool:
+    """Whether context switches are shown; a server's are those of its whole life, and say nothing of its load."""
+    held = list(cells)
+    return not is_service(held) and any(
+        key in cell.median for cell in held if quantities.has_figures(cell) for key in SWITCHES
+    )
+
+
+def switches(cell: Cell) -> str | None:
+    """Voluntary and involuntary context switches, as ``114 + 96``; None where a cell has none to show."""
+    if not quantities.has_figures(cell) or not any(key in cell.median for key in SWITCHES):
+        return None
+    return " + ".join(f"{cell.median[key]:,.0f}" if key in cell.median else "–" for key in SWITCHES)
 
 
 def cells_of(summary: Summary, workload: str) -> dict[str, Cell]:

@@ -20,16 +20,11 @@ from rich.table import Table
 from rich.text import Text
 
 from freestone.records.schema import Cell, Ratio, Summary
-from freestone.reports import quantities, screen
-from freestone.reports.quantities import Scale, quantity_of
-from freestone.reports.shown import columns_of, is_service
+from freestone.reports import quantities, screen, table_notes
+from freestone.reports.quantities import MEDIAN, Scale, quantity_of
+from freestone.reports.shown import columns_of, has_switches, switches
+from freestone.reports.table_notes import Tone
 
-_SWITCHES = ("voluntary_switches", "involuntary_switches")
-
-MEDIAN = "*"
-"""Behind a figure that is no geometric mean as those beside it are."""
-
-_SAME = "≈"
 _NOTHING = "–"
 _PLAIN = str.maketrans(
     {"≈": "~", "–": "-", "—": "-", "×": "x", "µ": "u", "·": "|", "…": ".", "’": "'", "‘": "'", "“": '"', "”": '"'}
@@ -51,6 +46,9 @@ def render(summary: Summary, *, width: int, colour: bool, ascii_only: bool = Fal
         parts += ["", *_Workload(summary, workload, cells, ascii_only).parts(width)]
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(screen.lines(*parts, width=width, colour=colour)) + "\n")
     return text.translate(_PLAIN).encode("ascii", "replace").decode() if ascii_only else text
+
+
+_TONES: dict[Tone, str] = {"": "", "aside": "dim", "warning": "yellow", "bad": "red"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,8 @@ class _Workload:
             yield Text(self.clean(self.workload), style="bold")
         yield from self.tables(width) or self.paragraphs()
         yield ""
-        yield from self.footnotes()
+        for note in table_notes.below(self.summary, self.workload, self.cells):
+            yield self.line(note.text, _TONES[note.tone])
 
     # --- layouts -----------------------------------------------------------------------------------------------------
 
@@ -133,7 +132,7 @@ class _Workload:
         columns = [_Column((self.header(self.time), f"to {baseline}\n[95 %]", ""), self.wall)]
         for key in self.shown():
             columns.append(_Column((self.header(key),), functools.partial(self.value_with_factor, key=key)))
-        if self.has_switches():
+        if has_switches(self.cells):
             columns.append(_Column(("switches\n",), lambda cell: [self.switches(cell)]))
         return columns
 
@@ -147,15 +146,6 @@ class _Workload:
     def shown(self) -> list[str]:
         """The quantities that at least one configuration has."""
         return columns_of(self.cells)
-
-    def is_service(self) -> bool:
-        """Whether a server was driven; nothing else has memory after its load."""
-        return is_service(self.cells)
-
-    def has_switches(self) -> bool:
-        return not self.is_service() and any(
-            key in cell.median for cell in self.cells if quantities.has_figures(cell) for key in _SWITCHES
-        )
 
     def scale(self, key: str) -> Scale:
         values = (cell.figure(key) for cell in self.cells if quantities.has_figures(cell))
@@ -185,7 +175,7 @@ class _Workload:
         return Text(self.scale(key).number(value) + (MEDIAN if cell.is_median(key) else ""))
 
     def ratio(self, cell: Cell, key: str) -> Ratio | None:
-        return None if cell.status != "ok" or cell.configuration == self.summary.baseline else cell.ratio.get(key)
+        return quantities.ratio_of(cell, key, self.summary.baseline)
 
     def interval(self, cell: Cell, key: str) -> Text:
         ratio = self.ratio(cell, key)
@@ -200,92 +190,11 @@ class _Workload:
 
     def factor(self, cell: Cell, key: str) -> Text:
         ratio = self.ratio(cell, key)
-        if ratio is None:
-            return Text("")
-        if not quantities.is_known(ratio):
-            return Text("?", style="dim")
-        return Text(f"×{ratio.value:.2f}" if ratio.different else _SAME, style=_style(ratio))
+        return Text("") if ratio is None else Text(quantities.factor(ratio), style=_style(ratio))
 
     def switches(self, cell: Cell) -> Text:
-        if not quantities.has_figures(cell) or not any(key in cell.median for key in _SWITCHES):
-            return Text(_NOTHING, style="dim")
-        counts = [f"{cell.median[key]:,.0f}" if key in cell.median else _NOTHING for key in _SWITCHES]
-        return Text(" + ".join(counts))
-
-    # --- below the table ---------------------------------------------------------------------------------------------
-
-    def footnotes(self) -> Iterable[RenderableType]:
-        told = [
-            f"{quantities.STATUS_WORDS[cell.status]}: {cell.reason or 'no reason recorded'}"
-            for cell in self.cells
-            if cell.status != "ok"
-        ]
-        bad = [cell.configuration for cell in self.cells if cell.status != "ok"]
-        # Where all fail alike, the first line of the table has said it, and each row that it failed.
-        told_above = (
-            len(bad) == len(self.cells)
-            and len(set(told)) == 1
-            and (self.cells[0].reason or "?") in self.summary.headline
-        )
-        for why in dict.fromkeys(told) if not told_above else ():
-            names = ", ".join(name for name, each in zip(bad, told, strict=True) if each == why)
-            yield self.line(f"{names} {why}", "red")
-        if any(cell.status == "different" for cell in self.cells):
-            yield self.line(quantities.NOT_RANKED, "dim")
-        for cell in self.cells:
-            if cell.status == "ok" and cell.trials_ok < cell.trials_total:
-                yield self.line(f"{cell.configuration}: {cell.trials_ok} of {cell.trials_total} trials count", "yellow")
-        for note in dict.fromkeys(cell.note for cell in self.cells if cell.note):
-            names = ", ".join(cell.configuration for cell in self.cells if cell.note == note)
-            yield self.line(f"{names}: {note}", "yellow")
-        for note in self.summary.notes.get(self.workload, []):
-            yield self.line(note, "yellow")
-        shown = [self.ratio(cell, key) for cell in self.cells for key in (self.time, *self.shown())]
-        if any(ratio and not quantities.is_known(ratio) for ratio in shown):
-            yield self.line("?: too few rounds to tell", "dim")
-        if any(ratio and not ratio.different and quantities.is_known(ratio) for ratio in shown):
-            yield self.line(f"{_SAME} no difference seen: the interval holds 1", "dim")
-        if any(ratio and ratio.different for ratio in shown):
-            yield self.line(f"×: ratio to {self.summary.baseline}", "dim")
-        if self.is_service():
-            rates = [
-                f"{cell.configuration} {1 / figure:,.0f}"
-                for cell in self.cells
-                if cell.status == "ok" and (figure := cell.figure(self.time))
-            ]
-            yield self.line(
-                f"time: of a request, the load's seconds / its requests; per second: {', '.join(rates)}", "dim"
-            )
-            yield self.line("CPU, faults: of the server's whole tree while it was driven", "dim")
-        if self.has_switches():
-            yield self.line("switches: voluntary + involuntary context switches", "dim")
-        noise = self.summary.noise.get(self.workload, {})
-        said = [
-            f"{quantity_of(key).short} {quantities.ratio_number(noise[key])} {quantities.interval(noise[key])}"
-            for key in (self.time, *self.shown())
-            if key in noise and quantities.is_known(noise[key])
-        ]
-        rounds = f"{self.summary.rounds_complete} round{'' if self.summary.rounds_complete == 1 else 's'}"
-        if said:
-            yield self.line(f"check, {self.summary.baseline} against itself: {', '.join(said)}", "dim")
-        restless = [
-            quantity_of(key).short for key in (self.time, *self.shown()) if key in noise and noise[key].different
-        ]
-        if restless:
-            yield self.line(
-                f"{self.summary.baseline} differs from itself in {', '.join(restless)}: something that is no allocator "
-                "changes from run to run, and may be in the other ratios too",
-                "yellow",
-            )
-        for number, sentence in enumerate(self.summary.advice.get(self.workload, [])):
-            yield self.line(f"{'to see more: ' if number == 0 else '  '}{sentence}", "")
-        if any(cell.is_median(key) for cell in self.cells for key in (self.time, *self.shown())):
-            yield self.line(f"{MEDIAN}: a median, since a value was 0", "dim")
-        ratios = [ratio for cell in self.cells if cell.status == "ok" for ratio in cell.ratio.values()]
-        if any(quantities.has_figures(cell) for cell in self.cells):
-            how = f"; geometric means{f', ratios to {self.summary.baseline} paired within rounds' if ratios else ''}"
-            sure = "; 19 of 20 such tables have the truth in all of their intervals"
-            yield self.line(rounds + how + (sure if any(map(quantities.is_known, ratios)) else ""), "dim")
+        counts = switches(cell)
+        return Text(_NOTHING, style="dim") if counts is None else Text(counts)
 
     def line(self, text: str, style: str) -> RenderableType:
         return Padding(Text(self.clean(text), style=style), (0, 0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from freestone.records.schema import CallCount, Configuration, Workload
@@ -31,6 +32,20 @@ def strace() -> str:
     return program
 
 
+def traced(workload: Workload, options: Sequence[str], names: str) -> Workload:
+    """A workload under strace, from its first instruction on, with all that it starts; its time says nothing then.
+
+    Args:
+        options: of strace, beside ``-f`` and ``-qq``.
+        names: of the system calls, as strace's ``-e trace=`` reads them.
+
+    Raises:
+        NoCounter: there is no strace.
+    """
+    words = [strace(), "-f", "-qq", *options, "-e", f"trace={names}"]
+    return workload.model_copy(update={"command": [*words, *workload.command], "reads": "process"})
+
+
 def count_calls(
     workload: Workload, configuration: Configuration, *, timeout_s: float | None, scratch: Path
 ) -> CallCount:
@@ -41,15 +56,9 @@ def count_calls(
     Raises:
         NoCounter: there is no strace.
     """
-    program = strace()
     table = scratch / "calls.txt"
+    counted = traced(workload, ["-c", "-o", str(table)], TRACED)
     table.unlink(missing_ok=True)
-    counted = workload.model_copy(
-        update={
-            "command": [program, "-f", "-qq", "-c", "-o", str(table), "-e", f"trace={TRACED}", *workload.command],
-            "reads": "process",
-        }
-    )
     record = run_trial(
         counted, configuration, identity=Identity(experiment="calls"), timeout_s=timeout_s, scratch=scratch
     )

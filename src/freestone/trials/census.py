@@ -34,6 +34,8 @@ class Ending:
     ended_s: float
     program: str
     """Path, or the kernel's short name, of what it executed last; of a fork that executed nothing, its parent's."""
+    parent: int = 0
+    """Who forked it; 0 for the first one."""
 
 
 def endings(events: Iterable[Sequence[Any]]) -> list[Ending]:
@@ -41,15 +43,16 @@ def endings(events: Iterable[Sequence[Any]]) -> list[Ending]:
     found: list[Ending] = []
     born: dict[int, float] = {}
     programs: dict[int, str] = {}
+    parents: dict[int, int] = {}
     for event in events:
         match list(event):
             case ["fork", int() | float() as at_s, int() as pid, int() as parent]:
-                born[pid], programs[pid] = at_s, programs.get(parent, "")
+                born[pid], programs[pid], parents[pid] = at_s, programs.get(parent, ""), parent
             case ["exec", int() | float() as at_s, int() as pid, str() as name, str() | None as exe]:
                 born.setdefault(pid, at_s)
                 programs[pid] = exe or name
             case ["exit", int() | float() as at_s, int() as pid] if pid in born:
-                found.append(Ending(pid, born.pop(pid), at_s, programs.pop(pid)))
+                found.append(Ending(pid, born.pop(pid), at_s, programs.pop(pid), parents.pop(pid, 0)))
     return found
 
 

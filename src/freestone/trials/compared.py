@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import signal
 import subprocess
 from pathlib import Path
 
 from freestone.records.schema import Output, Workload
+from freestone.trials import escort
+from freestone.trials.escort import Errand
 
 LONGEST_S = 60.0
 """A filter that takes longer hangs."""
@@ -35,28 +34,23 @@ def digested(said: Output, stdout: Path, workload: Workload, folder: Path) -> tu
 
 def _filter(workload: Workload, stdout: Path, left: Path, complaint: Path) -> str | None:
     """Send the output through the filter; why that failed, in one line."""
-    with stdout.open("rb") as source, left.open("wb") as out, complaint.open("wb") as err:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", workload.compare_output or ""],
-            stdin=source,
-            stdout=out,
-            stderr=err,
-            cwd=workload.directory,
-            start_new_session=True,
-        )
+    line = workload.compare_output or ""
+    with (
+        stdout.open("rb") as source,
+        left.open("wb") as out,
+        complaint.open("wb") as err,
+        escort.begun(Errand(line, out, err, source, directory=workload.directory)) as filtering,
+    ):
         try:
-            status = process.wait(LONGEST_S)
+            status = filtering.process.wait(LONGEST_S)
         except subprocess.TimeoutExpired:
-            return f"the filter --compare-output '{workload.compare_output}' was still running after {LONGEST_S:g} s"
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            filtering.end()
+            return f"the filter --compare-output '{line}' was still running after {LONGEST_S:g} s"
     if status == 0:
         return None
     lines = complaint.read_bytes()[-2048:].decode("utf-8", "replace").strip().splitlines()
     last = f": {lines[-1][:160]}" if lines else ""
-    return f"the filter --compare-output '{workload.compare_output}' had exit status {status}{last}"
+    return f"the filter --compare-output '{line}' had exit status {status}{last}"
 
 
 def _digest(path: Path) -> str:

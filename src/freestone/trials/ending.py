@@ -51,6 +51,8 @@ def failure(reading: LaunchReading, said: Output, timeout_s: float | None, fine:
     lines = [line.strip() for line in said.stderr_tail.splitlines() if line.strip()]
     last = f": {lines[-1][:160]}" if lines else ""
     match reading.state:
+        case "exited" | "signaled" if reading.stopped:
+            return "its launcher was stopped for a while (SIGSTOP), so how long the program took is not known"
         case "exited" if reading.exit_code == 0 or reading.exit_code in fine:
             return None
         case "exited":

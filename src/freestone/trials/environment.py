@@ -24,7 +24,8 @@ _STEERING: Final = re.compile(
     r"|TCMALLOC_.*|HEAPPROFILE|HEAPCHECK|HEAP_(?:PROFILE|CHECK)_.*|PPROF_.*"
     r"|TBB_.*"
     r"|SNMALLOC_.*|RPMALLOC_.*|SCUDO_.*|HARDENED_MALLOC_.*"
-    r"|PYTHONMALLOC(?:STATS)?"
+    r"|PYTHONMALLOC(?:STATS)?",
+    re.DOTALL,  # a name may hold any byte
 )
 
 _TOLD: Final = re.compile(r"GOGC|GOMEMLIMIT|GODEBUG|PYTHON_GIL|OMP_NUM_THREADS|LC_ALL|LANG")
@@ -103,6 +104,8 @@ def under_test(configuration: Configuration) -> dict[str, str]:
 def steered(found: Iterable[tuple[str, str]], given: Mapping[str, str]) -> dict[str, str]:
     """What steers an allocator in a process and was not given to the program: its own scripts have set it.
 
+    The loader's variables (many programs are scripts that set ``LD_LIBRARY_PATH``) choose no allocator unseen.
+
     Args:
         found: variables and values that processes found.
         given: the program's environment.
@@ -110,14 +113,8 @@ def steered(found: Iterable[tuple[str, str]], given: Mapping[str, str]) -> dict[
     return {
         name: value
         for name, value in found
-        if steers(name) and not name.startswith("PYTHON") and _plain(given.get(name, "")) != value
+        if steers(name) and not name.startswith(("PYTHON", "LD_")) and _plain(given.get(name, "")) != value
     }
-
-
-def asked_for(configuration: Configuration) -> dict[str, str]:
-    """Tells the witness which settings to report."""
-    names = " ".join(under_test(configuration))
-    return {"FREESTONE_WITNESS_SETTINGS": names} if names else {}
 
 
 def fillers(workload: Workload, configuration: Configuration, inherited: Mapping[str, str]) -> dict[str, str]:
@@ -128,7 +125,7 @@ def fillers(workload: Workload, configuration: Configuration, inherited: Mapping
     Data Without Doing Anything Obviously Wrong!*, ASPLOS 2009). What settings add is rounded up in variables and bytes.
     """
     without = in_force(workload, None, inherited)
-    held = in_force(workload, configuration, inherited) | asked_for(configuration)
+    held = in_force(workload, configuration, inherited)
     count = _FILLED_VARIABLES - (len(held) - len(without)) % _FILLED_VARIABLES
     found = {f"{_FILLER}{number}": "" for number in range(count)}
     found[f"{_FILLER}0"] = "x" * (-(_bytes(held) - _bytes(without) + _bytes(found)) % _FILLED_BYTES)

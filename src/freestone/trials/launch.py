@@ -90,6 +90,8 @@ class LaunchReading(_Reading):
     voluntary_switches: int | None = None
     involuntary_switches: int | None = None
     orphans: int = 0
+    stopped: bool = False
+    """Whether somebody stopped the launcher for a while, so that it saw late what ended meanwhile."""
     killed: bool = False
     abandoned: bool = False
     survivor_count: int = 0

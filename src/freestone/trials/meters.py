@@ -7,11 +7,14 @@ from collections.abc import Iterable
 
 from freestone.records.schema import Metrics, Sample, Survivors
 from freestone.trials.launch import LaunchReading
-from freestone.trials.witness import Testimony
+from freestone.trials.unwaited import Unwaited
+from freestone.trials.witness import Testimony, Usage
 
 ACCURACY_S = 0.05
 """By how much processor time may seem to exceed what there was: it is counted in ticks on some kernels."""
 
+ACCURACY = 0.02
+"""And by what part of it: of processes that end it is not all told at once."""
 
 LAG_KIB = 1024
 """By how much the kernel's counters of a process's memory may lag behind."""
@@ -22,6 +25,7 @@ def read(
     testimonies: Iterable[Testimony],
     survivors: Survivors = "fail",
     rest_s: float | None = None,
+    unwaited: Unwaited | None = None,
 ) -> Metrics:
     """The metrics of a program that was started. A value that was not measured is None.
 
@@ -30,42 +34,55 @@ def read(
 
     Args:
         rest_s: seconds for which each process was asked to stay at its end; None where none was: then none has.
+        unwaited: those that the kernel adds to nobody. What they used is added, or nothing is told of the whole.
     """
     testimonies = list(testimonies)
     whole_s = reading.wall_s if reading.tree_wall_s is None else reading.tree_wall_s
     lasted_s = reading.wall_s if survivors == "allow" else whole_s
     resting_s = 0.0 if rest_s is None else rested_s(testimonies, reading.started_monotonic_s, lasted_s)
     peak_kib = _peak_rss_kib(reading, testimonies)
+    usage = _usage(reading, unwaited)
+    if unwaited is not None and peak_kib is not None:
+        peak_kib = None if usage is None else max(peak_kib, usage.peak_rss_kib)
     return Metrics(
         wall_s=lasted_s - resting_s,
         outlived_s=whole_s - reading.wall_s,
         rested_s=resting_s,
-        user_s=reading.user_s,
-        sys_s=max(0.0, reading.sys_s - looked_s(testimonies)),
+        user_s=None if usage is None else usage.user_s,
+        sys_s=None if usage is None else max(0.0, usage.sys_s - looked_s(testimonies)),
         peak_rss_kib=peak_kib,
         tree_peak_rss_kib=_tree_peak_rss_kib(reading, peak_kib),
         end_rss_kib=_end_rss_kib(reading.pid, testimonies),
-        minor_faults=reading.minor_faults,
-        major_faults=reading.major_faults,
-        voluntary_switches=reading.voluntary_switches,
-        involuntary_switches=reading.involuntary_switches,
+        minor_faults=None if usage is None or reading.minor_faults is None else usage.minor_faults,
+        major_faults=None if usage is None or reading.major_faults is None else usage.major_faults,
+        # Nobody says at its end how often it was switched.
+        voluntary_switches=reading.voluntary_switches if unwaited is None else None,
+        involuntary_switches=reading.involuntary_switches if unwaited is None else None,
         counters=reading.counters,
         series=[Sample(at_s=at, rss_kib=kib, processes=processes) for at, kib, processes in reading.series],
     )
 
 
-def contradiction(metrics: Metrics, processors: int) -> str | None:
+def contradiction(metrics: Metrics, testimonies: Iterable[Testimony], processors: int) -> str | None:
     """Why the figures cannot all be true, in one line; None where they can.
 
     Args:
         metrics: of one trial.
+        testimonies: of its processes, who say at their end what they have used.
         processors: that the program may use.
     """
-    used_s = metrics.user_s + metrics.sys_s
-    if metrics.rested_s > 0 and used_s > processors * (metrics.wall_s + ACCURACY_S):
+    used_s = metrics.cpu_s
+    if metrics.rested_s > 0 and used_s is not None and used_s > processors * (metrics.wall_s + ACCURACY_S):
         return (
             "it took more processor time than there was: some of its processes were kept at their end while others "
             "worked, so its time is not known; measure it without --idle"
+        )
+    departures = [one.departure for one in testimonies if one.departure is not None]
+    said_s = math.fsum(one.spent.cpu_s for one in departures if one.spent is not None)
+    if used_s is not None and said_s > (1 + ACCURACY) * used_s + ACCURACY_S:
+        return (
+            f"its processes say that they used {said_s:.2f} s of processor time, and the kernel has told of "
+            f"{used_s:.2f} s: nobody waited for some of them, so CPU time and faults are not known"
         )
     peak_kib = metrics.peak_rss_kib or 0
     if peak_kib and any(sample.rss_kib > sample.processes * (1.1 * peak_kib + LAG_KIB) for sample in metrics.series):
@@ -74,6 +91,14 @@ def contradiction(metrics: Metrics, processors: int) -> str | None:
             "nothing of children, so CPU time, faults and peak RSS are not known"
         )
     return None
+
+
+def _usage(reading: LaunchReading, unwaited: Unwaited | None) -> Usage | None:
+    """What the whole tree used; None where that is not known."""
+    waited = Usage(reading.user_s, reading.sys_s, reading.minor_faults or 0, reading.major_faults or 0)
+    if unwaited is None:
+        return waited
+    return waited + unwaited.usage if unwaited.known else None
 
 
 def idle(testimonies: Iterable[Testimony]) -> dict[str, float] | None:

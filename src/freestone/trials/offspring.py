@@ -15,6 +15,8 @@ from typing import Final, Self
 
 from freestone.trials import tree
 
+Cut = Callable[[], None]
+
 _HELD_BACK: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _LOOKS: Final = 5
@@ -30,19 +32,25 @@ class Offspring:
     daemon that a setup starts is nobody's to end, and its end is nobody's to wait for but the system's.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], before: frozenset[int], mark: bytes | None) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], before: frozenset[int], mark: bytes | None, cut: Cut | None
+    ) -> None:
         self.process = process
         self._before = before
         self._mark = mark
+        self._cut = cut
 
     @classmethod
     @contextlib.contextmanager
-    def begun(cls, start: Callable[[], subprocess.Popen[bytes]], mark: str | None = None) -> Iterator[Self]:
+    def begun(
+        cls, start: Callable[[], subprocess.Popen[bytes]], mark: str | None = None, cut: Cut | None = None
+    ) -> Iterator[Self]:
         """Start a process; it is ended, with all that came of it, by whatever leaves the stretch as an exception.
 
         Args:
             start: starts it.
             mark: stands in the environment of all that comes of it, and of nothing else.
+            cut: has the process itself end all that came of it, and then end; it may be called again.
 
         A signal that arrives while it is being started is heard when it is: there is never a process that nobody knows.
         """
@@ -51,7 +59,7 @@ class Offspring:
         with _adopting() if mark is not None else contextlib.nullcontext():
             try:
                 with _signals_held_back():
-                    found = cls(start(), before, None if mark is None else os.fsencode(mark))
+                    found = cls(start(), before, None if mark is None else os.fsencode(mark), cut)
                 yield found
             except BaseException:
                 if found is not None:
@@ -60,6 +68,11 @@ class Offspring:
 
     def end(self) -> None:
         """SIGKILL to the process, its group and everything below, again until nothing is left."""
+        if self._cut is not None and self.process.returncode is None:
+            self._cut()
+            self.process.send_signal(signal.SIGCONT)  # it stops with its command
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(_PATIENCE_S)
         # Once it has been waited for, its number may be another's; what came of it has fallen to this process then.
         if self.process.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -7,7 +7,7 @@ and whoever wonders why all of them look alike must be told.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, Literal, Protocol
 
 from freestone.records.schema import OwnHeap
@@ -65,6 +65,24 @@ def files_seen(testimonies: Iterable[Testimony], mapped: Iterable[str]) -> dict[
     return found
 
 
+def _with_needed(files: Mapping[str, How], facts_of: Callable[[str], FileFacts | None]) -> dict[str, How]:
+    """The files, those that the kernel alone saw and that a program is linked against as there from the start.
+
+    A process that a signal ends does not say what it had loaded; that the loader brings what is linked is known.
+    """
+    found = dict(files)
+    front = [file for file, how in found.items() if how == "start"]
+    while front:
+        needed = {name for file in front if (facts := facts_of(file)) is not None for name in facts.needed}
+        front = [file for file, how in found.items() if how == "mapped" and _is_one_of(file, facts_of(file), needed)]
+        found |= dict.fromkeys(front, "start")
+    return found
+
+
+def _is_one_of(file: str, facts: FileFacts | None, sonames: Collection[str]) -> bool:
+    return os.path.basename(file) in sonames or (facts is not None and facts.soname in sonames)
+
+
 def own_heaps(
     files: Mapping[str, How],
     facts_of: Callable[[str], FileFacts | None],
@@ -83,7 +101,7 @@ def own_heaps(
     own = {_COUNTER, os.path.basename(allocator), *(provider.needed if provider else ())}
     served = set(provider.heap_symbols) if provider else set()
     found = []
-    for file, how in sorted(files.items(), key=lambda each: (_ORDER.index(each[1]), each[0])):
+    for file, how in sorted(_with_needed(files, facts_of).items(), key=lambda each: (_ORDER.index(each[1]), each[0])):
         facts = facts_of(file)
         if facts is None:
             continue

@@ -7,15 +7,19 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from freestone.records.schema import Service
-from freestone.trials import launch, load_figures, tree
+from freestone.trials import escort, launch, load_figures, tree
+from freestone.trials.escort import Errand
 from freestone.trials.launch import LaunchReading, LaunchRequest
+from freestone.trials.load_figures import LoadFigures
 from freestone.trials.offspring import Offspring
+from freestone.trials.unwaited import Unwaited
+from freestone.trials.witness import Usage
 
 POLL_S = 0.05
 SAMPLE_S = 1.0
@@ -58,10 +62,24 @@ class Driven:
     that it did not end when it was told to.
     """
 
-    figures: dict[str, float] | None = None
+    told: LoadFigures | None = None
+    under_load: UnderLoad | None = None
     broken: str | None = None
     died: Literal["before it was ready", "under load"] | None = None
     overdue: bool = False
+    ignoring: frozenset[int] = frozenset()
+    """Processes that were seen to ignore SIGCHLD."""
+
+
+@dataclass(frozen=True)
+class UnderLoad:
+    """What the server's tree used from the load's begin to its end, as /proc tells it, and held then."""
+
+    since_s: float
+    until_s: float
+    cpu_s: float
+    minor_faults: int
+    rss_kib: int
 
 
 def serve(
@@ -103,10 +121,10 @@ def serve(
         driven = _drive(server, client, service)
         if driven.died is None:
             overdue = not server.stop(service.stop_timeout_s)
-            driven = Driven(driven.figures, driven.broken, overdue=overdue)
+            driven = replace(driven, overdue=overdue)
         if driven.overdue:
             launcher.process.send_signal(signal.SIGTERM)
-        return launch.finish(launcher, request), driven
+        return launch.finish(launcher, request), replace(driven, ignoring=frozenset(server.ignoring))
 
 
 def failure(driven: Driven, service: Service, reading: LaunchReading, ended: str | None) -> str | None:
@@ -141,21 +159,13 @@ class _Client:
         self.output = scratch / "load.stdout"
         self.complaint = scratch / "load.stderr"
 
-    def begun(self, command: str) -> contextlib.AbstractContextManager[Offspring]:
+    @contextlib.contextmanager
+    def begun(self, command: str) -> Iterator[Offspring]:
         """Start a command. Whoever enters this ends it."""
-        return Offspring.begun(lambda: self._begin(command))
-
-    def _begin(self, command: str) -> subprocess.Popen[bytes]:
         with self.output.open("wb") as output, self.complaint.open("wb") as complaint:
-            return subprocess.Popen(
-                ["/bin/sh", "-c", command],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=complaint,
-                env=self._environment,
-                cwd=self._directory,
-                start_new_session=True,  # so that it can be ended with all it has started
-            )
+            errand = Errand(command, output, complaint, None, self._environment, self._directory)
+            with escort.begun(errand) as offspring:
+                yield offspring
 
     def asks(self, command: str, timeout_s: float = 5.0) -> bool:
         """Whether a command succeeds, soon."""
@@ -184,6 +194,7 @@ class _Server:
         self._watch = watch
         self._phase: Phase = "starting"
         self._since = self._sampled = time.monotonic()
+        self.ignoring: set[int] = set()
 
     def enter(self, phase: Phase) -> None:
         self._phase, self._since = phase, time.monotonic()
@@ -192,7 +203,9 @@ class _Server:
         return self.launcher.poll() is not None
 
     def reading(self) -> tree.TreeReading:
-        return tree.read(self.launcher.pid)
+        found = tree.read(self.launcher.pid)
+        self.ignoring |= found.ignoring
+        return found
 
     def look(self) -> None:
         """Tell whoever watches, where it is time to."""
@@ -242,7 +255,7 @@ def _drive(server: _Server, client: _Client, service: Service) -> Driven:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     load.wait(POLL_S)
             wall_s = time.monotonic() - begun_s
-            after = server.reading()
+            after, ended_s = server.reading(), time.monotonic()
         finally:
             driving.end()
     if server.has_ended():
@@ -254,21 +267,34 @@ def _drive(server: _Server, client: _Client, service: Service) -> Driven:
         told = load_figures.read(_tail(client.output), wall_s)
     except load_figures.NotUnderstood as error:
         return Driven(broken=f"the load is no measurement: {error}")
-    return Driven(figures=_figures(told, before, after))
+    faults = after.minor_faults - before.minor_faults
+    used = UnderLoad(begun_s, ended_s, after.cpu_s - before.cpu_s, faults, after.rss_kib)
+    return Driven(told=told, under_load=used)
 
 
-def _figures(told: load_figures.LoadFigures, before: tree.TreeReading, after: tree.TreeReading) -> dict[str, float]:
-    """What is recorded: the load's figures beside what the server's tree used while it was driven.
+def figures(driven: Driven, unwaited: Callable[[float, float], Unwaited | None]) -> dict[str, float] | None:
+    """What is recorded: the load's figures beside what the server's tree used while it was driven; None without a load.
 
-    Without ``cpu_seconds`` where one step of the kernel's clock is more than 1 % of all that the server used.
+    Without ``cpu_seconds`` where one step of the kernel's clock is more than 1 % of all that the server used; and
+    without it and ``faults_per_1000`` where it is not known what children used that nobody waited for.
+
+    Args:
+        driven: how it was driven.
+        unwaited: those children, of a stretch of time. One that began before and ended in it was counted up to then
+            at the begin, and is missing at the end: all that it used belongs into the difference.
     """
-    figures = {"seconds": told.seconds_per_request, **told.latencies, "rss_kib_loaded": float(after.rss_kib)}
-    if told.requests is not None:
-        cpu_s = after.cpu_s - before.cpu_s
-        if cpu_s >= FEWEST_CPU_STEPS * tree.TICK_S:
-            figures["cpu_seconds"] = cpu_s / told.requests
-        figures["faults_per_1000"] = 1000 * max(0, after.minor_faults - before.minor_faults) / told.requests
-    return figures
+    told, used = driven.told, driven.under_load
+    if told is None or used is None:
+        return None
+    found = {"seconds": told.seconds_per_request, **told.latencies, "rss_kib_loaded": float(used.rss_kib)}
+    lost = unwaited(used.since_s, used.until_s)
+    if told.requests is None or (lost is not None and not lost.known):
+        return found
+    more = Usage() if lost is None else lost.usage
+    if used.cpu_s + more.cpu_s >= FEWEST_CPU_STEPS * tree.TICK_S:
+        found["cpu_seconds"] = (used.cpu_s + more.cpu_s) / told.requests
+    found["faults_per_1000"] = 1000 * max(0, used.minor_faults + more.minor_faults) / told.requests
+    return found
 
 
 def _tail(file: Path) -> str:

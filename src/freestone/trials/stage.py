@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from freestone.records.schema import Workload
-from freestone.trials import environment
+from freestone.trials import environment, escort
+from freestone.trials.escort import Errand
 from freestone.trials.offspring import Offspring, reap_others
 
 _FIRST_LOOK_S: Final = 0.001
@@ -56,7 +55,9 @@ def run_stage(
     try:
         with tempfile.TemporaryFile(dir=scratch) as output:
             try:
-                with Offspring.begun(lambda: _begin(command, plain, workload.directory, output.fileno())) as offspring:
+                # It stays in the session: sudo and its like remember by the terminal who has been asked already.
+                errand = Errand(command, output, output, None, plain, workload.directory, session=False, leaves=True)
+                with escort.begun(errand) as offspring:
                     how = _ended(offspring, timeout_s)
             finally:
                 size = output.seek(0, os.SEEK_END)
@@ -68,20 +69,6 @@ def run_stage(
         return None
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     return StageFailure(f"{title} {how}" + (f": {lines[-1][:160]}" if lines else ""), said)
-
-
-def _begin(command: str, environment: Mapping[str, str], directory: str | None, output: int) -> subprocess.Popen[bytes]:
-    # A process group of its own: Ctrl-C reaches the lab alone, which then decides. It stays in the session, because
-    # programs such as sudo remember by the terminal who has been asked already.
-    return subprocess.Popen(
-        ["/bin/sh", "-c", command],
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        env=environment,
-        cwd=directory,
-        process_group=0,
-    )
 
 
 def _ended(offspring: Offspring, timeout_s: float | None) -> str | None:

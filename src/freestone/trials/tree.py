@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,8 @@ class TreeReading:
     virtual_kib: int = 0
     largest: int | None = None
     """The process with the most resident; None where there is none."""
+    ignoring: frozenset[int] = frozenset()
+    """Those that ignore SIGCHLD: the kernel adds what their children used to nobody."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class _Process:
     """Ticks since the machine's start."""
     virtual_bytes: int
     rss_pages: int
+    ignores_children: bool
 
 
 def read(ancestor: int) -> TreeReading:
@@ -58,6 +62,22 @@ def read(ancestor: int) -> TreeReading:
         processes=len(below),
         virtual_kib=sum(each.virtual_bytes for each in below) >> 10,
         largest=max(below, key=lambda each: each.rss_pages).pid if below else None,
+        ignoring=frozenset(each.pid for each in below if each.ignores_children),
+    )
+
+
+def alone(number: int) -> TreeReading:
+    """One process, without those below it. Empty where it is gone."""
+    found = _process(number)
+    if found is None:
+        return TreeReading()
+    return TreeReading(
+        cpu_s=TICK_S * found.ticks,
+        minor_faults=found.minor_faults,
+        rss_kib=_PAGE_KIB * found.rss_pages,
+        processes=1,
+        virtual_kib=found.virtual_bytes >> 10,
+        largest=number,
     )
 
 
@@ -142,6 +162,7 @@ def _process(number: int) -> _Process | None:
         started=numbers[18],
         virtual_bytes=numbers[19],
         rss_pages=rss_pages,
+        ignores_children=bool(int(fields[30]) >> (signal.SIGCHLD - 1) & 1),  # the ignored signals below 32
     )
 
 

@@ -76,8 +76,8 @@ def run_trial(
     run = execute(workload, configuration, timeout_s, scratch, method, rehearsed, watch)
     metrics, status, reason = None, run.status, run.reason
     if run.reading.pid is not None:
-        metrics = meters.read(run.reading, run.testimonies, workload.survivors, workload.rest_s)
-        untrue = meters.contradiction(metrics, len(os.sched_getaffinity(0)))
+        metrics = meters.read(run.reading, run.testimonies, workload.survivors, workload.rest_s, run.unwaited)
+        untrue = meters.contradiction(metrics, run.testimonies, len(os.sched_getaffinity(0)))
         if status == "ok" and untrue is not None:
             status, reason = "failed", untrue
     return TrialRecord(

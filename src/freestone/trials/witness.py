@@ -15,7 +15,7 @@ from typing import Any, Literal
 ENTRIES = ("malloc", "calloc", "realloc", "free")
 
 _FORMAT = "1"
-_LARGEST_REPORT = 1 << 20
+_LARGEST_REPORT = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,31 @@ class Rest:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """What the kernel counts of processes, as ``getrusage`` has it. Usages can be added; the peak is the larger."""
+
+    user_s: float = 0.0
+    sys_s: float = 0.0
+    minor_faults: int = 0
+    major_faults: int = 0
+    peak_rss_kib: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.user_s + other.user_s,
+            self.sys_s + other.sys_s,
+            self.minor_faults + other.minor_faults,
+            self.major_faults + other.major_faults,
+            max(self.peak_rss_kib, other.peak_rss_kib),
+        )
+
+    @property
+    def cpu_s(self) -> float:
+        """Processor time, in the program and in the kernel."""
+        return self.user_s + self.sys_s
+
+
+@dataclass(frozen=True, slots=True)
 class Departure:
     """What a process said as it ended."""
 
@@ -93,6 +118,16 @@ class Departure:
     """How many more objects the dynamic linker counted that came and went."""
     counted: Counted | None = None
     rest: Rest | None = None
+    spent: Usage | None = None
+    """By the process itself, in all its images."""
+    waited: Usage | None = None
+    """By the children that it has waited for, and theirs."""
+    parent: int = 0
+    """Whose child it was at its end."""
+    drops: bool = False
+    """Whether it ignores the ends of its children (SIGCHLD is ignored, or SA_NOCLDWAIT): what they used is lost."""
+    dropped: bool = False
+    """Whether it knows that of its own parent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +147,7 @@ class Testimony:
     damage: str | None = None
     """Why the report cannot be relied upon."""
     settings: tuple[tuple[str, str], ...] = ()
-    """Variables as the image found them: the settings under test, and those that tell a runtime to use malloc."""
+    """Variables that steer an allocator, or tell a runtime to use malloc, as the image found them."""
 
 
 @dataclass(slots=True)
@@ -191,7 +226,9 @@ def _read_line(draft: _Draft, words: list[str]) -> None:
             draft.entries.append(Entry(symbol, where, _build_id(build_id), (int(major), int(minor)), int(inode)))
         case ["setting", name, *value]:
             begun = _begun(draft)
-            draft.testimony = replace(begun, settings=(*begun.settings, (name, _path(value[0]) if value else "")))
+            draft.testimony = replace(
+                begun, settings=(*begun.settings, (_path(name), _path(value[0]) if value else ""))
+            )
         case ["exit", version, at, pid]:
             _check_format(version)
             _begun(draft)
@@ -202,6 +239,14 @@ def _read_line(draft: _Draft, words: list[str]) -> None:
         case ["resident", kib]:
             # The kernel would not say is not the same as nothing resident.
             draft.departure = replace(_left(draft), resident_kib=int(kib) or None)
+        case ["spent", *counts]:
+            draft.departure = replace(_left(draft), spent=_usage(counts))
+        case ["waited", *counts]:
+            draft.departure = replace(_left(draft), waited=_usage(counts))
+        case ["ends", parent, ("drops" | "hears") as children, ("dropped" | "-") as itself]:
+            draft.departure = replace(
+                _left(draft), parent=int(parent), drops=children == "drops", dropped=itself == "dropped"
+            )
         case ["stray", symbol, object_, target]:
             _left(draft)
             draft.strays.append(Stray(symbol, _path(object_), _path(target)))
@@ -260,6 +305,11 @@ def _rest(draft: _Draft, **read: Any) -> None:
 def _check_format(version: str) -> None:
     if version != _FORMAT:
         raise ValueError
+
+
+def _usage(counts: list[str]) -> Usage:
+    user, system, minor, major, peak_kib = counts
+    return Usage(_seconds(user), _seconds(system), int(minor), int(major), int(peak_kib))
 
 
 def _seconds(nanoseconds: str) -> float:

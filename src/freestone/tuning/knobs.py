@@ -172,6 +172,7 @@ PRESETS: Final[Mapping[str, tuple[Mapping[str, str], ...]]] = {
         {"map_from": "never", "trim_from": "never"},
         {"arenas": "1"},
         {"map_from": "32 MiB", "trim_from": "1 GiB", "top_pad": "64 MiB"},
+        {"map_from": "256 KiB", "trim_from": "1 MiB"},
         {"tcache_count": "0"},
         {"huge_pages": "asked for"},
     ),

@@ -16,6 +16,7 @@ from freestone.reports.page.parts import ExperimentPart, PublishedPart, Referenc
 from freestone.reports.page.words import fact, moment, title_of_fact
 from freestone.reports.page.workload import workload_part
 from freestone.reports.published import picture, words
+from freestone.reports.recommendation import Recommendation
 from freestone.reports.scaling import page as scaling_page
 from freestone.reports.theme import COLOURS
 from freestone.reports.vega import document
@@ -30,7 +31,7 @@ def experiment_part(
     calls: CallCounts | None = None,
     instructions: InstructionCounts | None = None,
     notes: Sequence[str] = (),
-    use: Sequence[str] = (),
+    use: Sequence[Recommendation] = (),
 ) -> ExperimentPart:
     """Everything the page says of one experiment.
 
@@ -39,7 +40,7 @@ def experiment_part(
         calls: system calls, where they were counted.
         instructions: instructions and references, where they were counted.
         notes: lines about the data itself, such as damaged records.
-        use: how the winner is put to use: a sentence, and lines to be copied.
+        use: which allocator to use for its programs, and how.
     """
     with vega.unchecked():
         return _experiment_part(experiment, summary, records, anchor, calls, instructions, notes, use)
@@ -53,7 +54,7 @@ def _experiment_part(
     calls: CallCounts | None,
     instructions: InstructionCounts | None,
     notes: Sequence[str],
-    use: Sequence[str],
+    use: Sequence[Recommendation],
 ) -> ExperimentPart:
     names = _names(experiment)
     counted = syscalls.tables(calls) if calls is not None else {}

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from freestone.reports.drawn import Figure, Multiple, Name, Panel, Table
 from freestone.reports.orders.page import OrdersPart
+from freestone.reports.recommendation import Recommendation
 from freestone.reports.scaling.page import FamilyPart
 
 
@@ -117,5 +118,5 @@ class ExperimentPart:
     orders: list[OrdersPart] = field(default_factory=list)
     """Orders of malloc and free; none in most experiments."""
     notes: list[str] = field(default_factory=list)
-    use: list[str] = field(default_factory=list)
-    """How the winner is put to use: a sentence, and lines to be copied; none where there is no one answer."""
+    use: list[Recommendation] = field(default_factory=list)
+    """Which allocator to use for its programs, and how; none where nothing is known or a suite was measured."""

@@ -11,10 +11,9 @@ from freestone.reports.drawn import NOTHING, Name
 from freestone.reports.page import numbers, workload_figures
 from freestone.reports.page.parts import ResultRow, Value, WorkloadPart
 from freestone.reports.page.words import settings
-from freestone.reports.quantities import Quantity, Scale, quantity_of
+from freestone.reports.quantities import MEDIAN, Quantity, Scale, quantity_of
 from freestone.reports.shown import cells_of, columns_of, left_out, order_of
 from freestone.reports.sizes import page as sizes_page
-from freestone.reports.table import MEDIAN
 from freestone.reports.tails import page as tails_page
 
 

@@ -1,0 +1,98 @@
+"""``freestone doctor --pid``: what can be said of a process that runs already."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from freestone.commands import terminal
+from freestone.commands.doctor_trials import MOST_REMEDIES
+from freestone.commands.status import ExitStatus, Stop
+from freestone.doctor import chart, remedies, running, symptoms, words
+from freestone.doctor.observations import Observations
+from freestone.doctor.running import NoProcess, Process
+from freestone.experiments.plan import PlanError
+from freestone.records import store
+
+SECONDS = 10.0
+UNTRACED = "strace slows a process meanwhile: --allow-tracing allows it"
+
+
+def look(pid: int, seconds: float | None, allow_tracing: bool, results: Path, *, as_json: bool) -> int:
+    """Look at a process for some seconds, and say what it suffers from and what may help.
+
+    Raises:
+        PlanError: there is no such process, or the seconds are none.
+        StoreError: the folder of the results cannot be made.
+        Stop: interrupted, after what was seen was shown.
+    """
+    span_s = SECONDS if seconds is None else seconds
+    if not 0 < span_s < float("inf"):
+        raise PlanError(f"--seconds takes seconds, more than 0, not {span_s:g}")
+    try:
+        process = running.find(pid)
+    except NoProcess as error:
+        raise PlanError(str(error)) from error
+    folder = store.create_folder(results, f"doctor-pid-{process.name}", datetime.now(UTC))
+    interrupted = False
+    seen = Observations(command=list(process.command), running=pid, platform=running.rules(process).platform)
+    try:
+        seen = running.rules(process)
+        _say("looking at what page faults and calls cost here")
+        seen = running.priced(seen)
+        _say(f"looking at process {pid} for {span_s:g} s")
+        seen = running.watched(seen, process, span_s)
+        seen = _traced(seen, process, span_s, allow_tracing)
+    except KeyboardInterrupt as error:
+        interrupted = True
+        seen = error.args[0] if error.args and isinstance(error.args[0], Observations) else seen
+    chart.write_seen(folder, seen)
+    if seen.cost is None:
+        _say(f"nothing could be observed: {seen.unseen.get('cost', 'it was interrupted before')}")
+        return ExitStatus.INTERRUPTED if interrupted else ExitStatus.NOTHING_MEASURED
+    _show(seen, folder, as_json=as_json)
+    if interrupted:
+        raise Stop(f"interrupted; what was seen until then is kept in {folder}", ExitStatus.INTERRUPTED)
+    return ExitStatus.FINE
+
+
+def _traced(seen: Observations, process: Process, span_s: float, allowed: bool) -> Observations:
+    if not allowed or not process.lives:
+        return running.without(seen, "calls", UNTRACED if not allowed else "it has ended")
+    _say(f"looking at its calls about memory, under a tracer, for {span_s:g} s")
+    with tempfile.TemporaryDirectory(prefix="freestone-") as scratch:
+        try:
+            return running.traced(seen, process, span_s, Path(scratch))
+        except KeyboardInterrupt as error:
+            raise KeyboardInterrupt(running.without(seen, "calls", "interrupted")) from error
+
+
+def _show(seen: Observations, folder: Path, *, as_json: bool) -> None:
+    found = symptoms.name(seen)
+    plan = remedies.plan(found, seen, MOST_REMEDIES)
+    if as_json:
+        told = {
+            "observations": json.loads(seen.model_dump_json()),
+            "findings": [
+                {"symptom": each.symptom, "evidence": list(each.evidence), "time": each.time, "memory": each.memory}
+                for each in found
+            ],
+            "unjudged": symptoms.unjudged(seen),
+            "advice": remedies.advice(found),
+            "to_try": [remedies.title(each) for each in plan.tried],
+        }
+        print(json.dumps(told, indent=2))
+        return
+    width = terminal.width()
+    print(words.running(seen, width=width))
+    print(words.findings(found, seen, width=width))
+    print(words.to_try(plan.tried, seen.command, width=width), end="")
+    print(words.advice(remedies.advice(found), width=width), end="")
+    print(f"Records: {folder}")
+
+
+def _say(line: str) -> None:
+    print(f"freestone: {line}", file=sys.stderr)

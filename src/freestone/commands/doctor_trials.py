@@ -1,0 +1,159 @@
+"""The remedies of a diagnosis: which are tried, in rounds beside the untouched program, and what came of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from freestone.allocators import configuration_for, discover, notation
+from freestone.commands import measurement, terminal
+from freestone.commands.status import ExitStatus, Stop
+from freestone.doctor import chart as charts
+from freestone.doctor import conditions, remedies, verdict, words
+from freestone.doctor.chart import Chart
+from freestone.doctor.conditions import Conditions
+from freestone.doctor.observations import Observations
+from freestone.doctor.remedies import Remedy
+from freestone.doctor.symptoms import Finding
+from freestone.doctor.verdict import Goal, Verdict
+from freestone.experiments.plan import PlanError
+from freestone.records import store
+from freestone.records.schema import Configuration, Experiment, Summary, TrialRecord, Workload
+from freestone.records.store import StoreError
+from freestone.reports import deployment, system_settings, table
+
+MOST_REMEDIES = 8
+LEAST_ROUNDS = 6
+"""Fewer say little: rather fewer remedies are tried."""
+
+SIZES = {f"hugepages-{kib}kB": "always" for kib in (16, 64)}
+"""The kernel's switches that remedies set."""
+
+
+def tried(
+    folder: Path, chart: Chart, found: Sequence[Finding], seen: Observations, goal: Goal, *, as_json: bool
+) -> tuple[Verdict | None, list[tuple[Remedy, str]]]:
+    """Compare remedies with the untouched program, and show what helped.
+
+    Returns:
+        What came of it, None where there is nothing to try; and what was left out, with why.
+
+    Raises:
+        Stop: the results cannot be written, it was interrupted, or what was begun cannot go on here.
+    """
+    try:
+        experiment, by_name, left_out = _prepared(folder, chart, found, seen)
+    except PlanError as error:
+        raise Stop(str(error), ExitStatus.USAGE) from error
+    except StoreError as error:
+        raise Stop(str(error), ExitStatus.STORE) from error
+    if not as_json:
+        print(words.left_out(left_out, width=terminal.width()), end="")
+    if not by_name:
+        if not as_json:
+            print("There is nothing to try: no setting and no allocator is known to help.\n")
+        return None, left_out
+    (workload,) = experiment.workloads
+    held: list[Verdict] = []
+
+    with Conditions() as made:
+
+        def show(measured: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
+            untrue = ungiven(by_name, made.given)
+            judged = verdict.judge(summary, workload, by_name, goal, _memory(found, workload), discarded=untrue)
+            held.append(judged)
+            if not as_json:
+                _show(measured, workload, summary, judged)
+
+        status = measurement.measure(folder, experiment, verb="doctor", show=show, report=None, around=made.around)
+        for line in made.put_back:
+            print(f"freestone: {line}", file=sys.stderr)
+    if status in (ExitStatus.STORE, ExitStatus.INTERRUPTED) or status > 128:
+        raise Stop("remedies were not all tried", status)
+    return (held[-1] if held else None), left_out
+
+
+def ungiven(by_name: Mapping[str, Remedy], given: Mapping[str, int]) -> dict[str, str]:
+    """Configurations whose switch the kernel did not act upon, with that as the reason why they have no figures.
+
+    Args:
+        by_name: configuration -> its remedy.
+        given: switch -> folios that were given while it was set; without what is not counted.
+    """
+    return {
+        name: "the switch was set, and the kernel gave no folio of that size"
+        for name, each in by_name.items()
+        if any(given.get(switch) == 0 for switch, _ in each.kernel)
+    }
+
+
+def _prepared(
+    folder: Path, chart: Chart, found: Sequence[Finding], seen: Observations
+) -> tuple[Experiment, Mapping[str, Remedy], list[tuple[Remedy, str]]]:
+    """The experiment with the remedies, in the folder; or the one that is there already."""
+    kernel = refusal(chart)
+    if chart.remedies is not None:
+        if any(each.kernel for each in chart.remedies.values()) and kernel is not None:
+            raise PlanError(f"cannot resume {folder}: {kernel}")
+        if not chart.remedies:
+            return chart.experiment, {}, []
+        return measurement.resumed(folder, []), chart.remedies, []
+    plan = remedies.plan(found, seen, _most(chart.experiment, seen), kernel=kernel)
+    chosen = _configurations(plan.tried)
+    experiment = chart.experiment
+    added = [*experiment.configurations, *(one for one, _ in chosen)]
+    experiment = experiment.model_copy(update={"configurations": added})
+    by_name = {one.name: each for one, each in chosen}
+    if chosen:
+        store.write_experiment(folder, experiment)
+    charts.write(folder, chart.model_copy(update={"remedies": by_name}))
+    return experiment, by_name, list(plan.left_out)
+
+
+def refusal(chart: Chart) -> str | None:
+    """Why the kernel's switches are not set, in one line; None where they may be and can."""
+    obstacle = conditions.obstacle(SIZES)
+    if obstacle is not None or chart.allow_system_settings:
+        return obstacle
+    return "--allow-system-settings tries it: the switch is of the whole machine, and is put back behind each run"
+
+
+def _show(measured: Experiment, workload: Workload, summary: Summary, judged: Verdict) -> None:
+    width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
+    print(table.render(summary, width=width, colour=colour, ascii_only=plain))
+    print(words.verdict(judged, summary.baseline, width=width))
+    if judged.best is not None:
+        best = next(each for each in measured.configurations if each.name == judged.best.configuration)
+        lines = [*deployment.lines(workload, best), *deployment.more_lines(workload, best)]
+        print("\n".join(["To use it:", *lines, ""]))
+
+
+def _most(experiment: Experiment, seen: Observations) -> int:
+    """How many remedies can be tried in enough rounds, each of which has the untouched program twice."""
+    if experiment.time_budget_s is None or seen.cost is None:
+        return MOST_REMEDIES
+    fitting = int(experiment.time_budget_s / (LEAST_ROUNDS * max(0.05, seen.cost.wall_s))) - 2
+    return max(2, min(MOST_REMEDIES, fitting))
+
+
+def _configurations(chosen: Sequence[Remedy]) -> list[tuple[Configuration, Remedy]]:
+    """Those that are here, each with its remedy."""
+    here = {each.name: each for each in discover() if each.available}
+    found = []
+    for each in chosen:
+        if each.allocator in here:
+            settings: Mapping[str, str] = dict(each.settings)
+            plain = configuration_for(here[each.allocator], environment=settings)
+            made = plain.model_copy(update={"kernel": dict(each.kernel), "huge_pages_off": each.huge_pages_off})
+            name = notation.write(each.allocator, settings) + system_settings.suffix(made)
+            found.append((made.model_copy(update={"name": name}), each))
+    return found
+
+
+def _memory(found: Sequence[Finding], workload: Workload) -> str:
+    """The metric that is the program's memory: what is left at the end where that is what it suffers from."""
+    if workload.service is not None:
+        return "figure:rss_kib_loaded"
+    kept = {"retention-after-peak", "pinned-top-fragmentation", "slab-fragmentation", "thread-cache-bloat"}
+    return "end_rss_kib" if any(each.symptom in kept for each in found) else "peak_rss_kib"

@@ -1,0 +1,89 @@
+"""A patient's chart: what the doctor was asked for and what it tries, on the disk from the start, for ``--resume``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from freestone.doctor.observations import Observations
+from freestone.doctor.remedies import Remedy
+from freestone.doctor.verdict import Goal
+from freestone.records.schema import Experiment
+from freestone.records.store import StoreError
+from freestone.records.whole import write_whole
+
+CHART: Final = "doctor.json"
+OBSERVATIONS: Final = "observations.json"
+"""What was seen; it is there as soon as anything was, and each part as soon as it was taken."""
+
+
+class Chart(BaseModel):
+    """What one diagnosis is made of."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    version: Literal[1] = 1
+    experiment: Experiment
+    """The untouched program alone, with the machine, the limits and the environment of the beginning."""
+    goal: Goal = "balanced"
+    allow_system_settings: bool = False
+    observe_only: bool = False
+    files: dict[str, str] = {}
+    """What the command names, with its content, as in a record: another program is another patient."""
+    remedies: dict[str, Remedy] | None = None
+    """By the name of their configuration, the likeliest first; None until they are chosen."""
+
+
+def write(folder: Path, chart: Chart) -> None:
+    """Put it into the folder of the results, whole.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    _write(folder / CHART, chart.model_dump_json(indent=2))
+
+
+def read(folder: Path) -> Chart:
+    """The chart of a folder.
+
+    Raises:
+        StoreError: there is none, or it is damaged; the message is one line.
+    """
+    try:
+        return Chart.model_validate_json((folder / CHART).read_bytes())
+    except OSError as error:
+        raise StoreError(f"{folder} holds no diagnosis to go on with: {CHART} cannot be read") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise StoreError(f"{folder / CHART} is damaged: {first['msg']} at {list(first['loc'])}") from error
+
+
+def write_seen(folder: Path, seen: Observations) -> None:
+    """Likewise what was seen so far."""
+    _write(folder / OBSERVATIONS, seen.model_dump_json(indent=2))
+
+
+def read_seen(folder: Path) -> Observations | None:
+    """What was seen before; None where nothing was yet.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    try:
+        return Observations.model_validate_json((folder / OBSERVATIONS).read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{folder / OBSERVATIONS} cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise StoreError(f"{folder / OBSERVATIONS} is damaged: {first['msg']} at {list(first['loc'])}") from error
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        write_whole(file, text + "\n")
+    except OSError as error:
+        raise StoreError(f"{file} cannot be written: {error.strerror}") from error
