@@ -109,7 +109,8 @@ def helps(each: Tried, goal: Goal) -> bool:
         case "memory":
             return each.sure_memory < 1
         case _:
-            return each.gains and max(each.sure_time, each.sure_memory) <= PRICE
+            # As far as is known: what is not told apart from no change may still be a loss.
+            return each.gains and max(_estimate(each.time), _estimate(each.memory)) <= PRICE
 
 
 def _cost(each: Tried, goal: Goal) -> float:
@@ -120,6 +121,10 @@ def _beats(one: Tried, other: Tried) -> bool:
     """As good in both, and better in one."""
     mine, theirs = (one.sure_time, one.sure_memory), (other.sure_time, other.sure_memory)
     return mine != theirs and mine[0] <= theirs[0] and mine[1] <= theirs[1]
+
+
+def _estimate(ratio: Ratio | None) -> float:
+    return ratio.value if ratio is not None else 1.0
 
 
 def _sure(ratio: Ratio | None) -> float:
