@@ -25,7 +25,7 @@ def tried(time: Ratio, memory: Ratio) -> Tried:
 def test_a_balanced_cure_loses_in_neither_by_the_estimate_either(
     time: float, time_width: float, memory: float, memory_width: float
 ) -> None:
-    """A ratio of 1.26 that was not told apart from 1 counted as 1: half the memory at that price was called balanced."""
+    """A ratio of 1.26 not told apart from 1 counted as 1: half the memory at that price was called balanced."""
     arm = tried(ratio(time, time_width), ratio(memory, memory_width))
     if helps(arm, "balanced"):
         assert max(time, memory) <= PRICE
