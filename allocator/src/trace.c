@@ -71,7 +71,7 @@ static bool may_go_on(struct walk *walk, void *context) {
     if (entry == NULL) {
         return true; /* it will not */
     }
-    struct trace_frame frame = {at, libc.sp(context), libc.word, context};
+    struct trace_frame frame = {at, trace_stack_pointer(libc.sp(context), is_next != 0), libc.word, context};
     uintptr_t slot = trace_return_slot(&frame, entry, (uintptr_t)bases.function);
     if (slot == 0) {
         return true;

@@ -278,11 +278,11 @@ static void follow(struct walk *walk, uintptr_t from, uintptr_t at) {
 
 static uintptr_t slot_of(const struct row *row, const struct trace_frame *frame) {
     if (row->base == FROM_SP) {
-        return frame->sp + (uintptr_t)row->return_offset;
+        return frame->sp != 0 ? frame->sp + (uintptr_t)row->return_offset : 0;
     }
     bool kept = row->register_number < 32 && ((unsigned)KEPT >> row->register_number & 1) != 0;
     bool is_sp = (int64_t)row->register_number == SP_COLUMN;
-    if (row->base == NOWHERE || !row->known || (!kept && !is_sp)) {
+    if (row->base == NOWHERE || !row->known || (!kept && !is_sp) || (is_sp && frame->sp == 0)) {
         return 0;
     }
     uintptr_t value = is_sp ? frame->sp : frame->word(frame->context, (int)row->register_number);

@@ -39,7 +39,8 @@ static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument
     }
     struct bases bases;
     const void *entry = address != 0 ? _Unwind_Find_FDE((void *)at, &bases) : NULL;
-    struct trace_frame frame = {at, (uintptr_t)_Unwind_GetCFA(context), word, context};
+    struct trace_frame frame = {at, trace_stack_pointer((uintptr_t)_Unwind_GetCFA(context), is_next != 0), word,
+                                context};
     uintptr_t slot = entry != NULL ? trace_return_slot(&frame, entry, (uintptr_t)bases.function) : 0;
     walk->next = slot != 0 ? *(const uintptr_t *)slot : 0;
     told += slot != 0;
