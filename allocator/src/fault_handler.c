@@ -51,7 +51,7 @@ static bool explained_and_mended(const siginfo_t *info, const ucontext_t *contex
     if (info->si_code <= 0 || (!guarded_owns(info->si_addr) && (modes() & MODE_HARDENED) == 0)) {
         return false;
     }
-    struct guarded_access access = {.faulted = true};
+    struct guarded_access access = {.walk = trace_take_from};
     access.how = access_of(context, &access.at);
     if (guarded_explain(info->si_addr, &access)) {
         return true;

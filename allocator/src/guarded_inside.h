@@ -43,7 +43,8 @@ struct guarded_access {
     const struct trace
         *trace; /* NULL for a fault, whose stack is walked once the line is out, and for what was found later */
     uintptr_t at; /* of a fault: the instruction; 0 where nobody can tell */
-    bool faulted;
+    /* Of a fault: who walks the stack, once the line is out. None of the keeper's, which has no thread block that a walk asks for. */
+    void (*walk)(struct trace *trace, uintptr_t at);
 };
 
 /* Says what happened, once in a process. Comes back only where the process is to go on (guard_recover=1). `told`: the size that a wrong one is. */

@@ -34,8 +34,8 @@ static void say_where(struct message *line, const struct guarded_place *place, c
 
 static void say_access(const struct guarded_access *access) {
     struct trace trace;
-    if (access->faulted) { /* behind the line: a stack that is broken may end the process */
-        trace_take_from(&trace, access->at);
+    if (access->walk != NULL) { /* behind the line: a stack that is broken may end the process */
+        access->walk(&trace, access->at);
         trace_say(access->how, &trace);
     } else if (access->trace != NULL) {
         trace_say(access->how, access->trace);
@@ -55,7 +55,7 @@ static void say(enum guarded_fault fault, const struct guarded_place *place, con
         message_text(&line, ", freed as one of ");
         message_number(&line, told);
     }
-    if (!access->faulted && access->trace == NULL) {
+    if (access->walk == NULL && access->trace == NULL) {
         message_text(&line, ", ");
         message_text(&line, access->how);
         message_text(&line, " before it was freed");

@@ -144,7 +144,7 @@ static void follow_frame_pointers(struct walk *walk) {
 
 void trace_follow_pointers(void) { atomic_store_explicit(&registered, true, memory_order_relaxed); }
 
-static __attribute__((noinline)) void take(struct trace *trace, uintptr_t from, bool asks) {
+static __attribute__((noinline)) void walk_from(struct trace *trace, uintptr_t from, bool asks) {
     struct walk walk = {.trace = trace, .from = from, .asks = asks};
     trace->thread = thread_itself();
     trace->count = 0;
@@ -158,14 +158,14 @@ static __attribute__((noinline)) void take(struct trace *trace, uintptr_t from, 
     walking = false;
 }
 
-__attribute__((noinline)) void trace_take(struct trace *trace, bool asks) { take(trace, 0, asks); }
+__attribute__((noinline)) void trace_take(struct trace *trace, bool asks) { walk_from(trace, 0, asks); }
 
 void trace_take_from(struct trace *trace, uintptr_t at) {
     bool may_unwind = at == 0 || os_can_read((const void *)at);
     trace->count = 0;
     trace->thread = thread_itself();
     if (may_unwind) {
-        take(trace, at, true);
+        walk_from(trace, at, true);
     }
     if (at != 0 && trace->count == 0) { /* nothing unwound as far as that */
         trace->frames[trace->count++] = at;

@@ -125,7 +125,8 @@ static void read_common(struct walk *walk, const unsigned char *entry) {
     skip(reader, 4);
     unsigned version = (unsigned)read_bytes(reader, 1);
     const char *letters = (const char *)reader->at;
-    skip(reader, strnlen(letters, (size_t)(reader->end - reader->at)) + 1);
+    while (read_bytes(reader, 1) != 0 && !reader->failed) {
+    }
     walk->code_unit = read_unsigned(reader);
     walk->data_unit = read_signed(reader);
     uint64_t column = version == 1 ? read_bytes(reader, 1) : read_unsigned(reader);
