@@ -36,7 +36,7 @@ def test_an_exit_status_is_handed_on(ended: Ended, status: int) -> None:
     assert ended(f"exit {status}") == status
 
 
-@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE])
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGTERM, signal.SIGUSR2, signal.SIGPIPE])
 def test_the_signal_that_ended_it_is_handed_on(ended: Ended, number: int) -> None:
     assert ended(f"kill -{int(number)} $$") == -number
 
