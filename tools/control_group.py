@@ -1,49 +1,61 @@
-"""A control group with a limit of memory, for as long as a program runs in it."""
+"""Control groups with a limit of memory, of either version of the kernel's."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 GROUPS: Final = Path("/sys/fs/cgroup")
-LIMITS: Final = ("memory.max", "memory.limit_in_bytes")
-"""Of version 2, and of version 1."""
 
 
-class ControlGroup:
-    """None at all where there is no limit: then a program runs where it is.
+class NoGroup(OSError):
+    """Why none can be had, in one line."""
 
-    Args:
-        limit_mib: MiB that all in it may have together; None for no group.
-        groups: where the kernel shows control groups.
+
+def own_group(table: str) -> tuple[int, str] | None:
+    """Version and path of the group this process's memory is counted in, from the text of /proc/self/cgroup."""
+    unified = None
+    for line in table.splitlines():
+        hierarchy, controllers, path = line.split(":", 2)
+        if "memory" in controllers.split(","):
+            return 1, path
+        if hierarchy == "0":
+            unified = (2, path)
+    return unified
+
+
+@contextmanager
+def limited(limit_bytes: int) -> Iterator[Path]:
+    """A group below our own, so that no limit of ours is left behind by moving there; removed at the end.
 
     Raises:
-        OSError: on entering, where no group can be made; it says which.
+        NoGroup: it cannot be made, or takes no limit.
     """
+    found = own_group(Path("/proc/self/cgroup").read_text(encoding="utf-8"))
+    if found is None:
+        raise NoGroup("no control group counts memory here")
+    version, path = found
+    parent = GROUPS / ("memory" if version == 1 else "") / path.lstrip("/")
+    folder = parent / f"freestone-limited-{os.getpid()}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        raise NoGroup(f"no control group can be made here: {error.strerror}") from None
+    try:
+        limit = folder / ("memory.limit_in_bytes" if version == 1 else "memory.max")
+        try:
+            limit.write_text(str(limit_bytes), encoding="ascii")
+        except OSError as error:
+            raise NoGroup(f"a control group here takes no limit of memory: {error.strerror}") from None
+        yield folder
+    finally:
+        with suppress(OSError):
+            folder.rmdir()
 
-    def __init__(self, limit_mib: int | None, groups: Path = GROUPS) -> None:
-        self._limit_mib = limit_mib
-        self._folder = (groups / "memory" if (groups / "memory").is_dir() else groups) / f"freestone-{os.getpid()}"
 
-    def __enter__(self) -> Self:
-        if self._limit_mib is not None:
-            self._folder.mkdir()
-            limit = next((self._folder / name for name in LIMITS if (self._folder / name).exists()), None)
-            if limit is None:
-                self._folder.rmdir()
-                raise OSError(f"{self._folder}: this control group has no limit of memory")
-            limit.write_text(f"{self._limit_mib << 20}\n", encoding="ascii")
-        return self
-
-    def inside(self, words: Sequence[str | Path]) -> list[str | Path]:
-        """The words that run a program in it."""
-        if self._limit_mib is None:
-            return list(words)
-        return ["sh", "-c", 'echo $$ >"$0" && exec "$@"', self._folder / "cgroup.procs", *words]
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._limit_mib is not None:
-            self._folder.rmdir()
+def inside(folder: Path, words: Sequence[str | Path]) -> list[str | Path]:
+    """The words that run a program in a group."""
+    return ["sh", "-c", 'echo $$ >"$0" && exec "$@"', folder / "cgroup.procs", *words]

@@ -16,12 +16,13 @@ import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from control_group import ControlGroup
+import control_group
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BUILD = REPOSITORY / "build"
@@ -86,10 +87,11 @@ def ask(patient: Patient, results: Path, *options: str) -> dict[str, Any]:
     """
     freestone = Path(sys.executable).with_name("freestone")
     words: list[str | Path] = [freestone, "doctor", "--json", "--results", results, *options, "--", *patient.words]
-    with ControlGroup(patient.limit_mib) as group:
-        done = subprocess.run(
-            group.inside(words), capture_output=True, text=True, check=False, timeout=900, cwd=REPOSITORY
-        )
+    with ExitStack() as until:
+        if patient.limit_mib is not None:
+            group = until.enter_context(control_group.limited(patient.limit_mib << 20))
+            words = control_group.inside(group, words)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=900, cwd=REPOSITORY)
     try:
         found: dict[str, Any] = json.loads(done.stdout)
     except json.JSONDecodeError as error:

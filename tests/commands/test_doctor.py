@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from answers import said
 
 from freestone import native
 from freestone.doctor.observations import Observations
@@ -54,12 +53,6 @@ int main(void) { return je_malloc(1) == NULL; }
 @pytest.fixture
 def churn(compile_c: CompileC) -> Path:
     return compile_c(CHURN, "-fno-builtin", name="churn")
-
-
-def said(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
 
 def test_a_sick_program_is_found_out_and_cured(freestone: Tool, churn: Path) -> None:

@@ -6,11 +6,11 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from waiting import soon
 
 ENDED_WITHIN_S = 3.0
 BEGUN_WITHIN_S = 60.0
@@ -46,7 +46,7 @@ def test_nothing_outlives_a_lab_that_is_killed(
         assert len(started.marked()) > 2, "the command and what has left it"
         started.process.kill()
         started.process.wait()
-        assert _soon(lambda: not started.marked(), ENDED_WITHIN_S), started.named()
+        assert soon(lambda: not started.marked(), ENDED_WITHIN_S), started.named()
 
 
 def test_a_daemon_that_a_setup_has_started_goes_on(
@@ -59,7 +59,7 @@ def test_a_daemon_that_a_setup_has_started_goes_on(
         started.process.kill()
         started.process.wait()
         kept = int((started.folder / "daemon").read_text())
-        assert _soon(lambda: started.marked() == [kept], ENDED_WITHIN_S), started.named()
+        assert soon(lambda: started.marked() == [kept], ENDED_WITHIN_S), started.named()
 
 
 class Lab:
@@ -73,7 +73,7 @@ class Lab:
     def reaches(self, file: str) -> None:
         """Wait until the lasting command has begun."""
         there = self.folder / file
-        found = _soon(lambda: there.exists() or self.process.poll() is not None, BEGUN_WITHIN_S)
+        found = soon(lambda: there.exists() or self.process.poll() is not None, BEGUN_WITHIN_S)
         assert found
         assert there.exists(), (self.folder / "said").read_text()
 
@@ -121,12 +121,3 @@ def lab(
                     os.kill(each, signal.SIGKILL)
 
     return started
-
-
-def _soon(condition: Callable[[], bool], within_s: float) -> bool:
-    until = time.monotonic() + within_s
-    while time.monotonic() < until:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return condition()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from answers import said
 
 from freestone.records import store
 from freestone.tuning import kept
@@ -39,12 +38,6 @@ int main(void) {
 @pytest.fixture
 def churn(compile_c: CompileC) -> Path:
     return compile_c(CHURN, "-fno-builtin", name="churn")
-
-
-def said(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
 
 def test_a_setting_that_helps_is_found_and_confirmed(freestone: Tool, churn: Path, tmp_path: Path) -> None:

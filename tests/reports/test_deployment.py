@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
+from invented_arms import FAST, SYSTEM, TUNED
 
 from freestone.allocators import notation
 from freestone.records.schema import Allocator, Configuration, Experiment, TrialRecord, Workload
@@ -17,19 +18,6 @@ from freestone.reports import deployment, system_settings
 
 MakeExperiment = Callable[..., Experiment]
 MakeRecord = Callable[..., TrialRecord]
-
-FAST = Configuration(
-    name="fast:FAST_CONF=a:b,c%d",
-    allocator=Allocator(
-        name="fast", title="Fast", file="/usr/lib/libfast.so.2", preload=["/usr/lib/libfast.so.2"],
-        origin="package libfast2",
-    ),
-    environment={"FAST_CONF": "a:b,c%d"},
-)  # fmt: skip
-SYSTEM = Configuration(
-    name="glibc", allocator=Allocator(name="glibc", title="glibc", file="/lib/libc.so.6", preload=["/lib/libc.so.6"])
-)
-TUNED = SYSTEM.model_copy(update={"name": "glibc:MALLOC_ARENA_MAX=2", "environment": {"MALLOC_ARENA_MAX": "2"}})
 
 values = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=30)
 

@@ -7,27 +7,15 @@ import shlex
 from collections.abc import Callable, Mapping
 
 import pytest
+from invented_arms import FAST, SYSTEM, TUNED
 
 from freestone.analysis import headline, summarise
-from freestone.records.schema import Allocator, Configuration, Experiment, TrialRecord, Workload
+from freestone.records.schema import Configuration, Experiment, TrialRecord, Workload
 from freestone.reports import recommendation
 from freestone.reports.recommendation import Recommendation
 
 MakeExperiment = Callable[..., Experiment]
 MakeRecord = Callable[..., TrialRecord]
-
-FAST = Configuration(
-    name="fast:FAST_CONF=a:b,c%d",
-    allocator=Allocator(
-        name="fast", title="Fast", file="/usr/lib/libfast.so.2", preload=["/usr/lib/libfast.so.2"],
-        origin="package libfast2",
-    ),
-    environment={"FAST_CONF": "a:b,c%d"},
-)  # fmt: skip
-SYSTEM = Configuration(
-    name="glibc", allocator=Allocator(name="glibc", title="glibc", file="/lib/libc.so.6", preload=["/lib/libc.so.6"])
-)
-TUNED = SYSTEM.model_copy(update={"name": "glibc:MALLOC_ARENA_MAX=2", "environment": {"MALLOC_ARENA_MAX": "2"}})
 
 
 def told(

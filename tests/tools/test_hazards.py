@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import control_group
 from freestone.allocators import discovery
 from freestone.records.schema import Allocator, Configuration
 from hazards import __main__ as command
@@ -237,9 +238,9 @@ def test_the_page_says_what_the_list_says() -> None:
 
 
 def test_the_group_of_memory_is_found() -> None:
-    assert conditions.own_group("4:memory:/a\n3:cpu:/b\n0::/c") == (1, "/a")
-    assert conditions.own_group("0::/c") == (2, "/c")
-    assert conditions.own_group("3:cpu:/b") is None
+    assert control_group.own_group("4:memory:/a\n3:cpu:/b\n0::/c") == (1, "/a")
+    assert control_group.own_group("0::/c") == (2, "/c")
+    assert control_group.own_group("3:cpu:/b") is None
 
 
 def test_a_missing_program_is_named() -> None:

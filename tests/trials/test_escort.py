@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import is_alive, soon
 
 from freestone import native
 from freestone.trials import escort
@@ -63,7 +63,7 @@ def test_standard_streams_are_the_command_s(ended: Ended, tmp_path: Path) -> Non
 def test_what_it_leaves_behind_goes_on_where_it_may(ended: Ended, tmp_path: Path, leaves: bool) -> None:
     assert ended("(setsid sleep 600 & echo $! > left); exit 5", leaves=leaves) == 5
     left = int((tmp_path / "left").read_text())
-    assert _is_alive(left) == leaves
+    assert is_alive(left) == leaves
     if leaves:
         os.kill(left, signal.SIGKILL)
 
@@ -76,16 +76,16 @@ def test_a_stop_is_shown_and_can_be_ended(tmp_path: Path) -> None:
         assert os.waitid(os.P_PID, begun.process.pid, os.WSTOPPED | os.WNOWAIT).si_code == os.CLD_STOPPED
         begun.end()
         assert begun.process.returncode is not None
-    assert not _is_alive(int((tmp_path / "said").read_text()))
+    assert not is_alive(int((tmp_path / "said").read_text()))
 
 
 def test_an_escort_that_is_told_to_end_ends_all(tmp_path: Path) -> None:
     line = "(setsid sleep 600 & echo $!); sleep 600"
     with (tmp_path / "said").open("wb") as said, escort.begun(Errand(line, said, said, leaves=True)) as begun:
-        assert _soon(lambda: (tmp_path / "said").read_text() != "")
+        assert soon(lambda: (tmp_path / "said").read_text() != "")
         begun.process.terminate()
         assert begun.process.wait(20) == 3
-    assert not _is_alive(int((tmp_path / "said").read_text()))
+    assert not is_alive(int((tmp_path / "said").read_text()))
 
 
 def test_a_wrong_command_line_is_refused() -> None:
@@ -93,19 +93,3 @@ def test_a_wrong_command_line_is_refused() -> None:
         done = subprocess.run([native.path("freestone-escort"), *words], capture_output=True, text=True, check=False)
         assert done.returncode == 2
         assert done.stderr.startswith("usage: freestone-escort ")
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def _soon(condition: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 20
-    while time.monotonic() < until:
-        if condition():
-            return True
-        time.sleep(0.01)
-    return False

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from waiting import is_alive, soon
 
 from freestone.records.schema import Workload
 from freestone.trials import launch, run_stage
@@ -39,7 +40,7 @@ def shell(tmp_path: Path) -> Callable[[str], subprocess.Popen[bytes]]:
 
 def said(tmp_path: Path) -> int:
     file = tmp_path / "said"
-    assert _soon(lambda: file.exists() and file.read_text().endswith("\n")), "it has begun"
+    assert soon(lambda: file.exists() and file.read_text().endswith("\n")), "it has begun"
     return int(file.read_text().split()[0])
 
 
@@ -57,7 +58,7 @@ def test_what_breaks_off_ends_all_that_came_of_it(shell, tmp_path, leaver: str, 
 
     with pytest.raises(KeyboardInterrupt):
         broken_off()
-    assert not _is_alive(children[0])
+    assert not is_alive(children[0])
 
 
 def test_what_was_there_before_and_what_is_left_in_peace_go_on(shell, tmp_path) -> None:
@@ -69,8 +70,8 @@ def test_what_was_there_before_and_what_is_left_in_peace_go_on(shell, tmp_path) 
     with Offspring.begun(lambda: shell("sleep 600 & echo $!; wait")) as begun:
         child = said(tmp_path)
         begun.end()
-    assert _is_alive(daemon)
-    assert not _is_alive(child)
+    assert is_alive(daemon)
+    assert not is_alive(child)
     os.kill(daemon, signal.SIGKILL)
 
 
@@ -80,11 +81,11 @@ def test_whose_origin_is_another_is_left_in_peace(shell, tmp_path) -> None:
     with Offspring.begun(lambda: shell("sleep 600 & echo $!; wait"), MARK) as begun:
         child = said(tmp_path)
         late.wait()
-        assert _soon(lambda: (tmp_path / "late").exists() and (tmp_path / "late").read_text() != "")
+        assert soon(lambda: (tmp_path / "late").exists() and (tmp_path / "late").read_text() != "")
         begun.end()
     daemon = int((tmp_path / "late").read_text())
-    assert _is_alive(daemon)
-    assert not _is_alive(child)
+    assert is_alive(daemon)
+    assert not is_alive(child)
     os.kill(daemon, signal.SIGKILL)
 
 
@@ -129,7 +130,7 @@ def test_a_program_that_kills_the_launcher_leaves_none_of_its_processes(tmp_path
     request = _request(tmp_path, "setsid sleep 600 & echo $!; (sleep 600 & echo $!); kill -KILL $PPID; sleep 600")
     with pytest.raises(ResultLost, match="SIGKILL"):
         launch.launch(request)
-    assert not [each for each in request.stdout.read_text().split() if _is_alive(int(each))]
+    assert not [each for each in request.stdout.read_text().split() if is_alive(int(each))]
 
 
 def test_a_launcher_that_was_stopped_is_ended_with_its_program(tmp_path: Path) -> None:
@@ -138,13 +139,13 @@ def test_a_launcher_that_was_stopped_is_ended_with_its_program(tmp_path: Path) -
 
     def broken_off() -> None:
         with launch.begun(request) as launcher:
-            assert _soon(lambda: request.stdout.exists() and request.stdout.read_text().endswith("\n"))
+            assert soon(lambda: request.stdout.exists() and request.stdout.read_text().endswith("\n"))
             os.kill(launcher.process.pid, signal.SIGSTOP)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         broken_off()
-    assert not _is_alive(int(request.stdout.read_text()))
+    assert not is_alive(int(request.stdout.read_text()))
     assert time.monotonic() - begun_s < 10, "it was told to go on, so that it could do its work"
 
 
@@ -174,20 +175,3 @@ def _raising(number: signal.Signals) -> Iterator[None]:
         yield
     finally:
         signal.signal(number, before)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
-
-
-def _soon(condition: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 20
-    while time.monotonic() < until:
-        if condition():
-            return True
-        time.sleep(0.01)
-    return False

@@ -22,14 +22,7 @@ static void churns_and_leaks(void) {
 
 /* Buffers are cleared again and again beside a heap that is full of holes. */
 static void clears_over_holes(void) {
-    enum { COUNT = 300 * KIB };
-    void **blocks = many(COUNT, 200);
-    for (size_t i = 0; i < COUNT; i++) {
-        if (i % 16 != 0) {
-            free(blocks[i]);
-            blocks[i] = NULL;
-        }
-    }
+    riddled(300 * KIB, 200);
     free(asked(16 * MIB)); /* from now on blocks of its size lie in the heap */
     for (int i = 0; i < 6000; i++) {
         char *buffer = calloc(1, 2 * MIB);
@@ -39,8 +32,6 @@ static void clears_over_holes(void) {
         free(buffer);
     }
 }
-
-static pthread_barrier_t grown;
 
 /* A list that grows by a few bytes at a time beside others, and then a heap that keeps what it had. */
 static void *grows_and_keeps(void *unused) {
@@ -56,26 +47,15 @@ static void *grows_and_keeps(void *unused) {
     void **blocks = many(BLOCKS, 1000);
     void *pin = asked(1000);
     free_many(blocks, BLOCKS);
-    pthread_barrier_wait(&grown);
-    pthread_barrier_wait(&grown);
+    meet();
+    meet();
     for (size_t i = 0; i < LISTS; i++)
         free(lists[i]);
     free(pin);
     return unused;
 }
 
-static void reallocs_in_arenas(void) {
-    enum { THREADS = 8 };
-    pthread_t threads[THREADS];
-    pthread_barrier_init(&grown, NULL, THREADS + 1);
-    for (int i = 0; i < THREADS; i++)
-        start(&threads[i], grows_and_keeps, NULL);
-    pthread_barrier_wait(&grown);
-    work(400);
-    pthread_barrier_wait(&grown);
-    for (int i = 0; i < THREADS; i++)
-        finish(threads[i]);
-}
+static void reallocs_in_arenas(void) { crowd(8, grows_and_keeps, 400); }
 
 const struct patient patients_in_both[] = {
     {"mapping-churn+leak", churns_and_leaks},

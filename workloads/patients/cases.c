@@ -93,8 +93,6 @@ static void pictures(void) {
 }
 
 /* amule#1095, synalinks#102, hypha#976: threads that come and go, and each leaves the heap that it worked in as large as it was. */
-static pthread_barrier_t served;
-
 static void *serves(void *unused) {
     enum { BLOCKS = 8 * KIB };
     void *session = NULL;
@@ -104,24 +102,13 @@ static void *serves(void *unused) {
             session = asked(1500);
         free_many(blocks, BLOCKS);
     }
-    pthread_barrier_wait(&served);
-    pthread_barrier_wait(&served);
+    meet();
+    meet();
     free(session);
     return unused;
 }
 
-static void servers(void) {
-    enum { THREADS = 12 };
-    pthread_t threads[THREADS];
-    pthread_barrier_init(&served, NULL, THREADS + 1);
-    for (int i = 0; i < THREADS; i++)
-        start(&threads[i], serves, NULL);
-    pthread_barrier_wait(&served);
-    work(1500);
-    pthread_barrier_wait(&served);
-    for (int i = 0; i < THREADS; i++)
-        finish(threads[i]);
-}
+static void servers(void) { crowd(12, serves, 1500); }
 
 /* simpler#2022: many faults whose end was no gain, for the program computes. */
 static void computes_over_new(void) {

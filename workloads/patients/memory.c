@@ -29,14 +29,7 @@ static void pinned_top(void) {
 }
 
 static void slab_fragmentation(void) {
-    enum { COUNT = 400 * KIB };
-    void **blocks = many(COUNT, 200);
-    for (size_t i = 0; i < COUNT; i++) {
-        if (i % 16 != 0) {
-            free(blocks[i]);
-            blocks[i] = NULL;
-        }
-    }
+    riddled(400 * KIB, 200);
     work(1500);
 }
 

@@ -42,11 +42,41 @@ void start(pthread_t *thread, void *(*run)(void *), void *argument) {
 
 void finish(pthread_t thread) { pthread_join(thread, NULL); }
 
+static pthread_barrier_t meeting;
+
+void meet(void) { pthread_barrier_wait(&meeting); }
+
+void crowd(size_t threads, void *(*run)(void *), unsigned rounds) {
+    enum { MOST = 16 };
+    pthread_t each[MOST];
+    if (threads > MOST)
+        give_up("too many threads");
+    pthread_barrier_init(&meeting, NULL, (unsigned)threads + 1);
+    for (size_t i = 0; i < threads; i++)
+        start(&each[i], run, NULL);
+    meet();
+    work(rounds);
+    meet();
+    for (size_t i = 0; i < threads; i++)
+        finish(each[i]);
+}
+
 void **many(size_t count, size_t size) {
     void **blocks = asked(count * sizeof *blocks);
     for (size_t i = 0; i < count; i++) {
         blocks[i] = asked(size);
         memset(blocks[i], 1, size);
+    }
+    return blocks;
+}
+
+void **riddled(size_t count, size_t size) {
+    void **blocks = many(count, size);
+    for (size_t i = 0; i < count; i++) {
+        if (i % 16 != 0) {
+            free(blocks[i]);
+            blocks[i] = NULL;
+        }
     }
     return blocks;
 }

@@ -34,8 +34,14 @@ void work(unsigned rounds);
 void start(pthread_t *thread, void *(*run)(void *), void *argument);
 void finish(pthread_t thread);
 
+/* So many threads, at most 16, that all come to meet() twice: between the two the caller computes for some rounds, and they wait. */
+void crowd(size_t threads, void *(*run)(void *), unsigned rounds);
+void meet(void);
+
 /* So many blocks, written to, in a block of their addresses. */
 void **many(size_t count, size_t size);
+/* Likewise, and all but each 16th freed again. */
+void **riddled(size_t count, size_t size);
 void free_many(void **blocks, size_t count);
 
 /* The next of a row of numbers that look random and are always the same. */

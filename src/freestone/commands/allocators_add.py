@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as json_format
 import os
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -14,6 +13,7 @@ from freestone.allocators import peers
 from freestone.allocators.peers import Built, CacheError, Peer, PeerError, UnknownPeer, Unreachable
 from freestone.commands.options import Whole
 from freestone.commands.status import ExitStatus, Stop
+from freestone.commands.terminal import say
 from freestone.experiments import Interruption
 
 
@@ -55,7 +55,7 @@ def add(
 def _add(wanted: Sequence[Peer], jobs: int) -> int:
     possible = list(wanted)
     for tool, without in peers.lacking(wanted).items():
-        _say(f"no {tool.title}: {_names(without)} cannot be added; {peers.remedy(tool)}")
+        say(f"no {tool.title}: {_names(without)} cannot be added; {peers.remedy(tool)}")
         possible = [peer for peer in possible if peer not in without]
     there = 0
     with Interruption() as stop:
@@ -66,14 +66,14 @@ def _add(wanted: Sequence[Peer], jobs: int) -> int:
                     try:
                         there += _added(peer, jobs)
                     except Unreachable as error:
-                        _say(str(error))
+                        say(str(error))
                         # Each further one would be tried for as long.
                         left = [other for other in possible if not peers.is_fetched(other)]
                         if left:
-                            _say(f"not tried, as they have to be fetched too: {_names(left)}")
+                            say(f"not tried, as they have to be fetched too: {_names(left)}")
                         possible = [other for other in possible if other not in left]
         except KeyboardInterrupt:
-            _say(f"interrupted; {there} of {len(wanted)} allocators are there, add the others with the same command")
+            say(f"interrupted; {there} of {len(wanted)} allocators are there, add the others with the same command")
             return 128 + stop.signal if stop.signal else ExitStatus.INTERRUPTED
     if there == len(wanted):
         return ExitStatus.FINE
@@ -82,16 +82,16 @@ def _add(wanted: Sequence[Peer], jobs: int) -> int:
 
 def _added(peer: Peer, jobs: int) -> bool:
     try:
-        result, new = peers.add(peer, jobs=jobs, say=_say)
+        result, new = peers.add(peer, jobs=jobs, say=say)
     except CacheError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     except Unreachable:
         raise
     except PeerError as error:
-        _say(str(error))
+        say(str(error))
         return False
     how = f"built in {result.receipt.build_s:.0f} s" if new else "there already"
-    _say(f"{peer.name} {peer.version}: {how}, verified: {result.library}")
+    say(f"{peer.name} {peer.version}: {how}, verified: {result.library}")
     return True
 
 
@@ -111,7 +111,3 @@ def _row(peer: Peer, found: Built | None) -> dict[str, object]:
         "file": str(found.library) if found else None,
         "receipt": found.receipt.model_dump() if found else None,
     }
-
-
-def _say(text: str) -> None:
-    print(f"freestone: {text}", file=sys.stderr, flush=True)

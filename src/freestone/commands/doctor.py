@@ -21,6 +21,7 @@ from freestone.commands import doctor_process, doctor_trials, measurement, progr
 from freestone.commands.options import Results, Timeout
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
+from freestone.commands.terminal import say
 from freestone.doctor import chart as charts
 from freestone.doctor import conditions, observe, remedies, symptoms, verdict, words
 from freestone.doctor.chart import Chart
@@ -177,7 +178,7 @@ def _begun(
     folder = store.create_folder(results, f"doctor-{workload.name}", datetime.fromisoformat(experiment.created_at))
     charts.write(folder, chart)
     if allow_system_settings and (why := doctor_trials.refusal(chart)) is not None:
-        _say(f"--allow-system-settings: {why}; folios are not tried")
+        say(f"--allow-system-settings: {why}; folios are not tried")
     return _Case(folder, chart, executable)
 
 
@@ -201,7 +202,7 @@ def _files(workload: Workload) -> dict[str, str]:
 
 def _diagnosed(case: _Case, goal: Goal, *, apply: bool, as_json: bool) -> int:
     for line in conditions.left_over():
-        _say(line)
+        say(line)
     seen = _observed(case)
     found = symptoms.name(seen)
     width = terminal.width()
@@ -209,7 +210,7 @@ def _diagnosed(case: _Case, goal: Goal, *, apply: bool, as_json: bool) -> int:
         print(words.findings(found, seen, width=width))
         sys.stdout.flush()
     if seen.cost is None and not seen.own_heaps:
-        _say(f"nothing could be observed: {seen.unseen.get('cost', 'the runs were broken off')}")
+        say(f"nothing could be observed: {seen.unseen.get('cost', 'the runs were broken off')}")
         return ExitStatus.NOTHING_MEASURED
     weighed, left_out = None, list[tuple[Remedy, str]]()
     if seen.cost is not None and not case.chart.observe_only:
@@ -243,7 +244,7 @@ def _observed(case: _Case) -> Observations:
             for part in [each for each in observe.PARTS if each not in seen.done]:
                 if seen.cost is None and "cost" in seen.done:
                     break
-                _say(f"looking at {observe.TITLES[part]}")
+                say(f"looking at {observe.TITLES[part]}")
                 try:
                     with stop.breakable():
                         seen = observe.take(part, seen, patient)
@@ -283,10 +284,7 @@ def _as_json(
     tried = [] if weighed is None else weighed.tried
     return {
         "observations": json_format.loads(seen.model_dump_json()),
-        "findings": [
-            {"symptom": each.symptom, "evidence": list(each.evidence), "time": each.time, "memory": each.memory}
-            for each in found
-        ],
+        "findings": [each.as_json() for each in found],
         "advice": remedies.advice(found),
         "left_out": [{"remedy": remedies.title(each), "why": why} for each, why in left_out],
         "goal": None if weighed is None else weighed.goal,
@@ -305,7 +303,3 @@ def _as_json(
             for each in tried
         ],
     }
-
-
-def _say(line: str) -> None:
-    print(f"freestone: {line}", file=sys.stderr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from freestone.commands import terminal
 from freestone.commands.doctor_trials import MOST_REMEDIES
 from freestone.commands.status import ExitStatus, Stop
+from freestone.commands.terminal import say
 from freestone.doctor import chart, remedies, running, symptoms, words
 from freestone.doctor.observations import Observations
 from freestone.doctor.running import NoProcess, Process
@@ -41,9 +41,9 @@ def look(pid: int, seconds: float | None, allow_tracing: bool, results: Path, *,
     seen = Observations(command=list(process.command), running=pid, platform=running.rules(process).platform)
     try:
         seen = running.rules(process)
-        _say("looking at what page faults and calls cost here")
+        say("looking at what page faults and calls cost here")
         seen = running.priced(seen)
-        _say(f"looking at process {pid} for {span_s:g} s")
+        say(f"looking at process {pid} for {span_s:g} s")
         seen = running.watched(seen, process, span_s)
         seen = _traced(seen, process, span_s, allow_tracing)
     except KeyboardInterrupt as error:
@@ -51,7 +51,7 @@ def look(pid: int, seconds: float | None, allow_tracing: bool, results: Path, *,
         seen = error.args[0] if error.args and isinstance(error.args[0], Observations) else seen
     chart.write_seen(folder, seen)
     if seen.cost is None:
-        _say(f"nothing could be observed: {seen.unseen.get('cost', 'it was interrupted before')}")
+        say(f"nothing could be observed: {seen.unseen.get('cost', 'it was interrupted before')}")
         return ExitStatus.INTERRUPTED if interrupted else ExitStatus.NOTHING_MEASURED
     _show(seen, folder, as_json=as_json)
     if interrupted:
@@ -62,7 +62,7 @@ def look(pid: int, seconds: float | None, allow_tracing: bool, results: Path, *,
 def _traced(seen: Observations, process: Process, span_s: float, allowed: bool) -> Observations:
     if not allowed or not process.lives:
         return running.without(seen, "calls", UNTRACED if not allowed else "it has ended")
-    _say(f"looking at its calls about memory, under a tracer, for {span_s:g} s")
+    say(f"looking at its calls about memory, under a tracer, for {span_s:g} s")
     with tempfile.TemporaryDirectory(prefix="freestone-") as scratch:
         try:
             return running.traced(seen, process, span_s, Path(scratch))
@@ -76,10 +76,7 @@ def _show(seen: Observations, folder: Path, *, as_json: bool) -> None:
     if as_json:
         told = {
             "observations": json.loads(seen.model_dump_json()),
-            "findings": [
-                {"symptom": each.symptom, "evidence": list(each.evidence), "time": each.time, "memory": each.memory}
-                for each in found
-            ],
+            "findings": [each.as_json() for each in found],
             "unjudged": symptoms.unjudged(seen),
             "advice": remedies.advice(found),
             "to_try": [remedies.title(each) for each in plan.tried],
@@ -92,7 +89,3 @@ def _show(seen: Observations, folder: Path, *, as_json: bool) -> None:
     print(words.to_try(plan.tried, seen.command, width=width), end="")
     print(words.advice(remedies.advice(found), width=width), end="")
     print(f"Records: {folder}")
-
-
-def _say(line: str) -> None:
-    print(f"freestone: {line}", file=sys.stderr)

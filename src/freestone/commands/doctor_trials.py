@@ -9,6 +9,7 @@ from pathlib import Path
 from freestone.allocators import configuration_for, discover, notation
 from freestone.commands import measurement, terminal
 from freestone.commands.status import ExitStatus, Stop
+from freestone.commands.terminal import say
 from freestone.doctor import chart as charts
 from freestone.doctor import conditions, remedies, verdict, words
 from freestone.doctor.chart import Chart
@@ -68,7 +69,7 @@ def tried(
 
         status = measurement.measure(folder, experiment, verb="doctor", show=show, report=None, around=made.around)
         for line in made.put_back:
-            print(f"freestone: {line}", file=sys.stderr)
+            say(line)
     if status in (ExitStatus.STORE, ExitStatus.INTERRUPTED) or status > 128:
         raise Stop("remedies were not all tried", status)
     return (held[-1] if held else None), left_out

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from typing import TextIO
+
+
+def say(line: str) -> None:
+    """A line on standard error, which standard output does not wait for."""
+    print(f"freestone: {line}", file=sys.stderr, flush=True)
 
 
 def width() -> int:

@@ -21,6 +21,7 @@ from freestone.commands.options import Allocators, Results, Resume, Seed, Timeou
 from freestone.commands.progress import Progress
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
+from freestone.commands.terminal import say
 from freestone.doctor.verdict import Goal
 from freestone.experiments import Interruption, Outcome
 from freestone.experiments.plan import Extent, PlanError
@@ -156,9 +157,7 @@ class _Tuned:
             Stop: interrupted, or something does not work.
         """
         if self._brings_malloc:
-            _say(
-                f"the program brings a malloc of its own; {SYSTEM} stands in its place wherever it is called untouched"
-            )
+            say(f"the program brings a malloc of its own; {SYSTEM} stands in its place wherever it is called untouched")
         search, standing = self._searched()
         if not (self._folder / store.EXPERIMENT_FILE).exists():
             why = standing.broken or (None if len(standing.race) > 1 else "no configuration had a good trial")
@@ -167,7 +166,7 @@ class _Tuned:
                     self._print_json(None, standing, None)
                 else:
                     print(words.searched(standing, 0, width=terminal.width()), end="")
-                _say(f"nothing could be measured: {why}")
+                say(f"nothing could be measured: {why}")
                 return ExitStatus.NOTHING_MEASURED
             self._begin_finals(search, standing)
         experiment = store.read_experiment(self._folder)
@@ -181,7 +180,7 @@ class _Tuned:
         for batch in kept.batches(self._folder):
             damage = store.damage_line(batch.folder, store.read_trials(batch.folder).damage)
             if damage:
-                _say(damage)
+                say(damage)
         progress = Progress(sys.stderr, servers=[self._workload.name] if self._workload.service is not None else [])
         with Interruption() as stop:
             try:
@@ -222,8 +221,8 @@ class _Tuned:
             raise Stop(str(error), ExitStatus.STORE) from error
         if search.wanting_s is not None:
             enough_s = 10 * math.ceil(search.wanting_s / 10)
-            _say(f"too short to try any setting: --time-budget {enough_s} has room for what the search begins with")
-        _say(f"confirming {len(chosen) - 1} of {len(standing.configurations) - 1} in new rounds")
+            say(f"too short to try any setting: --time-budget {enough_s} has room for what the search begins with")
+        say(f"confirming {len(chosen) - 1} of {len(standing.configurations) - 1} in new rounds")
 
     def _show(
         self, experiment: Experiment, standing: Standing, records: Sequence[TrialRecord], summary: Summary
@@ -267,7 +266,3 @@ def _room(allocators: Mapping[str, Allocator]) -> space.Room:
             content = Path(allocator.file or "").read_bytes()
         found[name] = space.knobs(allocator, content)
     return found
-
-
-def _say(line: str) -> None:
-    print(f"freestone: {line}", file=sys.stderr)

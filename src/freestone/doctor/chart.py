@@ -56,8 +56,7 @@ def read(folder: Path) -> Chart:
     except OSError as error:
         raise StoreError(f"{folder} holds no diagnosis to go on with: {CHART} cannot be read") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        raise StoreError(f"{folder / CHART} is damaged: {first['msg']} at {list(first['loc'])}") from error
+        raise _damaged(folder / CHART, error) from error
 
 
 def write_seen(folder: Path, seen: Observations) -> None:
@@ -78,8 +77,12 @@ def read_seen(folder: Path) -> Observations | None:
     except OSError as error:
         raise StoreError(f"{folder / OBSERVATIONS} cannot be read: {error.strerror}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        raise StoreError(f"{folder / OBSERVATIONS} is damaged: {first['msg']} at {list(first['loc'])}") from error
+        raise _damaged(folder / OBSERVATIONS, error) from error
+
+
+def _damaged(file: Path, error: ValidationError) -> StoreError:
+    first = error.errors()[0]
+    return StoreError(f"{file} is damaged: {first['msg']} at {list(first['loc'])}")
 
 
 def _write(file: Path, text: str) -> None:

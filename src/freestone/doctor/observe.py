@@ -17,6 +17,7 @@ from freestone.records.schema import Configuration, Workload
 from freestone.trials import Identity, permissions, rehearse, run_trial
 from freestone.trials.calls import NoCounter, traced
 from freestone.trials.environment import in_force, steers
+from freestone.trials.evidence import OWN_MALLOC
 from freestone.trials.execution import execute
 from freestone.trials.launch import CensusMethod
 from freestone.trials.outcome import Execution
@@ -56,10 +57,6 @@ def _platform(seen: Observations, patient: Patient) -> Observations:
     taken_out = {name: value for name, value in patient.environment.items() if name not in found}
     settings = Settings(environment=steering(found), taken_out=steering(taken_out))
     return seen.model_copy(update={"platform": platform.describe(patient.libc), "settings": settings})
-
-
-OWN_MALLOC: Final = "own malloc: "
-"""How the proof's reason begins where a program has its own (:mod:`freestone.trials.judged_image`)."""
 
 
 def steering(environment: Mapping[str, str]) -> dict[str, str]:

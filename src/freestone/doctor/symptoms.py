@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from freestone.doctor import knobs
-from freestone.doctor.observations import Growth, HeapPoint, HeapUse, Observations
+from freestone.doctor.observations import Growth, HeapPoint, HeapUse, MemoryCalls, Observations
 
 WORTH: Final = 0.03
 """From this share of processor time on a symptom is worth a cure."""
@@ -119,6 +119,10 @@ class Finding:
     """Share of the tree's processor time, 0 to 1; None where it is not one of time, or not known."""
     memory: float | None = None
     """Share of resident memory, 0 to 1; likewise."""
+
+    def as_json(self) -> dict[str, object]:
+        """What ``--json`` says of it."""
+        return {"symptom": self.symptom, "evidence": list(self.evidence), "time": self.time, "memory": self.memory}
 
     @property
     def weight(self) -> float:
@@ -671,9 +675,15 @@ def _faults(seen: Observations) -> list[str]:
     ]
 
 
+def _calls_of(seen: Observations, name: str) -> MemoryCalls | None:
+    """What was seen of one kind of call; None where there was none, or nobody looked."""
+    kinds = seen.calls.by_kind if seen.calls is not None else []
+    return next((each for each in kinds if each.name == name), None)
+
+
 def _is_habit(seen: Observations, moves: int, name: str) -> bool:
     """Whether it was moved often; or less often, and several times as much as was ever resident."""
-    found = next((each for each in seen.calls.by_kind if each.name == name), None) if seen.calls is not None else None
+    found = _calls_of(seen, name)
     peak_kib = seen.cost.peak_rss_kib if seen.cost is not None else None
     much = found is not None and bool(peak_kib) and found.kib >= OVER_AGAIN * (peak_kib or 0)
     return moves >= MOVES or (moves >= FEW_MOVES and much)
@@ -683,12 +693,12 @@ def _sleeps_there(seen: Observations, waited: int) -> bool:
     """Whether so many sampled calls that slept say anything, beside what a tracer saw of locks."""
     if seen.calls is None:
         return waited >= SLEEPS
-    locks = sum(each.calls for each in seen.calls.by_kind if each.name == "futex")
-    return waited >= SLEEPS_BESIDE and locks >= LOOKED_AT
+    locks = _calls_of(seen, "futex")
+    return waited >= SLEEPS_BESIDE and locks is not None and locks.calls >= LOOKED_AT
 
 
 def _sizes(seen: Observations, name: str) -> list[str]:
-    found = next((each for each in seen.calls.by_kind if each.name == name), None) if seen.calls is not None else None
+    found = _calls_of(seen, name)
     if found is None or not found.sizes:
         return []
     size, calls = max(found.sizes.items(), key=lambda each: each[1])
@@ -697,7 +707,7 @@ def _sizes(seen: Observations, name: str) -> list[str]:
 
 def _callers(seen: Observations, name: str) -> list[str]:
     """The sites with the largest share of a call, as far as stacks were taken."""
-    found = next((each for each in seen.calls.by_kind if each.name == name), None) if seen.calls is not None else None
+    found = _calls_of(seen, name)
     if found is None or not found.sites or found.with_stack <= 0:
         return []
     told = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from freestone.trials.census import Ending, Image
 from freestone.trials.witness import Testimony
@@ -44,6 +44,10 @@ class Provider:
     inode: int | None = None
     machine: str | None = None
     libc: str | None = None
+
+
+OWN_MALLOC: Final = "own malloc: "
+"""How the reason begins of what is not proved because an image has its own; who has it follows."""
 
 
 class Cause(IntEnum):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from freestone.trials.census import Image
-from freestone.trials.evidence import Cause, Evidence, Finding, Provider
+from freestone.trials.evidence import OWN_MALLOC, Cause, Evidence, Finding, Provider
 from freestone.trials.witness import Departure, Entry, Testimony
 
 
@@ -57,7 +57,7 @@ def _witnessed(evidence: Evidence, testimony: Testimony, exe: str, departures: S
         return Finding(Cause.UNSEEN, f"unseen process: {testimony.fork_of[0]} forked, but left no report of its own")
     facts = evidence.facts_of(exe)
     if facts is not None and facts.own_malloc is not None:
-        return Finding(Cause.OWN_MALLOC, f"own malloc: {exe} {facts.own_malloc}")
+        return Finding(Cause.OWN_MALLOC, f"{OWN_MALLOC}{exe} {facts.own_malloc}")
     foreign = [entry for entry in testimony.entries if not _same_file(entry, evidence.expected)]
     if foreign:
         return _other_provider(evidence, exe, foreign)
@@ -96,7 +96,7 @@ def _same_file(entry: Entry, expected: Provider) -> bool:
 def _other_provider(evidence: Evidence, exe: str, foreign: Sequence[Entry]) -> Finding:
     entry, expected = foreign[0], evidence.expected
     if entry.file == exe:
-        return Finding(Cause.OWN_MALLOC, f"own malloc: {exe} defines {entry.symbol} itself")
+        return Finding(Cause.OWN_MALLOC, f"{OWN_MALLOC}{exe} defines {entry.symbol} itself")
     if evidence.preload_complaint is not None:
         return Finding(Cause.FAILED_PRELOAD, f"failed preload: {evidence.preload_complaint}")
     if entry.file == expected.file:
@@ -123,7 +123,7 @@ def _unwitnessed(evidence: Evidence, image: Image | None) -> Finding:
     facts = evidence.facts_of(image.exe) if image is not None and image.exe is not None else None
     if facts is not None and facts.is_elf:
         if facts.own_freestone:
-            return Finding(Cause.OWN_MALLOC, f"own malloc: {name} {facts.own_malloc}")
+            return Finding(Cause.OWN_MALLOC, f"{OWN_MALLOC}{name} {facts.own_malloc}")
         if facts.static:
             return Finding(Cause.STATIC, f"static binary: {name} loads no shared library, so nothing can be preloaded")
         if facts.setuid or facts.file_capabilities:
