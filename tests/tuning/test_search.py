@@ -115,14 +115,14 @@ def chooser(tuning: Tuning) -> Choice:
     return Choice(tuning, ROOM, here)
 
 
-def sitting(folder: Path, tuning: Tuning, lab: Lab, told: list[str] | None = None) -> Search:
+def session(folder: Path, tuning: Tuning, lab: Lab, told: list[str] | None = None) -> Search:
     tell = (lambda line: None) if told is None else told.append
     return Search(folder, tuning, chooser(tuning), tell=tell, measurement=lab.of, clock=lab.clock)
 
 
 def test_what_is_planted_is_found(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     lab.truth = likes_one_heap
-    search = sitting(tmp_path, tuning, lab)
+    search = session(tmp_path, tuning, lab)
     assert search.run() is Outcome.COMPLETE
     best = search.finalists()[0]
     assert "narenas:1" in search.standing.configurations[best].environment["MALLOC_CONF"]
@@ -130,7 +130,7 @@ def test_what_is_planted_is_found(tmp_path: Path, tuning: Tuning, lab: Lab) -> N
 
 
 def test_a_search_keeps_to_its_part_of_the_time(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
-    search = sitting(tmp_path, tuning, lab)
+    search = session(tmp_path, tuning, lab)
     search.run()
     budget = tuning.head.time_budget_s or 0
     assert 0.5 * SEARCHED * budget < lab.now <= SEARCHED * budget
@@ -141,20 +141,20 @@ def test_a_time_that_is_too_short_says_how_long_would_do(tmp_path: Path, tuning:
     def within(seconds: float) -> Tuning:
         return tuning.model_copy(update={"head": tuning.head.model_copy(update={"time_budget_s": seconds})})
 
-    hurried = sitting(tmp_path, within(12.0), lab)
+    hurried = session(tmp_path, within(12.0), lab)
     hurried.run()
     wanted = hurried.wanting_s
     assert wanted is not None
     assert wanted == pytest.approx(4 * 4 * 1.1 / SEARCHED, rel=0.05)
     place = tmp_path / "longer"
     place.mkdir()
-    longer = sitting(place, within(1.1 * wanted), lab)
+    longer = session(place, within(1.1 * wanted), lab)
     longer.run()
     assert longer.wanting_s is None
 
 
 def test_every_round_has_the_untouched_program_twice(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
-    sitting(tmp_path, tuning, lab).run()
+    session(tmp_path, tuning, lab).run()
     batches = kept.batches(tmp_path)
     assert len(batches) > 3
     for batch in batches:
@@ -164,7 +164,7 @@ def test_every_round_has_the_untouched_program_twice(tmp_path: Path, tuning: Tun
 
 
 def test_a_configuration_is_new_once(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
-    sitting(tmp_path, tuning, lab).run()
+    session(tmp_path, tuning, lab).run()
     environments = [
         (each.allocator.name, tuple(sorted(each.environment.items())))
         for each in standing.of(tuning, kept.batches(tmp_path)).configurations.values()
@@ -180,19 +180,19 @@ def test_what_was_broken_off_goes_on_as_it_would_have(
     whole.mkdir()
     broken.mkdir()
     first = Lab(make_record)
-    sitting(whole, tuning, first).run()
+    session(whole, tuning, first).run()
     second = Lab(make_record, stops_after=after)
-    assert sitting(broken, tuning, second).run() is Outcome.INTERRUPTED
+    assert session(broken, tuning, second).run() is Outcome.INTERRUPTED
     assert sum(len(each.records) for each in kept.batches(broken)) == after
     second.stops_after = None
-    assert sitting(broken, tuning, second).run() is Outcome.COMPLETE
+    assert session(broken, tuning, second).run() is Outcome.COMPLETE
     assert len(set(second.taken)) == len(second.taken)
     assert second.taken == first.taken
 
 
 def test_what_fails_is_named_and_no_finalist(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     lab.breaks = lambda name: "failed" if name == "freestone" else None
-    search = sitting(tmp_path, tuning, lab)
+    search = session(tmp_path, tuning, lab)
     search.run()
     assert search.standing.failed == {"freestone": "it failed"}
     assert "freestone" not in search.finalists()
@@ -200,7 +200,7 @@ def test_what_fails_is_named_and_no_finalist(tmp_path: Path, tuning: Tuning, lab
 
 def test_without_the_untouched_program_nothing_goes_on(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     lab.breaks = lambda name: "failed" if name == "glibc" else None
-    search = sitting(tmp_path, tuning, lab)
+    search = session(tmp_path, tuning, lab)
     assert search.run() is Outcome.COMPLETE
     assert search.standing.broken == "it failed"
     assert len(kept.batches(tmp_path)) == 1
@@ -214,7 +214,7 @@ def test_a_study_that_breaks_loses_nothing(
 
     monkeypatch.setattr(proposals, "_proposed", breaks)
     told: list[str] = []
-    search = sitting(tmp_path, tuning, lab, told)
+    search = session(tmp_path, tuning, lab, told)
     assert search.run() is Outcome.COMPLETE
     assert [line for line in told if "Optuna" in line] == [
         "Optuna proposes nothing any more (RuntimeError: out of order); every record is kept"
@@ -224,7 +224,7 @@ def test_a_study_that_breaks_loses_nothing(
 
 
 def test_a_program_without_a_difference_has_finalists_all_the_same(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
-    search = sitting(tmp_path, tuning, lab)
+    search = session(tmp_path, tuning, lab)
     search.run()
     assert 1 <= len(search.finalists()) <= MOST_FINALISTS
     assert search.standing.out == {}
@@ -232,7 +232,7 @@ def test_a_program_without_a_difference_has_finalists_all_the_same(tmp_path: Pat
 
 def test_finalists_set_nothing_in_vain_but_for_the_first(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     lab.truth, lab.noise = likes_one_heap, 0.03
-    search = sitting(tmp_path, tuning, lab)
+    search = session(tmp_path, tuning, lab)
     search.run()
     tried = search.standing.configurations
     first, *others = search.finalists()
@@ -248,7 +248,7 @@ def test_a_program_that_was_changed_between_two_batches_is_another_one(
     tmp_path: Path, tuning: Tuning, lab: Lab
 ) -> None:
     lab.stops_after = 40
-    sitting(tmp_path, tuning, lab).run()
+    session(tmp_path, tuning, lab).run()
     batches = kept.batches(tmp_path)
     assert len(batches) > 1
 
@@ -265,7 +265,7 @@ def test_a_program_that_was_changed_between_two_batches_is_another_one(
 def test_a_batch_whose_head_was_not_written_is_begun_anew(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     kept.batch_folder(tmp_path, 1).mkdir(parents=True)
     assert kept.batches(tmp_path) == []
-    sitting(tmp_path, tuning, lab).run()
+    session(tmp_path, tuning, lab).run()
     assert kept.batches(tmp_path)[0].records
 
 
@@ -281,7 +281,7 @@ def test_a_head_is_read_as_it_was_written(tmp_path: Path, tuning: Tuning) -> Non
 
 def test_each_batch_is_a_results_folder(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     lab.stops_after = 20
-    sitting(tmp_path, tuning, lab).run()
+    session(tmp_path, tuning, lab).run()
     place = kept.batch_folder(tmp_path, 1)
     experiment = store.read_experiment(place)
     assert {each.experiment for each in store.read_trials(place).records} == {experiment.id}

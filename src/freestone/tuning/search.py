@@ -21,7 +21,7 @@ SEARCHED: Final = 0.6
 
 
 class Search:
-    """One sitting of a search.
+    """One session of a search.
 
     Args:
         folder: with the search's head in it.
