@@ -9,7 +9,7 @@
 
 /* Drawn once for each process and its children. */
 struct hard_secret {
-    uint64_t pattern; /* no byte of it is 0 */
+    uint64_t pattern; /* each byte is 0x80 to 0xFE */
     uint64_t mask, factor; /* both odd */
 };
 extern struct hard_secret hard_secret INTERNAL;

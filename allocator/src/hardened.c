@@ -53,17 +53,19 @@ static struct {
 static void **taken_of(struct hard_cache *cache, unsigned class) { return &cache->places[ahead[class].first]; }
 static void **freed_of(struct hard_cache *cache, unsigned class) { return taken_of(cache, class) + ahead[class].most; }
 
-/* No byte of the pattern is 0: what most often is written one too far is the end of a string. */
-static uint64_t without_zeros(uint64_t pattern) {
+/* What is most often written one too far is the end of a string, a letter, a small number or a -1: no byte of the pattern is one of these, so that
+ * such a write is always seen. Of 255 values a byte keeps 127. */
+static uint64_t seldom_written(uint64_t pattern) {
+    pattern |= UINT64_C(0x8080808080808080);
     for (unsigned bit = 0; bit < 64; bit += 8) {
-        pattern |= (pattern >> bit & 0xFF) == 0 ? UINT64_C(0x5A) << bit : 0;
+        pattern ^= (pattern >> bit & 0xFF) == 0xFF ? UINT64_C(0x15) << bit : 0;
     }
     return pattern;
 }
 
 void hardened_open(void) {
     uint64_t seed = os_secret();
-    hard_secret.pattern = without_zeros(random_stir(seed + 1));
+    hard_secret.pattern = seldom_written(random_stir(seed + 1));
     hard_secret.mask = random_stir(seed + 2) | 1;
     hard_secret.factor = random_stir(seed + 3) | 1;
     for (unsigned shard = 0; shard < HARD_SHARDS; shard++) {
