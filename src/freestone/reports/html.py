@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 
 import jinja2
 import markupsafe
 
 import freestone
-from freestone.records import store
+from freestone.records import cached, store
 from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.records.whole import why, write_whole
 from freestone.reports import vega
@@ -99,8 +100,12 @@ def _vega() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script that sets ``vegaEmbed`` on the window."""
     import vl_convert
 
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vega.VEGA_LITE)
-    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    def bundle() -> str:  # seconds of work
+        made: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vega.VEGA_LITE)
+        return made.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+    converter = metadata.version("vl-convert-python")
+    return cached.text(f"vega-embed-{converter}-{vega.VEGA_LITE}.js", bundle)
 
 
 def _write_whole(target: Path, text: str) -> None:

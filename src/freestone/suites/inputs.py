@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from freestone.records import cached
 from freestone.suites.schema import SuiteError
 
 GENERATORS = ("everyday/make_inputs.py", "apps/make_inputs.py")
@@ -22,8 +23,7 @@ def folder(workloads: Path, environment: Mapping[str, str] = os.environ) -> Path
     digest = hashlib.sha256()
     for generator in _present(workloads):
         digest.update(generator.read_bytes())
-    base = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".cache")
-    return Path(base).absolute() / "freestone" / "inputs" / digest.hexdigest()[:16]
+    return cached.folder(environment).absolute() / "inputs" / digest.hexdigest()[:16]
 
 
 def ensure(workloads: Path, target: Path) -> None:

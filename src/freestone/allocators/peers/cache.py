@@ -22,6 +22,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from freestone.allocators.peers.errors import CacheError
+from freestone.records import cached
 from freestone.records.whole import why, write_whole
 
 RECEIPT = "receipt.json"
@@ -71,8 +72,7 @@ class Built:
 
 def root(environment: Mapping[str, str] = os.environ) -> Path:
     """Where the peers are kept; the folder need not exist."""
-    base = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".cache")
-    return Path(base) / "freestone" / "peers"
+    return cached.folder(environment) / "peers"
 
 
 def built(folder: Path | None = None) -> dict[str, Built]:
