@@ -162,6 +162,7 @@ def test_an_interrupt_ends_the_build_and_leaves_nothing(
     assert_ends(int((tmp_path / "cargo.tmp").read_text()))
 
 
+@pytest.mark.long
 def test_a_peer_from_the_registry_is_added_compared_and_removed(freestone: Tool, tmp_path: Path) -> None:
     if shutil.which("cargo") is None:
         pytest.skip("no cargo: nothing can be fetched")

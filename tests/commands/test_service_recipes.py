@@ -71,7 +71,9 @@ def not_by_root(script: str, folder: Path) -> str:
     return re.sub(r"^(initdb|pg_ctl)\b|(?<= -- )(postgres)\b", rf"{user} \g<0>", script, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("title", NEEDED)
+@pytest.mark.parametrize(
+    "title", [pytest.param(each, marks=[] if each == "nginx" else pytest.mark.long) for each in NEEDED]
+)
 def test_a_recipe(title: str, folder: Path, tree_for_all: Path, environment: Mapping[str, str]) -> None:
     missing = [name for name in NEEDED[title] if not (shutil.which(name) or list(Path("/").glob(name.lstrip("/"))))]
     if missing:

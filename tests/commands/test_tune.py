@@ -40,25 +40,10 @@ def churn(compile_c: CompileC) -> Path:
     return compile_c(CHURN, "-fno-builtin", name="churn")
 
 
-def test_a_setting_that_helps_is_found_and_confirmed(freestone: Tool, churn: Path, tmp_path: Path) -> None:
-    told = said(freestone("tune", "--goal", "time", "--time-budget", "40", "-a", "glibc", "--json", "--", churn))
-    assert told["told_apart"]
-    assert told["best"].startswith("glibc:")
-    assert told["best"] in told["front"]
-    best = next(each for each in told["finalists"] if each["configuration"] == told["best"])
-    assert best["time"]["high"] < 0.9
-    assert best["settings"].keys() & {"MALLOC_MMAP_THRESHOLD_", "MALLOC_MMAP_MAX_"}
-    assert any(str(churn) in line for line in best["use"])
-    folder = tmp_path / told["records"]
-    batches = kept.batches(folder)
-    assert batches
-    assert {each.configuration for each in store.read_trials(folder).records} >= {"glibc", told["best"]}
-    searched = {record.experiment for each in batches for record in each.records}
-    assert store.read_experiment(folder).id not in searched
-
-
-def test_the_table_and_the_front_are_printed_with_lines_to_copy(freestone: Tool, churn: Path) -> None:
-    done = freestone("tune", "--goal", "time", "--time-budget", "30", "-a", "glibc", "--", churn)
+def test_a_setting_that_helps_is_found_confirmed_and_printed_with_lines_to_copy(
+    freestone: Tool, churn: Path, only_folder: Callable[[], Path]
+) -> None:
+    done = freestone("tune", "--goal", "time", "--time-budget", "40", "-a", "glibc", "--", churn)
     assert done.returncode == 0, done.stderr
     assert "Tried beside glibc: " in done.stdout
     assert "Best for time: glibc:" in " ".join(done.stdout.split())
@@ -66,6 +51,20 @@ def test_the_table_and_the_front_are_printed_with_lines_to_copy(freestone: Tool,
     assert "freestone run -a glibc:" in done.stdout
     assert "Kubernetes  env:" in done.stdout
     assert "search 1: " in done.stderr
+    folder = only_folder()
+    told = said(freestone("tune", "--resume", folder, "--json"))
+    assert told["told_apart"]
+    assert told["best"].startswith("glibc:")
+    assert told["best"] in told["front"]
+    best = next(each for each in told["finalists"] if each["configuration"] == told["best"])
+    assert best["time"]["high"] < 0.9
+    assert best["settings"].keys() & {"MALLOC_MMAP_THRESHOLD_", "MALLOC_MMAP_MAX_"}
+    assert any(str(churn) in line for line in best["use"])
+    batches = kept.batches(folder)
+    assert batches
+    assert {each.configuration for each in store.read_trials(folder).records} >= {"glibc", told["best"]}
+    searched = {record.experiment for each in batches for record in each.records}
+    assert store.read_experiment(folder).id not in searched
 
 
 def test_where_nothing_differs_nothing_is_told_apart(freestone: Tool) -> None:
@@ -75,10 +74,11 @@ def test_where_nothing_differs_nothing_is_told_apart(freestone: Tool) -> None:
     assert "To use" not in done.stdout
 
 
+@pytest.mark.long
 def test_a_search_that_was_killed_goes_on(
     freestone: Tool, churn: Path, command: list[str], environment: dict[str, str], tmp_path: Path
 ) -> None:
-    words = [*command, "tune", "--time-budget", "30", "-a", "glibc", "--", str(churn)]
+    words = [*command, "tune", "--time-budget", "15", "-a", "glibc", "--", str(churn)]
     process = subprocess.Popen(
         words, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 SCRIPT = """
 set -e
 git init -q -b main .
@@ -39,6 +41,7 @@ git -C clone log --oneline | sha256sum
 """
 
 
+@pytest.mark.long
 def test_the_same_history(bench: Any, program: Callable[..., str]) -> None:
     git = program("git")
     identity = {

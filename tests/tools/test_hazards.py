@@ -275,6 +275,7 @@ def freestone(freestone_library: Path) -> Configuration:
     return discovery.configuration_for(discovery.from_path(f"freestone={freestone_library}"))
 
 
+@pytest.mark.long
 @needs_compiler
 @of_built
 @pytest.mark.parametrize("name", FAST)
@@ -328,6 +329,7 @@ def test_figures_that_are_true_pass(run: str, built: Path, glibc: Configuration)
     assert verdict.kind is Kind.PASS, verdict.figure
 
 
+@pytest.mark.long
 @needs_compiler
 @of_built
 def test_a_machine_with_other_work_is_no_fault_of_the_allocator(
