@@ -825,7 +825,7 @@ static void *run_thread(void *argument) {
     enum { HELD = 12 };
     struct span_held held[HELD] = {{0}};
     uint64_t random = (uint64_t)(uintptr_t)argument;
-    for (uint64_t round = 0; round < (SCENARIO_SANITIZED ? 3000 : 20000); round++) {
+    for (uint64_t round = 0; round < (SCENARIO_SANITIZED ? 3000 : 8000); round++) {
         struct span_held *one = &held[pattern_below(&random, HELD)];
         bool zero = false;
         if (one->slices != 0) {
