@@ -26,11 +26,11 @@ from freestone.doctor import chart as charts
 from freestone.doctor import conditions, observe, remedies, symptoms, verdict, words
 from freestone.doctor.chart import Chart
 from freestone.doctor.conditions import Conditions, no_huge_pages
+from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Observations
 from freestone.doctor.observe import Patient
 from freestone.doctor.platform import describe
 from freestone.doctor.remedies import Remedy
-from freestone.doctor.symptoms import Finding
 from freestone.doctor.verdict import Goal
 from freestone.experiments.interruption import Interruption, TrialBrokenOff
 from freestone.experiments.plan import Extent, PlanError
