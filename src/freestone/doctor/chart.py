@@ -34,6 +34,10 @@ class Chart(BaseModel):
     """What the command names, with its content, as in a record: another program is another patient."""
     remedies: dict[str, Remedy] | None = None
     """By the name of their configuration, the likeliest first; None until they are chosen."""
+    left_out: list[tuple[Remedy, str]] = []
+    """What is for what was found and is not tried, with why not."""
+    given: dict[str, int] = {}
+    """Switch of the kernel's -> folios of its size that the kernel gave while it was set, over all sessions."""
 
 
 def write(folder: Path, chart: Chart) -> None:
