@@ -68,7 +68,7 @@ def tried(
             judged = diagnosis.judge(summary, so_far, found, goal)
             held.append(judged)
             if not as_json:
-                _show(measured, workload, summary, judged)
+                show_cures(measured, workload, summary, judged)
 
         status = measurement.measure(folder, experiment, verb="doctor", show=show, report=None, around=made.around)
         for line in made.put_back:
@@ -109,7 +109,8 @@ def refusal(chart: Chart) -> str | None:
     return "--allow-system-settings tries it: the switch is of the whole machine, and is put back behind each run"
 
 
-def _show(measured: Experiment, workload: Workload, summary: Summary, judged: Verdict) -> None:
+def show_cures(measured: Experiment, workload: Workload, summary: Summary, judged: Verdict) -> None:
+    """Print the table of what was tried, the verdict, and the lines that put the best to use."""
     width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))
     print(words.verdict(judged, width=width))

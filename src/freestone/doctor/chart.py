@@ -63,6 +63,24 @@ def read(folder: Path) -> Chart:
         raise _damaged(folder / CHART, error) from error
 
 
+def read_if_any(folder: Path) -> Chart | None:
+    """The chart of a folder; None where there is none, as of a process that ran already.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    return read(folder) if (folder / CHART).exists() else None
+
+
+def is_unfinished(chart: Chart, seen: Observations | None) -> bool:
+    """Whether a part is still to be seen, or remedies are still to be chosen; rounds that are missing do not count."""
+    if seen is None or seen.cost is None:
+        return seen is None or "cost" not in seen.done
+    if "sites" not in seen.done:  # the last part
+        return True
+    return not chart.observe_only and chart.remedies is None
+
+
 def write_seen(folder: Path, seen: Observations) -> None:
     """Likewise what was seen so far."""
     _write(folder / OBSERVATIONS, seen.model_dump_json(indent=2))

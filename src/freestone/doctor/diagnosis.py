@@ -40,9 +40,7 @@ class Diagnosis:
     @property
     def interrupted(self) -> bool:
         """Whether a part of it is still to be taken or tried."""
-        if self.chart is None or self.seen.cost is None:
-            return self.chart is not None and not self.seen.done
-        return not self.chart.observe_only and self.chart.remedies is None
+        return self.chart is not None and charts.is_unfinished(self.chart, self.seen)
 
 
 def is_one(folder: Path) -> bool:
@@ -59,7 +57,7 @@ def read(folder: Path, goal: Goal | None = None) -> Diagnosis:
     Raises:
         StoreError: it cannot be read, or nothing was seen yet; the message is one line.
     """
-    chart = charts.read(folder) if (folder / charts.CHART).exists() else None
+    chart = charts.read_if_any(folder)
     seen = charts.read_seen(folder)
     if seen is None:
         raise StoreError(f"{folder}: nothing was seen yet; go on with: freestone doctor --resume {folder}")

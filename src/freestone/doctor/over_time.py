@@ -106,7 +106,7 @@ def drawn(seen: Observations, *, width: int, ascii_only: bool) -> str:
             f"up to {fastest.per_s:,.0f} a second; {faults_between(points):,} in all",
         ),
     )
-    columns = max(8, min(COLUMNS, width - _TITLE))
+    columns = max(4, min(COLUMNS, width - _TITLE))
     time = Scale.over("time", [points[-1].at_s])
     said = f"Over {time.text(points[-1].at_s)}, looked at from outside {len(points)} times:"
     lines = textwrap.wrap(said, width, subsequent_indent="  ")

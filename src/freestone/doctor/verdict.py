@@ -56,6 +56,8 @@ class Verdict:
     """None where nothing helped for that goal."""
     front: Sequence[Tried]
     """What gains, and is beaten in both time and memory by none; by time."""
+    memory: str = "peak_rss_kib"
+    """The metric that its memory is."""
 
 
 def judge(
@@ -86,7 +88,7 @@ def judge(
     best = min(helped, key=lambda each: (_cost(each, goal), each.sure_memory, each.sure_time), default=None)
     gaining = [each for each in tried if each.discarded is None and each.gains]
     front = [each for each in gaining if not any(_beats(other, each) for other in gaining)]
-    return Verdict(goal, tried, best, sorted(front, key=lambda each: (each.sure_time, each.sure_memory)))
+    return Verdict(goal, tried, best, sorted(front, key=lambda each: (each.sure_time, each.sure_memory)), memory)
 
 
 def _tried(cell: Cell, time: str, memory: str, remedies: Mapping[str, Remedy], untrue: str | None) -> Tried:

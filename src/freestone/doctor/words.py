@@ -38,6 +38,14 @@ PLAIN = {
 }
 
 
+MEMORIES = {
+    "peak_rss_kib": "peak memory",
+    "end_rss_kib": "memory at the end",
+    "figure:rss_kib_loaded": "memory under load",
+}
+"""Metrics that are a program's memory, as they stand in a sentence."""
+
+
 def findings(found: Sequence[Finding], seen: Observations, *, width: int) -> str:
     """What it suffers from, the heaviest first, each with its evidence; then what was not seen."""
     lines: list[str] = []
@@ -47,9 +55,9 @@ def findings(found: Sequence[Finding], seen: Observations, *, width: int) -> str
         for said in each.evidence:
             lines += textwrap.wrap(said, width, initial_indent="  - ", subsequent_indent="    ")
         lines.append("")
-    said = unnamed(found, seen)
-    if said is not None:
-        lines += [*textwrap.wrap(said, width, subsequent_indent="  "), ""]
+    nameless = unnamed(found, seen)
+    if nameless is not None:
+        lines += [*textwrap.wrap(nameless, width, subsequent_indent="  "), ""]
     own = by_itself(seen)
     if own:
         lines.append("What it sets itself:")
@@ -137,6 +145,13 @@ def _pairs(settings: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(settings.items()))
 
 
+def suffering(found: Sequence[Finding]) -> str:
+    """The heaviest two symptoms with their shares, and how many there are beside; empty where it is well."""
+    sick = [each for each in found if each.symptom != "healthy"]
+    named = " and ".join(f"{each.symptom}{share(each)}" for each in sick[:2])
+    return f"{named}, and {len(sick) - 2} more" if len(sick) > 2 else named
+
+
 def share(each: Finding) -> str:
     """Of processor time and of memory, in brackets; nothing where neither is known."""
     parts = []
@@ -158,13 +173,13 @@ def verdict(found: Verdict, *, width: int) -> str:
     else:
         best = found.best
         why = f": {best.remedy.why}" if best.remedy is not None else ""
-        lines += textwrap.wrap(f"Best for {goal}: {best.configuration} ({gains(best)}){why}.", width)
+        lines += textwrap.wrap(f"Best for {goal}: {best.configuration} ({gains(best, found.memory)}){why}.", width)
     others = [each for each in found.front if each is not found.best]
     if others:
         lines.append("What is not beaten in both time and memory:")
         for each in [*([found.best] if found.best in found.front and found.best is not None else []), *others]:
             lines += textwrap.wrap(
-                f"{each.configuration}: {gains(each)}",
+                f"{each.configuration}: {gains(each, found.memory)}",
                 width,
                 initial_indent="  - ",
                 subsequent_indent="    ",
@@ -183,9 +198,13 @@ def advice(lines: Iterable[str], *, width: int) -> str:
     return "\n".join(["In the code:", *told]) + "\n" if told else ""
 
 
-def gains(each: Tried) -> str:
-    """What it did to time, memory and faults: a ratio where it is told apart from no change."""
-    parts = (("time", each.time), ("peak memory", each.memory), ("page faults", each.faults))
+def gains(each: Tried, memory: str) -> str:
+    """What it did to time, memory and faults: a ratio where it is told apart from no change.
+
+    Args:
+        memory: the metric that its memory is.
+    """
+    parts = (("time", each.time), (MEMORIES.get(memory, "memory"), each.memory), ("page faults", each.faults))
     return ", ".join(f"{title} {_times(ratio)}" for title, ratio in parts if ratio is not None)
 
 

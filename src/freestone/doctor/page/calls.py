@@ -25,7 +25,7 @@ def sizes(seen: Observations) -> Figure | None:
     """How often each kind was about how much."""
     if seen.calls is None:
         return None
-    found = {each.name: each.sizes for each in seen.calls.by_kind}
+    found: dict[str, dict[int, int]] = {each.name: each.sizes for each in seen.calls.by_kind}
     chart = call_sizes.draw(found)
     if chart is None:
         return None

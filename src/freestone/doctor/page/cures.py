@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from freestone.doctor.diagnosis import Diagnosis, memory_of
+from freestone.doctor.page import short
 from freestone.doctor.page.headline import GOALS
 from freestone.doctor.remedies import title
 from freestone.doctor.verdict import Tried, Verdict, helps
@@ -37,27 +38,29 @@ def tried(told: Diagnosis) -> TriedPart | None:
     """What was tried; None where no round was run."""
     if told.source is None or told.verdict is None:
         return None
-    source, verdict = told.source, told.verdict
+    verdict, called = told.verdict, short.names(told.source.experiment)
+    source = short.renamed(told.source, called)
     (workload,) = source.experiment.workloads
     cells = cells_of(source.summary, workload.name)
     keys = [quantities.time_of(cells.values()), memory_of(told.found, workload), "minor_faults"]
     order = pieces.colour_order(source.experiment)
     cures = [
         CurePart(
-            order.index(each.configuration) % COLOURS,
-            each.configuration,
+            order.index(called[each.configuration]) % COLOURS,
+            called[each.configuration],
             f"{title(each.remedy)}: {each.remedy.why}" if each.remedy is not None else "",
             [] if each.discarded is not None else _values(each, keys),
             *outcome(each, verdict),
         )
         for each in ranked(verdict)
     ]
+    best = called[verdict.best.configuration] if verdict.best is not None else None
     return TriedPart(
         [quantity_of(key).title for key in keys],
         cures,
-        before_after(source.summary, workload.name, verdict.best.configuration) if verdict.best is not None else None,
-        price(cells[verdict.best.configuration]) if verdict.best is not None else "",
-        _figures(source, workload.name, verdict, keys),
+        before_after(source.summary, workload.name, best) if best is not None else None,
+        price(cells[best]) if best is not None else "",
+        _figures(source, workload.name, verdict, keys, called),
     )
 
 
@@ -96,18 +99,23 @@ def outcome(each: Tried, verdict: Verdict) -> tuple[str, str]:
 
 
 def before_after(summary: Summary, workload: str, best: str) -> Table:
-    """Every quantity of the program as it is and with the best: geometric means over rounds, ratio and interval."""
+    """Every quantity of the program as it is and with the best: geometric means over rounds, ratio and interval.
+
+    A median, which stands where some value was 0, is marked.
+    """
     cells = cells_of(summary, workload)
     before, after = cells[summary.baseline], cells[best]
     rows = []
     for key in (quantities.time_of(cells.values()), *_COMPARED):
         values = [before.figure(key), after.figure(key)]
         ratio = after.ratio.get(key)
-        if any(value is None for value in values):
-            continue
         known = [value for value in values if value is not None]
-        scale = Scale.over(quantity_of(key).kind, known)
-        row = [quantity_of(key).title, *(scale.text(value) for value in known)]
+        if len(known) < len(values) or not any(known):
+            continue
+        row = [quantity_of(key).title]
+        for cell, value in zip((before, after), known, strict=True):
+            mark = quantities.MEDIAN if cell.is_median(key) else ""
+            row.append(f"{Scale.over(quantity_of(key).kind, [value]).text(value)}{mark}")
         if ratio is None:
             rows.append([*row, NOTHING, NOTHING, NOTHING])
         else:
@@ -142,7 +150,9 @@ def _value(key: str, ratio: Ratio | None) -> Value:
     return Value(f"×{quantities.ratio_number(ratio)}", "", quantities.interval(ratio), said, mark)
 
 
-def _figures(source: Source, workload: str, verdict: Verdict, keys: Sequence[str]) -> list[Figure]:
+def _figures(
+    source: Source, workload: str, verdict: Verdict, keys: Sequence[str], called: Mapping[str, str]
+) -> list[Figure]:
     experiment, summary = source.experiment, source.summary
     cells, order = cells_of(summary, workload), order_of(experiment, summary, workload)
     found = []
@@ -161,20 +171,20 @@ def _figures(source: Source, workload: str, verdict: Verdict, keys: Sequence[str
             )
         )
     if any(keys[0] in cell.ratio and keys[1] in cell.ratio for cell in cells.values()):
-        found.append(_front(source, workload, verdict, keys[1]))
+        found.append(_front(source, workload, verdict, keys[1], called))
     return found
 
 
-def _front(source: Source, workload: str, verdict: Verdict, memory: str) -> Figure:
-    names = [each.configuration for each in verdict.front]
+def _front(source: Source, workload: str, verdict: Verdict, memory: str, called: Mapping[str, str]) -> Figure:
+    names = [called[each.configuration] for each in verdict.front]
     rows = [
         [
-            each.configuration,
+            called[each.configuration],
             *(
                 f"{quantities.ratio_number(ratio)} {quantities.interval(ratio)}" if ratio is not None else NOTHING
                 for ratio in (each.time, each.memory)
             ),
-            "yes" if each.configuration in names else "no",
+            "yes" if called[each.configuration] in names else "no",
         ]
         for each in ranked(verdict)
         if each.discarded is None

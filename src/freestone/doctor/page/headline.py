@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from freestone.doctor import symptoms, words
 from freestone.doctor.diagnosis import Diagnosis
-from freestone.doctor.symptoms import Finding
 
 GOALS = {"time": "time", "memory": "memory", "balanced": "time and memory together"}
 """As they stand in a sentence."""
@@ -20,7 +17,7 @@ def headline(told: Diagnosis) -> str:
     unnamed = words.unnamed(found, seen)
     if unnamed is not None:
         return unnamed
-    sick = suffering(found)
+    sick = words.suffering(found)
     if not sick:
         (healthy,) = found
         said = words.plain(healthy, symptoms.unjudged(seen))
@@ -30,14 +27,7 @@ def headline(told: Diagnosis) -> str:
     best = told.verdict.best
     if best is None:
         return f"It suffers from {sick}; nothing that was tried is really better for {GOALS[told.goal]}"
-    return f"{best.configuration} helps: {words.gains(best)}. It suffered from {sick}"
-
-
-def suffering(found: Sequence[Finding]) -> str:
-    """The heaviest two symptoms with their shares, and how many there are beside; empty where it is well."""
-    sick = [each for each in found if each.symptom != "healthy"]
-    named = " and ".join(f"{each.symptom}{words.share(each)}" for each in sick[:2])
-    return f"{named}, and {len(sick) - 2} more" if len(sick) > 2 else named
+    return f"{best.configuration} helps: {words.gains(best, told.verdict.memory)}. It suffered from {sick}"
 
 
 def _untried(told: Diagnosis) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from freestone.doctor import explanation, remedies, symptoms, words
 from freestone.doctor.diagnosis import Diagnosis
-from freestone.doctor.page import calls, course, cures
+from freestone.doctor.page import calls, course, cures, short
 from freestone.doctor.page.headline import GOALS, headline
 from freestone.doctor.remedies import title
 from freestone.doctor.symptoms import Finding
@@ -50,7 +50,10 @@ def _part(told: Diagnosis, anchor: str) -> DiagnosisPart:
         use=use,
         use_says=says,
         symptoms=[_symptom(each, symptoms.unjudged(seen)) for each in found],
-        also=[*([unnamed] if unnamed is not None else []), *words.looked_at(seen)],
+        also=[
+            *([unnamed] if unnamed is not None else []),
+            *(words.looked_at(seen) if seen.running is not None else []),
+        ],
         by_itself=words.by_itself(seen),
         in_code=remedies.advice(found),
         over_time=over_time,
@@ -67,6 +70,7 @@ def _part(told: Diagnosis, anchor: str) -> DiagnosisPart:
         machine_id=head.machine.id if head is not None else "",
         machine=_machine(told, head),
         rounds=_rounds(told, anchor),
+        rounds_say=_how_many(told),
         again=shlex.join(head.command_line) if head is not None else _of_process(told),
         disturbance=words.disturbance(seen),
         figures=drawn,
@@ -157,7 +161,7 @@ def _machine(told: Diagnosis, head: Experiment | None) -> list[tuple[str, str]]:
 def _rounds(told: Diagnosis, anchor: str) -> ExperimentPart | None:
     if told.source is None:
         return None
-    source = told.source
+    source = short.renamed(told.source, short.names(told.source.experiment))
     return experiment_part(
         source.experiment,
         source.summary,
@@ -166,6 +170,13 @@ def _rounds(told: Diagnosis, anchor: str) -> ExperimentPart | None:
         calls=source.calls,
         instructions=source.instructions,
     )
+
+
+def _how_many(told: Diagnosis) -> str:
+    if told.source is None:
+        return ""
+    done = told.source.summary.rounds_complete
+    return f"{done} round{'' if done == 1 else 's'}, in each of which every configuration ran, the untouched one twice."
 
 
 def _of_process(told: Diagnosis) -> str:

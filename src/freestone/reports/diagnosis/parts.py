@@ -106,6 +106,8 @@ class DiagnosisPart:
     machine: list[tuple[str, str]]
     rounds: ExperimentPart | None = None
     """The rounds with the remedies as a comparison shows them; None where none was run."""
+    rounds_say: str = ""
+    """How many, in a sentence."""
     again: str = ""
     """The command line that was given."""
     disturbance: str = ""
