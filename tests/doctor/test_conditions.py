@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from freestone.doctor import diagnosis
-from freestone.doctor import conditions, guardian, remedies
+from freestone.doctor import conditions, diagnosis, guardian, remedies
 from freestone.doctor.conditions import Conditions, SwitchRefused
 from freestone.records.schema import Allocator, Configuration
 
