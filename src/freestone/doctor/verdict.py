@@ -87,7 +87,7 @@ def judge(
     helped = [each for each in tried if each.discarded is None and helps(each, goal)]
     best = min(helped, key=lambda each: (_cost(each, goal), each.sure_memory, each.sure_time), default=None)
     gaining = [each for each in tried if each.discarded is None and each.gains]
-    front = [each for each in gaining if not any(_beats(other, each) for other in gaining)]
+    front = [each for each in gaining if not any(beats(other, each) for other in gaining)]
     return Verdict(goal, tried, best, sorted(front, key=lambda each: (each.sure_time, each.sure_memory)), memory)
 
 
@@ -119,7 +119,7 @@ def _cost(each: Tried, goal: Goal) -> float:
     return {"time": each.sure_time, "memory": each.sure_memory}.get(goal, each.sure_time * each.sure_memory)
 
 
-def _beats(one: Tried, other: Tried) -> bool:
+def beats(one: Tried, other: Tried) -> bool:
     """As good in both, and better in one."""
     mine, theirs = (one.sure_time, one.sure_memory), (other.sure_time, other.sure_memory)
     return mine != theirs and mine[0] <= theirs[0] and mine[1] <= theirs[1]

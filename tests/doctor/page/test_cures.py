@@ -160,6 +160,7 @@ def test_each_cure_is_told_by_what_came_of_it() -> None:
     assert reasons["broken"] == "exit status 5"
     assert reasons["worse"] == "really worse in time, and better in nothing"
     assert "for time it is no cure" in reasons["lean"]
+    assert reasons["slower"] == "really better, but quick is as good in both time and memory, and better in one"
 
 
 def test_before_and_after_are_the_means_and_the_price_is_what_rose() -> None:
@@ -207,7 +208,8 @@ def test_what_is_prescribed_stands_first_and_the_front_before_what_it_beats(
     verdict = diagnosis(summary_of(*cells), goal).verdict
     assert verdict is not None
     ranked = cures.ranked(verdict)
-    outcomes = [cures.outcome(each, verdict)[0] for each in ranked]
+    called = {each.configuration: each.configuration for each in cells}
+    outcomes = [cures.outcome(each, verdict, called)[0] for each in ranked]
     assert sorted(each.configuration for each in ranked) == [each.configuration for each in cells]
     assert outcomes == sorted(outcomes, key=("best", "kept", "beaten", "no gain").index)
     if verdict.best is not None:

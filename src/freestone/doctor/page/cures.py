@@ -8,7 +8,7 @@ from freestone.doctor.diagnosis import Diagnosis, memory_of
 from freestone.doctor.page import short
 from freestone.doctor.page.headline import GOALS
 from freestone.doctor.remedies import title
-from freestone.doctor.verdict import Tried, Verdict, helps
+from freestone.doctor.verdict import Tried, Verdict, beats, helps
 from freestone.records.schema import Cell, Ratio, Summary
 from freestone.reports import figures, pieces, quantities
 from freestone.reports.diagnosis.parts import CurePart, TriedPart
@@ -50,7 +50,7 @@ def tried(told: Diagnosis) -> TriedPart | None:
             called[each.configuration],
             f"{title(each.remedy)}: {each.remedy.why}" if each.remedy is not None else "",
             [] if each.discarded is not None else _values(each, keys),
-            *outcome(each, verdict),
+            *outcome(each, verdict, called),
         )
         for each in ranked(verdict)
     ]
@@ -80,8 +80,12 @@ def ranked(verdict: Verdict) -> list[Tried]:
     return sorted(verdict.tried, key=rank)
 
 
-def outcome(each: Tried, verdict: Verdict) -> tuple[str, str]:
-    """What came of a remedy in a word, and why in a sentence."""
+def outcome(each: Tried, verdict: Verdict, called: Mapping[str, str]) -> tuple[str, str]:
+    """What came of a remedy in a word, and why in a sentence.
+
+    Args:
+        called: how configurations are called there.
+    """
     goal = GOALS[verdict.goal]
     if each.discarded is not None:
         return "discarded", each.discarded
@@ -91,7 +95,8 @@ def outcome(each: Tried, verdict: Verdict) -> tuple[str, str]:
         more = "" if helps(each, verdict.goal) else f"; for {goal} it is no cure"
         return "kept", f"nothing that was tried beats it in both time and memory{more}"
     if each.gains:
-        return "beaten", "really better, and something else is as good in both and better in one"
+        by = next(called[other.configuration] for other in verdict.front if beats(other, each))
+        return "beaten", f"really better, but {by} is as good in both time and memory, and better in one"
     worse = [word for word, ratio in (("time", each.sure_time), ("memory", each.sure_memory)) if ratio > 1]
     if worse:
         return "no gain", f"really worse in {' and '.join(worse)}, and better in nothing"

@@ -113,12 +113,19 @@ def _strip(told: Diagnosis) -> list[tuple[str, str]]:
 
 def _notes(told: Diagnosis) -> list[str]:
     notes = [told.source.damage] if told.source is not None and told.source.damage else []
-    if told.interrupted:
+    if told.interrupted or _half_done(told):
         notes.append(f"This diagnosis is not complete: freestone doctor --resume RESULTS/{told.name} goes on with it.")
     if told.source is not None:
         summary = told.source.summary
         notes += [f"{workload}: {line}" for workload, lines in summary.notes.items() for line in lines]
     return notes
+
+
+def _half_done(told: Diagnosis) -> bool:
+    """Whether a round was begun and is not whole."""
+    if told.source is None:
+        return False
+    return len({record.round for record in told.source.records}) > told.source.summary.rounds_complete
 
 
 def _to_use(told: Diagnosis) -> tuple[str, list[str]]:
