@@ -387,3 +387,18 @@ def test_the_changelog_knows_this_version() -> None:
     assert version
     changelog = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.search(rf"^## \[(Unreleased|{re.escape(version.group(1))})\]", changelog, re.MULTILINE)
+
+
+def test_no_two_rooms_of_the_build_share_what_a_search_found() -> None:
+    """What find_program finds is the whole build's: a compiler that one room looks for switches on no other's part.
+
+    Only two rooms of the allocator's tests look for one Python.
+    """
+    found: dict[str, set[str]] = {}
+    for file in [*REPOSITORY.glob("**/CMakeLists.txt"), *REPOSITORY.glob("**/*.cmake")]:
+        room = file.relative_to(REPOSITORY)
+        if room.parts[0] != "build" and not room.parts[0].startswith("."):
+            for name in re.findall(r"\bfind_(?:program|library|path|file)\((\S+)", file.read_text(encoding="utf-8")):
+                found.setdefault(name, set()).add(str(room))
+    assert len(found) > 5
+    assert {name: rooms for name, rooms in found.items() if len(rooms) > 1 and name != "python3"} == {}

@@ -1,14 +1,17 @@
 """Asks the doctor about every patient, again and again, and writes what it said as a table.
 
-    python tools/doctor_check.py [--times N] [--cures N] [--page FILE] [PATIENT...]
+    python tools/doctor_check.py [--times N] [--cures N] [--answers FILE] [--page FILE] [PATIENT...]
 
-What each patient has stands in workloads/patients/expected.toml. Exit status: 0 when it was found every time, nothing
-that it has not, and each cure that was asked for held; 1 otherwise.
+What each patient has stands in workloads/patients/expected.toml. All of it takes hours: answers are kept, so that what
+was interrupted goes on, and those of another doctor or of other patients do not count.
+
+Exit status: 0 when it was found every time, nothing that it has not, and each cure that was tried held; 1 otherwise.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import subprocess
 import sys
@@ -99,28 +102,80 @@ def ask(patient: Patient, results: Path, *options: str) -> dict[str, Any]:
     return found
 
 
-def observe(patient: Patient, results: Path) -> None:
+Answer = dict[str, Any]
+"""What was said once: ``patient``, ``cure`` (whether one was asked for), ``found``, ``best``, ``broken``, ``of``."""
+
+
+def observe(patient: Patient, results: Path) -> Answer:
     """Once more, without a cure."""
-    patient.times += 1
     try:
         said = ask(patient, results, "--observe-only")
-    except (OSError, ValueError) as error:
-        patient.broken.append(str(error))
-        return
-    patient.found.update({each["symptom"] for each in said["findings"]})
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return {"patient": patient.name, "cure": False, "broken": str(error)}
+    return {"patient": patient.name, "cure": False, "found": sorted({each["symptom"] for each in said["findings"]})}
 
 
-def cure(patient: Patient, goal: str, results: Path, budget_s: float) -> None:
+def cure(patient: Patient, goal: str, results: Path, budget_s: float) -> Answer:
     """Once with a cure, for the goal that its symptom has."""
-    patient.tried += 1
     try:
         said = ask(patient, results, "--goal", goal, "--time-budget", str(budget_s))
-    except (OSError, ValueError) as error:
-        patient.broken.append(str(error))
-        return
-    if said["best"] is not None:
-        patient.cured += 1
-        patient.best[said["best"]] += 1
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return {"patient": patient.name, "cure": True, "broken": str(error)}
+    return {"patient": patient.name, "cure": True, "best": said["best"]}
+
+
+def count(patient: Patient, answer: Answer) -> None:
+    """Add an answer to what was said of a patient."""
+    if answer["cure"]:
+        patient.tried += 1
+        if answer.get("best") is not None:
+            patient.cured += 1
+            patient.best[answer["best"]] += 1
+    else:
+        patient.times += 1
+        patient.found.update(answer.get("found", ()))
+    if "broken" in answer:
+        patient.broken.append(answer["broken"])
+
+
+ASKED = (
+    "src/freestone/commands/doctor*",
+    *(f"src/freestone/{room}/**/*" for room in ("doctor", "trials", "experiments", "analysis")),
+    "probes/**/*",
+    "workloads/patients/*",
+)
+"""What an answer comes from, as patterns below the repository."""
+
+
+def asked_of() -> str:
+    """Of which doctor, and of which patients: a digest of everything that makes an answer."""
+    digest = hashlib.sha256()
+    for pattern in ASKED:
+        for file in sorted(REPOSITORY.glob(pattern)):
+            if file.suffix in (".py", ".c", ".h", ".toml"):
+                digest.update(f"{file.relative_to(REPOSITORY)}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def kept(file: Path, of: str) -> list[Answer]:
+    """The answers in a file that are of the same doctor and the same patients; a line that was cut off is none."""
+    answers = []
+    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else []:
+        try:
+            answer = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if answer["of"] == of:
+            answers.append(answer)
+    return answers
+
+
+def keep(file: Path, answer: Answer) -> None:
+    """Add an answer to a file."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("ab+") as out:
+        cut_off = out.tell() > 0 and (out.seek(-1, 2), out.read(1))[1] != b"\n"
+        out.write(b"\n" * cut_off + json.dumps(answer).encode() + b"\n")
 
 
 def table(patients: Sequence[Patient]) -> str:
@@ -160,6 +215,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--cures", type=int, default=0, metavar="N", help="how often each is cured as well")
     parser.add_argument("--budget", type=float, default=20, help="seconds for each cure")
+    parser.add_argument("--answers", type=Path, default=BUILD / "doctor-check.jsonl", help="where they are kept")
     parser.add_argument("--page", type=Path)
     parser.add_argument("patients", nargs="*")
     asked = parser.parse_args(words)
@@ -168,22 +224,33 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error(f"no such patient: {', '.join(sorted(unknown))}")
     if asked.patients:
         patients = [each for each in patients if each.name in asked.patients]
+    of = asked_of()
+    by_name = {each.name: each for each in patients}
+    for answer in kept(asked.answers, of):
+        if answer["patient"] in by_name:
+            count(by_name[answer["patient"]], answer)
     with tempfile.TemporaryDirectory(prefix="freestone-doctor-") as results:
+
+        def heard(patient: Patient, answer: Answer) -> None:
+            keep(asked.answers, {**answer, "of": of})
+            count(patient, answer)
+
         for number in range(max(asked.times, asked.cures)):
             for each in patients:
-                if number < asked.times:
-                    observe(each, Path(results))
-                if number < asked.cures and each.goal is not None:
-                    cure(each, each.goal, Path(results), asked.budget)
+                if each.times <= number < asked.times:
+                    heard(each, observe(each, Path(results)))
+                if each.goal is not None and each.tried <= number < asked.cures:
+                    heard(each, cure(each, each.goal, Path(results), asked.budget))
             print(f"doctor-check: {number + 1} done; {rates(patients)}", file=sys.stderr)
     told = f"{rates(patients)}\n\n{table(patients)}"
     print(told)
     for line in [line for each in patients for line in each.broken]:
         print(f"doctor-check: {line}", file=sys.stderr)
     if asked.page is not None:
+        least = min(each.times for each in patients)
         page = (
             "# What the doctor says of patients whose illness is known\n\n"
-            f"{date.today().isoformat()}, by `make doctor-check`: {asked.times} times each. [What each symptom is]"
+            f"{date.today().isoformat()}, by `make doctor-check`: each {least} times or more. [What each symptom is]"
             "(explanation/symptoms.md). `case-`: written after what was reported of a real program. New memory costs "
             "every program something, more where huge pages are given on request alone: what is found of it *beside* "
             "is no mistake.\n\n" + told + "\n"

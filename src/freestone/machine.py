@@ -13,6 +13,7 @@ import re
 import resource
 from pathlib import Path
 
+from freestone import control_groups
 from freestone.records.schema import Machine
 
 Fact = str | int | float | bool | None
@@ -91,8 +92,8 @@ def _settable(root: Path) -> dict[str, Fact]:
         "thp_defrag": chosen(_text(thp / "defrag")),
         "mthp": _mthp(thp),
         "overcommit": _integer(_text(root / "proc/sys/vm/overcommit_memory")),
-        "cgroup_cpu_max": _cgroup(root, "cpu.max"),
-        "cgroup_memory_max": _cgroup(root, "memory.max"),
+        "cgroup_cpu_max": control_groups.cpu(root),
+        "cgroup_memory_max": control_groups.tightest_memory(root),
         "jemalloc_conf": _link(root / "etc/malloc.conf"),
         "limits": _limits(),
     }
@@ -231,50 +232,6 @@ def _mthp(thp: Path) -> str | None:
 def _swap(root: Path) -> bool | None:
     text = _text(root / "proc/swaps")
     return None if text is None else len(text.splitlines()) > 1
-
-
-def group(root: Path, process: int | str = "self") -> Path | None:
-    """The control group of a process, of the second hierarchy; None where it has none.
-
-    Args:
-        root: where ``proc`` and ``sys`` are looked for.
-    """
-    entry = re.search(r"^0::(.*)$", _text(root / f"proc/{process}/cgroup") or "", re.MULTILINE)
-    return None if entry is None else root / "sys/fs/cgroup" / entry[1].lstrip("/")
-
-
-def limits(root: Path, group: Path, name: str) -> list[str]:
-    """What a control group and all above it set a limit to, from the group upwards; none for those that set none.
-
-    Args:
-        name: of the limit's file: ``memory.max``.
-    """
-    mount = root / "sys/fs/cgroup"
-    found = []
-    for folder in (group, *group.parents):
-        if folder != mount and mount not in folder.parents:
-            break
-        text = _text(folder / name)
-        if text is not None and not text.startswith("max"):
-            found.append(text)
-    return found
-
-
-def _cgroup(root: Path, name: str) -> str | None:
-    """The tightest limit from this process's group up to the root of the second hierarchy."""
-    own = group(root)
-    if own is None:
-        return None
-    found = [(_limit_value(text), text) for text in limits(root, own, name)]
-    return min(found)[1] if found else "max"
-
-
-def _limit_value(text: str) -> float:
-    """Bytes for ``memory.max``; cores for ``cpu.max``, which reads ``quota period``."""
-    numbers = [float(word) for word in text.split() if word.isdigit()]
-    if not numbers:
-        return float("inf")
-    return numbers[0] / numbers[1] if len(numbers) > 1 and numbers[1] else numbers[0]
 
 
 def _distribution(root: Path) -> str | None:

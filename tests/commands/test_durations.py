@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 import subprocess
 from collections.abc import Callable
 
 import pytest
+from cyclopts import Parameter
 from hypothesis import given
 from hypothesis import strategies as st
 
+from freestone.cli import VERBS, _function
 from freestone.commands import durations
 from freestone.records import store
 
@@ -56,6 +60,9 @@ def test_every_option_of_seconds_understands_them(freestone: Tool, only_folder: 
         (["advise", "--time-budget", "x", "--", "true"], "--time-budget: seconds, or"),
         (["bench", "field", "--timeout", "x"], "--timeout: seconds, or"),
         (["count", "results", "--timeout", "x"], "--timeout: seconds, or"),
+        (["doctor", "--time-budget", "x", "--", "true"], "--time-budget: seconds, or"),
+        (["doctor", "--pid", "1", "--seconds", "x"], "--seconds: seconds, or"),
+        (["tune", "--time-budget", "x", "--", "true"], "--time-budget: seconds, or"),
         (["compare", "--ready-timeout", "x", "--", "true"], "--ready-timeout: seconds, or"),
     ],
 )  # fmt: skip
@@ -63,3 +70,12 @@ def test_what_is_no_duration_is_one_line(freestone: Tool, words: list[str], said
     done = freestone(*words)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert said in done.stderr
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_whatever_is_told_in_seconds_understands_them(verb: str) -> None:
+    """By the help: an option that speaks of seconds reads a duration, so that none that is added later does not."""
+    for parameter in inspect.signature(_function(verb), eval_str=True).parameters.values():
+        told = [each for each in getattr(parameter.annotation, "__metadata__", ()) if isinstance(each, Parameter)]
+        if any(re.search(r"\bseconds\b", each.help or "", re.IGNORECASE) for each in told):
+            assert any(each.converter is not None for each in told), f"{verb} {parameter.name}"

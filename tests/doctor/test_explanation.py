@@ -13,7 +13,7 @@ import pytest
 import symptoms_page
 from freestone.commands.explain import explain as verb
 from freestone.commands.status import ExitStatus, Stop
-from freestone.doctor import explanation, remedies, symptoms
+from freestone.doctor import explanation, remedies, symptoms, thresholds
 from freestone.doctor.explanation import NAMES, ExplanationError
 from freestone.doctor.words import PLAIN
 
@@ -76,8 +76,8 @@ def test_the_ascii_variant_is_ascii_only_with_nothing_lost(name: str) -> None:
 
 
 def test_thresholds_are_those_of_the_symptoms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symptoms, "WORTH", 0.07)
-    monkeypatch.setattr(symptoms, "MOVES", 4321)
+    monkeypatch.setattr(thresholds, "WORTH", 0.07)
+    monkeypatch.setattr(thresholds, "MOVES", 4321)
     said = explanation.explain("trim-churn").recognised
     assert "7 % of processor time" in said
     assert "4321 times" in said

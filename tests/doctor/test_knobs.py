@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone.doctor import knobs, remedies, words
+from freestone.doctor.finding import Finding
 from freestone.doctor.knobs import Unfit
 from freestone.doctor.observations import HeapUse, Observations, Platform, Settings
 from freestone.doctor.remedies import CANDIDATES, KEEP_LARGE, Remedy
-from freestone.doctor.symptoms import Finding
 
 GLIBC = {each for rows in CANDIDATES.values() for each in rows if each.allocator == "glibc"}
 NUMBERS = sorted(knobs.PARAMETERS)

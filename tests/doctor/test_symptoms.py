@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.doctor import remedies, symptoms, words
+from freestone.doctor import remedies, shares, symptoms, words
 from freestone.doctor.observations import CallSite, Growth, HeapPoint, HeapUse, Observations, OwnHeap, Platform
 
 RECORDED = {
@@ -199,5 +199,5 @@ def test_waste_that_does_not_last_is_none() -> None:
 
 def test_the_price_of_nothing_is_nothing() -> None:
     seen = RECORDED["healthy"]
-    assert symptoms.calls_s(seen, Growth()) == 0
-    assert symptoms.share(1.0, Observations(command=["x"], platform=Platform())) is None
+    assert shares.calls_s(seen, Growth()) == 0
+    assert shares.share(1.0, Observations(command=["x"], platform=Platform())) is None

@@ -18,11 +18,13 @@ foreach(program patients patients-own-heap)
 endforeach()
 
 # One for another C library, where there is a compiler for it.
-find_program(musl_compiler NAMES musl-gcc)
-if(musl_compiler)
+if(NOT CMAKE_CROSSCOMPILING)
+  find_program(patients_musl_compiler NAMES musl-gcc)
+endif()
+if(patients_musl_compiler)
   set(musl_patient "${PROJECT_BINARY_DIR}/patients-musl")
   add_custom_command(OUTPUT "${musl_patient}"
-    COMMAND "${musl_compiler}" -std=c17 -O2 -Wall -Wextra -Werror ${patients_options} -o "${musl_patient}"
+    COMMAND "${patients_musl_compiler}" -std=c17 -O2 -Wall -Wextra -Werror ${patients_options} -o "${musl_patient}"
             "${patients_folder}/musl_contention.c" "${patients_folder}/patient.c" -pthread
     DEPENDS "${patients_folder}/musl_contention.c" "${patients_folder}/patient.c" "${patients_folder}/patient.h"
     VERBATIM)

@@ -14,9 +14,9 @@ from freestone.doctor import chart as charts
 from freestone.doctor import conditions, diagnosis, remedies, words
 from freestone.doctor.chart import Chart
 from freestone.doctor.conditions import Conditions
+from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy
-from freestone.doctor.symptoms import Finding
 from freestone.doctor.verdict import Goal, Verdict
 from freestone.experiments.plan import PlanError
 from freestone.records import store

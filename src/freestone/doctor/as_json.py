@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 
 from freestone.doctor import remedies
+from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy
-from freestone.doctor.symptoms import Finding
 from freestone.doctor.verdict import Verdict
 
 

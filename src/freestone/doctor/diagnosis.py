@@ -10,9 +10,9 @@ from freestone.analysis import summarise
 from freestone.doctor import chart as charts
 from freestone.doctor import symptoms, verdict
 from freestone.doctor.chart import Chart
+from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy
-from freestone.doctor.symptoms import Finding
 from freestone.doctor.verdict import Goal, Verdict
 from freestone.records import store
 from freestone.records.schema import Summary, Workload

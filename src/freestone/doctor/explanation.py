@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Final
 
-from freestone.doctor import remedies, symptoms
+from freestone.doctor import remedies, symptoms, thresholds
 from freestone.doctor.words import PLAIN
 
 NAMES: Final = tuple(rule.__name__.replace("_", "-") for rule in (*symptoms.RULES, symptoms.healthy))
@@ -198,7 +198,7 @@ def _filled(text: str) -> str:
 
 
 def _threshold(match: re.Match[str]) -> str:
-    value, unit = getattr(symptoms, match[1], None), _UNITS.get(match[2] or "")
+    value, unit = getattr(thresholds, match[1], None), _UNITS.get(match[2] or "")
     if unit is None or not isinstance(value, int | float):
         raise ExplanationError(f"{match[0]} is no threshold of the symptoms, or its unit is unknown")
     return unit(value)

@@ -7,7 +7,7 @@ import platform as python_platform
 import re
 from pathlib import Path
 
-from freestone import machine
+from freestone import control_groups, machine
 from freestone.doctor.observations import Platform
 
 
@@ -20,14 +20,10 @@ def describe(libc: str | None, *, root: Path = Path("/"), process: int | None = 
         process: whose control group counts; None for this one's.
     """
     switches = root / "sys/kernel/mm/transparent_hugepage"
-    group = machine.group(root, "self" if process is None else process)
+    groups = control_groups.memory(root, "self" if process is None else process)
+    own = next((group for group in groups if group.used is not None), None)
     set_to = machine.chosen(_read(switches / "enabled"))
-    limits = [
-        kib
-        for name in ("memory.max", "memory.high")
-        for text in (machine.limits(root, group, name) if group is not None else [])
-        if (kib := _kib(text)) is not None
-    ]
+    limits = [limit for group in groups for limit in (group.limit, group.slowed_above) if limit is not None]
     return Platform(
         libc="musl" if libc == "musl" else "glibc" if libc in ("glibc", None) else "other",
         libc_version=python_platform.libc_ver()[1] or None,
@@ -38,9 +34,9 @@ def describe(libc: str | None, *, root: Path = Path("/"), process: int | None = 
         page_kib=os.sysconf("SC_PAGE_SIZE") // 1024,
         huge_pages=set_to,
         folios=machine.folios(switches),
-        memory_limit_kib=min(limits, default=None),
-        memory_used_kib=_kib(_read(group / "memory.current")) if group is not None else None,
-        pressure_some=_pressure(_read(group / "memory.pressure")) if group is not None else None,
+        memory_limit_kib=min(limits) >> 10 if limits else None,
+        memory_used_kib=own.used >> 10 if own is not None and own.used is not None else None,
+        pressure_some=_pressure(own.pressure) if own is not None else None,
         overcommit=_whole(_read(root / "proc/sys/vm/overcommit_memory")),
     )
 
@@ -48,11 +44,6 @@ def describe(libc: str | None, *, root: Path = Path("/"), process: int | None = 
 def _pressure(text: str | None) -> float | None:
     found = re.search(r"^some .*?avg60=([\d.]+)", text or "", re.MULTILINE)
     return None if found is None else float(found[1]) / 100
-
-
-def _kib(text: str | None) -> int | None:
-    number = _whole(text)
-    return None if number is None else number >> 10
 
 
 def _whole(text: str | None) -> int | None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from freestone.doctor import knobs
+from freestone.doctor.finding import Finding
 from freestone.doctor.knobs import Unfit
 from freestone.doctor.observations import Observations
-from freestone.doctor.symptoms import Finding
 
 KEEP_LARGE: Final = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "1073741824"}
 """32 MiB is the most that every glibc takes for the first."""

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from freestone.allocators import notation
 from freestone.doctor import knobs, symptoms
+from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy, title
-from freestone.doctor.symptoms import Finding
 from freestone.doctor.verdict import Tried, Verdict
 from freestone.records.schema import Ratio
 from freestone.reports import quantities, system_settings

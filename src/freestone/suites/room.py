@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from freestone import control_groups
+
 MIB = 1 << 20
 
 
@@ -53,42 +55,18 @@ def _available(root: Path) -> int | None:
     return int(found[1]) * 1024 if found else None
 
 
-def _groups(root: Path) -> Iterator[int | None]:
-    """Bytes that each control group may still take, of both hierarchies, up to their roots."""
-    cgroups = root / "sys/fs/cgroup"
-    for line in _text(root / "proc/self/cgroup").splitlines():
-        _, controllers, group = [*line.split(":", 2), "", ""][:3]
-        if controllers == "":
-            for mount in (cgroups, cgroups / "unified"):
-                yield from _upwards(mount, group, "memory.max", "memory.current", "")
-        elif "memory" in controllers.split(","):
-            mount = cgroups / "memory"
-            yield from _upwards(mount, group, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
-
-
-def _upwards(mount: Path, group: str, limit: str, usage: str, prefix: str) -> Iterator[int | None]:
-    place = mount / group.lstrip("/")
-    for folder in (place, *place.parents):
-        most, used = _number(folder / limit), _number(folder / usage)
-        if most is not None and used is not None:
-            # The page cache is counted as used, and given up before anything fails.
-            stat = dict(re.findall(r"^(\w+) (\d+)$", _text(folder / "memory.stat"), re.MULTILINE))
-            cached = sum(int(stat.get(f"{prefix}{kind}_file", 0)) for kind in ("inactive", "active"))
-            yield max(0, most - max(0, used - cached))
-        if folder == mount:
-            return
+def _groups(root: Path) -> Iterator[int]:
+    """Bytes that each control group may still take, up to the roots."""
+    for group in control_groups.memory(root):
+        if group.limit is not None and group.used is not None:
+            yield max(0, group.limit - max(0, group.used - group.cached))
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
-    except (OSError, ValueError):  # a group's name with a NUL in it
+    except OSError:
         return ""
-
-
-def _number(path: Path) -> int | None:
-    text = _text(path).strip()
-    return int(text) if re.fullmatch("[0-9]+", text) else None
 
 
 def _disk(folder: Path) -> int | None:

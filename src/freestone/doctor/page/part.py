@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from freestone.doctor import explanation, remedies, symptoms, words
 from freestone.doctor.diagnosis import Diagnosis
+from freestone.doctor.finding import Finding
 from freestone.doctor.page import calls, course, cures, short
 from freestone.doctor.page.headline import GOALS, headline
 from freestone.doctor.remedies import title
-from freestone.doctor.symptoms import Finding
 from freestone.records.schema import Experiment
 from freestone.reports import deployment, vega
 from freestone.reports.diagnosis.parts import DiagnosisPart, ExplainedPart, SymptomPart

@@ -1,0 +1,27 @@
+"""What was found of a program: a symptom, what it rests on, its share of time or of memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A symptom that was found."""
+
+    symptom: str
+    evidence: tuple[str, ...]
+    """Sentences with figures."""
+    time: float | None = None
+    """Share of the tree's processor time, 0 to 1; None where it is not one of time, or not known."""
+    memory: float | None = None
+    """Share of resident memory, 0 to 1; likewise."""
+
+    def as_json(self) -> dict[str, object]:
+        """What ``--json`` says of it."""
+        return {"symptom": self.symptom, "evidence": list(self.evidence), "time": self.time, "memory": self.memory}
+
+    @property
+    def weight(self) -> float:
+        """By which findings are ordered."""
+        return max(self.time or 0.0, self.memory or 0.0)
