@@ -75,7 +75,7 @@ def test_the_page_s_numbers_are_the_record_s(freestone: Tool, patient: Path, onl
     assert re.sub(r"Written .*? UTC", "", text_of(page)) == re.sub(r"Written .*? UTC", "", before)
     listed = freestone("list").stdout
     assert "doctor -- " in listed
-    assert "Suffers from mapping-churn (" in listed
+    assert "It suffers from mapping-churn (" in listed
 
 
 def test_what_was_only_looked_at_has_a_page_is_listed_and_may_be_damaged(
@@ -87,7 +87,7 @@ def test_what_was_only_looked_at_has_a_page_is_listed_and_may_be_damaged(
     assert "Nothing was tried: --observe-only." in text_of(folder / "report.html")
     (listed,) = json.loads(freestone("list", "--json").stdout)
     assert (listed["state"], listed["verb"], listed["rounds"]) == ("complete", "doctor", None)
-    assert listed["headline"].startswith("Suffers from mapping-churn (")
+    assert listed["headline"].startswith("It suffers from mapping-churn (")
     pictures = freestone("report", "--figures", "pictures", folder)
     assert pictures.returncode == 0, pictures.stderr
     assert (tmp_path / "pictures" / "diagnosis.resident-size.svg").exists()

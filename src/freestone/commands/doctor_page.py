@@ -16,10 +16,12 @@ from freestone.reports import extras
 
 
 def draw(seen: Observations) -> None:
-    """Print its sizes and its faults over time, where there is something to draw."""
+    """Print its sizes and its faults over time; a line where there is nothing to draw and nothing has said why."""
     drawn = over_time.drawn(seen, width=terminal.width(), ascii_only=terminal.is_ascii(sys.stdout))
     if drawn:
         print(drawn)
+    elif "course" in seen.done and "course" not in seen.unseen:
+        print(f"{over_time.lacking(seen)}\n")
 
 
 def write(folder: Path, goal: Goal | None = None, *, quiet: bool = False) -> None:

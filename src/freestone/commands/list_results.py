@@ -22,7 +22,7 @@ from freestone.commands import program, terminal
 from freestone.commands.status import ExitStatus, Stop
 from freestone.doctor import chart as charts
 from freestone.doctor import diagnosis, symptoms
-from freestone.doctor.words import suffering
+from freestone.doctor.headline import condition
 from freestone.experiments import unfinished
 from freestone.records import store
 from freestone.records.schema import Experiment, Summary, TrialRecord
@@ -168,8 +168,7 @@ def _diagnosed(name: str, folder: Path) -> _Listed:
         StoreError: it is damaged.
     """
     seen, chart = charts.read_seen(folder), charts.read_if_any(folder)
-    sick = None if seen is None else suffering(symptoms.name(seen))
-    says = None if sick is None else f"Suffers from {sick}." if sick else "Nothing about its memory is worth a cure."
+    says = None if seen is None else f"{condition(seen, symptoms.name(seen))}."
     if (folder / store.EXPERIMENT_FILE).exists():
         listed = _measured(name, folder)
         return dataclasses.replace(listed, headline=" ".join(part for part in (says, listed.headline) if part))

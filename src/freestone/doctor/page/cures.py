@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from freestone.doctor.diagnosis import Diagnosis, memory_of
+from freestone.doctor.headline import GOALS
 from freestone.doctor.page import short
-from freestone.doctor.page.headline import GOALS
 from freestone.doctor.remedies import title
 from freestone.doctor.verdict import Tried, Verdict, beats, helps
 from freestone.records.schema import Cell, Ratio, Summary

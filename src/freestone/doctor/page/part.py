@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from freestone.doctor import explanation, remedies, symptoms, words
 from freestone.doctor.diagnosis import Diagnosis
 from freestone.doctor.finding import Finding
+from freestone.doctor.headline import GOALS, headline
 from freestone.doctor.page import calls, course, cures, short
-from freestone.doctor.page.headline import GOALS, headline
 from freestone.doctor.remedies import title
 from freestone.records.schema import Experiment
 from freestone.reports import deployment, vega
