@@ -81,8 +81,20 @@ def test_examples(text: str, wanted: list[Asked]) -> None:
     ("text", "said"),
     [
         ("glibc:", "'' is no setting of glibc"),
-        ("glibc:arena_max=2", "'arena_max=2' is no setting of glibc; write glibc:VARIABLE=VALUE"),
-        ("jemalloc:background_thread:true", "'background_thread:true' is no setting of jemalloc"),
+        (
+            "glibc:arena_max=2",
+            "'arena_max=2' is no setting of glibc; write glibc:GLIBC_TUNABLES=glibc.malloc.arena_max=2",
+        ),
+        ("glibc:ARENA", "'ARENA' is no setting of glibc; write glibc:VARIABLE=VALUE"),
+        (
+            "jemalloc:background_thread:true",
+            "'background_thread:true' is no setting of jemalloc; write jemalloc:MALLOC_CONF=background_thread:true",
+        ),
+        (
+            "freestone:retain_mib=4",
+            "'retain_mib=4' is no setting of freestone; write freestone:FREESTONE_OPTIONS=retain_mib=4",
+        ),
+        ("mimalloc:purge_delay=0", "'purge_delay=0' is no setting of mimalloc; write mimalloc:VARIABLE=VALUE"),
         ("glibc:A=1,jemalloc:narenas:2", "'jemalloc:narenas:2' is no configuration; write jemalloc:VARIABLE=VALUE"),
         (":A=1", "':A=1' sets something for no allocator"),
         ("glibc:A=1:A=2", "A is set twice for glibc"),

@@ -52,6 +52,19 @@ def test_what_is_for_the_program_the_loader_or_a_runtime_is_not_judged() -> None
             assert unread(configurations([f"{name}:{variable}=1"])) == []
 
 
+@pytest.mark.parametrize("value", ["lots", "", "2x", "1.5", "-", "0x"])
+def test_no_number_where_glibc_takes_one_is_told(value: str) -> None:
+    _here("glibc")
+    (line,) = unread(configurations([f"glibc:MALLOC_ARENA_MAX={value}"]))
+    assert line.endswith("this glibc takes a number there, and passes over what is none")
+
+
+@pytest.mark.parametrize("value", ["2", " 3", "0x10", "-1", "+4", "0777"])
+def test_a_number_as_glibc_reads_it_is_one(value: str) -> None:
+    _here("glibc")
+    assert unread(configurations([f"glibc:MALLOC_MMAP_THRESHOLD_={value}"])) == []
+
+
 def test_documented_names_are_found() -> None:
     assert {"MALLOC_ARENA_MAX", "MALLOC_TRIM_THRESHOLD_", "MALLOC_PERTURB_", "MALLOC_TOP_PAD_"} <= _names("glibc")
     assert "FREESTONE_OPTIONS" in _names("freestone")

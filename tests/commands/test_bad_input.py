@@ -66,7 +66,7 @@ def test_no_program(freestone: Tool, verb: str) -> None:
         (["--seed", "-1"], "--seed takes a number from 0 up"),
         (["-a", "jemaloc"], "unknown allocator 'jemaloc'; did you mean jemalloc"),
         (["--baseline", "glib"], "unknown allocator 'glib'; did you mean glibc"),
-        (["-a", "glibc:arena_max=2"], "'arena_max=2' is no setting of glibc; write glibc:VARIABLE=VALUE"),
+        (["-a", "glibc:arena_max=2"], "'arena_max=2' is no setting of glibc; write glibc:GLIBC_TUNABLES="),
         (["-a", "glibc:A=1,freestone:b:c"], "'freestone:b:c' is no configuration; write freestone:VARIABLE=VALUE"),
         (["--baseline", "glibc,freestone"], "--baseline takes one allocator, not 2"),
         (["-a", "./text.so"], r"text\.so is not a shared library"),

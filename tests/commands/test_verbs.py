@@ -178,7 +178,7 @@ def test_a_write_behind_a_block_stops_the_program_under_run_harden(
         (["-a", "glibc,freestone"], "-a takes one allocator, not 2: 'glibc,freestone'"),
         (["-a", ","], "-a takes one allocator, not 0: ','"),
         (["-a", "jemaloc"], "unknown allocator 'jemaloc'"),
-        (["-a", "glibc:arenas=2"], "'arenas=2' is no setting of glibc; write glibc:VARIABLE=VALUE"),
+        (["-a", "glibc:arenas=2"], "'arenas=2' is no setting of glibc; write glibc:GLIBC_TUNABLES="),
         (["-a", "glibc", "--harden"], "--harden is a mode of libfreestone; leave out -a"),
         (["--guard", "0"], "--guard takes a number from 1 to 1000000000, or auto, not '0'"),
         (["--guard", "99999999999"], "--guard takes a number from 1 to"),

@@ -114,12 +114,23 @@ def _refuse(rest: str, allocator: str | None) -> None:
         )
 
 
+_TAKES = {
+    "freestone": ("FREESTONE_OPTIONS=", r"\w+=.+"),
+    "jemalloc": ("MALLOC_CONF=", r"\w+:.+"),
+    "glibc": ("GLIBC_TUNABLES=glibc.malloc.", r"[a-z_]+=.+"),
+}
+"""What stands before a setting that was given by its own name, and how such settings look."""
+
+
 def _asked(pieces: list[str]) -> Asked:
     allocator = pieces[0].strip()
     if not allocator:
         raise UnknownAllocator(f"':{pieces[1]}' sets something for no allocator; write NAME:{pieces[1]}")
     name, colon, rest = allocator.partition(":")
     if colon and "/" not in name:
+        takes, form = _TAKES.get(name, ("", ""))
+        if re.fullmatch(form, rest):
+            raise UnknownAllocator(f"'{rest}' is no setting of {name}; write {name}:{takes}{rest}")
         raise UnknownAllocator(
             f"'{rest}' is no setting of {name}; write {name}:VARIABLE=VALUE, the variable in capitals"
         )

@@ -25,6 +25,12 @@ _OF_ALLOCATORS: Final = re.compile(
 _MIMALLOC: Final = "MIMALLOC_"
 """Its file holds ``show_errors``, and it reads ``MIMALLOC_SHOW_ERRORS``."""
 
+_NUMBERS: Final = re.compile(
+    r"MALLOC_(?:ARENA_(?:MAX|TEST)|CHECK_|MMAP_(?:MAX|THRESHOLD)_|PERTURB_|TOP_PAD_|TRIM_THRESHOLD_)"
+)
+_NUMBER: Final = re.compile(r"\s*[-+]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
+"""glibc's variables that take one, and what its loader takes for one (strtoul, any base)."""
+
 _OF_THE_LOADER: Final = "GLIBC_TUNABLES"
 _ALIKE: Final = 0.8
 _VERY_ALIKE: Final = 0.85
@@ -53,6 +59,8 @@ def complaint(allocator: str, variable: str, value: str, known: frozenset[str]) 
         value: to what.
         known: the names that it reads; none where its files cannot be read, and then nothing is said.
     """
+    if variable in known and _NUMBERS.fullmatch(variable) and not _NUMBER.fullmatch(value):
+        return f"{allocator}:{variable}={value}: this {allocator} takes a number there, and passes over what is none"
     if not known or variable in known or variable == _OF_THE_LOADER:
         return None
     meant = _OF_ALLOCATORS.fullmatch(variable) is not None
