@@ -12,7 +12,8 @@ add_executable(patients
   "${patients_folder}/patients.c" "${patients_folder}/time.c" "${patients_folder}/memory.c" "${patients_folder}/both.c"
   "${patients_folder}/cases.c" "${patients_folder}/well.c")
 add_executable(patients-own-heap "${patients_folder}/own_heap.c")
-foreach(program patients patients-own-heap)
+add_executable(matrices "${patients_folder}/matrices.c")
+foreach(program patients patients-own-heap matrices)
   target_link_libraries(${program} PRIVATE patient)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
 endforeach()
