@@ -37,7 +37,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 model build lint format soak sanitize yielding planted doctor-check simulated-tables readme-figure lock clean
+.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 model build lint format soak sanitize yielding planted doctor-check classic-case simulated-tables readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -59,6 +59,7 @@ help:
 	@echo 'make test-aarch64    the tests of the allocator for aarch64, by an emulator; PAGE_BYTES=65536'
 	@echo 'make hazards         what users of allocators were hurt by, under every allocator: docs/hazards.md; ONLY="6 errno": by number or name'
 	@echo 'make misuses         programs of one bug each, under every allocator, who stops which and when: docs/misuses.md; ONLY="double free": with that text'
+	@echo 'make classic-case    memory given back in each call, diagnosed and cured, beside the figures of 2001: docs/classic-case.md'
 	@echo 'make test-modes      real programs under libfreestone hardened and sampled'
 	@echo 'make fuzz            sequences of calls against a model, by libFuzzer and AFL++, in every mode; SECONDS=60: all together'
 	@echo 'make planted         how often diff, with limits and without, finds regressions that were planted'
@@ -267,6 +268,11 @@ misuses: build
 # What the doctor says of every patient, 20 times each, and whether its cures hold. Some three hours; goes on where it was interrupted.
 doctor-check: build
 	@$(BIN)/python tools/doctor_check.py --times $(or $(TIMES),20) --cures $(or $(CURES),2) --page docs/doctor-check.md
+
+# Ezolt's program of 2001 in small: before, the cure, the thresholds, libfreestone. Some five minutes.
+classic-case: build
+	@cmake --build $(BUILD) --target matrices -- --quiet
+	@PYTHONPATH=tools $(BIN)/python -m classic_case $(if $(ROUNDS),--rounds $(ROUNDS)) --page docs/classic-case.md
 
 # How often diff, with limits and without, finds a regression that was planted, and accuses a library that is the same. About an hour.
 planted: build

@@ -1,7 +1,7 @@
 """glibc's rule for large blocks, played: what a program that frees in reverse order costs in each call. Pure.
 
-After malloc.c of glibc 2.36 (``sysmalloc``, ``systrim``, ``__libc_free``); blocks here are above 64 KiB, from where on each
-free looks at the end of the heap. Sizes are bytes.
+After malloc.c of glibc 2.36 (``sysmalloc``, ``systrim``, ``__libc_free``); blocks here are above 64 KiB, from where on
+each free looks at the end of the heap. Sizes are bytes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ CACHE: Final = 0x290
 """What a thread's cache of small blocks takes, the first in the heap."""
 LIVES_ON: Final = 1040
 """The block of 1 KiB that the program keeps, with its header."""
+
+
+BELOW: Final = CACHE + LIVES_ON
+"""What lies below the matrices."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class Heap:
     """The end of the main heap, and what was counted so far. Places are bytes from the heap's begin."""
 
     setting: Setting
-    top: int = CACHE + LIVES_ON
+    top: int = BELOW
     end: int = 0
     touched: int = 0
     """Up to here pages are there."""
@@ -104,12 +108,13 @@ def _up(size: int, step: int) -> int:
     return -(-size // step) * step
 
 
-def per_call(size: int, matrices: int, setting: Setting, *, calls: int = 200) -> PerCall:
-    """What a call costs of a program that asks for ``matrices`` blocks, writes each page, and frees them in reverse order.
+def per_call(size: int, matrices: int, setting: Setting, *, calls: int = 500, below: int = BELOW) -> PerCall:
+    """What a call costs of a program that asks for ``matrices`` blocks, writes each page, frees them in reverse order.
 
-    The average over ``calls`` calls from the program's start, as it is counted.
+    The average over ``calls`` calls from the program's start, as it is counted; ``below`` bytes, at most a page, live
+    on below the blocks.
     """
-    heap = Heap(setting)
+    heap = Heap(setting, below)
     for _ in range(calls):
         blocks = [heap.malloc(size) for _ in range(matrices)]
         for block in reversed(blocks):
