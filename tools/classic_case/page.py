@@ -61,7 +61,7 @@ def _left_of(cell: Cell, baseline: Cell, metric: str) -> str:
 
 def _calls(counts: PerCall) -> str:
     kinds = [f"{value:.3g} {name}" for name, value in (("brk", counts.brk), ("mmap", counts.mmap)) if value >= 0.05]
-    return f"{', '.join(kinds) or '–'}; {counts.faults:.1f}"
+    return f"{', '.join(kinds) or 'none'}; {counts.faults:.1f}"
 
 
 def _published(kib: int) -> str:

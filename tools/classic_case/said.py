@@ -141,7 +141,7 @@ With the cure: the memory of the first call is that of all others.
 Absolute times do not carry over; what is left of them does. *Left*: after / before, of published means, and here of
 means with the interval. Published: user and system of its table, elapsed from 6:29 to 3:42. Before: glibc as it is.
 The cure: `MALLOC_MMAP_MAX_=0` and `MALLOC_TRIM_THRESHOLD_=-1`, the variables for the published `M_MMAP_MAX=0`,
-`M_TRIM_THRESHOLD=-1`.
+`M_TRIM_THRESHOLD=-1`. A system time of 0 is one that the kernel's clock did not see.
 
 ## What the doctor says
 
