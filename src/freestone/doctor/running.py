@@ -24,6 +24,7 @@ from freestone.doctor.observe import steering
 from freestone.native import NativePartMissing
 from freestone.trials import tree
 from freestone.trials.calls import NoCounter, strace
+from freestone.trials.process import TICK_S
 
 STACKS_S: Final = 4.0
 """For so long stacks are taken, behind the seconds of counting."""
@@ -223,8 +224,8 @@ def _used(process: Process) -> Mapping[str, float] | None:
     return {
         "minor_faults": int(fields[7]),
         "major_faults": int(fields[9]),
-        "user_s": int(fields[11]) * tree.TICK_S,
-        "sys_s": int(fields[12]) * tree.TICK_S,
+        "user_s": int(fields[11]) * TICK_S,
+        "sys_s": int(fields[12]) * TICK_S,
     }
 
 
