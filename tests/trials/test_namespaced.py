@@ -68,7 +68,7 @@ def test_a_tree_is_proved_exactly_where_every_image_has_spoken(images):
     for number, (exe, begin_s, lasts_s, speaks, apart) in enumerate(images):
         census.append(Image(100 + number, 1, begin_s, begin_s + lasts_s, exe[5:], exe))
         if speaks:
-            reports.append(said(1 + number % 3 if apart else 100 + number, begin_s + lasts_s / 2, exe))
+            reports.append(said(1 + number % 3 if apart else 100 + number, begin_s + lasts_s / 2 + number / 1000, exe))
     verdict = prove(evidence([*census, Image(99, 1, 0.0, math.inf, "unshare", "/bin/unshare")], [
         said(99, 0.1, "/bin/unshare"), *reports
     ]))  # fmt: skip
