@@ -27,10 +27,12 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN if sys.argv[1] == "stubborn" else l
 served = "freestone" in os.environ["LD_PRELOAD"].split(":")[1]
 if sys.argv[1] == "refuses" or sys.argv[1] == "refuses-freestone" and served:
     sys.exit("address already in use")
-if "waits" in sys.argv and os.fork() == 0:
-    os._exit(0)
-if "waits" in sys.argv:
+def wait_for_a_child():
+    if os.fork() == 0:
+        os._exit(0)
     os.wait()
+if "waited" in sys.argv:
+    wait_for_a_child()
 kept = []
 with open("pid", "w") as file:
     file.write(str(os.getpid()))
@@ -40,6 +42,8 @@ for _ in range(1200):
     until = time.process_time() + 0.05
     while sys.argv[1] == "works" and time.process_time() < until:
         pass
+    if "waits" in sys.argv:
+        wait_for_a_child()
     time.sleep(0.05)
 """
 READY = '[ -e up ] && kill -0 "$(cat pid)"'
@@ -102,7 +106,7 @@ def test_a_server_is_started_driven_and_stopped(
 def test_processor_time_that_may_be_wrong_by_more_than_a_hundredth_is_left_out_and_named(
     serve: Callable[..., subprocess.CompletedProcess[str]], only_folder: Callable[[], Path]
 ) -> None:
-    """It has waited for a child, and the kernel tells in steps of 10 ms what that one used."""
+    """It waits for children under load, and the kernel tells in steps of 10 ms what they used."""
     done = serve("waits")
     assert done.returncode == 0, done.stderr
     for record in records(only_folder()):
@@ -112,6 +116,15 @@ def test_processor_time_that_may_be_wrong_by_more_than_a_hundredth_is_left_out_a
     said = " ".join(done.stdout.split())
     assert "CPU/request is left out: the kernel tells what ended processes used in steps of 10 ms" in said
     assert "(2 of 2 runs)" in said or "(3 of 3 runs)" in said
+
+
+def test_children_that_ended_before_the_load_leave_processor_time_as_exact_as_it_is(
+    serve: Callable[..., subprocess.CompletedProcess[str]], only_folder: Callable[[], Path]
+) -> None:
+    assert serve("waited").returncode == 0
+    for record in records(only_folder()):
+        assert record.figures is not None
+        assert record.figures["cpu_seconds"] > 0
 
 
 def test_processor_time_is_told_where_its_steps_are_fine_enough(

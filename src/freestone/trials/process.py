@@ -11,7 +11,7 @@ from pathlib import Path
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 """The step of the CPU time that /proc tells of a process, in seconds."""
 
-_SHOWN_ROUNDED = 2 * TICK_S
+SHOWN_ROUNDED_S = 2 * TICK_S
 """What a sum of two times lacks at most that the kernel rounds down to ticks apiece: in the program, in the kernel."""
 
 
@@ -48,7 +48,7 @@ class Process:
     @property
     def children_cpu_lacks_s(self) -> float:
         """What ``children_cpu_s`` lacks at most; nothing where it has waited for nobody."""
-        return _SHOWN_ROUNDED if any(self.waited) else 0.0
+        return SHOWN_ROUNDED_S if any(self.waited) else 0.0
 
 
 def look(number: int) -> Process | None:
@@ -72,7 +72,7 @@ def look(number: int) -> Process | None:
         children_minor_faults=numbers[7],
         children_major_faults=numbers[9],
         cpu_s=TICK_S * (numbers[10] + numbers[11]) if clock_s is None else clock_s,
-        cpu_lacks_s=_SHOWN_ROUNDED if clock_s is None else 0.0,
+        cpu_lacks_s=SHOWN_ROUNDED_S if clock_s is None else 0.0,
         children_cpu_s=TICK_S * (numbers[12] + numbers[13]),
         virtual_bytes=numbers[19],
         rss_pages=rss_pages,

@@ -22,6 +22,10 @@ _PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
 _MOST_LOOKS = 8
 
 
+Rounded = tuple[int, int, tuple[float, int, int]]
+"""A sum of ended children that the kernel shows in ticks: whose (a number and its start), and how it stands."""
+
+
 @dataclass(frozen=True)
 class TreeReading:
     """All living processes below one, with what their own ended children have used.
@@ -33,6 +37,8 @@ class TreeReading:
     cpu_lacks_s: float = 0.0
     """By how much ``cpu_s`` may be too small: where processes have waited for children, whose sum the kernel shows in
     steps of 10 ms; and where children ended at every look, by how much the looks differ."""
+    rounded: frozenset[Rounded] = frozenset()
+    """Sums of children in it, each of which lacks the same as long as it stays the same."""
     minor_faults: int = 0
     rss_kib: int = 0
     processes: int = 0
@@ -135,6 +141,7 @@ def _sum(look: _Look) -> TreeReading:
         cpu_s=top.children_cpu_s + math.fsum(each.cpu_s + each.children_cpu_s for each in below),
         cpu_lacks_s=top.children_cpu_lacks_s
         + math.fsum(each.cpu_lacks_s + each.children_cpu_lacks_s for each in below),
+        rounded=frozenset((each.pid, each.started, each.waited) for each in (top, *below) if any(each.waited)),
         minor_faults=top.children_minor_faults + sum(each.minor_faults + each.children_minor_faults for each in below),
         rss_kib=_PAGE_KIB * sum(each.rss_pages for each in below),
         processes=len(below),

@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from freestone.records import notes
 from freestone.trials.load_figures import LoadFigures
-from freestone.trials.process import TICK_S
+from freestone.trials.process import SHOWN_ROUNDED_S, TICK_S
 from freestone.trials.tree import TreeReading
 from freestone.trials.unwaited import Unwaited
 from freestone.trials.witness import Usage
@@ -36,14 +36,18 @@ class UnderLoad:
 
     @classmethod
     def between(cls, since_s: float, before: TreeReading, until_s: float, after: TreeReading) -> Self:
-        """The difference of two readings. Each may be too small, so their difference may be that or too large."""
+        """The difference of two readings. Each may be too small, so their difference may be that or too large.
+
+        What the sum of a process's ended children lacks goes out where none has been added in between.
+        """
+        the_same_s = SHOWN_ROUNDED_S * len(before.rounded & after.rounded)
         return cls(
             since_s,
             until_s,
             after.cpu_s - before.cpu_s,
             after.minor_faults - before.minor_faults,
             after.rss_kib,
-            max(before.cpu_lacks_s, after.cpu_lacks_s),
+            max(0.0, max(before.cpu_lacks_s, after.cpu_lacks_s) - the_same_s),
         )
 
     def cpu_is_sure(self, more_s: float) -> bool:
