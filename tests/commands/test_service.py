@@ -184,8 +184,14 @@ def test_what_answers_before_the_server_is_begun_is_another(
         (["--load", "true"], "there is --load"),
         (["--stop-timeout", "5"], "there is --stop-timeout"),
         (["--ready", " ", "--load", "true"], "each a command"),
-        (["--ready", "true", "--load", "true", "--ready-timeout", "0"], "--ready-timeout takes seconds, more than 0"),
-        (["--ready", "true", "--load", "true", "--stop-timeout", "nan"], "--stop-timeout takes seconds, more than 0"),
+        (
+            ["--ready", "true", "--load", "true", "--ready-timeout", "0"],
+            "-timeout: it takes from 1 ms to 7 d, not '0'",
+        ),
+        (
+            ["--ready", "true", "--load", "true", "--stop-timeout", "nan"],
+            "-timeout: it takes from 1 ms to 7 d, not 'nan'",
+        ),
     ],
 )
 def test_wrong_use(freestone: Tool, tmp_path: Path, options: list[str], said: str) -> None:

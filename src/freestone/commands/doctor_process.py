@@ -25,13 +25,11 @@ def look(pid: int, seconds: float | None, allow_tracing: bool, results: Path, *,
     """Look at a process for some seconds, and say what it suffers from and what may help.
 
     Raises:
-        PlanError: there is no such process, or the seconds are none.
+        PlanError: there is no such process.
         StoreError: the folder of the results cannot be made.
         Stop: interrupted, after what was seen was shown.
     """
     span_s = SECONDS if seconds is None else seconds
-    if not 0 < span_s < float("inf"):
-        raise PlanError(f"--seconds takes seconds, more than 0, not {span_s:g}")
     try:
         process = running.find(pid)
     except NoProcess as error:
