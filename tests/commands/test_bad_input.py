@@ -278,3 +278,23 @@ def test_options_behind_a_program_without_dashes_are_refused(freestone: Tool, tm
     assert "options behind sh would be freestone's: write -- before it" in done.stderr
     assert not (tmp_path / "results").exists()
     assert freestone("compare", "-n", "1", "-a", "glibc", "--no-report", "true").returncode == 0
+
+
+@pytest.mark.parametrize("words", [["compare", "--", "true"], ["bench", "patterns"], ["doctor", "--pid", "1"]])
+def test_a_folder_that_was_removed_is_named(
+    words: list[str], command: list[str], environment: dict[str, str], tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    line = f'cd "{gone}" && rmdir "{gone}" && exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", line, "sh", *command, *words],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 5
+    assert done.stderr.count("the current folder was removed; go to one that is there (cd), and start again") == 1
