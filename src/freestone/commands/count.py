@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -73,7 +74,7 @@ def count(
         ledgers, missing = _ledgers(results, experiment, calls or not instructions, instructions or not calls)
         suites.prepare(chosen)
         with (
-            tempfile.TemporaryDirectory(prefix="freestone-") as scratch,
+            tempfile.TemporaryDirectory(prefix=f"freestone-{os.getpid()}-") as scratch,
             count_runs.set_up(chosen, timeout or experiment.timeout_s, Path(scratch)) as ready,
         ):
             runs = [run for each in ledgers for run in each.runs(ready, timeout, Path(scratch))]
