@@ -155,7 +155,20 @@ def test_a_server_that_never_gets_ready(
 ) -> None:
     done = serve("serves", options=("--ready-timeout", "0.4"), ready="echo refused >&2; false")
     assert done.returncode == 3
-    assert {record.reason for record in records(only_folder())} == {"the server was not ready after 0.4 s: refused"}
+    assert records(only_folder()) == [], "two rehearsals say it, no round is run"
+    told = [line for line in done.stderr.splitlines() if "not ready" in line]
+    assert len(told) == 1
+    assert "twice, the server was not ready after 0.4 s: refused; it is not measured: --ready has to" in told[0]
+
+
+def test_a_server_that_is_slow_only_at_first_is_measured(
+    serve: Callable[..., subprocess.CompletedProcess[str]], only_folder: Callable[[], Path]
+) -> None:
+    """Its files are read for the first time in the rehearsal: that alone says nothing of the rounds."""
+    slow = "{ test -e warm || { sleep 2.2; test -e up && touch warm; false; }; }"
+    done = serve("serves", options=("--ready-timeout", "2"), ready=f"{slow} && {READY}")
+    assert done.returncode == 0, done.stderr
+    assert {record.status for record in records(only_folder())} == {"ok"}
 
 
 def test_a_server_that_fails_under_one_allocator_leaves_the_others_figures(

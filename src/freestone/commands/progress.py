@@ -20,6 +20,7 @@ from freestone.experiments.events import (
     Event,
     GivenUp,
     HeapsSeen,
+    NeverReady,
     RehearsalStarted,
     ServerSeen,
     StageFailed,
@@ -31,6 +32,7 @@ from freestone.experiments.events import (
 from freestone.trials import Moment
 
 PLAIN_EVERY_S = 10.0
+_READY = "--ready has to succeed when this server answers, and --ready-timeout gives it longer"
 BARS = "▁▂▃▄▅▆▇█"
 COURSE_COLUMNS = 24
 LONG_REHEARSAL_S = 30.0
@@ -94,6 +96,8 @@ class Progress:
             case HeapsSeen():
                 for sentence in own_heaps.sentences(event.asked, event.heaps):
                     self._once(f"{event.workload}: {sentence}")
+            case NeverReady():
+                self.line(f"{event.workload}: twice, {event.reason}; it is not measured: {_READY}")
             case TrialStarted():
                 self.memory.clear()
                 left = "" if event.remaining_s is None else f"{duration(event.remaining_s)} left"

@@ -19,6 +19,7 @@ from freestone.experiments.events import (
     Event,
     GivenUp,
     HeapsSeen,
+    NeverReady,
     RehearsalStarted,
     StageFailed,
     StageStarted,
@@ -42,8 +43,10 @@ class Measurement(Protocol):
     def rehearsals(self, arms: Sequence[Arm]) -> list[Arm]:
         """Which of these are worth a rehearsal before the first round."""
 
-    def rehearse(self, workload: Workload, configuration: Configuration) -> HeapsSeen | None:
+    def rehearse(self, workload: Workload, configuration: Configuration) -> HeapsSeen | NeverReady | None:
         """Run once without a clock before the first round, and say who serves the program's memory, if that was seen.
+
+        Of a server it says where it does not get ready.
 
         May raise nothing for what the program does.
         """
@@ -234,8 +237,12 @@ class _Session:
         slots = self._missing(first_round)
         arms = self.measurement.rehearsals(list(dict.fromkeys((slot.workload, slot.configuration) for slot in slots)))
         for number, (workload, configuration) in enumerate(arms):
+            if workload in self.left_out:
+                continue
             self.on_event(RehearsalStarted(workload, configuration, number, len(arms)))
             seen = self.measurement.rehearse(self.workloads[workload], self.configurations[configuration])
+            if isinstance(seen, NeverReady):
+                self.left_out |= {workload}
             if seen is not None:
                 self.on_event(seen)
 
