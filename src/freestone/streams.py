@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import stat
 import sys
 from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
@@ -20,12 +22,20 @@ class _Outlasting(io.RawIOBase):
     def write(self, data: ReadableBuffer, /) -> int | None:
         try:
             return self._file.write(data)
-        except BrokenPipeError:
+        except OSError as error:
+            if not self._has_nobody(error):
+                raise
             # The number stays taken: what is opened next must not become standard output.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._file.fileno())
             os.close(nowhere)
             return memoryview(data).nbytes
+
+    def _has_nobody(self, error: OSError) -> bool:
+        """Whether a pipe has no reader any more, or a terminal was closed, as with the session that it belonged to."""
+        if error.errno == errno.EIO:
+            return stat.S_ISCHR(os.fstat(self._file.fileno()).st_mode)
+        return error.errno == errno.EPIPE
 
     def writable(self) -> bool:
         return True
@@ -38,7 +48,7 @@ class _Outlasting(io.RawIOBase):
 
 
 def outlast_readers() -> None:
-    """Let standard output and error go on to nowhere when their reader leaves, as ``head`` does.
+    """Let standard output and error go on to nowhere when their reader leaves: ``head``, or a closed session.
 
     So the verb comes to its end: what was measured is kept, and the exit status is that of the measurement. Streams
     that are no files, as in a test, stay as they are.

@@ -17,13 +17,13 @@ Run = Callable[..., int]
 FAILING = ("compare", "--no-report", "-n", "1", "-a", "glibc,freestone", "--", "false")
 
 
-@pytest.fixture(params=["buffered", "unbuffered"])
+@pytest.fixture(params=["pipe", "unbuffered pipe", "terminal"])
 def unread(request: pytest.FixtureRequest, command: list[str], environment: dict[str, str], tmp_path: Path) -> Run:
     """Runs a verb that nobody reads any more; its exit status."""
-    more = {"PYTHONUNBUFFERED": "1"} if request.param == "unbuffered" else {}
+    more = {"PYTHONUNBUFFERED": "1"} if request.param == "unbuffered pipe" else {}
 
     def run(*words: str, errors_too: bool = False) -> int:
-        reading, writing = os.pipe()
+        reading, writing = os.openpty() if request.param == "terminal" else os.pipe()
         os.close(reading)
         try:
             return subprocess.run(
