@@ -7,10 +7,7 @@ import io
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
+from typing import Any, BinaryIO, TextIO, cast
 
 
 class _Outlasting(io.RawIOBase):
@@ -19,7 +16,7 @@ class _Outlasting(io.RawIOBase):
     def __init__(self, file: io.FileIO) -> None:
         self._file = file
 
-    def write(self, data: ReadableBuffer, /) -> int | None:
+    def write(self, data: Any, /) -> int | None:
         try:
             return self._file.write(data)
         except OSError as error:
