@@ -274,7 +274,7 @@ planted: build
 
 # How often whole tables accuse twins and find what is planted. Half an hour; the page is written by all of it.
 simulated-tables: $(VENV)/.made
-	@PYTHONPATH=tools $(BIN)/python -m simulated_tables $(if $(TABLES),--tables $(TABLES)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
+	@PYTHONPATH=tools $(BIN)/python -m simulated_tables --seed $(SEED) $(if $(TABLES),--tables $(TABLES)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
 	    $(if $(TABLES)$(ROUNDS),,--page docs/reference/statistics.md)
 
 # --- style ----------------------------------------------------------------------------------------------------------

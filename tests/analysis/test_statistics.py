@@ -77,6 +77,37 @@ def test_equal_ratios_have_an_interval_without_width() -> None:
     assert ratio.excludes_one
 
 
+@given(
+    counts=st.lists(st.integers(1, 2000), min_size=4, max_size=12),
+    off=st.integers(-1, 1),
+    step=st.sampled_from([1.0, 4.0]),
+    confidence=st.floats(0.5, 0.9999),
+)
+def test_what_is_counted_is_known_no_better_than_to_a_step(
+    counts: list[int], off: int, step: float, confidence: float
+) -> None:
+    """However alike the rounds are: the interval holds what a step more and a step less would give."""
+    one = [count * step for count in counts]
+    other = [max(step, value + off * step) for value in one]
+    found = statistics.paired_ratio(one, other, confidence, step)
+    assert found is not None
+    assert found.low <= found.value * min(one) / (min(one) + step) * (1 + 1e-9)
+    assert found.high >= found.value * (min(one) + step) / min(one) * (1 - 1e-9)
+    plain = statistics.paired_ratio(one, other, confidence)
+    assert plain is not None
+    assert (found.value, found.low <= plain.low * (1 + 1e-9), found.high * (1 + 1e-9) >= plain.high) == (
+        plain.value,
+        True,
+        True,
+    )
+
+
+def test_a_sum_keeps_the_steps_of_its_parts() -> None:
+    part = statistics.estimate([0.5] * 5, 0.01)
+    found = statistics.interval(statistics.weighted([(0.5, part), (0.5, part)]), 0.95)
+    assert (found.low, found.high) == pytest.approx((math.exp(0.49), math.exp(0.51)))
+
+
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_a_value_without_a_logarithm_gives_no_ratio(bad: float) -> None:
     assert paired_ratio([1.0, bad], [1.0, 1.0]) is None

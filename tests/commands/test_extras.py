@@ -61,6 +61,17 @@ def test_a_report_without_them_is_its_tables(
     assert json.loads(told.stdout)[0]["baseline"] == "glibc"
 
 
+def test_a_diagnosis_without_them_is_what_the_terminal_shows(tmp_path: Path, environment: dict[str, str]) -> None:
+    done = run(tmp_path, environment, "doctor", "--observe-only", "--results", "r", "--", "sleep", "0.3")
+    assert done.returncode == 0, done.stderr
+    assert f"freestone: no report.html: {FIGURES}" in done.stderr.splitlines()
+    (folder,) = (tmp_path / "r").iterdir()
+    again = run(tmp_path, environment, "report", folder)
+    assert again.returncode == 5
+    assert again.stderr == f"freestone: no report: {FIGURES}\n"
+    assert again.stdout.splitlines()[0] == done.stdout.splitlines()[0]
+
+
 def test_a_notebook_is_told_what_it_lacks(tmp_path: Path, environment: dict[str, str]) -> None:
     code = "import sys; sys.modules['altair'] = None; import freestone; freestone.load('results')"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from freestone.commands import doctor_trials
-from freestone.doctor import conditions, guardian, remedies
+from freestone.doctor import conditions, diagnosis, guardian, remedies
 from freestone.doctor.conditions import Conditions, SwitchRefused
 from freestone.records.schema import Allocator, Configuration
 
@@ -207,5 +206,5 @@ def test_what_the_kernel_gave_is_counted_and_a_switch_without_effect_is_no_remed
             pass
     assert made.given == {"hugepages-16kB": 12, "hugepages-64kB": 0}
     tried = {f"glibc+folios-{size}kB": remedies.folios("glibc", size) for size in (16, 64)}
-    assert list(doctor_trials.ungiven(tried, made.given)) == ["glibc+folios-64kB"]
-    assert doctor_trials.ungiven(tried, {}) == {}, "a kernel that does not count says nothing"
+    assert list(diagnosis.ungiven(tried, made.given)) == ["glibc+folios-64kB"]
+    assert diagnosis.ungiven(tried, {}) == {}, "a kernel that does not count says nothing"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.doctor.verdict import PRICE, Tried, helps
+from freestone.doctor import words
+from freestone.doctor.verdict import PRICE, Tried, Verdict, helps
 from freestone.records.schema import Ratio
 
 VALUES = st.floats(0.2, 5.0)
@@ -37,3 +38,11 @@ def test_the_goal_says_what_may_be_lost() -> None:
     assert not helps(costly, "balanced")
     assert helps(costly, "memory")
     assert not helps(costly, "time")
+
+
+def test_memory_is_called_by_what_was_measured() -> None:
+    """Of a program whose memory stays, the figure is RSS at its end, and was called its peak."""
+    arm = tried(ratio(1.0, 1.1), ratio(0.5, 1.01))
+    at_end = Verdict("memory", [arm], arm, [arm], "end_rss_kib")
+    assert "memory at the end 0.50" in words.verdict(at_end, width=200)
+    assert "peak" not in words.verdict(at_end, width=200)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import math
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from opened_page import MARKS, Opened
 
 from freestone.records import store
 from freestone.reports import html
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("browser")]  # what they share is made once
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-ARGUMENTS = ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"]
 
 
 @pytest.fixture(scope="module")
@@ -28,59 +24,6 @@ def folder(results, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def page_file(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return html.write([folder], tmp_path_factory.mktemp("page") / "report.html")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium here: install Debian's package 'chromium' to see the report drawn")
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: pip install playwright"
-    )
-    with playwright.sync_playwright() as engine:
-        program = engine.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield program
-        program.close()
-
-
-FOLDED = "details:not([open])"
-
-
-class Opened:
-    """A page in the browser, with whatever it complained of and whatever it tried to load."""
-
-    def __init__(
-        self, browser, file: Path, *, width: int = 1280, scheme: str = "light", anchor: str | None = None
-    ) -> None:
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        self.page = context.new_page()
-        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.route("**/*", self.answer)
-        self.page.goto(file.as_uri() + (f"#{anchor}" if anchor else ""))
-        self.page.wait_for_function(
-            f"[...document.querySelectorAll('.drawing')].every(d => d.querySelector('svg') || d.closest('{FOLDED}'))",
-            timeout=60_000,
-        )
-
-    def answer(self, route) -> None:
-        if route.request.url.startswith("file:"):
-            route.continue_()
-        else:
-            self.requests.append(route.request.url)
-            route.abort()
-
-
-MARKS = """[...document.querySelectorAll('.drawing')].map(drawing => {
-  const kinds = ['symbol > path', 'rule > line', 'line > path', 'area > path', 'rect > path', 'text > text'];
-  const marks = [...drawing.querySelectorAll(kinds.map(kind => '.mark-' + kind).join(', '))];
-  const box = drawing.querySelector('svg').getBoundingClientRect();
-  const seen = marks.filter(mark => { const b = mark.getBoundingClientRect(); return b.width > 0 || b.height > 0; });
-  const label = drawing.parentElement.getAttribute('aria-label');
-  return {label, width: box.width, height: box.height, marks: seen.length};
-})"""
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,12 @@ import shlex
 from collections.abc import Callable, Mapping
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from invented_arms import FAST, SYSTEM, TUNED
 
 from freestone.analysis import headline, summarise
-from freestone.records.schema import Configuration, Experiment, TrialRecord, Workload
+from freestone.records.schema import Cell, Configuration, Experiment, Ratio, Summary, TrialRecord, Workload
 from freestone.reports import recommendation
 from freestone.reports.recommendation import Recommendation
 
@@ -120,15 +122,29 @@ def test_a_library_in_a_home_is_installed_for_services(
     ]
 
 
-def test_a_program_with_a_malloc_of_its_own_is_not_left_as_it_is(
+def test_a_program_with_a_malloc_of_its_own_is_left_as_it_is_for_want_of_a_reason(
     make_experiment: MakeExperiment, make_record: MakeRecord
 ) -> None:
-    """What was measured as the baseline is not what it runs on by itself."""
+    """What was measured as the baseline is not what it runs on by itself: that one is not recommended."""
     lines = told(make_experiment, make_record, FAST, 2.0, 2000, brings_malloc=True)
-    assert lines[0].startswith("To use it: no allocator is really better than glibc here. The program brings a malloc")
-    assert any("LD_PRELOAD=/lib/libc.so.6" in line for line in lines)
+    assert lines == [
+        "To use it: nothing that was measured speaks for a change: no allocator is really better than glibc here, and "
+        "the program brings a malloc of its own, which was not measured."
+    ]
     plain = told(make_experiment, make_record, FAST, 2.0, 2000)
     assert plain == ["To use it: there is nothing to change; no allocator is really better than glibc here."]
+
+
+@given(low=st.floats(0.01, 1.0), high=st.floats(1.0, 100))
+def test_rounds_that_saw_little_say_so(low: float, high: float) -> None:
+    """An interval that reaches far below 1 rules no gain out."""
+    ratio = Ratio(value=(low * high) ** 0.5, low=low, high=high, pairs=9, different=False)
+    plain = {"workload": "w", "status": "ok", "trials_ok": 9, "trials_total": 9}
+    cells = [Cell(configuration="glibc", **plain), Cell(configuration="other", ratio={"wall_s": ratio}, **plain)]
+    summary = Summary(experiment="e", baseline="glibc", rounds_complete=9, cells=cells, headline="")
+    said = recommendation.coarseness(summary, ["w"])
+    assert bool(said) == (low < recommendation.COARSE)
+    assert not said or f"other may still take {low:.2f} times glibc's time" in said
 
 
 Times = Mapping[str, Mapping[str, float]]

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from freestone.analysis.statistics import FEWEST_PAIRS
 from simulated_tables import __main__ as command
 from simulated_tables import campaign, noise, trials
 from simulated_tables.campaign import PLANTED, Tally
@@ -24,6 +25,14 @@ def test_twins_are_seldom_accused_in_any_quantity_of_a_table(kind: str) -> None:
     of = campaign.tally(kind, 10, TABLES, boards=False)
     assert of.accused <= MOST
     assert of.untrue <= MOST
+
+
+@pytest.mark.parametrize("kind", ["plain", "skewed", "bimodal", "disturbed", "counts"])
+def test_a_table_of_the_fewest_rounds_keeps_its_promise_too(kind: str) -> None:
+    """A few rounds often agree by chance in what is counted."""
+    of = campaign.tally(kind, FEWEST_PAIRS, 200, boards=False)
+    assert of.accused <= 20
+    assert of.untrue <= 20
 
 
 def test_twins_are_seldom_accused_by_scoreboards_and_differences() -> None:

@@ -49,6 +49,17 @@ COLUMNS = (*METRICS, *KEPT_MEMORY, *SERVED)
 """What tables have columns for."""
 
 
+PAGE_KIB = 4.0
+"""The least of which memory is had."""
+
+
+def step(metric: str) -> float:
+    """The steps in which a metric is counted, in its unit; 0 for one that is measured, such as time."""
+    if metric.startswith(f"{FIGURE}rss_kib") or metric.endswith("_kib"):
+        return PAGE_KIB
+    return 1.0 if metric.endswith(("_faults", "_switches")) else 0.0
+
+
 def counted(experiment: Experiment, records: Iterable[TrialRecord]) -> list[TrialRecord]:
     """An experiment's own records, one for each slot, with what only a look at all of them tells.
 

@@ -48,13 +48,13 @@ def best_of_other_rounds(peers: Mapping[str, Rounds]) -> dict[int, float]:
     return found
 
 
-def held_out(own: Rounds, chosen: Rounds) -> Estimate | None:
+def held_out(own: Rounds, chosen: Rounds, step: float = 0.0) -> Estimate | None:
     """The logarithm of the ratio to whom the other rounds chose, paired within rounds.
 
     Its error knows what the halves share.
     """
     rounds = sorted(own.keys() & chosen.keys())
-    found = statistics.paired([own[number] for number in rounds], [chosen[number] for number in rounds])
+    found = statistics.paired([own[number] for number in rounds], [chosen[number] for number in rounds], step)
     return None if found is None else replace(found, error=found.error * math.sqrt(1 + SHARED / 2))
 
 

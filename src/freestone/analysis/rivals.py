@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from freestone.analysis import family, statistics
+from freestone.analysis import arms, family, statistics
 from freestone.analysis.arms import ByRound
 from freestone.analysis.best_peer import best_of_other_rounds, held_out
 from freestone.analysis.rounds import Arm
@@ -35,7 +35,9 @@ class Rivals:
 
     def beats(self, workload: str, metric: str, one: str, other: str) -> bool:
         """Whether one configuration is really lower than another, beside all other pairs that could be asked about."""
-        found = self._ratio(self._of(workload, one, metric), self._of(workload, other, metric), self._sure)
+        found = self._ratio(
+            self._of(workload, one, metric), self._of(workload, other, metric), self._sure, arms.step(metric)
+        )
         return found is not None and found.known and found.high < 1
 
     def confirms(self, workload: str, metric: str, names: Sequence[str]) -> bool:
@@ -46,13 +48,13 @@ class Rivals:
     def held_out(self, workload: str, metric: str, names: Sequence[str]) -> Interval | None:
         """The ratio to the baseline of the lowest of some: in either half of the rounds whom the other half chooses."""
         chosen = best_of_other_rounds({name: self._of(workload, name, metric) for name in names})
-        found = held_out(chosen, self._of(workload, self._baseline, metric))
+        found = held_out(chosen, self._of(workload, self._baseline, metric), arms.step(metric))
         return None if found is None else statistics.interval(found, statistics.CONFIDENCE)
 
     def _of(self, workload: str, configuration: str, metric: str) -> Mapping[int, float]:
         return self._rounds.get((workload, configuration), {}).get(metric, {})
 
     @staticmethod
-    def _ratio(one: Mapping[int, float], other: Mapping[int, float], confidence: float) -> Interval | None:
+    def _ratio(one: Mapping[int, float], other: Mapping[int, float], confidence: float, step: float) -> Interval | None:
         common = sorted(one.keys() & other.keys())
-        return statistics.paired_ratio([one[r] for r in common], [other[r] for r in common], confidence)
+        return statistics.paired_ratio([one[r] for r in common], [other[r] for r in common], confidence, step)

@@ -135,7 +135,11 @@ class _Board:
         own = self._rounds(workload.name, self.subject, metric)
         chosen = best_of_other_rounds({name: self._rounds(workload.name, name, metric) for name in peers})
         return _Held(
-            workload, values, best, _paired(own, self._rounds(workload.name, best, metric)), held_out(own, chosen)
+            workload,
+            values,
+            best,
+            _paired(own, self._rounds(workload.name, best, metric), arms.step(metric)),
+            held_out(own, chosen, arms.step(metric)),
         )
 
     def _row(self, held: _Held) -> ScoreRow:
@@ -209,9 +213,9 @@ def metric_of(aspect: str, workload: Workload) -> str:
     return workload.time if aspect == TIME else METRICS[FAULTS if aspect == LEAN_FAULTS else aspect]
 
 
-def _paired(one: Rounds, other: Rounds) -> Estimate | None:
+def _paired(one: Rounds, other: Rounds, step: float) -> Estimate | None:
     rounds = sorted(one.keys() & other.keys())
-    return statistics.paired([one[r] for r in rounds], [other[r] for r in rounds])
+    return statistics.paired([one[r] for r in rounds], [other[r] for r in rounds], step)
 
 
 def _left_out(experiment: Experiment, by_arm: Mapping[Arm, Sequence[TrialRecord]]) -> list[LeftOut]:

@@ -55,10 +55,16 @@ class Estimate:
     error: float
     freedom: float
     count: int
+    grain: float = 0.0
+    """The interval reaches at least so far to both sides: what is counted in steps is known no better than to one."""
 
 
-def estimate(logs: Sequence[float]) -> Estimate:
-    """What logarithms say of their mean; with fewer than four the error is infinite.
+def estimate(logs: Sequence[float], grain: float = 0.0) -> Estimate:
+    """What logarithms say of their mean; with fewer than :data:`FEWEST_PAIRS` the error is infinite.
+
+    Args:
+        logs: one for each round.
+        grain: what one step of what was counted is on this scale; 0 for what is measured, not counted.
 
     Raises:
         ValueError: there are none.
@@ -68,12 +74,12 @@ def estimate(logs: Sequence[float]) -> Estimate:
     count = len(logs)
     middle = _within(math.fsum(logs) / count, logs)
     if count < FEWEST_PAIRS:
-        return Estimate(middle, math.inf, 1.0, count)
+        return Estimate(middle, math.inf, 1.0, count, grain)
     freedom = count - 1
     error = math.sqrt(math.fsum((value - middle) ** 2 for value in logs) / (count * freedom))
-    # Exactly equal ratios (a count of faults, say) have no spread to report.
+    # Exactly equal ratios have no spread to report; rounding is none.
     scale = max(1.0, max(abs(value) for value in logs))
-    return Estimate(middle, 0.0 if error <= _EXACT * scale else error, float(freedom), count)
+    return Estimate(middle, 0.0 if error <= _EXACT * scale else error, float(freedom), count, grain)
 
 
 def weighted(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
@@ -88,12 +94,13 @@ def weighted(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
     variances = [(weight * part.error) ** 2 for weight, part in parts]
     variance = math.fsum(variances)
     count = min(part.count for _, part in parts)
+    grain = math.fsum(abs(weight) * part.grain for weight, part in parts)
     if not 0 < variance < math.inf:
-        return Estimate(middle, math.sqrt(variance), math.fsum(part.freedom for _, part in parts), count)
+        return Estimate(middle, math.sqrt(variance), math.fsum(part.freedom for _, part in parts), count, grain)
     # Relative to the sum: the squares of small variances would vanish.
     shares = [each / variance for each in variances]
     freedom = 1 / math.fsum(share**2 / part.freedom for share, (_, part) in zip(shares, parts, strict=True))
-    return Estimate(middle, math.sqrt(variance), freedom, count)
+    return Estimate(middle, math.sqrt(variance), freedom, count, grain)
 
 
 def interval(of: Estimate, confidence: float) -> Interval:
@@ -105,14 +112,19 @@ def interval(of: Estimate, confidence: float) -> Interval:
     value = exponential(of.middle)
     if math.isinf(of.error):
         return Interval(value, 0.0, math.inf, of.count)
-    if of.error == 0:
+    half = of.grain if of.error == 0 else max(of.grain, student.quantile(of.freedom, confidence) * of.error)
+    if half == 0:
         return Interval(value, value, value, of.count)
-    half = student.quantile(of.freedom, confidence) * of.error
     return Interval(value, exponential(of.middle - half), exponential(of.middle + half), of.count)
 
 
-def paired(one: Sequence[float], other: Sequence[float]) -> Estimate | None:
+def paired(one: Sequence[float], other: Sequence[float], step: float = 0.0) -> Estimate | None:
     """The logarithm of the ratio ``one / other``, where ``one[i]`` and ``other[i]`` were measured in the same round.
+
+    Args:
+        step: what is counted comes in steps of so much: the interval reaches at least that far. A few rounds often
+            have the same count by chance, and an interval of no width is never true of what varies. 0 for what is
+            measured.
 
     Returns:
         None where a ratio has no meaning: no pairs at all, or a value that is not a positive finite number.
@@ -124,16 +136,19 @@ def paired(one: Sequence[float], other: Sequence[float]) -> Estimate | None:
         raise ValueError(f"pairs need equal lengths, not {len(one)} and {len(other)}")
     if not one or not all(0 < value < math.inf for value in (*one, *other)):
         return None
-    return estimate([math.log(a) - math.log(b) for a, b in zip(one, other, strict=True)])
+    grain = math.log1p(step / min(*one, *other)) if step > 0 else 0.0
+    return estimate([math.log(a) - math.log(b) for a, b in zip(one, other, strict=True)], grain)
 
 
-def paired_ratio(one: Sequence[float], other: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
+def paired_ratio(
+    one: Sequence[float], other: Sequence[float], confidence: float = CONFIDENCE, step: float = 0.0
+) -> Interval | None:
     """The ratio ``one / other`` with its interval; arguments and errors are those of :func:`paired`.
 
     Args:
         confidence: of this interval alone; 95 % unless it stands beside others (:mod:`freestone.analysis.family`).
     """
-    found = paired(one, other)
+    found = paired(one, other, step)
     return None if found is None else interval(found, confidence)
 
 

@@ -141,8 +141,7 @@ class _Table:
         return {
             metric: ratio
             for metric in own
-            if (ratio := _ratio(own[metric], base.get(metric, {}), self.confidence(metric, self.peers * self.points)))
-            is not None
+            if (ratio := self._ratio(metric, own[metric], base.get(metric, {}), self.peers)) is not None
         }
 
     def noise(self) -> dict[str, Ratio]:
@@ -152,9 +151,17 @@ class _Table:
         return {
             metric: ratio
             for metric in second
-            if (ratio := _ratio(second[metric], first.get(metric, {}), self.confidence(metric, self.points)))
-            is not None
+            if (ratio := self._ratio(metric, second[metric], first.get(metric, {}), 1)) is not None
         }
+
+    def _ratio(
+        self, metric: str, one: Mapping[int, float], other: Mapping[int, float], configurations: int
+    ) -> Ratio | None:
+        """Over the rounds that both have, one of so many configurations' claims in this metric."""
+        rounds = sorted(one.keys() & other.keys())
+        sure = self.confidence(metric, configurations * self.points)
+        found = statistics.paired_ratio([one[r] for r in rounds], [other[r] for r in rounds], sure, arms.step(metric))
+        return None if found is None else as_ratio(found)
 
 
 def _points(experiment: Experiment, workload: Workload) -> int:
@@ -162,12 +169,6 @@ def _points(experiment: Experiment, workload: Workload) -> int:
     if workload.series is None:
         return 1
     return sum(each.series == workload.series for each in experiment.workloads)
-
-
-def _ratio(one: Mapping[int, float], other: Mapping[int, float], confidence: float) -> Ratio | None:
-    rounds = sorted(one.keys() & other.keys())
-    found = statistics.paired_ratio([one[r] for r in rounds], [other[r] for r in rounds], confidence)
-    return None if found is None else as_ratio(found)
 
 
 def as_ratio(interval: Interval) -> Ratio:

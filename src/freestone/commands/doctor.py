@@ -17,17 +17,17 @@ from cyclopts import Parameter
 
 from freestone.allocators import SYSTEM, AllocatorError, configuration_for, elf, find
 from freestone.analysis import same_program
-from freestone.commands import doctor_process, doctor_trials, measurement, program, terminal
+from freestone.commands import doctor_page, doctor_process, doctor_trials, measurement, program, terminal
 from freestone.commands.durations import Budget, Look
 from freestone.commands.options import Results, Timeout
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
 from freestone.commands.terminal import say
 from freestone.doctor import chart as charts
-from freestone.doctor import conditions, observe, remedies, symptoms, verdict, words
+from freestone.doctor import conditions, observe, remedies, symptoms, words
+from freestone.doctor.as_json import as_json as as_json_of
 from freestone.doctor.chart import Chart
 from freestone.doctor.conditions import Conditions, no_huge_pages
-from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Observations
 from freestone.doctor.observe import Patient
 from freestone.doctor.platform import describe
@@ -211,6 +211,7 @@ def _diagnosed(case: _Case, goal: Goal, *, apply: bool, as_json: bool) -> int:
     width = terminal.width()
     if not as_json:
         print(words.findings(found, seen, width=width))
+        doctor_page.draw(seen)
         sys.stdout.flush()
     if seen.cost is None and not seen.own_heaps:
         say(f"nothing could be observed: {seen.unseen.get('cost', 'the runs were broken off')}")
@@ -219,10 +220,14 @@ def _diagnosed(case: _Case, goal: Goal, *, apply: bool, as_json: bool) -> int:
     if seen.cost is not None and not case.chart.observe_only:
         weighed, left_out = doctor_trials.tried(case.folder, case.chart, found, seen, goal, as_json=as_json)
     if as_json:
-        print(json_format.dumps(_as_json(seen, found, weighed, left_out), indent=2))
+        print(json_format.dumps(as_json_of(seen, found, weighed, left_out), indent=2))
     else:
         print(words.advice(remedies.advice(found), width=width), end="")
         print(f"Records: {case.folder}")
+    try:
+        doctor_page.write(case.folder, goal, quiet=as_json)
+    except StoreError as error:
+        raise Stop(str(error), ExitStatus.STORE) from error
     if apply and weighed is not None and weighed.best is not None:
         measured = store.read_experiment(case.folder)
         best = next(each for each in measured.configurations if each.name == weighed.best.configuration)
@@ -276,33 +281,3 @@ def _applied(best: Configuration, workload: Workload) -> int:
     words_of_run = [sys.executable, "-m", "freestone", "run", "-a", allocator, "--", *workload.command]
     with Conditions() as made, made.around(best):
         return subprocess.run(words_of_run, check=False).returncode
-
-
-def _as_json(
-    seen: Observations,
-    found: Sequence[Finding],
-    weighed: verdict.Verdict | None,
-    left_out: Sequence[tuple[Remedy, str]],
-) -> dict[str, object]:
-    tried = [] if weighed is None else weighed.tried
-    return {
-        "observations": json_format.loads(seen.model_dump_json()),
-        "findings": [each.as_json() for each in found],
-        "advice": remedies.advice(found),
-        "left_out": [{"remedy": remedies.title(each), "why": why} for each, why in left_out],
-        "goal": None if weighed is None else weighed.goal,
-        "best": None if weighed is None or weighed.best is None else weighed.best.configuration,
-        "front": [] if weighed is None else [each.configuration for each in weighed.front],
-        "tried": [
-            {
-                "configuration": each.configuration,
-                "why": each.remedy.why if each.remedy is not None else None,
-                "discarded": each.discarded,
-                **{
-                    name: None if ratio is None else json_format.loads(ratio.model_dump_json())
-                    for name, ratio in (("time", each.time), ("memory", each.memory), ("faults", each.faults))
-                },
-            }
-            for each in tried
-        ],
-    }

@@ -9,7 +9,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from freestone.commands import terminal
+from freestone.commands import doctor_page, terminal
 from freestone.commands.doctor_trials import MOST_REMEDIES
 from freestone.commands.status import ExitStatus, Stop
 from freestone.commands.terminal import say
@@ -56,7 +56,12 @@ def look(pid: int, seconds: float | None, allow_tracing: bool, results: Path, *,
         if seen.cost is None:
             say(f"nothing could be observed: {seen.unseen.get('cost', 'it was interrupted before')}")
             return ExitStatus.NOTHING_MEASURED if interrupted is None else interrupted
-        _show(seen, folder, as_json=as_json)
+        if as_json:
+            print(json.dumps(_as_json(seen), indent=2))
+        else:
+            show(seen)
+            print(f"Records: {folder}")
+        doctor_page.write(folder, quiet=as_json)
     if interrupted is not None:
         raise Stop(f"interrupted; what was seen until then is kept in {folder}", interrupted)
     return ExitStatus.FINE
@@ -74,22 +79,22 @@ def _traced(seen: Observations, process: Process, span_s: float, allowed: bool) 
             raise KeyboardInterrupt(running.without(seen, "calls", "interrupted")) from error
 
 
-def _show(seen: Observations, folder: Path, *, as_json: bool) -> None:
-    found = symptoms.name(seen)
-    plan = remedies.plan(found, seen, MOST_REMEDIES)
-    if as_json:
-        told = {
-            "observations": json.loads(seen.model_dump_json()),
-            "findings": [each.as_json() for each in found],
-            "unjudged": symptoms.unjudged(seen),
-            "advice": remedies.advice(found),
-            "to_try": [remedies.title(each) for each in plan.tried],
-        }
-        print(json.dumps(told, indent=2))
-        return
-    width = terminal.width()
+def show(seen: Observations) -> None:
+    """Print what it suffers from and what may help."""
+    found, width = symptoms.name(seen), terminal.width()
     print(words.running(seen, width=width))
     print(words.findings(found, seen, width=width))
-    print(words.to_try(plan.tried, seen.command, width=width), end="")
+    doctor_page.draw(seen)
+    print(words.to_try(remedies.plan(found, seen, MOST_REMEDIES).tried, seen.command, width=width), end="")
     print(words.advice(remedies.advice(found), width=width), end="")
-    print(f"Records: {folder}")
+
+
+def _as_json(seen: Observations) -> dict[str, object]:
+    found = symptoms.name(seen)
+    return {
+        "observations": json.loads(seen.model_dump_json()),
+        "findings": [each.as_json() for each in found],
+        "unjudged": symptoms.unjudged(seen),
+        "advice": remedies.advice(found),
+        "to_try": [remedies.title(each) for each in remedies.plan(found, seen, MOST_REMEDIES).tried],
+    }

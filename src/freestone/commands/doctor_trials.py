@@ -11,7 +11,7 @@ from freestone.commands import measurement, terminal
 from freestone.commands.status import ExitStatus, Stop
 from freestone.commands.terminal import say
 from freestone.doctor import chart as charts
-from freestone.doctor import conditions, remedies, verdict, words
+from freestone.doctor import conditions, diagnosis, remedies, words
 from freestone.doctor.chart import Chart
 from freestone.doctor.conditions import Conditions
 from freestone.doctor.finding import Finding
@@ -61,11 +61,14 @@ def tried(
     with Conditions() as made:
 
         def show(measured: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
-            untrue = ungiven(by_name, made.given)
-            judged = verdict.judge(summary, workload, by_name, goal, _memory(found, workload), discarded=untrue)
+            so_far = charts.read(folder)
+            given = {**so_far.given, **{each: so_far.given.get(each, 0) + more for each, more in made.given.items()}}
+            so_far = so_far.model_copy(update={"given": given})
+            charts.write(folder, so_far)
+            judged = diagnosis.judge(summary, so_far, found, goal)
             held.append(judged)
             if not as_json:
-                _show(measured, workload, summary, judged)
+                show_cures(measured, workload, summary, judged)
 
         status = measurement.measure(folder, experiment, verb="doctor", show=show, report=None, around=made.around)
         for line in made.put_back:
@@ -73,20 +76,6 @@ def tried(
     if status in (ExitStatus.STORE, ExitStatus.INTERRUPTED) or status > 128:
         raise Stop("remedies were not all tried", status)
     return (held[-1] if held else None), left_out
-
-
-def ungiven(by_name: Mapping[str, Remedy], given: Mapping[str, int]) -> dict[str, str]:
-    """Configurations whose switch the kernel did not act upon, with that as the reason why they have no figures.
-
-    Args:
-        by_name: configuration -> its remedy.
-        given: switch -> folios that were given while it was set; without what is not counted.
-    """
-    return {
-        name: "the switch was set, and the kernel gave no folio of that size"
-        for name, each in by_name.items()
-        if any(given.get(switch) == 0 for switch, _ in each.kernel)
-    }
 
 
 def _prepared(
@@ -98,8 +87,8 @@ def _prepared(
         if any(each.kernel for each in chart.remedies.values()) and kernel is not None:
             raise PlanError(f"cannot resume {folder}: {kernel}")
         if not chart.remedies:
-            return chart.experiment, {}, []
-        return measurement.resumed(folder, []), chart.remedies, []
+            return chart.experiment, {}, chart.left_out
+        return measurement.resumed(folder, []), chart.remedies, chart.left_out
     plan = remedies.plan(found, seen, _most(chart.experiment, seen), kernel=kernel)
     chosen = _configurations(plan.tried)
     experiment = chart.experiment
@@ -108,7 +97,7 @@ def _prepared(
     by_name = {one.name: each for one, each in chosen}
     if chosen:
         store.write_experiment(folder, experiment)
-    charts.write(folder, chart.model_copy(update={"remedies": by_name}))
+    charts.write(folder, chart.model_copy(update={"remedies": by_name, "left_out": list(plan.left_out)}))
     return experiment, by_name, list(plan.left_out)
 
 
@@ -120,10 +109,11 @@ def refusal(chart: Chart) -> str | None:
     return "--allow-system-settings tries it: the switch is of the whole machine, and is put back behind each run"
 
 
-def _show(measured: Experiment, workload: Workload, summary: Summary, judged: Verdict) -> None:
+def show_cures(measured: Experiment, workload: Workload, summary: Summary, judged: Verdict) -> None:
+    """Print the table of what was tried, the verdict, and the lines that put the best to use."""
     width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))
-    print(words.verdict(judged, summary.baseline, width=width))
+    print(words.verdict(judged, width=width))
     if judged.best is not None:
         best = next(each for each in measured.configurations if each.name == judged.best.configuration)
         lines = [*deployment.lines(workload, best), *deployment.more_lines(workload, best)]
@@ -150,11 +140,3 @@ def _configurations(chosen: Sequence[Remedy]) -> list[tuple[Configuration, Remed
             name = notation.write(each.allocator, settings) + system_settings.suffix(made)
             found.append((made.model_copy(update={"name": name}), each))
     return found
-
-
-def _memory(found: Sequence[Finding], workload: Workload) -> str:
-    """The metric that is the program's memory: what is left at the end where that is what it suffers from."""
-    if workload.service is not None:
-        return "figure:rss_kib_loaded"
-    kept = {"retention-after-peak", "pinned-top-fragmentation", "slab-fragmentation", "thread-cache-bloat"}
-    return "end_rss_kib" if any(each.symptom in kept for each in found) else "peak_rss_kib"

@@ -20,6 +20,9 @@ from cyclopts import Parameter
 from freestone.analysis import arms
 from freestone.commands import program, terminal
 from freestone.commands.status import ExitStatus, Stop
+from freestone.doctor import chart as charts
+from freestone.doctor import diagnosis, symptoms
+from freestone.doctor.headline import condition
 from freestone.experiments import unfinished
 from freestone.records import store
 from freestone.records.schema import Experiment, Summary, TrialRecord
@@ -35,7 +38,7 @@ _NAMED: Final = re.compile(r"\d{8}T\d{6}Z-")
 _FLAGS: Final = ("--quick", "--json")
 """Options of bench that no value follows."""
 
-_RESUMING: Final = ("bench", "tune")
+_RESUMING: Final = ("bench", "doctor", "tune")
 """Verbs that go on with their own results; compare does with all others."""
 
 
@@ -114,14 +117,14 @@ def _folders(place: Path) -> list[Path]:
     Raises:
         OSError: it cannot be read.
     """
-    if os.path.exists(place / store.EXPERIMENT_FILE):
+    if os.path.exists(place / store.EXPERIMENT_FILE) or diagnosis.is_one(place):
         return [place]
     return [each for each in sorted(place.iterdir()) if os.path.isdir(each) and _is_one(each)]
 
 
 def _is_one(folder: Path) -> bool:
     """Whether a folder holds results, or was made to."""
-    files = (store.EXPERIMENT_FILE, store.TRIALS_FILE)
+    files = (store.EXPERIMENT_FILE, store.TRIALS_FILE, charts.CHART, charts.OBSERVATIONS)
     return _NAMED.match(folder.name) is not None or any(os.path.exists(folder / name) for name in files)
 
 
@@ -130,13 +133,24 @@ def _listed(folder: Path) -> _Listed:
     try:
         if not (folder / store.EXPERIMENT_FILE).exists() and (folder / kept.TUNING_FILE).exists():
             return _searching(name, folder)
-        experiment = store.read_experiment(folder)
-        summary = _summary(folder)
-        if summary is not None and summary.rounds_complete >= experiment.rounds:
-            return _told(name, folder, experiment, "complete", summary.rounds_complete, summary)
-        reading = store.read_trials(folder)
+        if diagnosis.is_one(folder):
+            return _diagnosed(name, folder)
+        return _measured(name, folder)
     except StoreError as error:
         return _Listed(name, str(folder), "damaged", str(error))
+
+
+def _measured(name: str, folder: Path) -> _Listed:
+    """An experiment.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    experiment = store.read_experiment(folder)
+    summary = _summary(folder)
+    if summary is not None and summary.rounds_complete >= experiment.rounds:
+        return _told(name, folder, experiment, "complete", summary.rounds_complete, summary)
+    reading = store.read_trials(folder)
     records = arms.counted(experiment, reading.records)
     done = arms.complete_rounds(experiment, records)
     state: State = "complete" if _is_complete(experiment, records, done) else "interrupted"
@@ -145,6 +159,36 @@ def _listed(folder: Path) -> _Listed:
     current = summary if summary is not None and summary.rounds_complete == done else None
     listed = _told(name, folder, experiment, state, done, current)
     return dataclasses.replace(listed, reason=store.damage_line(folder, reading.damage))
+
+
+def _diagnosed(name: str, folder: Path) -> _Listed:
+    """A diagnosis, with what it suffers from before what came of the rounds, where any was run.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    seen, chart = charts.read_seen(folder), charts.read_if_any(folder)
+    says = None if seen is None else f"{condition(seen, symptoms.name(seen))}."
+    if (folder / store.EXPERIMENT_FILE).exists():
+        listed = _measured(name, folder)
+        return dataclasses.replace(listed, headline=" ".join(part for part in (says, listed.headline) if part))
+    command = seen.command if seen is not None else chart.experiment.workloads[0].command if chart is not None else []
+    return _Listed(
+        name,
+        str(folder),
+        "interrupted" if chart is not None and charts.is_unfinished(chart, seen) else "complete",
+        created_at=chart.experiment.created_at if chart is not None else _begun_at(name),
+        verb="doctor",
+        command=command,
+        workloads=1,
+        headline=says,
+    )
+
+
+def _begun_at(name: str) -> str | None:
+    """When a folder was made, by its name."""
+    found = _NAMED.match(name)
+    return None if found is None else datetime.strptime(found[0], "%Y%m%dT%H%M%SZ-").replace(tzinfo=UTC).isoformat()
 
 
 def _searching(name: str, folder: Path) -> _Listed:
@@ -222,7 +266,9 @@ def _text(listed: _Listed) -> str:
 
 
 def _how_far(listed: _Listed) -> str:
-    done, asked = listed.rounds_complete or 0, listed.rounds or 0
+    if listed.rounds is None:
+        return f"{_when(listed.created_at or '')}, {listed.state}: looked at, nothing tried"
+    done, asked = listed.rounds_complete or 0, listed.rounds
     rounds = f"{done} of {asked} rounds"
     if listed.time_budget_s is not None:
         rounds = f"{done} round{'' if done == 1 else 's'} within {listed.time_budget_s:g} s"

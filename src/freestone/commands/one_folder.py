@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 from freestone.commands.status import ExitStatus, Stop
+from freestone.doctor import diagnosis
 from freestone.records import store
 
 
@@ -17,11 +18,11 @@ def required(folder: Path) -> Path:
     Raises:
         Stop: it holds results folders and is none; the newest of them is named.
     """
-    if (folder / store.EXPERIMENT_FILE).exists():
+    if _holds_results(folder):
         return folder
     try:
         # Their names begin with the time.
-        inside = sorted(each for each in folder.iterdir() if (each / store.EXPERIMENT_FILE).exists())
+        inside = sorted(each for each in folder.iterdir() if _holds_results(each))
     except OSError:
         return folder
     if not inside:
@@ -29,3 +30,8 @@ def required(folder: Path) -> Path:
     newest = shlex.quote(str(inside[-1]))
     many = f"{folder} holds several" if len(inside) > 1 else f"{folder} holds results folders"
     raise Stop(f"{many}; give one of them, as in {newest}", ExitStatus.USAGE)
+
+
+def _holds_results(folder: Path) -> bool:
+    """Of an experiment, or of a diagnosis, which may have tried nothing."""
+    return (folder / store.EXPERIMENT_FILE).exists() or diagnosis.is_one(folder)

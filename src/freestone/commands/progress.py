@@ -9,8 +9,7 @@ from __future__ import annotations
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Collection
 from typing import TextIO
 
 from freestone.analysis import headline, own_heaps
@@ -29,11 +28,11 @@ from freestone.experiments.events import (
     TrialStarted,
     WarmUpStarted,
 )
+from freestone.reports import sparkline
 from freestone.trials import Moment
 
 PLAIN_EVERY_S = 10.0
 _READY = "--ready has to succeed when this server answers, and --ready-timeout gives it longer"
-BARS = "▁▂▃▄▅▆▇█"
 COURSE_COLUMNS = 24
 LONG_REHEARSAL_S = 30.0
 """A rehearsal that lasts so long may be of a server, which would never end."""
@@ -125,7 +124,7 @@ class Progress:
     def _server(self, moment: Moment) -> list[str]:
         """What a server is doing, and its memory with the way it took."""
         told = [f"{moment.phase} {duration(moment.since_s)}", f"{moment.rss_kib / 1024:,.0f} MiB"]
-        return told if self.ascii or not self.live else [*told, course(self.memory, COURSE_COLUMNS)]
+        return told if self.ascii or not self.live else [*told, sparkline.course(self.memory, COURSE_COLUMNS)]
 
     def _once(self, text: str) -> None:
         if ("", text) not in self.said:
@@ -187,18 +186,6 @@ class Progress:
             self.stream.flush()
         except (OSError, ValueError):
             pass  # the terminal went away; the measurement goes on
-
-
-def course(values: Sequence[int], columns: int) -> str:
-    """The course of a quantity from its beginning to now in so many characters, the highest ones for its largest value.
-
-    Where there are more values than characters, each character is the largest of its share.
-    """
-    shares = min(columns, len(values))
-    edges = [len(values) * number // shares for number in range(shares + 1)] if shares else [0]
-    points = [max(values[begin:end]) for begin, end in pairwise(edges)]
-    top = max(points, default=0)
-    return "".join(BARS[point * (len(BARS) - 1) // top if top else 0] for point in points)
 
 
 def duration(seconds: float) -> str:

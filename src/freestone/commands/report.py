@@ -14,12 +14,13 @@ from freestone.commands.export_options import NO_EXPORT, ExportOptions
 from freestone.commands.status import ExitStatus, Stop
 
 if TYPE_CHECKING:  # what reads and draws results is large, and the help needs none of it
-    from freestone.records.schema import Score, Summary
+    from freestone.commands.reported import Reported
+    from freestone.records.schema import Score
     from freestone.reports.source import Source
 
 
 def report(
-    *results: Annotated[Path, Parameter(help="Results folders of freestone compare or freestone bench.")],
+    *results: Annotated[Path, Parameter(help="Results folders of freestone compare, bench or doctor.")],
     output: Annotated[
         Path | None,
         Parameter(
@@ -60,6 +61,8 @@ def report(
     the whole field. --subject holds another allocator against the rest; with it or with --markdown there is a
     scoreboard of what freestone compare measured, too.
 
+    Of freestone doctor, the diagnosis is printed and stands on the page.
+
     Examples:
 
         freestone report results/20261120T131500Z-program
@@ -69,7 +72,7 @@ def report(
 
     Exit status: 0 fine, 2 wrong use, 3 no figure to export, 5 results could not be read or something not written.
     """
-    from freestone.commands import one_folder, scoreboard
+    from freestone.commands import reported, scoreboard
     from freestone.experiments.plan import PlanError
     from freestone.records.store import StoreError
     from freestone.reports import recommendation
@@ -84,24 +87,31 @@ def report(
         raise Stop("exports are of one results folder; give one", ExitStatus.USAGE)
     exports.require_writable()
     try:
-        sources = [_read(one_folder.required(folder)) for folder in results]
+        found = [reported.read(folder) for folder in results]
+        sources = [each.source for each in found if each.source is not None]
         measured = any(cell.status == "ok" for source in sources for cell in source.summary.cells)
         exported = bool(exports.asked) or figures is not None or benchmark_json is not None
-        if exported and not any(source.records for source in sources):
+        drawn = figures is not None and any(each.told is not None for each in found)
+        if exported and not drawn and not any(source.records for source in sources):
             raise Stop(f"nothing to export: {results[0]} holds no trial yet", ExitStatus.NOTHING_MEASURED)
         asked = subject is not None or markdown is not None
         boards = [
-            _score(each, subject) if asked or recommendation.is_of_suites(each.experiment) else None for each in sources
+            _score(each.source, subject)
+            if each.source is not None and (asked or recommendation.is_of_suites(each.source.experiment))
+            else None
+            for each in found
         ]
+        if asked and not any(boards):
+            raise Stop(f"no scoreboard: {results[0]} holds no trial", ExitStatus.NOTHING_MEASURED)
         if markdown is not None:
             documents = [
-                scoreboard.document(each.experiment, board)
-                for each, board in zip(sources, boards, strict=True)
-                if board is not None
+                scoreboard.document(each.source.experiment, board)
+                for each, board in zip(found, boards, strict=True)
+                if each.source is not None and board is not None
             ]
             scoreboard.write(documents, markdown)
         destination = (output or _destination(results)) if page else None
-        written = _write(results, sources, destination, figures, picture, benchmark_json)
+        written = _write(found, destination, figures, picture, benchmark_json)
         for source in sources:
             exports.write(source.experiment, source.records, source.summary)
     except PlanError as error:
@@ -109,14 +119,14 @@ def report(
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     if json:
-        print(json_format.dumps([_row(*each) for each in zip(sources, boards, strict=True)], indent=2))
+        print(json_format.dumps([each.row(board) for each, board in zip(found, boards, strict=True)], indent=2))
     else:
-        for folder, source, board in zip(results, sources, boards, strict=True):
-            _show(source, board)
-            print(f"Records: {folder}\n")
+        for each, board in zip(found, boards, strict=True):
+            _show(each, board)
+            print(f"Records: {each.folder}\n")
         if written is not None:
             print(f"Report:  {written}")
-    if exported and not measured:
+    if exported and not drawn and not measured:
         sys.stdout.flush()
         print("freestone: nothing could be measured: what is exported holds reasons and no figure", file=sys.stderr)
         return ExitStatus.NOTHING_MEASURED
@@ -131,8 +141,7 @@ def _score(source: Source, subject: str | None) -> Score:
 
 
 def _write(
-    results: Sequence[Path],
-    sources: Sequence[Source],
+    found: Sequence[Reported],
     destination: Path | None,
     figures: Path | None,
     picture: Literal["svg", "png"],
@@ -141,25 +150,25 @@ def _write(
     """Write the page, pictures and times that were asked for; the page's file."""
     if destination is None and figures is None and benchmark_json is None:
         return None
-    from freestone.commands import to_use
     from freestone.reports import extras, google_benchmark, pictures
 
-    written = None
+    written, folders = None, [each.folder for each in found]
     try:
-        for folder, source in zip(results, sources, strict=True):
-            if benchmark_json is not None:
-                google_benchmark.write(source.experiment, source.records, benchmark_json / _below(folder, results))
+        for each in found:
+            if benchmark_json is not None and each.source is not None:
+                place = benchmark_json / _below(each.folder, folders)
+                google_benchmark.write(each.source.experiment, each.source.records, place)
         if extras.missing() is None and (destination is not None or figures is not None):
             from freestone.reports import html
 
-            parts = [html.part(each, number, use=to_use.recommended) for number, each in enumerate(sources, start=1)]
+            parts = [each.part(number) for number, each in enumerate(found, start=1)]
             try:
                 written = None if destination is None else html.write_parts(parts, destination)
             except html.ReportError as error:
                 raise Stop(str(error), ExitStatus.STORE) from error
-            for folder, part in zip(results, parts, strict=True):
+            for folder, part in zip(folders, parts, strict=True):
                 if figures is not None:
-                    pictures.write(part, figures / _below(folder, results), picture)
+                    pictures.write(part, figures / _below(folder, folders), picture)
     except pictures.ExportError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     return written
@@ -182,8 +191,17 @@ def _lacking(page: bool, figures: Path | None) -> ExitStatus:
     return ExitStatus.STORE
 
 
-def _show(source: Source, board: Score | None) -> None:
+def _show(what: Reported, board: Score | None) -> None:
     """Print what the terminal shows of one results folder."""
+    from freestone.commands import reported
+
+    if what.told is not None:
+        reported.show(what)
+    if what.source is not None and (what.told is None or board is not None):
+        _show_experiment(what.source, board, tables=what.told is None)
+
+
+def _show_experiment(source: Source, board: Score | None, *, tables: bool) -> None:
     from freestone.commands import scoreboard, terminal, to_use
     from freestone.reports import grid, published, recommendation, references, scan_table, table
     from freestone.reports.published import words
@@ -191,7 +209,7 @@ def _show(source: Source, board: Score | None) -> None:
 
     width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
     experiment, summary = source.experiment, source.summary
-    if not recommendation.is_of_suites(experiment):
+    if tables and not recommendation.is_of_suites(experiment):
         print(table.render(summary, width=width, colour=colour, ascii_only=plain))
         for scanned in scan_table.grids(experiment, summary):
             print(grid.text(scanned, width=width, colour=colour, ascii_only=plain))
@@ -209,34 +227,6 @@ def _show(source: Source, board: Score | None) -> None:
     found = published.reproductions(experiment, summary, source.records, counts)
     if found:
         print(words.render(found, width=width, colour=colour, ascii_only=plain))
-
-
-def _row(source: Source, board: Score | None) -> dict[str, object]:
-    """A summary as JSON, with ``score``: the scoreboard, or null."""
-    score = None if board is None else json_format.loads(board.model_dump_json())
-    return {**json_format.loads(source.summary.model_dump_json()), "score": score}
-
-
-def _read(folder: Path) -> Source:
-    from freestone.analysis import summarise
-    from freestone.records import store
-    from freestone.reports import source
-
-    found = source.read(folder, summarise)
-    if found.damage:
-        print(f"freestone: {found.damage}", file=sys.stderr)
-    if found.summary != _written(folder):  # a folder that cannot be written any more can still be reported
-        store.write_summary(folder, found.summary)
-    return found
-
-
-def _written(folder: Path) -> Summary | None:
-    from freestone.records import store
-
-    try:
-        return store.read_summary(folder)
-    except store.StoreError:
-        return None
 
 
 def _destination(folders: Sequence[Path]) -> Path:

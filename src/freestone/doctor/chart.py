@@ -34,6 +34,10 @@ class Chart(BaseModel):
     """What the command names, with its content, as in a record: another program is another patient."""
     remedies: dict[str, Remedy] | None = None
     """By the name of their configuration, the likeliest first; None until they are chosen."""
+    left_out: list[tuple[Remedy, str]] = []
+    """What is for what was found and is not tried, with why not."""
+    given: dict[str, int] = {}
+    """Switch of the kernel's -> folios of its size that the kernel gave while it was set, over all sessions."""
 
 
 def write(folder: Path, chart: Chart) -> None:
@@ -57,6 +61,24 @@ def read(folder: Path) -> Chart:
         raise StoreError(f"{folder} holds no diagnosis to go on with: {CHART} cannot be read") from error
     except ValidationError as error:
         raise _damaged(folder / CHART, error) from error
+
+
+def read_if_any(folder: Path) -> Chart | None:
+    """The chart of a folder; None where there is none, as of a process that ran already.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    return read(folder) if (folder / CHART).exists() else None
+
+
+def is_unfinished(chart: Chart, seen: Observations | None) -> bool:
+    """Whether a part is still to be seen, or remedies are still to be chosen; rounds that are missing do not count."""
+    if seen is None or seen.cost is None:
+        return seen is None or "cost" not in seen.done
+    if "sites" not in seen.done:  # the last part
+        return True
+    return not chart.observe_only and chart.remedies is None
 
 
 def write_seen(folder: Path, seen: Observations) -> None:

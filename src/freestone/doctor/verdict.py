@@ -56,6 +56,8 @@ class Verdict:
     """None where nothing helped for that goal."""
     front: Sequence[Tried]
     """What gains, and is beaten in both time and memory by none; by time."""
+    memory: str = "peak_rss_kib"
+    """The metric that its memory is."""
 
 
 def judge(
@@ -85,8 +87,8 @@ def judge(
     helped = [each for each in tried if each.discarded is None and helps(each, goal)]
     best = min(helped, key=lambda each: (_cost(each, goal), each.sure_memory, each.sure_time), default=None)
     gaining = [each for each in tried if each.discarded is None and each.gains]
-    front = [each for each in gaining if not any(_beats(other, each) for other in gaining)]
-    return Verdict(goal, tried, best, sorted(front, key=lambda each: (each.sure_time, each.sure_memory)))
+    front = [each for each in gaining if not any(beats(other, each) for other in gaining)]
+    return Verdict(goal, tried, best, sorted(front, key=lambda each: (each.sure_time, each.sure_memory)), memory)
 
 
 def _tried(cell: Cell, time: str, memory: str, remedies: Mapping[str, Remedy], untrue: str | None) -> Tried:
@@ -117,7 +119,7 @@ def _cost(each: Tried, goal: Goal) -> float:
     return {"time": each.sure_time, "memory": each.sure_memory}.get(goal, each.sure_time * each.sure_memory)
 
 
-def _beats(one: Tried, other: Tried) -> bool:
+def beats(one: Tried, other: Tried) -> bool:
     """As good in both, and better in one."""
     mine, theirs = (one.sure_time, one.sure_memory), (other.sure_time, other.sure_memory)
     return mine != theirs and mine[0] <= theirs[0] and mine[1] <= theirs[1]

@@ -38,25 +38,26 @@ PLAIN = {
 }
 
 
+MEMORIES = {
+    "peak_rss_kib": "peak memory",
+    "end_rss_kib": "memory at the end",
+    "figure:rss_kib_loaded": "memory under load",
+}
+"""Metrics that are a program's memory, as they stand in a sentence."""
+
+
 def findings(found: Sequence[Finding], seen: Observations, *, width: int) -> str:
     """What it suffers from, the heaviest first, each with its evidence; then what was not seen."""
     lines: list[str] = []
     unknown = symptoms.unjudged(seen)
     for each in found:
-        said = PLAIN[each.symptom]
-        if each.symptom == "healthy" and unknown:
-            said = "as far as it could be judged, nothing about its memory is worth a cure"
-        lines += [f"{each.symptom}: {said}{_share(each)}"]
+        lines += [f"{each.symptom}: {plain(each, unknown)}{share(each)}"]
         for said in each.evidence:
             lines += textwrap.wrap(said, width, initial_indent="  - ", subsequent_indent="    ")
         lines.append("")
-    faults = None if found else symptoms.unexplained(seen)
-    if faults is not None:
-        said = (
-            f"Nothing can be named: page faults are {faults:.0%} of its processor time, on memory that was touched "
-            "before, and the calls that they come from were not seen."
-        )
-        lines += [*textwrap.wrap(said, width, subsequent_indent="  "), ""]
+    nameless = unnamed(found, seen)
+    if nameless is not None:
+        lines += [*textwrap.wrap(nameless, width, subsequent_indent="  "), ""]
     own = by_itself(seen)
     if own:
         lines.append("What it sets itself:")
@@ -68,13 +69,39 @@ def findings(found: Sequence[Finding], seen: Observations, *, width: int) -> str
     if unknown:
         said = f"Could not be judged without that: {', '.join(unknown)}."
         lines += textwrap.wrap(said, width, subsequent_indent="  ", break_on_hyphens=False)
-    if seen.heap is not None and seen.heap.disturbance is not None:
-        said = (
-            f"Watching its heap took {seen.heap.disturbance:.2f} times the processor time, in a run that is in no "
-            "figure."
-        )
-        lines += textwrap.wrap(said, width, subsequent_indent="  ")
+    lines += textwrap.wrap(disturbance(seen), width, subsequent_indent="  ")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def plain(found: Finding, unjudged: Sequence[str]) -> str:
+    """A symptom in a few words.
+
+    Args:
+        unjudged: symptoms that could not be judged.
+    """
+    if found.symptom == "healthy" and unjudged:
+        return "as far as it could be judged, nothing about its memory is worth a cure"
+    return PLAIN[found.symptom]
+
+
+def unnamed(found: Sequence[Finding], seen: Observations) -> str | None:
+    """What is said where memory costs much and no symptom can be named; None anywhere else."""
+    faults = None if found else symptoms.unexplained(seen)
+    if faults is None:
+        return None
+    return (
+        f"Nothing can be named: page faults are {faults:.0%} of its processor time, on memory that was touched "
+        "before, and the calls that they come from were not seen."
+    )
+
+
+def disturbance(seen: Observations) -> str:
+    """What watching its heap cost, in a sentence; empty where it was not watched."""
+    if seen.heap is None or seen.heap.disturbance is None:
+        return ""
+    return (
+        f"Watching its heap took {seen.heap.disturbance:.2f} times the processor time, in a run that is in no figure."
+    )
 
 
 def by_itself(seen: Observations) -> list[str]:
@@ -118,7 +145,15 @@ def _pairs(settings: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(settings.items()))
 
 
-def _share(each: Finding) -> str:
+def suffering(found: Sequence[Finding]) -> str:
+    """The heaviest two symptoms with their shares, and how many there are beside; empty where it is well."""
+    sick = [each for each in found if each.symptom != "healthy"]
+    named = " and ".join(f"{each.symptom}{share(each)}" for each in sick[:2])
+    return f"{named}, and {len(sick) - 2} more" if len(sick) > 2 else named
+
+
+def share(each: Finding) -> str:
+    """Of processor time and of memory, in brackets; nothing where neither is known."""
     parts = []
     if each.time is not None:
         parts.append(
@@ -129,7 +164,7 @@ def _share(each: Finding) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def verdict(found: Verdict, baseline: str, *, width: int) -> str:
+def verdict(found: Verdict, *, width: int) -> str:
     """What helped, for the goal; what cannot be had together; what was discarded."""
     lines: list[str] = []
     goal = {"time": "time", "memory": "memory", "balanced": "time and memory together"}[found.goal]
@@ -138,13 +173,13 @@ def verdict(found: Verdict, baseline: str, *, width: int) -> str:
     else:
         best = found.best
         why = f": {best.remedy.why}" if best.remedy is not None else ""
-        lines += textwrap.wrap(f"Best for {goal}: {best.configuration} ({_gains(best, baseline)}){why}.", width)
+        lines += textwrap.wrap(f"Best for {goal}: {best.configuration} ({gains(best, found.memory)}){why}.", width)
     others = [each for each in found.front if each is not found.best]
     if others:
         lines.append("What is not beaten in both time and memory:")
         for each in [*([found.best] if found.best in found.front and found.best is not None else []), *others]:
             lines += textwrap.wrap(
-                f"{each.configuration}: {_gains(each, baseline)}",
+                f"{each.configuration}: {gains(each, found.memory)}",
                 width,
                 initial_indent="  - ",
                 subsequent_indent="    ",
@@ -163,8 +198,13 @@ def advice(lines: Iterable[str], *, width: int) -> str:
     return "\n".join(["In the code:", *told]) + "\n" if told else ""
 
 
-def _gains(each: Tried, baseline: str) -> str:
-    parts = (("time", each.time), ("peak memory", each.memory), ("page faults", each.faults))
+def gains(each: Tried, memory: str) -> str:
+    """What it did to time, memory and faults: a ratio where it is told apart from no change.
+
+    Args:
+        memory: the metric that its memory is.
+    """
+    parts = (("time", each.time), (MEMORIES.get(memory, "memory"), each.memory), ("page faults", each.faults))
     return ", ".join(f"{title} {_times(ratio)}" for title, ratio in parts if ratio is not None)
 
 
@@ -174,6 +214,14 @@ def _times(ratio: Ratio) -> str:
 
 def running(seen: Observations, *, width: int) -> str:
     """What a process did while it was looked at, and where its memory lies."""
+    lines = [
+        line for each in (*looked_at(seen), *where(seen)) for line in textwrap.wrap(each, width, subsequent_indent="  ")
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def looked_at(seen: Observations) -> list[str]:
+    """What a process did meanwhile, in a sentence."""
     said = []
     if seen.cost is not None:
         cost = seen.cost
@@ -182,6 +230,12 @@ def running(seen: Observations, *, width: int) -> str:
             f"the kernel; {cost.minor_faults or 0:,} page faults; {_mib(cost.end_rss_kib)} resident, "
             f"{_mib(cost.resident_before_kib)} when the looking began."
         )
+    return said
+
+
+def where(seen: Observations) -> list[str]:
+    """Where its memory lies, at the last look at it, in a sentence; none where that was not seen."""
+    said = []
     if seen.kept_at_end is not None:
         kept = seen.kept_at_end
         parts = [f"{_mib(kept.anonymous_kib)} are no file's", f"{_mib(kept.main_heap_kib)} in the main heap"]
@@ -190,8 +244,7 @@ def running(seen: Observations, *, width: int) -> str:
         parts += [f"{_mib(kept.huge_kib)} in huge pages"] if kept.huge_kib else []
         parts += [f"{_mib(kept.lazy_free_kib)} the kernel's to take (LazyFree)"] if kept.lazy_free_kib else []
         said.append(f"Of its memory {', '.join(parts)}; {kept.mappings:,} mappings.")
-    lines = [line for each in said for line in textwrap.wrap(each, width, subsequent_indent="  ")]
-    return "\n".join(lines) + "\n"
+    return said
 
 
 def to_try(remedies: Sequence[Remedy], command: Sequence[str], *, width: int) -> str:

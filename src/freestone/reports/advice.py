@@ -49,15 +49,16 @@ def sentence(
             f"There is no telling yet: {_rounds(summary.rounds_complete)} of {len(measured)} allocators in "
             f"{seconds:.0f} s are too few; try: {_longer(experiment, summary, seconds)}"
         )
+    coarse = recommendation.coarseness(summary, [workload.name])
+    beside = f"; {coarse}" if coarse else ""
     if brings_malloc:
-        held = next(each for each in experiment.configurations if each.name == baseline)
         return (
-            f"Put {baseline} in the place of the malloc that the program brings, which was not measured: "
-            f"{_none_of(others)} really better: {deployment.run_line(workload, held)}"
+            f"Leave it as it is: beside {baseline} {_none_of(others)} really better, and the malloc that the program "
+            f"brings was not measured{beside}."
         )
     return (
         f"Stay with {baseline}: in {_rounds(summary.rounds_complete)} {_none_of(others)} really better "
-        "in time, nor in peak memory at no more time."
+        f"in time, nor in peak memory at no more time{beside}."
     )
 
 
@@ -80,4 +81,4 @@ def _longer(experiment: Experiment, summary: Summary, seconds: float) -> str:
 
 
 def _rounds(number: int) -> str:
-    return f"{number} round{'' if number == 1 else 's'}"
+    return f"{number:,} round{'' if number == 1 else 's'}"

@@ -16,6 +16,7 @@ from freestone.records import cached, store
 from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.records.whole import why, write_whole
 from freestone.reports import vega
+from freestone.reports.diagnosis.parts import DiagnosisPart
 from freestone.reports.page import ExperimentPart, experiment_part
 from freestone.reports.recommendation import Recommendation
 from freestone.reports.source import Source, read
@@ -25,6 +26,9 @@ from freestone.reports.theme import DARK, FONT, LIGHT
 class ReportError(Exception):
     """The page could not be written; the message is one line that names the file."""
 
+
+Part = ExperimentPart | DiagnosisPart
+"""What stands on the page for itself: an experiment, or a diagnosis with the rounds that it ran."""
 
 Use = Callable[[Experiment, Sequence[TrialRecord], Summary], Sequence[Recommendation]]
 """What says which allocator to use for the programs of an experiment, and how."""
@@ -51,14 +55,14 @@ def write(folders: Sequence[Path], destination: Path, *, use: Use = lambda exper
     return write_parts([part(source, number, use=use) for number, source in enumerate(sources, start=1)], destination)
 
 
-def write_parts(parts: Sequence[ExperimentPart], destination: Path) -> Path:
+def write_parts(parts: Sequence[Part], destination: Path) -> Path:
     """Write the page of experiments that stand ready, as :func:`write` does."""
     target = destination / store.REPORT_FILE if destination.is_dir() else destination
     _write_whole(target, render(parts))
     return target
 
 
-def render(parts: Sequence[ExperimentPart]) -> str:
+def render(parts: Sequence[Part]) -> str:
     """The page as text. Scripts, styles and data are inside; its content policy forbids it to load anything."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("freestone.reports"),
@@ -71,6 +75,7 @@ def render(parts: Sequence[ExperimentPart]) -> str:
         parts=parts,
         title=parts[0].headline if len(parts) == 1 else f"{len(parts)} experiments",
         machines=len({part.machine_id for part in parts}),
+        diagnoses=any(part.kind == DiagnosisPart.kind for part in parts),
         written_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         version=freestone.__version__,
         font=markupsafe.Markup(FONT),  # quotes and all, into the style sheet

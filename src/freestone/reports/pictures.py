@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from freestone.records.whole import why
 
 if TYPE_CHECKING:
+    from freestone.reports.html import Part
     from freestone.reports.page import ExperimentPart
 
 Picture = Literal["svg", "png"]
@@ -20,8 +21,8 @@ class ExportError(Exception):
     """A file could not be written; the message is one line that names it."""
 
 
-def write(part: ExperimentPart, folder: Path, kind: Picture) -> list[Path]:
-    """Every figure of an experiment as a picture: ``WORKLOAD.FIGURE.svg``.
+def write(part: Part, folder: Path, kind: Picture) -> list[Path]:
+    """Every figure of an experiment or a diagnosis as a picture: ``WORKLOAD.FIGURE.svg``.
 
     Raises:
         ExportError: one cannot be written.
@@ -39,7 +40,19 @@ def write(part: ExperimentPart, folder: Path, kind: Picture) -> list[Path]:
     return written
 
 
-def _documents(part: ExperimentPart) -> Iterable[tuple[str, dict[str, Any]]]:
+def _documents(part: Part) -> Iterable[tuple[str, dict[str, Any]]]:
+    from freestone.reports.page import ExperimentPart
+
+    if isinstance(part, ExperimentPart):
+        yield from _of_experiment(part)
+        return
+    for figure in part.figures:
+        yield f"diagnosis.{file_name(figure.title)}", json.loads(figure.document)
+    if part.rounds is not None:
+        yield from _of_experiment(part.rounds)
+
+
+def _of_experiment(part: ExperimentPart) -> Iterable[tuple[str, dict[str, Any]]]:
     if part.overview is not None:
         overview = json.loads(part.overview.document)
         for layer in overview["layer"]:

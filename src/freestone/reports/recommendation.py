@@ -53,6 +53,10 @@ class _Answer:
         return self.is_known, name, self.brings_malloc, tuple(sorted(self.workload.environment.items()))
 
 
+COARSE = 0.85
+"""A gain in time that would matter to most: rounds that cannot rule it out say so."""
+
+
 def recommendations(
     experiment: Experiment,
     summary: Summary,
@@ -105,13 +109,12 @@ def _answer(
         if aspect in best:
             others = level.get(workload.name, {}).get(aspect, ())
             return _Answer(workload, True, named[best[aspect]], aspect, others, brings)
-    # By itself it runs on its own malloc: who changes nothing has not what was measured.
-    return _Answer(workload, True, named[summary.baseline] if brings else None, brings_malloc=brings)
+    return _Answer(workload, True, brings_malloc=brings)
 
 
 def _told(group: Sequence[_Answer], experiment: Experiment, summary: Summary) -> Recommendation:
     """What is told of programs that have one answer."""
-    first, baseline = group[0], summary.baseline
+    first = group[0]
     names = [each.workload.name for each in group]
     several = len(experiment.workloads) > 1
     what = f" for {_whom(names, len(experiment.workloads))}" if several else ""
@@ -119,25 +122,53 @@ def _told(group: Sequence[_Answer], experiment: Experiment, summary: Summary) ->
     if not first.is_known:
         return Recommendation(f"To use it{what}: there is no telling yet, for lack of good rounds.", [], names)
     if first.winner is None:
-        nothing = f"there is nothing to change; no allocator is really better than {baseline}{here}."
-        return Recommendation(f"To use it{what}: {nothing}", [], names)
-    if not first.aspect:
-        whose = (
-            "The programs bring a malloc of their own" if len(names) > 1 else "The program brings a malloc of its own"
-        )
-        sentence = (
-            f"To use it{what}: no allocator is really better than {baseline}{here}. {whose}, which was not measured; "
-            f"to have {baseline} in its place"
-        )
-    else:
-        sentence = f"To use it{what}, {_choices(group, summary) if several else _choice(first, summary)}"
-        if any(each.level for each in group):
-            sentence += f"; the lines are for {first.winner.name}"
+        return Recommendation(f"To use it{what}: {_nothing(group, summary, here)}.", [], names)
+    sentence = f"To use it{what}, {_choices(group, summary) if several else _choice(first, summary)}"
+    if any(each.level for each in group):
+        sentence += f"; the lines are for {first.winner.name}"
     shown = [each.workload for each in group] if len(group) <= MOST_TOLD else [first.workload]
     if len(shown) < len(group):
         sentence += f"; the lines are those of {names[0]}, the others' have another command"
     lines = deployment.lines_for(shown, first.winner, brings_malloc=first.brings_malloc)
     return Recommendation(f"{sentence}:", lines, names, first.winner.name)
+
+
+def _nothing(group: Sequence[_Answer], summary: Summary, here: str) -> str:
+    """That nothing speaks for a change; where its own malloc was not measured, and where the rounds saw little, so."""
+    better = f"no allocator is really better than {summary.baseline}{here}"
+    coarse = coarseness(summary, [each.workload.name for each in group])
+    if group[0].brings_malloc:
+        whose = (
+            "the programs bring mallocs of their own" if len(group) > 1 else "the program brings a malloc of its own"
+        )
+        said = f"nothing that was measured speaks for a change: {better}, and {whose}, which were not measured"
+        said = said if len(group) > 1 else said.replace("which were", "which was")
+    else:
+        said = f"there is nothing to change; {better}"
+    return f"{said}{'; ' if coarse else ''}{coarse}"
+
+
+def coarseness(summary: Summary, workloads: Collection[str]) -> str:
+    """What rounds that show no difference may have missed; empty where that is little (:data:`COARSE`).
+
+    Args:
+        workloads: the names of those that are spoken of.
+    """
+    cells = [cell for cell in summary.cells if cell.workload in workloads and cell.status == "ok"]
+    seen = [
+        (ratio.low, cell.configuration)
+        for cell in cells
+        if (ratio := quantities.ratio_of(cell, quantities.time_of(cells), summary.baseline)) is not None
+        and quantities.is_known(ratio)
+        and not ratio.different
+    ]
+    if not seen or min(seen)[0] >= COARSE:
+        return ""
+    low, name = min(seen)
+    return (
+        f"but these rounds saw only what is large: {name} may still take {low:.2f} times {summary.baseline}'s time; "
+        "more rounds (-n), or a quieter machine, narrow that"
+    )
 
 
 def _whom(names: Sequence[str], count: int) -> str:

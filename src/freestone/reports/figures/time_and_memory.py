@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import altair as alt
 
@@ -21,10 +21,21 @@ _WIDE = 3.0
 """Ratios that span more than this are drawn on a logarithmic axis."""
 
 
-def trade(experiment: Experiment, summary: Summary, workload: str, memory: str = "peak_rss_kib") -> alt.LayerChart:
+def trade(
+    experiment: Experiment,
+    summary: Summary,
+    workload: str,
+    memory: str = "peak_rss_kib",
+    front: Collection[str] | None = None,
+) -> alt.LayerChart:
     """Time against memory, both as ratios to the baseline with their intervals: lower left is better in both.
 
     The dotted stairs join the configurations that no other one beats in both.
+
+    Args:
+        memory: the metric that is the memory.
+        front: configurations that are on a front which was judged elsewhere: they are filled, all others hollow, and
+            there are no stairs. None for the stairs.
     """
     cells = cells_of(summary, workload)
     time = quantities.time_of(cells.values())
@@ -40,11 +51,13 @@ def trade(experiment: Experiment, summary: Summary, workload: str, memory: str =
     x = _trade_axis(rows, "x", f"{axes.in_sentence(quantity_of(time))}, ratio to {summary.baseline}")
     y = _trade_axis(rows, "y", f"{quantity.title}, ratio to {summary.baseline}")
     colour = coloured(experiment)
-    front = [{**row, "configuration": summary.baseline} for row in _front(rows)]
+    stairs = [] if front is not None else [{**row, "configuration": summary.baseline} for row in _front(rows)]
+    filled = [row for row in rows if front is None or row["configuration"] in front]
+    hollow = [row for row in rows if row not in filled]
     return layered(
         alt.Chart(inline([{"at": 1.0}])).mark_rule().encode(x=x.of("at")),
         alt.Chart(inline([{"at": 1.0}])).mark_rule().encode(y=y.vertical("at")),
-        alt.Chart(inline(front))
+        alt.Chart(inline(stairs))
         .mark_line(strokeWidth=1.2, strokeDash=[2, 3], interpolate="step-after")
         .encode(x=x.of("x"), y=y.vertical("y"), order=alt.Order("step:Q"), color=colour),
         alt.Chart(inline(rows))
@@ -53,18 +66,22 @@ def trade(experiment: Experiment, summary: Summary, workload: str, memory: str =
         alt.Chart(inline(rows))
         .mark_rule(strokeWidth=5, opacity=0.35)
         .encode(x=x.of("x"), y=y.vertical("y_low"), y2=alt.Y2("y_high:Q"), color=colour),
-        alt.Chart(inline(rows))
-        .mark_point(size=70, filled=True, opacity=1)
-        .encode(
-            x=x.of("x"),
-            y=y.vertical("y"),
-            color=colour,
-            shape=shaped(experiment),
-            tooltip=[
-                alt.Tooltip("configuration:N"),
-                alt.Tooltip("x:Q", title=quantity_of(time).title, format=".3f"),
-                alt.Tooltip("y:Q", title=quantity.title, format=".3f"),
-            ],
+        *(
+            alt.Chart(inline(some))
+            .mark_point(size=70, filled=is_filled, opacity=1)
+            .encode(
+                x=x.of("x"),
+                y=y.vertical("y"),
+                color=colour,
+                shape=shaped(experiment),
+                tooltip=[
+                    alt.Tooltip("configuration:N"),
+                    alt.Tooltip("x:Q", title=quantity_of(time).title, format=".3f"),
+                    alt.Tooltip("y:Q", title=quantity.title, format=".3f"),
+                ],
+            )
+            for some, is_filled in ((filled, True), (hollow, False))
+            if some or is_filled
         ),
         *_names(rows, x, y),
         height=_TRADE_PX,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from freestone.reports.drawn import Figure, Multiple, Name, Panel, Table
 from freestone.reports.orders.page import OrdersPart
@@ -99,6 +100,7 @@ class ConfigurationRow:
 
 @dataclass(frozen=True)
 class ExperimentPart:
+    kind: ClassVar[str] = "experiment"
     anchor: str
     id: str
     headline: str
