@@ -187,7 +187,20 @@ def test_a_server_that_never_gets_ready(
 ) -> None:
     done = serve("serves", options=("--ready-timeout", "0.4"), ready="echo refused >&2; false")
     assert done.returncode == 3
-    assert {record.reason for record in records(only_folder())} == {"the server was not ready after 0.4 s: refused"}
+    assert records(only_folder()) == [], "two rehearsals say it, no round is run"
+    told = [line for line in done.stderr.splitlines() if "not ready" in line]
+    assert len(told) == 1
+    assert "twice, the server was not ready after 0.4 s: refused; it is not measured: --ready has to" in told[0]
+
+
+def test_a_server_that_is_slow_only_at_first_is_measured(
+    serve: Callable[..., subprocess.CompletedProcess[str]], only_folder: Callable[[], Path]
+) -> None:
+    """Its files are read for the first time in the rehearsal: that alone says nothing of the rounds."""
+    slow = "{ test -e warm || { sleep 2.2; test -e up && touch warm; false; }; }"
+    done = serve("serves", options=("--ready-timeout", "2"), ready=f"{slow} && {READY}")
+    assert done.returncode == 0, done.stderr
+    assert {record.status for record in records(only_folder())} == {"ok"}
 
 
 def test_a_server_that_fails_under_one_allocator_leaves_the_others_figures(
@@ -216,8 +229,14 @@ def test_what_answers_before_the_server_is_begun_is_another(
         (["--load", "true"], "there is --load"),
         (["--stop-timeout", "5"], "there is --stop-timeout"),
         (["--ready", " ", "--load", "true"], "each a command"),
-        (["--ready", "true", "--load", "true", "--ready-timeout", "0"], "--ready-timeout takes seconds, more than 0"),
-        (["--ready", "true", "--load", "true", "--stop-timeout", "nan"], "--stop-timeout takes seconds, more than 0"),
+        (
+            ["--ready", "true", "--load", "true", "--ready-timeout", "0"],
+            "-timeout: it takes from 1 ms to 7 d, not '0'",
+        ),
+        (
+            ["--ready", "true", "--load", "true", "--stop-timeout", "nan"],
+            "-timeout: it takes from 1 ms to 7 d, not 'nan'",
+        ),
     ],
 )
 def test_wrong_use(freestone: Tool, tmp_path: Path, options: list[str], said: str) -> None:

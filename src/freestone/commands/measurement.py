@@ -158,7 +158,7 @@ def require_same(folder: Path, experiment: Experiment) -> None:
     _require_census()
     refusal = mismatch(
         experiment,
-        machine.describe().id,
+        machine.describe(),
         [_as_found(each) for each in experiment.configurations],
         environment.describe(os.environ, kept=any(workload.keep_environment for workload in experiment.workloads)),
     )

@@ -40,6 +40,11 @@ class Rehearsal:
     asked: Asked | None = None
     """What the program asked of malloc, where that was counted."""
 
+    @property
+    def never_ready(self) -> bool:
+        """Whether a server lived on and did not answer in its time."""
+        return self.reason is not None and "the server was not ready after " in self.reason
+
 
 def run_trial(
     workload: Workload,
