@@ -16,7 +16,7 @@ HEADER: Final = 16
 LEAST: Final = 32
 """The heap's end never gets smaller."""
 MOST_DYNAMIC: Final = 32 << 20
-"""The largest freed mapping that moves the thresholds."""
+"""A freed mapping below this moves the thresholds; one of just as much does not, by a bit that is set in its size."""
 CACHE: Final = 0x290
 """What a thread's cache of small blocks takes, the first in the heap."""
 LIVES_ON: Final = 1040
@@ -90,7 +90,7 @@ class Heap:
         """Take the last block back that is still there."""
         if chunk is None:
             mapped = _up(_up(size + HEADER // 2, 16) + HEADER // 2, PAGE)
-            if self.setting.moves and self.mmap_threshold < mapped <= MOST_DYNAMIC:
+            if self.setting.moves and self.mmap_threshold < mapped < MOST_DYNAMIC:
                 self.mmap_threshold, self.trim_threshold = mapped, 2 * mapped
             return
         self.top -= chunk

@@ -192,7 +192,7 @@ matrix.
   in what the heap has from its first growth (132 KiB), and less than a page would go back. No call.
 - From 131 KiB on one matrix does not fit, and is a mapping, once: freeing it moves the threshold for mappings to
   its size (132 or 136 KiB), and that for trimming to twice as much. From then on it lies in the heap, which keeps
-  it.
+  it. That ends at 32 MiB: a mapping of so much moves nothing, and comes and goes in each call.
 - Two or more matrices that are no mappings make the heap grow beyond that. Each free finds 128 KiB or more at the
   end and gives back what is more than 128 KiB: all sizes churn. The edge today is no size of a block; it is what a
   call frees at the end of the heap.
