@@ -186,6 +186,13 @@ def test_the_page_holds_published_figures_beside_ours() -> None:
     assert story().wrong == []
 
 
+def test_too_few_rounds_for_an_interval_show_as_such() -> None:
+    ratio = {"value": 0.5, "low": 0.0, "high": "Infinity"}  # as the doctor writes it
+    tried = [{"configuration": "a", "discarded": None, "time": ratio}]
+    said = Diagnosis.of({"findings": [], "best": None, "tried": tried})
+    assert "| `a` | 0.50 [?] |" in text(replace(story(), diagnosis=said))
+
+
 def test_what_does_not_hold_is_said() -> None:
     well = story()
     nothing = Diagnosis((), (), None, None, ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -39,7 +40,7 @@ class Diagnosis:
             time=findings[0]["time"] if findings else None,
             best=said["best"],
             tried=tuple(
-                (each["configuration"], each["time"]["value"], each["time"]["low"], each["time"]["high"])
+                (each["configuration"], *(float(each["time"][end]) for end in ("value", "low", "high")))
                 for each in said["tried"]
                 if each["time"] is not None and each["discarded"] is None
             ),
@@ -83,12 +84,16 @@ class Story:
         return lines
 
 
+def _between(low: float, high: float) -> str:
+    return f"[{low:.2f}, {high:.2f}]" if low > 0 and math.isfinite(high) else "[?]"
+
+
 def _diagnosis(story: Story) -> str:
     said = story.diagnosis
     share = f", with {100 * said.time:.0f} % of the processor time" if said.time is not None else ""
     evidence = "".join(f"\n- {line[:1].upper()}{line[1:]}." for line in said.evidence)
     tried = "\n".join(
-        f"| `{name}` | {value:.2f} [{low:.2f}, {high:.2f}] | {'the best' if name == said.best else ''} |"
+        f"| `{name}` | {value:.2f} {_between(low, high)} | {'the best' if name == said.best else ''} |"
         for name, value, low, high in said.tried
     )
     after = ", ".join(f"`{each}`" for each in story.after.symptoms) or "nothing"
