@@ -81,6 +81,8 @@ def plain(found: Finding, unjudged: Sequence[str]) -> str:
     """
     if found.symptom == "healthy" and unjudged:
         return "as far as it could be judged, nothing about its memory is worth a cure"
+    if found.outside_malloc:
+        return f"{PLAIN[found.symptom]}; most of it did not come from malloc"
     return PLAIN[found.symptom]
 
 
@@ -153,7 +155,12 @@ def suffering(found: Sequence[Finding]) -> str:
 
 
 def share(each: Finding) -> str:
-    """Of processor time and of memory, in brackets; nothing where neither is known."""
+    """Of processor time and of memory, in brackets; nothing where neither is known.
+
+    A share that was told with another symptom already, for the same faults, is not told again.
+    """
+    if each.same_faults_as is not None:
+        return f" (the same faults as {each.same_faults_as})"
     parts = []
     if each.time is not None:
         parts.append(
@@ -161,6 +168,8 @@ def share(each: Finding) -> str:
         )
     if each.memory is not None:
         parts.append(f"{each.memory:.0%} of its memory")
+    if each.outside_malloc:
+        parts.append("outside malloc")
     return f" ({', '.join(parts)})" if parts else ""
 
 
