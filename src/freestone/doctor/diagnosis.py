@@ -82,7 +82,7 @@ def read(folder: Path, goal: Goal | None = None) -> Diagnosis:
 
 
 def judge(
-    summary: Summary, chart: Chart, found: Sequence[Finding], goal: Goal, records: Sequence[TrialRecord]
+    summary: Summary, chart: Chart, found: Sequence[Finding], goal: Goal, records: Sequence[TrialRecord] = ()
 ) -> Verdict:
     """Weigh what was tried."""
     (workload,) = chart.experiment.workloads

@@ -48,7 +48,9 @@ def once(seen: Observations, *, outside_malloc: bool) -> list[str]:
         why = "several came at once (folios, huge pages, or pages of a file that lay in memory)"
         return [f"{counted} one for every {1 / each:,.1f} pages of {memory}: {why}"]
     if each <= ANEW:
-        return [f"{counted} about one for each page of {memory}" + (": hardly any was touched anew" if all_told else "")]
+        return [
+            f"{counted} about one for each page of {memory}" + (": hardly any was touched anew" if all_told else "")
+        ]
     return [f"{counted} {each:.1f} for each page of {memory}, those of its start among them"]
 
 
@@ -66,7 +68,9 @@ def whose(seen: Observations, *, outside_malloc: bool) -> list[str]:
         ]
     if mallocs >= _NEARLY * faults:
         return []
-    return [f"at most {mallocs:,.0f} of them were in malloc's memory ({mib(most_kib or 0)}), and those alone are counted"]
+    return [
+        f"at most {mallocs:,.0f} of them were in malloc's memory ({mib(most_kib or 0)}), and those alone are counted"
+    ]
 
 
 def counted(seen: Observations) -> list[str]:

@@ -53,7 +53,9 @@ class Tried:
     @property
     def is_plain(self) -> bool:
         """Whether it is an allocator as it is, without a setting or a switch."""
-        return self.remedy is not None and not (self.remedy.settings or self.remedy.kernel or self.remedy.huge_pages_off)
+        return self.remedy is not None and not (
+            self.remedy.settings or self.remedy.kernel or self.remedy.huge_pages_off
+        )
 
     def is_unknown(self, goal: Goal) -> bool:
         """Whether there were too few rounds to tell if it is better for the goal."""
@@ -96,7 +98,9 @@ class Verdict:
 
     def _is_bare(self, each: Tried) -> bool:
         best = self.best.remedy if self.best is not None else None
-        return each.is_plain and each.remedy is not None and best is not None and each.remedy.allocator == best.allocator
+        return (
+            each.is_plain and each.remedy is not None and best is not None and each.remedy.allocator == best.allocator
+        )
 
 
 def apart(one: Ratio | None, other: Ratio | None) -> bool:

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from freestone.allocators import notation
-from freestone.doctor import knobs, symptoms
+from freestone.doctor import judgement, knobs, symptoms
 from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy, title
@@ -176,13 +176,14 @@ def share(each: Finding) -> str:
 def verdict(found: Verdict, *, width: int) -> str:
     """What helped, for the goal; what cannot be had together; what was discarded."""
     lines: list[str] = []
-    goal = {"time": "time", "memory": "memory", "balanced": "time and memory together"}[found.goal]
     if found.best is None:
-        lines.append(f"Nothing that was tried is really better for {goal}.")
+        lines += textwrap.wrap(f"{judgement.nothing(found)}.", width, break_on_hyphens=False)
     else:
-        best = found.best
-        why = f": {best.remedy.why}" if best.remedy is not None else ""
-        lines += textwrap.wrap(f"Best for {goal}: {best.configuration} ({gains(best, found.memory)}){why}.", width)
+        goal, best = judgement.GOALS[found.goal], found.best
+        said = f"Best for {goal}: {best.configuration} ({gains(best, found.memory)}){judgement.why(found)}."
+        lines += textwrap.wrap(said, width, break_on_hyphens=False)
+        if found.unknown:
+            lines += textwrap.wrap(f"But {judgement.not_known(found)}.", width, break_on_hyphens=False)
     others = [each for each in found.front if each is not found.best]
     if others:
         lines.append("What is not beaten in both time and memory:")
