@@ -221,7 +221,7 @@ def test_pages_of_a_mapped_file_are_no_heap() -> None:
     (found,) = symptoms.name(seen)
     assert (found.symptom, found.outside_malloc) == ("first-touch-faults", True)
     told = " ".join(found.evidence)
-    assert "one for every 15.7 pages of its 201 MiB" in told
+    assert "one for every 15.8 pages of its 201 MiB" in told
     assert "about one for each" not in told
     assert "at most 0% of these faults were in malloc's memory" in told
     assert remedies.plan([found], seen, 8).tried == []

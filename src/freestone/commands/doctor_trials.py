@@ -90,7 +90,7 @@ def _prepared(
         if not chart.remedies:
             return chart.experiment, {}, chart.left_out
         return measurement.resumed(folder, []), chart.remedies, chart.left_out
-    plan = remedies.plan(found, seen, _most(chart.experiment, seen), kernel=kernel)
+    plan = remedies.plan(found, seen, most_remedies(chart.experiment, seen), kernel=kernel)
     chosen = _configurations(plan.tried)
     experiment = chart.experiment
     added = [*experiment.configurations, *(one for one, _ in chosen)]
@@ -121,7 +121,7 @@ def show_cures(measured: Experiment, workload: Workload, summary: Summary, judge
         print("\n".join(["To use it:", *lines, ""]))
 
 
-def _most(experiment: Experiment, seen: Observations) -> int:
+def most_remedies(experiment: Experiment, seen: Observations) -> int:
     """How many remedies can be tried in enough rounds, each of which has the untouched program twice.
 
     Remedies are dropped before rounds, down to one. Each is also run once before the first round, without a clock.

@@ -68,9 +68,9 @@ def _told(ratio: Ratio) -> str:
 
 
 def _too_few(found: Verdict) -> str:
-    rounds = f"{found.rounds} round{'' if found.rounds == 1 else 's'}"
+    rounds = "1 round is" if found.rounds == 1 else f"{found.rounds} rounds are"
     enough = "" if found.enough_s is None else f". --time-budget {found.enough_s:.0f} would probably do"
-    return f"{rounds} are too few, and {FEWEST_PAIRS} are the fewest that tell anything{enough}"
+    return f"{rounds} too few, and {FEWEST_PAIRS} are the fewest that tell anything{enough}"
 
 
 def _coarse(found: Verdict, fine: list[Tried]) -> str:

@@ -160,8 +160,8 @@ CANDIDATES: Final[Mapping[str, tuple[Remedy, ...]]] = {
 }
 """What is tried against each symptom, the likeliest first.
 
-An allocator with a setting or a switch stands behind that allocator alone, with no other allocator between: else the setting would be credited with
-what the allocator does. glibc alone is the untouched program.
+An allocator with a setting or a switch stands behind that allocator alone, with no other allocator between: else the
+setting would be credited with what the allocator does. glibc alone is the untouched program.
 """
 
 ADVICE: Final[Mapping[str, tuple[str, ...]]] = {

@@ -1,4 +1,4 @@
-"""Which memory was touched: how much was resident, how much of it malloc can have given, how many faults were first ones.
+"""Which memory was touched: how much of it malloc can have given, and how many faults were on memory that was new.
 
 A fault has no sender. What is known is how many there were, how much was resident, how much of that no file backs, and
 how much malloc had given out: from these come upper bounds, and each is called one.

@@ -15,8 +15,8 @@ from freestone.doctor.remedies import Remedy
 from freestone.records.schema import Cell, Ratio, Summary, Workload
 
 LEAST_ROUNDS: Final = 6
-"""For so many there is time when remedies are chosen: rather fewer are tried. :data:`FEWEST_PAIRS` is the least that says
-anything, and hardly more than that."""
+"""For so many rounds there is time when remedies are chosen: rather fewer are tried. With :data:`FEWEST_PAIRS`, which
+are enough for an interval, only what is large is told apart."""
 
 Goal = Literal["time", "memory", "balanced"]
 
