@@ -15,8 +15,6 @@ from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy
 from freestone.doctor.verdict import Goal, Verdict
-from freestone.experiments import schedule
-from freestone.experiments.run import TRIAL_OVERHEAD_S
 from freestone.records import store
 from freestone.records.schema import Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
@@ -108,7 +106,7 @@ def enough_s(records: Sequence[TrialRecord], budget_s: float | None) -> float | 
     rounds = {record.round for record in records}
     if not rounds or budget_s is None:
         return None
-    spent_s = math.fsum(schedule.elapsed_s(record) + TRIAL_OVERHEAD_S for record in records)
+    spent_s = math.fsum(each.metrics.wall_s + each.metrics.rested_s for each in records if each.metrics is not None)
     return 10 * math.ceil(max(budget_s, spent_s) / len(rounds) * verdict.LEAST_ROUNDS / 10)
 
 

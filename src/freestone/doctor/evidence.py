@@ -63,8 +63,8 @@ def whose(seen: Observations, *, outside_malloc: bool) -> list[str]:
         return ["how much of that memory came from malloc was not seen"]
     if outside_malloc:
         return [
-            f"at most {mallocs / faults:.0%} of these faults were in malloc's memory ({mib(most_kib or 0)}); the rest is "
-            "what it maps by itself, files and its own code: no allocator and no setting of one changes that"
+            f"at most {mallocs / faults:.0%} of these faults were in malloc's memory ({mib(most_kib or 0)}); the rest "
+            "is what it maps by itself, files and its own code: no allocator and no setting of one changes that"
         ]
     if mallocs >= _NEARLY * faults:
         return []
