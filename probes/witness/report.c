@@ -1,23 +1,58 @@
 #define _GNU_SOURCE
 #include "report.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The kernel's set of signals, which is not libc's: 64 bits. */
+static uint64_t only(int number) { return (uint64_t)1 << (number - 1); }
+
+/* A write behind the program's own limit on the size of files (RLIMIT_FSIZE) fails, and sends SIGXFSZ to the thread
+ * that wrote, which ends a program by default. The signal is the witness's doing, so it is held back meanwhile and
+ * taken out. One that was waiting before is the program's, and stays. */
+static bool write_all(long descriptor, const char *text, size_t size) {
+    const uint64_t excess = only(SIGXFSZ);
+    const long now[2] = {0, 0}; /* a timespec of the kernel's */
+    uint64_t before = 0, waiting = 0;
+    const bool held = syscall(SYS_rt_sigprocmask, SIG_BLOCK, &excess, &before, sizeof excess) == 0;
+    syscall(SYS_rt_sigpending, &waiting, sizeof waiting);
+    size_t sent = 0;
+    while (sent < size) {
+        const long done = syscall(SYS_write, descriptor, text + sent, size - sent);
+        if (done < 0 && errno == EFBIG && held && (waiting & excess) == 0)
+            syscall(SYS_rt_sigtimedwait, &excess, NULL, now, sizeof excess);
+        if (done <= 0)
+            break;
+        sent += (size_t)done;
+    }
+    if (held)
+        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+    return sent == size;
+}
+
 /* Plain system calls: open and write may be wrapped by the program or by another preload. */
 void report_send(struct report *report) {
+    if (report->failed) {
+        report->used = 0;
+        return;
+    }
     const int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (report->create ? O_CREAT | O_EXCL : 0);
     const long descriptor = syscall(SYS_openat, AT_FDCWD, report->path, flags, 0644);
     if (descriptor < 0)
         return; /* the image then counts as unseen, which is the truth about it */
-    size_t sent = 0;
     report->create = false;
-    while (sent < report->used) {
-        const long done = syscall(SYS_write, descriptor, report->text + sent, report->used - sent);
-        if (done <= 0)
-            break;
-        sent += (size_t)done;
+    if (!report->begun) {
+        const long end = syscall(SYS_lseek, descriptor, 0, SEEK_END);
+        report->from = end < 0 ? 0 : (uint64_t)end;
+        report->begun = true;
+    }
+    if (!write_all(descriptor, report->text, report->used)) {
+        report->failed = true;
+        syscall(SYS_ftruncate, descriptor, (long)report->from);
     }
     syscall(SYS_close, descriptor);
     report->used = 0;

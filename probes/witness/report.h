@@ -16,6 +16,9 @@ struct report {
     const char *path; /* the file that it goes to; NULL: text alone */
     bool create;      /* the file must not exist, and is created */
     bool cut;         /* something did not fit the text */
+    bool failed;      /* the file could not hold it all, and holds none of it */
+    uint64_t from;    /* where in the file it begins, once something of it was sent */
+    bool begun;       /* whether something was */
 };
 
 void report_word(struct report *report, const char *word);  /* as it is, followed by a space */
@@ -24,7 +27,8 @@ void report_hex(struct report *report, const unsigned char *bytes, size_t count)
 void report_path(struct report *report, const char *path); /* escaped; followed by a space */
 void report_line(struct report *report); /* ends the line */
 
-/* Appends what is still in the buffer to the file. */
+/* Appends what is still in the buffer to the file. What the file cannot take (the program limits the size of its files,
+ * the disk is full) takes back the whole report: the file is then as long as it was before. */
 void report_send(struct report *report);
 
 #endif

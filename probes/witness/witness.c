@@ -21,6 +21,7 @@
 #include "spent.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -182,6 +183,8 @@ static void report_exit(int pid) {
     report_word(&report, "end");
     report_line(&report);
     report_send(&report);
+    if (forked && report.failed)
+        syscall(SYS_unlinkat, AT_FDCWD, path, 0); /* a fork without last words, as if it had been killed */
     if (!orphaned && &freestone_heapwatch_leave != NULL)
         freestone_heapwatch_leave();
     if (rest_ns != 0)

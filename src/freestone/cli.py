@@ -9,6 +9,7 @@ import difflib
 import importlib
 import inspect
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
@@ -17,6 +18,7 @@ from cyclopts import App, CycloptsError, UnknownCommandError, UnusedCliTokensErr
 
 import freestone
 from freestone.commands.status import ExitStatus, Stop
+from freestone.streams import outlast_readers
 
 VERBS = {
     "compare": "Run a program under every allocator and say which is best for what.",
@@ -68,6 +70,9 @@ Examples:
     freestone bench field
 
 'freestone VERB --help' has more of each. Documentation: docs/reference/cli.md"""
+
+REMOVED = "the current folder was removed; go to one that is there (cd), and start again"
+"""What a relative path that is not there means then."""
 
 
 def build_app(verb: str | None = None, *, whole: bool = False) -> App:
@@ -141,6 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # A terminal that cannot show a character shows a question mark; it is no reason to lose a table.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    outlast_readers()
     tokens = list(sys.argv[1:] if arguments is None else arguments)
     status = _run(tokens)
     try:
@@ -148,8 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except OSError as error:
         # Python must not try again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        # A reader that has seen enough is no error.
-        if not isinstance(error, BrokenPipeError) and status == ExitStatus.FINE:
+        if status == ExitStatus.FINE:
             status = complain(_of_system(error), ExitStatus.STORE)
     sys.exit(status)
 
@@ -180,7 +185,8 @@ def _run(tokens: list[str]) -> int:
         result = app(tokens)
         return int(result) if isinstance(result, int) else ExitStatus.FINE
     except Stop as stop:
-        return complain(stop.message, stop.status)
+        here = f" ({REMOVED})" if stop.status == ExitStatus.STORE and _is_folder_removed() else ""
+        return complain(f"{stop.message}{here}", stop.status)
     except CycloptsError as error:
         where = f"freestone {verb} --help" if verb else "freestone --help"
         forgotten = verb in ("compare", "advise", "doctor", "run") and "--" not in tokens
@@ -189,7 +195,7 @@ def _run(tokens: list[str]) -> int:
     except KeyboardInterrupt:
         return complain("interrupted", ExitStatus.INTERRUPTED)
     except BrokenPipeError:
-        return ExitStatus.FINE
+        return 128 + signal.SIGPIPE
     except OSError as error:
         return complain(_of_system(error), ExitStatus.STORE)
     except Exception as error:
@@ -244,8 +250,18 @@ def _manual(verb: str) -> tuple[str, str]:
 
 def _of_system(error: OSError) -> str:
     """What the system refused, where nobody closer to it had more to say."""
+    if isinstance(error, FileNotFoundError) and _is_folder_removed():
+        return REMOVED
     why = (error.strerror or str(error)).lower()
     return f"{error.filename}: {why}" if error.filename else f"cannot write to standard output: {why}"
+
+
+def _is_folder_removed() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _one_line(error: CycloptsError) -> str:

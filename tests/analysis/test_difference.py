@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from freestone.analysis import difference, gate
+from freestone.analysis import comparable, difference, gate
 from freestone.analysis.comparable import NotComparable
 from freestone.analysis.sides import Side
 from freestone.records.schema import (
@@ -19,6 +21,7 @@ from freestone.records.schema import (
     Difference,
     Environment,
     Experiment,
+    Input,
     Machine,
     Output,
     TrialRecord,
@@ -279,6 +282,56 @@ def test_another_checkout_is_no_other_work(lab: Laboratory) -> None:
     works = [after.experiment.workloads[0].model_copy(update={"command": ["/there/work", "0"]})]
     after = Side(after.experiment.model_copy(update={"workloads": works}), after.records)
     assert difference.between(before, after).apart == []
+
+
+def _naming(side: Side, word: str, **contents: str) -> Side:
+    """With a workload that has a word more, and what the files held that it names."""
+    (work,) = side.experiment.workloads
+    works = [work.model_copy(update={"command": [*work.command, word]})]
+    return _with_files(Side(side.experiment.model_copy(update={"workloads": works}), side.records), **contents)
+
+
+def test_a_folder_is_another_one_where_its_path_is(lab: Laboratory) -> None:
+    """Nobody has looked into it: the last part of its name says nothing of what it holds."""
+    costs = {"glibc": (1.0, 1000), "freestone": (1.0, 1000)}
+    before, after = lab.result("one", costs), lab.result("two", costs, builds=NEW)
+    with pytest.raises(NotComparable, match="another command: /one/data and /two/data are not known to hold the same"):
+        difference.between(_naming(before, "/one/data"), _naming(after, "/two/data"))
+    with pytest.raises(NotComparable, match="are not known to hold the same"):
+        difference.between(_naming(before, "/one/data", data="a"), _naming(after, "/two/data", other="a"))
+    assert difference.between(_naming(before, "/one/data"), _naming(after, "/one/data")).apart == []
+
+
+def test_a_file_is_the_same_in_another_folder_where_its_content_is(lab: Laboratory) -> None:
+    costs = {"glibc": (1.0, 1000), "freestone": (1.0, 1000)}
+    before, after = lab.result("one", costs), lab.result("two", costs, builds=NEW)
+    same = difference.between(_naming(before, "/one/data", data="a"), _naming(after, "/two/data", data="a"))
+    assert same.apart == []
+    relative = difference.between(_naming(before, "data", data="a"), _naming(after, "/two/data", data="a"))
+    assert relative.apart == []
+    for content in ("b", PROGRAM + "b"):
+        with pytest.raises(NotComparable, match="another content of data"):
+            difference.between(_naming(before, "/one/data", data="a"), _naming(after, "/two/data", data=content))
+
+
+@given(st.lists(st.sampled_from(["/s/data", "/b/data", "/b/more", "data", "-n", "7"]), max_size=4), st.data())
+def test_without_contents_commands_are_the_same_only_word_by_word(words: list[str], data: st.DataObject) -> None:
+    other = data.draw(st.permutations(words))
+    told = comparable._other_command(["/a/work", *words], ["/b/work", *other], ({}, {}))
+    assert (told is None) == (words == other)
+
+
+def test_an_input_of_unknown_content_is_told_by_its_whole_path(lab: Laboratory) -> None:
+    costs = {"glibc": (1.0, 1000), "freestone": (1.0, 1000)}
+
+    def reading(side: Side, file: str) -> Side:
+        works = [each.model_copy(update={"input": Input(file=file)}) for each in side.experiment.workloads]
+        return Side(side.experiment.model_copy(update={"workloads": works}), side.records)
+
+    before, after = lab.result("one", costs), lab.result("two", costs, builds=NEW)
+    with pytest.raises(NotComparable, match="another input"):
+        difference.between(reading(before, "/one/in"), reading(after, "/two/in"))
+    assert difference.between(reading(before, "/one/in"), reading(after, "/one/in")).apart == []
 
 
 def test_another_build_of_the_program_is_another_program(lab: Laboratory) -> None:

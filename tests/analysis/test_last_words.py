@@ -57,4 +57,6 @@ def test_processes_without_last_words_are_told_in_the_summary(
     for cell in summarise(make_experiment(("a", "b")), records).cells:
         assert cell.status == "ok"
         assert cell.note is not None
-        assert cell.note.startswith("without last words (killed, or left without exit): 3 processes of worker;")
+        assert cell.note.startswith(
+            "without last words (killed, left without exit, or not let write): 3 processes of worker;"
+        )

@@ -58,10 +58,10 @@ def test_no_program(freestone: Tool, verb: str) -> None:
         (["-n", "0"], "0 rounds measure nothing"),
         (["-n", "-3"], "-3 rounds measure nothing"),
         (["-n", "many"], "-n"),
-        (["--time-budget", "0"], "--time-budget takes seconds, more than 0"),
-        (["--time-budget", "inf"], "--time-budget takes seconds"),
-        (["--timeout", "-1"], "--timeout takes seconds, more than 0"),
-        (["--timeout", "nan"], "--timeout takes seconds"),
+        (["--time-budget", "0"], "--time-budget: it takes from 1 ms to 365 d, not '0'"),
+        (["--time-budget", "inf"], "--time-budget: it takes from 1 ms to 365 d, not 'inf'"),
+        (["--timeout", "-1"], "--timeout: it takes from 1 ms to 7 d, not '-1'"),
+        (["--timeout", "nan"], "--timeout: it takes from 1 ms to 7 d, not 'nan'"),
         (["--env", "NOVALUE"], "--env takes NAME=VALUE, or NAME of a variable that is set, not 'NOVALUE'"),
         (["--seed", "-1"], "--seed takes a number from 0 up"),
         (["-a", "jemaloc"], "unknown allocator 'jemaloc'; did you mean jemalloc"),
@@ -278,3 +278,23 @@ def test_options_behind_a_program_without_dashes_are_refused(freestone: Tool, tm
     assert "options behind sh would be freestone's: write -- before it" in done.stderr
     assert not (tmp_path / "results").exists()
     assert freestone("compare", "-n", "1", "-a", "glibc", "--no-report", "true").returncode == 0
+
+
+@pytest.mark.parametrize("words", [["compare", "--", "true"], ["bench", "patterns"], ["doctor", "--pid", "1"]])
+def test_a_folder_that_was_removed_is_named(
+    words: list[str], command: list[str], environment: dict[str, str], tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    line = f'cd "{gone}" && rmdir "{gone}" && exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", line, "sh", *command, *words],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 5
+    assert done.stderr.count("the current folder was removed; go to one that is there (cd), and start again") == 1

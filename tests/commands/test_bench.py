@@ -259,7 +259,7 @@ def test_the_field_sleeps_when_told_to_and_has_its_rss_after_idle(
         (("mine.toml", "-n", "0"), "0 rounds measure nothing"),
         (("mine.toml", "-a", "glibc", "--subject", "glib"), "'glib' is not measured; did you mean glibc?"),
         (("mine.toml", "-a", "jemallok"), "jemallok"),
-        (("field", "--idle", "0"), "--idle is a whole number of seconds from 1 to 3600, not 0"),
+        (("field", "--idle", "0"), "--idle: it takes from 1 s to 1 h, not '0'"),
         (("field", "--idle-rounds", "1"), "--idle-rounds is a number of rounds from 1 on, beside --idle, not 1"),
         (
             ("field", "--idle", "1", "--idle-rounds", "0"),

@@ -104,8 +104,8 @@ def test_a_count_that_fails_leaves_the_earlier_one(freestone: Tool, folder: Path
 
 def test_wrong_use_is_one_line(freestone: Tool, folder: Path, tmp_path: Path) -> None:
     for arguments, status, said in (
-        ((folder, "--timeout", "0"), 2, "--timeout takes seconds, more than 0, not 0"),
-        ((folder, "--timeout", "nan"), 2, "--timeout takes seconds, more than 0, not nan"),
+        ((folder, "--timeout", "0"), 2, "--timeout: it takes from 1 ms to 7 d, not '0'"),
+        ((folder, "--timeout", "nan"), 2, "--timeout: it takes from 1 ms to 7 d, not 'nan'"),
         ((folder, "--only", "nothing"), 2, "no workload matches 'nothing'; there are loop-16M-all, loop-1K-none"),
         ((folder, "--only", "loop-16M-al"), 2, "no workload matches 'loop-16M-al'; did you mean loop-16M-all?"),
         ((folder, "--only", "loop-16M-*", "--only", "x"), 2, "no workload matches 'x'; there are"),

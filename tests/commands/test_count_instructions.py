@@ -150,8 +150,8 @@ def test_wrong_use_is_one_line(freestone: Tool, folder: Path, tmp_path: Path) ->
     (tmp_path / "empty").mkdir()
     for arguments, status, said in (
         ((folder, "--only", "xyz"), 2, "no workload matches 'xyz'; there are lists, nothing"),
-        ((folder, "--timeout", "-1"), 2, "--timeout takes seconds, more than 0, not -1"),
-        ((folder, "--timeout", "nan"), 2, "--timeout takes seconds, more than 0, not nan"),
+        ((folder, "--timeout", "-1"), 2, "--timeout: it takes from 1 ms to 7 d, not '-1'"),
+        ((folder, "--timeout", "nan"), 2, "--timeout: it takes from 1 ms to 7 d, not 'nan'"),
         ((tmp_path / "empty",), 5, "holds no experiment.json"),
     ):
         done = freestone("count", "--instructions", *arguments)

@@ -114,7 +114,7 @@ def test_what_cannot_be_looked_at_is_one_line(freestone: Tool, command: list[str
     ("options", "line"),
     [
         (["--goal", "speed"], "goal"),
-        (["--time-budget", "0"], "--time-budget takes seconds, more than 0"),
+        (["--time-budget", "0"], "--time-budget: it takes from 1 ms to 365 d, not '0'"),
         (["--load", "true"], "a server needs both --ready and --load"),
     ],
 )
@@ -230,7 +230,7 @@ def test_a_process_that_ends_meanwhile_is_told_so(freestone: Tool) -> None:
     ("words", "status", "line"),
     [
         (["--pid", "1", "--", "true"], 2, "--pid looks at what runs; leave out a program"),
-        (["--pid", "1", "--seconds", "0"], 2, "--seconds takes seconds, more than 0, not 0"),
+        (["--pid", "1", "--seconds", "0"], 2, "--seconds: it takes from 100 ms to 1 d, not '0'"),
         (["--pid", "4194305"], 2, "there is no process 4194305"),
         (["--seconds", "3", "--", "true"], 2, "these belong to --pid; leave out --seconds"),
         (["--resume", "gone"], 5, "gone holds no diagnosis to go on with"),

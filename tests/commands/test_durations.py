@@ -6,16 +6,20 @@ import inspect
 import math
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
+from pathlib import Path
 
 import pytest
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.cli import VERBS, _function
+from freestone.cli import USAGE, VERBS, _function
 from freestone.commands import durations
+from freestone.commands.durations import Between
 from freestone.records import store
+from freestone.trials.launch import LaunchRequest, command_line
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -55,7 +59,7 @@ def test_every_option_of_seconds_understands_them(freestone: Tool, only_folder: 
     ("words", "said"),
     [
         (["compare", "--time-budget", "soon", "--", "true"], "--time-budget: seconds, or as in 90s, 2m, 1h30m, not"),
-        (["compare", "--time-budget", "-5", "--", "true"], "--time-budget takes seconds, more than 0, not -5"),
+        (["compare", "--time-budget", "-5", "--", "true"], "--time-budget: it takes from 1 ms to 365 d, not '-5'"),
         (["compare", "--idle", "1.5s", "--", "true"], "--idle: a whole number of seconds, not '1.5s'"),
         (["advise", "--time-budget", "x", "--", "true"], "--time-budget: seconds, or"),
         (["bench", "field", "--timeout", "x"], "--timeout: seconds, or"),
@@ -79,3 +83,64 @@ def test_whatever_is_told_in_seconds_understands_them(verb: str) -> None:
         told = [each for each in getattr(parameter.annotation, "__metadata__", ()) if isinstance(each, Parameter)]
         if any(re.search(r"\bseconds\b", each.help or "", re.IGNORECASE) for each in told):
             assert any(each.converter is not None for each in told), f"{verb} {parameter.name}"
+
+
+def _parameters(owner: type | Callable[..., object]) -> Iterator[tuple[str, list[Parameter]]]:
+    """Name -> what is said of each parameter, those that several verbs share included."""
+    for parameter in inspect.signature(owner, eval_str=True).parameters.values():
+        told = [each for each in getattr(parameter.annotation, "__metadata__", ()) if isinstance(each, Parameter)]
+        yield parameter.name, told
+        if inspect.isclass(parameter.annotation) and is_dataclass(parameter.annotation):
+            yield from _parameters(parameter.annotation)
+
+
+DURATIONS = [
+    (verb, name, reader)
+    for verb in USAGE
+    for name, told in _parameters(_function(verb))
+    for each in told
+    if isinstance(reader := each.converter, Between)
+]
+
+
+def _read(reader: Between, text: str) -> float | int:
+    return reader(float, [Token(keyword="--option", value=text)])
+
+
+def test_every_verb_that_takes_a_time_is_among_them() -> None:
+    names = {(verb, name) for verb, name, _ in DURATIONS}
+    limits = {("compare", each) for each in ("timeout", "ready_timeout", "stop_timeout")}
+    assert names >= limits | {("count", "timeout"), ("doctor", "seconds"), ("tune", "time_budget"), ("bench", "idle")}
+
+
+@pytest.mark.parametrize(("verb", "name", "reader"), DURATIONS)
+@given(data=st.data())
+def test_an_option_takes_what_lies_between_its_ends_and_nothing_else(
+    verb: str, name: str, reader: Between, data: st.DataObject
+) -> None:
+    wrong = [math.nan, math.inf, -math.inf, -1.0, 0.0, 1e-12, 1e300, math.nextafter(reader.most_s, math.inf)]
+    value = data.draw(st.sampled_from(wrong) | st.floats() | st.floats(reader.least_s, reader.most_s))
+    if reader.least_s <= value <= reader.most_s and (not reader.whole or value.is_integer()):
+        assert _read(reader, repr(value)) == value
+    else:
+        with pytest.raises(
+            ValueError, match=r"^(it takes from [\d.]+ m?s to [\d.]+ [dh]|a whole number of seconds), not"
+        ):
+            _read(reader, repr(value))
+
+
+@pytest.mark.parametrize(("verb", "name", "reader"), DURATIONS)
+def test_whatever_an_option_takes_the_launcher_and_the_clocks_take(verb: str, name: str, reader: Between) -> None:
+    """In the launcher's nanoseconds it is not 0, which means no limit; the kernel waits 24 days at most."""
+    request = LaunchRequest(["true"], Path(), Path(), Path(), timeout_s=reader.least_s)
+    words = command_line(request, Path("launch"))
+    assert float(words[words.index("--timeout") + 1]) == reader.least_s > 0
+    if name != "time_budget":  # nothing waits for that in one call
+        assert subprocess.run(["true"], timeout=reader.most_s + 60, check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize("text", ["1e300", "1e-12", "nan", "inf", "-1", "0", "8d"])
+def test_a_limit_that_no_clock_has_is_one_line(freestone: Tool, text: str) -> None:
+    done = freestone("compare", "--timeout", text, "--", "true")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert f"--timeout: it takes from 1 ms to 7 d, not '{text}'" in done.stderr

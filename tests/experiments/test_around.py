@@ -10,9 +10,9 @@ import pytest
 
 from freestone.analysis.rounds import Slot
 from freestone.experiments import Outcome, run
-from freestone.experiments.events import StageFailed, WarmUpStarted
+from freestone.experiments.events import NeverReady, StageFailed, WarmUpStarted
 from freestone.records import store
-from freestone.records.schema import Experiment, Stages, Workload
+from freestone.records.schema import Configuration, Experiment, Stages, Workload
 from freestone.trials import StageFailure
 
 STAGES = Stages(setup="make", cleanup="make clean")
@@ -95,6 +95,27 @@ def test_where_nothing_can_be_set_up_nothing_is_run(
     assert run(experiment, tmp_path, measurement=fake_trials) is Outcome.HOPELESS
     assert fake_trials.taken == fake_trials.rehearsed == []
     assert fake_trials.around == ["setup one 0", "cleanup one 0"]
+
+
+def test_a_server_that_never_gets_ready_is_not_run_and_the_others_are(
+    make_experiment: Callable[..., Experiment], fake_trials: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rehearse(workload: Workload, configuration: Configuration) -> NeverReady | None:
+        fake_trials.rehearsed.append((workload.name, configuration.name))
+        return NeverReady("one", "it was not ready") if workload.name == "one" else None
+
+    monkeypatch.setattr(fake_trials, "rehearse", rehearse)
+    stages = workloads("one", "two", warmup=1)
+    events: list[object] = []
+    both = make_experiment(("a", "b"), rounds=1, workloads=stages)
+    assert run(both, tmp_path, measurement=fake_trials, on_event=events.append) is Outcome.COMPLETE
+    assert {record.workload for record in store.read_trials(tmp_path).records} == {"two"}
+    assert len([name for name, _ in fake_trials.rehearsed if name == "one"]) == 1, "it is tried under no other"
+    assert [event for event in events if isinstance(event, NeverReady)] == [NeverReady("one", "it was not ready")]
+    (alone := tmp_path / "alone").mkdir()
+    assert run(make_experiment(workloads=stages[:1]), alone, measurement=fake_trials) is Outcome.HOPELESS
+    assert store.read_trials(alone).records == []
+    assert fake_trials.around[-1] == "cleanup one 3"
 
 
 def test_a_cleanup_that_fails_is_told_and_loses_nothing(

@@ -12,6 +12,7 @@ import pytest
 
 from freestone.analysis.rounds import Slot
 from freestone.experiments import LocalTrials, local
+from freestone.experiments.events import HeapsSeen, NeverReady
 from freestone.records.schema import Asked, Configuration, Experiment, Proof, TrialRecord
 from freestone.records.store import StoreError
 from freestone.trials import Permissions, Rehearsal, placement
@@ -68,8 +69,40 @@ def test_a_trial_knows_its_place_its_limit_and_what_its_rehearsal_has_shown(
     assert told[0]["timeout_s"] == 7.0
     assert [more["rehearsal"] is None for more in told] == [True, perf]
     assert [more["asked"] for more in told] == [None, asked if perf else None]
+    assert isinstance(seen, HeapsSeen)
     assert seen.asked == told[1]["asked"]
     assert not scratch.exists(), "captured output is not left behind"
+
+
+NOT_READY = "the server was not ready after 3 s: refused"
+
+
+@pytest.mark.parametrize("perf", [True, False])
+@pytest.mark.parametrize("serving", [(), ("glibc",)])
+def test_a_server_that_is_not_ready_is_tried_once_more_under_the_baseline(
+    perf: bool, serving: tuple[str, ...], make_experiment: Callable[..., Experiment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What other allocators do alone stops nothing."""
+    experiment = make_experiment(("glibc", "jemalloc", "freestone"))
+    workload = experiment.workloads[0]
+    tried: list[tuple[str, bool]] = []
+
+    def rehearse(workload: object, configuration: Configuration, *, counting: bool, **more: Any) -> Rehearsal:
+        tried.append((configuration.name, counting))
+        reason = NOT_READY if counting or configuration.name not in serving else None
+        return Rehearsal("failed" if reason else "ok", reason, Proof(valid=False), Rehearsed({}, None, 1))
+
+    monkeypatch.setattr(local, "permissions", lambda: Permissions(perf=perf, ptrace=True))
+    monkeypatch.setattr(local, "can_count", lambda: True)
+    monkeypatch.setattr(local, "rehearse", rehearse)
+    with LocalTrials(experiment) as trials:
+        seen = [trials.rehearse(workload, each) for each in experiment.configurations[1:]]
+    if serving:
+        assert all(isinstance(each, HeapsSeen) for each in seen)
+        assert tried == [("jemalloc", perf), ("glibc", False), ("freestone", perf)], "the baseline once"
+    else:
+        assert seen[0] == NeverReady("work", NOT_READY)
+        assert tried[:2] == [("jemalloc", perf), ("glibc", False)]
 
 
 def test_no_scratch_folder_is_one_line(

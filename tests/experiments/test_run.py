@@ -14,7 +14,7 @@ from freestone.analysis.rounds import Slot, plan_round
 from freestone.experiments import Interruption, Outcome, mismatch, run, unfinished
 from freestone.experiments.events import BudgetSpent, GivenUp, TrialEnded, TrialStarted
 from freestone.records import store
-from freestone.records.schema import Allocator, Experiment, TrialRecord, Workload
+from freestone.records.schema import Allocator, Experiment, Machine, TrialRecord, Workload
 
 
 def _slots(records: list[TrialRecord]) -> list[tuple[str, int, int]]:
@@ -275,15 +275,18 @@ def test_what_the_program_did_after_a_signal_is_not_kept(
 def test_an_experiment_is_resumed_only_as_it_was(make_experiment: Callable[..., Experiment]) -> None:
     experiment = make_experiment(("glibc", "jemalloc"))
     glibc, jemalloc = experiment.configurations
-    assert mismatch(experiment, "here", [glibc, jemalloc]) is None
-    assert "another machine" in (mismatch(experiment, "elsewhere", [glibc, jemalloc]) or "")
+    assert mismatch(experiment, experiment.machine, [glibc, jemalloc]) is None
+    nice = Machine(id="elsewhere", facts={**experiment.machine.facts, "limits": "nice=5"})
+    refusal = mismatch(experiment, nice, [glibc, jemalloc]) or ""
+    assert "another machine" in refusal
+    assert "limits None and nice=5 (then and now)" in refusal
 
     def changed(**changes: object) -> str:
         other = jemalloc.model_copy(update={"allocator": jemalloc.allocator.model_copy(update=changes)})
-        return mismatch(experiment, "here", [glibc, other]) or ""
+        return mismatch(experiment, experiment.machine, [glibc, other]) or ""
 
     assert "build-id ab then, cd now" in changed(build_id="cd")
     assert "another one now" in changed(file="/opt/other.so")
     assert "no longer here" in changed(available=False)
-    assert "no longer here" in (mismatch(experiment, "here", [glibc]) or "")
+    assert "no longer here" in (mismatch(experiment, experiment.machine, [glibc]) or "")
     assert isinstance(jemalloc.allocator, Allocator)

@@ -6,13 +6,14 @@ import csv
 import io
 import json
 import re
+import statistics
 from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone.analysis import summarise
-from freestone.records.schema import Experiment, Summary, TrialRecord, Workload
+from freestone.records.schema import Experiment, Metrics, Summary, TrialRecord, Workload
 from freestone.reports import interchange, quantities, recommendation
 
 
@@ -112,6 +113,34 @@ def test_the_terminals_judgement_stands_in_every_format(
     assert results["tcmalloc"]["times"] == []
     assert (results["tcmalloc"]["ratios"], results["tcmalloc"]["verdicts"]) == ({}, {})
     assert re.search(r"^- tcmalloc failed: .*exit status 1", page, re.MULTILINE)
+
+
+def test_the_numbers_of_a_row_are_those_of_the_table(
+    make_experiment: Callable[..., Experiment], make_record: Callable[..., TrialRecord]
+) -> None:
+    """Where rounds differ, an arithmetic mean is another number than the geometric one that is shown."""
+    experiment = make_experiment(("glibc", "freestone"), rounds=6)
+    records = [
+        make_record(
+            name,
+            number,
+            metrics=Metrics(
+                wall_s=1.0,
+                user_s=1.0 + number,
+                sys_s=2.0 + 3 * number,
+                peak_rss_kib=1000 + 200 * number,
+                minor_faults=9,
+            ),
+        )
+        for name in ("glibc", "freestone")
+        for number in range(6)
+    ]
+    summary = summarise(experiment, records)
+    for row in csv.DictReader(io.StringIO(interchange.csv_rows(experiment, records, summary))):
+        (cell,) = [each for each in summary.cells if each.configuration == row["configuration"]]
+        for column, metric in {"user_s": "user_s", "system_s": "sys_s", "peak_rss_kib": "peak_rss_kib"}.items():
+            assert float(row[column]) == cell.figure(metric)
+    assert cell.figure("user_s") != statistics.fmean(1.0 + number for number in range(6))
 
 
 @given(data=st.data())

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone.records.schema import Metrics
-from freestone.trials import meters, service, witness
+from freestone.trials import meters, under_load, witness
 from freestone.trials.launch import LaunchReading
 from freestone.trials.load_figures import LoadFigures
-from freestone.trials.service import Driven, UnderLoad
+from freestone.trials.under_load import UnderLoad
 from freestone.trials.unwaited import Unwaited, unwaited
 from freestone.trials.witness import Departure, Usage, parse
 
@@ -148,14 +148,14 @@ def test_the_census_knows_of_those_who_said_nothing() -> None:
 
 @pytest.mark.parametrize("lost", [None, Unwaited(3, Usage(1.5, 0.5, minor_faults=300), known=True)])
 def test_a_server_s_children_are_in_its_figures(lost: Unwaited | None) -> None:
-    driven = Driven(LoadFigures(1000, 0.001, {}), UnderLoad(5.0, 8.0, 3.0, 100, 5000))
+    told, used = LoadFigures(1000, 0.001, {}), UnderLoad(5.0, 8.0, 3.0, 100, 5000)
     asked: list[tuple[float, float]] = []
 
     def ask(since_s: float, until_s: float) -> Unwaited | None:
         asked.append((since_s, until_s))
         return lost
 
-    found = service.figures(driven, ask)
+    found, _ = under_load.figures(told, used, ask)
     assert found is not None
     assert asked == [(5.0, 8.0)]
     assert found["cpu_seconds"] == pytest.approx(0.003 if lost is None else 0.005)
@@ -163,8 +163,8 @@ def test_a_server_s_children_are_in_its_figures(lost: Unwaited | None) -> None:
 
 
 def test_a_server_s_figures_that_are_not_known_are_left_out() -> None:
-    driven = Driven(LoadFigures(1000, 0.001, {}), UnderLoad(5.0, 8.0, 3.0, 100, 5000))
-    found = service.figures(driven, lambda since_s, until_s: Unwaited(1, Usage(), known=False))
+    told, used = LoadFigures(1000, 0.001, {}), UnderLoad(5.0, 8.0, 3.0, 100, 5000)
+    found, _ = under_load.figures(told, used, lambda since_s, until_s: Unwaited(1, Usage(), known=False))
     assert found == {"seconds": 0.001, "rss_kib_loaded": 5000.0}
 
 

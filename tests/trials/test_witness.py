@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone import native
-from freestone.allocators import find
+from freestone.allocators import configuration_for, find
 from freestone.allocators.elf import inspect
 from freestone.trials import witness
 from freestone.trials.witness import ENTRIES, parse, read_folder
@@ -378,6 +378,76 @@ def test_operators_of_another_allocator_are_strays(testify, compile_c):
     ] or mixed.departure.strays[0].symbol.startswith("_Zd")
 
 
+# --- a program that limits the size of its files
+
+LIMITED = """
+    #include <signal.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/resource.h>
+    #include <sys/syscall.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    static void hear(int unused) { syscall(SYS_exit_group, 9); }
+    int main(int count, char **words) {
+        sigset_t excess;
+        sigemptyset(&excess);
+        sigaddset(&excess, SIGXFSZ);
+        struct rlimit limit = {(rlim_t)atoi(words[1]), RLIM_INFINITY};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        free(malloc(100));
+        if (strcmp(words[2], "fork") == 0)
+            return fork() == 0 ? 0 : (wait(0), 0);
+        if (strcmp(words[2], "handles") == 0)
+            signal(SIGXFSZ, hear);
+        if (strcmp(words[2], "ignores") == 0)
+            signal(SIGXFSZ, SIG_IGN);
+        if (strcmp(words[2], "waits") == 0) {
+            sigprocmask(SIG_BLOCK, &excess, 0);
+            raise(SIGXFSZ);
+        }
+        return 0;
+    }
+"""
+OURS = (str(native.path("libfreestone.so")),)
+
+
+@pytest.mark.parametrize("served", [(), OURS])
+@pytest.mark.parametrize("behaviour", ["plain", "fork", "handles", "ignores", "waits"])
+@pytest.mark.parametrize("torn", [False, True])
+def test_a_limit_on_the_size_of_files_harms_no_program_and_leaves_its_last_words_unsaid(
+    testify, compile_c, tmp_path, served, behaviour, torn
+):
+    program, limit = compile_c(LIMITED), 0
+    if torn:  # all but the end fits
+        assert all(each.departure is not None for each in testify(program, 100_000, behaviour, preload=served))
+        limit = min(file.stat().st_size for file in (tmp_path / "reports").iterdir()) - 20
+        for file in (tmp_path / "reports").iterdir():
+            file.unlink()
+    (report,) = testify(program, limit, behaviour, preload=served)
+    assert (report.damage, report.exe, report.heap_works) == (None, str(program), True)
+    assert report.departure is None
+
+
+def test_a_program_under_a_limit_from_its_start_says_at_least_that_it_was_there(testify, compile_c):
+    program = compile_c("int main(void) { return 0; }")
+    said = testify("sh", "-c", f"ulimit -f 0; {program}")
+    (shell,) = [each for each in said if each.exe]
+    (limited,) = [each for each in said if not each.exe]
+    assert (shell.damage, shell.departure) == (None, None)
+    assert limited.pid > 0
+    assert limited.at_s > shell.at_s
+    assert "a limit on the size of files (ulimit -f, RLIMIT_FSIZE), or the disk is full" in (limited.damage or "")
+
+
+@pytest.mark.parametrize("name", ["glibc", "freestone"])
+def test_a_program_that_limits_its_files_is_measured(attempt, compile_c, name):
+    program = compile_c(LIMITED)
+    record = attempt(program, 0, "plain", configuration=configuration_for(find([name])[0]))
+    assert (record.status, record.reason) == ("ok", None)
+    assert record.proof.silent == {str(program): 1}
+
+
 # --- how reports are read
 
 WHOLE = """start 1 1000000000 42 41
@@ -454,6 +524,21 @@ def test_a_folder_with_strange_files_is_read(tmp_path):
     (tmp_path / "5-6").write_text(WHOLE)
     reports = read_folder(tmp_path)
     assert [report.damage is None for report in reports] == [False, False, True]
+
+
+def test_what_is_no_regular_file_is_neither_waited_for_nor_followed(tmp_path):
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    (tmp_path / "elsewhere").write_text(WHOLE)
+    os.mkfifo(folder / "1-1")
+    (folder / "2-2").symlink_to(tmp_path / "elsewhere")
+    (folder / "3-3").symlink_to("/dev/zero")
+    reports = read_folder(folder)
+    assert [(report.pid, report.damage) for report in reports] == [
+        (1, "a report cannot be read: it is no regular file"),
+        (2, "a report cannot be read: Too many levels of symbolic links"),
+        (3, "a report cannot be read: Too many levels of symbolic links"),
+    ]
 
 
 def test_a_missing_folder_is_a_damaged_report(tmp_path):

@@ -12,7 +12,7 @@
 #include "expect.h"
 #include "resident.h"
 
-enum { TASKS_MOST = 64, TASK_TEXT = 4096, IDLE_MS = 10000 };
+enum { TASKS_MOST = 64, TASK_TEXT = 4096, IDLE_MS = 30000 };
 
 /* Numbers of the process's threads; returns how many. */
 static inline size_t tasks_list(long number[TASKS_MOST]) {

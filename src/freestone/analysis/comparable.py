@@ -15,15 +15,22 @@ class NotComparable(ValueError):
 
 
 def require_same_machine(one: Machine, other: Machine) -> None:
+    differ = machines_differ(one, other)
+    if differ is not None:
+        raise NotComparable(f"results of different machines are never compared: {differ}")
+
+
+def machines_differ(one: Machine, other: Machine) -> str | None:
+    """Which facts are not the same on two machines, the first few by name with both values; None for one machine."""
     if one.id == other.id:
-        return
+        return None
     facts = sorted(one.facts.keys() | other.facts.keys())
     differ = [
         f"{name} {one.facts.get(name)} and {other.facts.get(name)}"
         for name in facts
         if one.facts.get(name) != other.facts.get(name)
     ]
-    raise NotComparable(f"results of different machines are never compared: {', '.join(differ[:3]) or 'they say so'}")
+    return ", ".join(differ[:3]) or "they say so"
 
 
 def common_workloads(before: Side, after: Side, apart: list[Apart]) -> list[Workload]:
@@ -36,7 +43,7 @@ def common_workloads(before: Side, after: Side, apart: list[Apart]) -> list[Work
             apart.append(Apart(what=f"workload {name}", reason=f"only in {side.experiment.id}"))
             continue
         reason = (
-            _other_work(old[name], new[name])
+            _other_work(old[name], new[name], (_named(name, before), _named(name, after)))
             or _other_program(name, before, after)
             or _other_files(name, before, after)
             or (None if new[name].output_may_differ else _other_output(name, before, after))
@@ -54,16 +61,21 @@ def _first_reasons(apart: Sequence[Apart]) -> str:
     return "; ".join(f"{each.what}: {each.reason}" for each in apart[:2]) + ("; ..." if len(apart) > 2 else "")
 
 
-def _other_work(one: Workload, other: Workload) -> str | None:
-    if _told_apart(one.command) != _told_apart(other.command):
-        return "another command"
+_Contents = dict[str, set[str]]
+"""By path, what a file held in the runs that left it as it was: one content, unless somebody changed it in between."""
+
+
+def _other_work(one: Workload, other: Workload, named: tuple[_Contents, _Contents]) -> str | None:
+    command = _other_command(one.command, other.command, named)
+    if command is not None:
+        return command
     if one.environment != other.environment:
         return "another environment"
     if one.reads != other.reads:
         return "its time was read differently"
     if one.service != other.service:
         return _other_service(one.service, other.service)
-    return _other_surroundings(one, other)
+    return _other_surroundings(one, other, named)
 
 
 def _other_service(one: Service | None, other: Service | None) -> str:
@@ -76,7 +88,7 @@ def _other_service(one: Service | None, other: Service | None) -> str:
     return "other times for it to be ready or gone"
 
 
-def _other_surroundings(one: Workload, other: Workload) -> str | None:
+def _other_surroundings(one: Workload, other: Workload, named: tuple[_Contents, _Contents]) -> str | None:
     """What stands around the runs and is not the same: a program that finds other files does other work."""
     for name in ("setup", "prepare", "conclude", "cleanup"):
         if getattr(one.stages, name) != getattr(other.stages, name):
@@ -88,28 +100,65 @@ def _other_surroundings(one: Workload, other: Workload) -> str | None:
     # Its content decides; where that is not known, its name has to.
     if None not in (one.input.sha256, other.input.sha256):
         return None if one.input.sha256 == other.input.sha256 else "another input"
-    return None if _told_apart([one.input.file]) == _told_apart([other.input.file]) else "another input"
+    return None if _other_word(one.input.file, other.input.file, named) is None else "another input"
 
 
-def _told_apart(command: Sequence[str]) -> list[str]:
-    """A command without the folders of its files: another checkout is no other work."""
-    return [PurePath(word).name if word.startswith("/") else word for word in command]
+def _other_command(one: Sequence[str], other: Sequence[str], named: tuple[_Contents, _Contents]) -> str | None:
+    """How a command is another one. Where the program lies is of no matter: what it is, its build and content tell."""
+    if len(one) != len(other) or _name(one[0]) != _name(other[0]):
+        return "another command"
+    words = zip(one[1:], other[1:], strict=True)
+    return next((why for each in words if (why := _other_word(*each, named)) is not None), None)
+
+
+def _other_word(one: str, other: str, named: tuple[_Contents, _Contents]) -> str | None:
+    """How a word means something else. Another checkout is no other work, where it is known to hold the same.
+
+    Of a folder nothing is known, nor of a file that the runs write: then the path has to be the same.
+    """
+    if one == other:
+        return None
+    if _name(one) != _name(other):
+        return "another command"
+    held, others = _held(one, named[0]), _held(other, named[1])
+    if not held or not others:
+        return f"another command: {one} and {other} are not known to hold the same"
+    return None if held & others else f"another content of {_name(one)}"
+
+
+def _name(word: str) -> str:
+    return PurePath(word).name if word.startswith("/") else word
+
+
+def _held(word: str, contents: _Contents) -> set[str]:
+    """What the file held that a word names; nothing where that was not recorded."""
+    path = str(PurePath(word))
+    if path.startswith("/"):
+        return contents.get(path, set())
+    return {each for name, held in contents.items() if name.endswith(f"/{path}") for each in held}
 
 
 def _other_files(workload: str, before: Side, after: Side) -> str | None:
     """Whether a script or an input that the command names has another content; a program's build is told by its id."""
-    named: list[dict[str, set[str]]] = []
+    named: list[_Contents] = []
     for side in (before, after):
-        contents: dict[str, set[str]] = {}
-        for record in arms.good(side.records):
-            for path, content in record.files.items() if record.workload == workload else ():
-                contents.setdefault(PurePath(path).name, set()).add(content)
+        contents: _Contents = {}
+        for path, held in _named(workload, side).items():
+            contents.setdefault(PurePath(path).name, set()).update(held)
         named.append(contents)
     for name, held in named[0].items():
         others = named[1].get(name, held)
         if not held & others and not any(content.startswith(PROGRAM) for content in held | others):
             return f"another content of {name}"
     return None
+
+
+def _named(workload: str, side: Side) -> _Contents:
+    contents: _Contents = {}
+    for record in arms.good(side.records):
+        for path, content in record.files.items() if record.workload == workload else ():
+            contents.setdefault(path, set()).add(content)
+    return contents
 
 
 def _other_program(workload: str, before: Side, after: Side) -> str | None:

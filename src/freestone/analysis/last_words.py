@@ -58,7 +58,8 @@ def note(records: Sequence[TrialRecord], *, served: bool = False) -> str | None:
         return None
     told = ", ".join(f"{processes(count)} of {program}" for program, count in sorted(most.items())[:3])
     more = f" and of {len(most) - 3} more programs" if len(most) > 3 else ""
-    how = "killed, or left without exit" + (", as by the SIGTERM that ends a server" if served else "")
+    by = " as by the SIGTERM that ends a server" if served else ""
+    how = f"killed{by}, left without exit, or not let write"
     return f"without last words ({how}): {told}{more}; what these had loaded is not known"
 
 

@@ -20,8 +20,7 @@ _HOW_WORDS: Final = {
     "later": ", opened while the program ran",
     "closed": ", opened while the program ran and closed again",
     "apart": ", in a namespace of its own (dlmopen)",
-    "mapped": ", which the kernel saw loaded and no process told of (one that a signal ends tells nothing): what it "
-    "serves is the same under every allocator",
+    "mapped": "; what it serves is the same under every allocator (seen by the kernel: its process told nothing)",
 }
 
 

@@ -21,6 +21,7 @@ from freestone.analysis import (
 from freestone.analysis.rivals import Rivals
 from freestone.analysis.rounds import Arm
 from freestone.analysis.statistics import Interval
+from freestone.records.notes import told_left_out
 from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord, Workload
 
 
@@ -70,7 +71,7 @@ def summarise(experiment: Experiment, records: Iterable[TrialRecord]) -> Summary
 
 
 def _notes(workload: Workload, records: Sequence[TrialRecord], names: Sequence[str]) -> list[str]:
-    lines = own_heaps.notes(records, names)
+    lines = own_heaps.notes(records, names) + told_left_out(record.notes for record in records)
     if workload.shell and records:
         lines = [*lines, "the time is that of the whole line, the shell's own start included"]
     return lines

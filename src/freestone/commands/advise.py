@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from freestone.allocators import AllocatorError, discover
 from freestone.analysis import headline
 from freestone.commands import measurement, program, to_use
-from freestone.commands.durations import AS_TYPED
+from freestone.commands.durations import BUDGET
 from freestone.commands.options import Allocators, Results
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
@@ -32,7 +32,7 @@ def advise(
     allocators: Allocators = None,
     time_budget: Annotated[
         float,
-        AS_TYPED,
+        BUDGET,
         Parameter(help="Seconds, or as in 5m. No round is begun that would not fit; the first always is."),
     ] = 60.0,
     env: Annotated[

@@ -12,7 +12,7 @@ from freestone import suites
 from freestone.allocators import AllocatorError
 from freestone.commands import bench_all, bench_suites, measurement, scoreboard
 from freestone.commands.bench_request import ALL, BenchRequest
-from freestone.commands.durations import WholeSeconds
+from freestone.commands.durations import Rest
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments.plan import PlanError
@@ -50,7 +50,7 @@ def bench(
         Parameter(negative="", help="Of the suite's settings, those to measure too. Default: all; 'none' for none."),
     ] = None,
     idle: Annotated[
-        WholeSeconds,
+        Rest,
         Parameter(help="Let each program that can sleep so many seconds after its work, and take its RSS then."),
     ] = None,
     idle_rounds: Annotated[

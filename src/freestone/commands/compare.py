@@ -13,7 +13,7 @@ from freestone.allocators import AllocatorError
 from freestone.commands import measurement, one_folder, terminal, to_use
 from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.compare_request import CompareRequest, called
-from freestone.commands.durations import WholeSeconds
+from freestone.commands.durations import Rest
 from freestone.commands.export_options import NO_EXPORT, ExportOptions
 from freestone.commands.hyperfine_options import NOTHING_FOREIGN, HyperfineOptions
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
@@ -43,7 +43,7 @@ def compare(
         str | None, Parameter(help="The allocator the others are held against. Default: the system's.")
     ] = None,
     idle: Annotated[
-        WholeSeconds,
+        Rest,
         Parameter(help="Keep each process so many seconds at its end: RSS, PSS, huge pages, lazily freed memory then."),
     ] = None,
     idle_rounds: Annotated[Whole, Parameter(help="In the first so many rounds only. Default: in all.")] = None,

@@ -15,7 +15,6 @@ from freestone.commands.stage_options import StageOptions
 from freestone.experiments.input_file import may_make
 from freestone.experiments.plan import PlanError
 from freestone.records.schema import Experiment, Workload
-from freestone.suites.expansion import IDLE_MOST_S
 
 
 @dataclass(frozen=True)
@@ -102,10 +101,8 @@ def _kept(workload: Workload, idle_s: int | None, rounds: int | None) -> Workloa
     """The workload with its processes kept at their end for so long.
 
     Raises:
-        PlanError: no such number of seconds or rounds.
+        PlanError: no such number of rounds, or a server.
     """
-    if idle_s is not None and not 1 <= idle_s <= IDLE_MOST_S:
-        raise PlanError(f"--idle is a whole number of seconds from 1 to {IDLE_MOST_S}, not {idle_s}")
     if rounds is not None and (idle_s is None or rounds < 1):
         raise PlanError(f"--idle-rounds is a number of rounds from 1 on, beside --idle, not {rounds}")
     if idle_s is not None and workload.service is not None:

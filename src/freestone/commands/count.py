@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -15,9 +16,9 @@ from freestone import suites
 from freestone.commands import count_calls, count_instructions, count_runs, one_folder, terminal
 from freestone.commands.count_calls import CallLedger
 from freestone.commands.count_instructions import InstructionLedger
-from freestone.commands.durations import Seconds
+from freestone.commands.durations import Limit
 from freestone.commands.status import ExitStatus, Stop
-from freestone.experiments.plan import Extent, PlanError
+from freestone.experiments.plan import PlanError
 from freestone.native import NativePartMissing
 from freestone.records import store
 from freestone.records.schema import Experiment
@@ -39,7 +40,7 @@ def count(
         Parameter(negative="", help="Workloads whose name matches this pattern, as in 'loop-*'. May be repeated."),
     ] = None,
     timeout: Annotated[
-        Seconds,
+        Limit,
         Parameter(help="Seconds after which a run is ended. Default: the experiment's; 600 under valgrind."),
     ] = None,
     json: Annotated[bool, Parameter(negative="", help="Print the counts as JSON instead of tables.")] = False,
@@ -67,14 +68,13 @@ def count(
     written.
     """
     try:
-        Extent(timeout_s=timeout)
         experiment = store.read_experiment(one_folder.required(results))
         names = suites.matching([each.name for each in experiment.workloads], only or [])
         chosen = [each for each in experiment.workloads if each.name in names]
         ledgers, missing = _ledgers(results, experiment, calls or not instructions, instructions or not calls)
         suites.prepare(chosen)
         with (
-            tempfile.TemporaryDirectory(prefix="freestone-") as scratch,
+            tempfile.TemporaryDirectory(prefix=f"freestone-{os.getpid()}-") as scratch,
             count_runs.set_up(chosen, timeout or experiment.timeout_s, Path(scratch)) as ready,
         ):
             runs = [run for each in ledgers for run in each.runs(ready, timeout, Path(scratch))]

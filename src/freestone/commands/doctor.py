@@ -18,7 +18,7 @@ from cyclopts import Parameter
 from freestone.allocators import SYSTEM, AllocatorError, configuration_for, elf, find
 from freestone.analysis import same_program
 from freestone.commands import doctor_page, doctor_process, doctor_trials, measurement, program, terminal
-from freestone.commands.durations import AS_TYPED
+from freestone.commands.durations import Budget, Look
 from freestone.commands.options import Results, Timeout
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
@@ -49,8 +49,7 @@ BUDGET_S = 60.0
 def doctor(
     *command: Annotated[str, Parameter(help="The program and its arguments, after --.")],
     time_budget: Annotated[
-        float | None,
-        AS_TYPED,
+        Budget,
         Parameter(
             help="Seconds, or as in 2m, for trying remedies; what is observed before takes some runs more. Default: 60."
         ),
@@ -66,7 +65,7 @@ def doctor(
         ),
     ] = False,
     pid: Annotated[int | None, Parameter(help="A running process: it is looked at, and nothing is tried.")] = None,
-    seconds: Annotated[float | None, AS_TYPED, Parameter(help="For how long --pid looks. Default: 10.")] = None,
+    seconds: Annotated[Look, Parameter(help="For how long --pid looks. Default: 10.")] = None,
     allow_tracing: Annotated[
         bool, Parameter(negative="", help="With --pid, also look by strace, which slows the process meanwhile.")
     ] = False,

@@ -158,7 +158,7 @@ def require_same(folder: Path, experiment: Experiment) -> None:
     _require_census()
     refusal = mismatch(
         experiment,
-        machine.describe().id,
+        machine.describe(),
         [_as_found(each) for each in experiment.configurations],
         environment.describe(os.environ, kept=any(workload.keep_environment for workload in experiment.workloads)),
     )
@@ -244,7 +244,7 @@ def measure(
     damage = store.damage_line(folder, earlier.damage)
     if damage:
         progress.line(damage)
-    for line in [*_about_environment(experiment), *variables.unread(experiment.configurations)]:
+    for line in [*_about_environment(experiment), *_told_of(experiment.configurations)]:
         progress.note(line)
     status = ExitStatus.FINE
     trouble: list[str] = []
@@ -320,6 +320,10 @@ def _nothing_left(experiment: Experiment, records: Sequence[TrialRecord], *, spe
     if not unfinished(experiment, records):
         return "is complete: nothing was left to measure"
     return "has spent its time budget: nothing was left to measure" if spent else None
+
+
+def _told_of(configurations: Sequence[Configuration]) -> list[str]:
+    return [*variables.unread(configurations), *variables.twins(configurations)]
 
 
 def _about_environment(experiment: Experiment) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter, Token
 
-from freestone.commands.durations import Seconds
+from freestone.commands.durations import Budget, Limit
 
 
 def _whole(_: object, tokens: Sequence[Token]) -> int:
@@ -38,11 +38,11 @@ Allocators = Annotated[
 ]
 
 TimeBudget = Annotated[
-    Seconds,
-    Parameter(help="Seconds, or as in 90s, 2m, 1h. No round is begun that would not fit; the first always is."),
+    Budget,
+    Parameter(help="Limit, or as in 90s, 2m, 1h. No round is begun that would not fit; the first always is."),
 ]
 
-Timeout = Annotated[Seconds, Parameter(help="Seconds after which a run is ended and counts as timed out.")]
+Timeout = Annotated[Limit, Parameter(help="Seconds after which a run is ended and counts as timed out.")]
 
 Seed = Annotated[Whole, Parameter(help="Of the random order of runs. Default: drawn, and recorded.")]
 

@@ -19,6 +19,7 @@ from freestone.experiments.events import (
     Event,
     GivenUp,
     HeapsSeen,
+    NeverReady,
     RehearsalStarted,
     ServerSeen,
     StageFailed,
@@ -31,6 +32,7 @@ from freestone.reports import sparkline
 from freestone.trials import Moment
 
 PLAIN_EVERY_S = 10.0
+_READY = "--ready has to succeed when this server answers, and --ready-timeout gives it longer"
 COURSE_COLUMNS = 24
 LONG_REHEARSAL_S = 30.0
 """A rehearsal that lasts so long may be of a server, which would never end."""
@@ -93,6 +95,8 @@ class Progress:
             case HeapsSeen():
                 for sentence in own_heaps.sentences(event.asked, event.heaps):
                     self._once(f"{event.workload}: {sentence}")
+            case NeverReady():
+                self.line(f"{event.workload}: twice, {event.reason}; it is not measured: {_READY}")
             case TrialStarted():
                 self.memory.clear()
                 left = "" if event.remaining_s is None else f"{duration(event.remaining_s)} left"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from freestone.commands.durations import Seconds
+from freestone.commands.durations import Limit
 from freestone.experiments.plan import PlanError
 from freestone.records.schema import Service, Workload
 
@@ -28,9 +28,9 @@ class ServiceOptions:
             "of JSON."
         ),
     ] = None
-    ready_timeout: Annotated[Seconds, Parameter(help="Seconds until the server has to be ready. Default: 60.")] = None
+    ready_timeout: Annotated[Limit, Parameter(help="Seconds until the server has to be ready. Default: 60.")] = None
     stop_timeout: Annotated[
-        Seconds, Parameter(help="Seconds from SIGTERM until the server has to be gone. Default: 30.")
+        Limit, Parameter(help="Seconds from SIGTERM until the server has to be gone. Default: 30.")
     ] = None
 
     def given(self) -> dict[str, object]:
@@ -46,17 +46,13 @@ class ServiceOptions:
         """The workload as a server, where it is one.
 
         Raises:
-            PlanError: half of what a server needs, or a time that is none.
+            PlanError: half of what a server needs.
         """
         asked = [option for option, value in self.given().items() if value is not None]
         if not asked:
             return workload
         if not (self.ready or "").strip() or not (self.load or "").strip():
             raise PlanError(f"a server needs both --ready and --load, each a command; there is {' and '.join(asked)}")
-        times = {"--ready-timeout": self.ready_timeout, "--stop-timeout": self.stop_timeout}
-        for option, value in times.items():
-            if value is not None and not 0 < value < float("inf"):
-                raise PlanError(f"{option} takes seconds, more than 0, not {value:g}")
         limits = {"ready_timeout_s": self.ready_timeout, "stop_timeout_s": self.stop_timeout}
         said = {name: value for name, value in limits.items() if value is not None}
         service = Service.model_validate({"ready": self.ready, "load": self.load, **said})

@@ -17,7 +17,7 @@ from cyclopts import Parameter
 from freestone import machine
 from freestone.allocators import SYSTEM, AllocatorError
 from freestone.commands import measurement, one_folder, program, terminal, to_use
-from freestone.commands.durations import AS_TYPED
+from freestone.commands.durations import Budget
 from freestone.commands.options import Allocators, Results, Resume, Seed, Timeout
 from freestone.commands.progress import Progress
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
@@ -43,9 +43,7 @@ BUDGET_S = 300.0
 
 def tune(
     *command: Annotated[str, Parameter(help="The program and its arguments, after --.")],
-    time_budget: Annotated[
-        float | None, AS_TYPED, Parameter(help="Seconds, or as in 10m, for all of it. Default: 300.")
-    ] = None,
+    time_budget: Annotated[Budget, Parameter(help="Seconds, or as in 10m, for all of it. Default: 300.")] = None,
     goal: Annotated[Goal | None, Parameter(help="What it is for. Default: balanced.")] = None,
     allocators: Allocators = None,
     env: Annotated[

@@ -7,7 +7,9 @@ that can be seen, and nothing is cured.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -22,8 +24,11 @@ from freestone.doctor.course import Course
 from freestone.doctor.observations import Cost, Observations, Settings
 from freestone.doctor.observe import steering
 from freestone.native import NativePartMissing
-from freestone.trials import tree
+from freestone.trials import escort, tree
 from freestone.trials.calls import NoCounter, strace
+from freestone.trials.escort import Errand
+from freestone.trials.offspring import Offspring
+from freestone.trials.process import TICK_S
 
 STACKS_S: Final = 4.0
 """For so long stacks are taken, behind the seconds of counting."""
@@ -174,7 +179,7 @@ def traced(seen: Observations, process: Process, seconds: float, scratch: Path) 
                     ]
                 }
             )
-    except (NoCounter, NoProcess) as error:
+    except (NoCounter, NoProcess, NativePartMissing) as error:
         return _done(without(seen, "calls", str(error)), "calls")
     finally:
         log.unlink(missing_ok=True)
@@ -191,27 +196,40 @@ def _done(seen: Observations, part: str) -> Observations:
 
 
 def _under_strace(process: Process, options: list[str], log: Path, names: str, seconds: float) -> float:
-    """Attach strace for some seconds; how long it was. Raises NoProcess where it may not, or the process has ended."""
+    """Attach strace for some seconds; how long it was. Raises NoProcess where it may not, or the process has ended.
+
+    However this process ends, with SIGKILL too, the escort ends strace then, and the kernel lets the traced one go.
+    """
     words = [strace(), "-f", "-qq", *options, "-e", f"trace={names}", "-o", str(log), "-p", str(process.number)]
+    complaint = log.with_name("strace.stderr")
     begun_s = time.monotonic()
-    # A session of its own: Ctrl-C reaches this process alone, which then lets the traced one go.
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True) as tracer:
-        try:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                tracer.wait(seconds)
-        finally:
-            if tracer.poll() is None:
-                tracer.send_signal(signal.SIGINT)  # it detaches
-                try:
-                    tracer.wait(_PATIENCE_S)
-                except subprocess.TimeoutExpired:
-                    tracer.kill()
-        said = (tracer.stderr.read() if tracer.stderr is not None else "").strip().splitlines()
+    with complaint.open("wb") as stderr:
+        # In the shell's place, so that it is the escort's first child.
+        errand = Errand(f"exec {shlex.join(words)}", stderr, stderr)
+        with escort.begun(errand) as tracer:
+            try:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    tracer.process.wait(seconds)
+            finally:
+                _let_go(tracer)
+    said = complaint.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    complaint.unlink()
     if said and not log.exists():
         raise NoProcess(said[-1].removeprefix("strace: "))
     if not log.exists() or (said and log.stat().st_size == 0):
         raise NoProcess((said or ["strace wrote nothing"])[-1].removeprefix("strace: "))
     return time.monotonic() - begun_s
+
+
+def _let_go(tracer: Offspring) -> None:
+    """Have strace detach and write down the rest of what it saw; one that does not is ended."""
+    first = tree.first_child(tracer.process.pid)
+    if tracer.process.poll() is None and first is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(first, signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            tracer.process.wait(_PATIENCE_S)
+    tracer.end()
 
 
 def _used(process: Process) -> Mapping[str, float] | None:
@@ -223,8 +241,8 @@ def _used(process: Process) -> Mapping[str, float] | None:
     return {
         "minor_faults": int(fields[7]),
         "major_faults": int(fields[9]),
-        "user_s": int(fields[11]) * tree.TICK_S,
-        "sys_s": int(fields[12]) * tree.TICK_S,
+        "user_s": int(fields[11]) * TICK_S,
+        "sys_s": int(fields[12]) * TICK_S,
     }
 
 

@@ -56,6 +56,14 @@ class HeapsSeen:
 
 
 @dataclass(frozen=True)
+class NeverReady:
+    """A server did not answer in its time, in a rehearsal and again under the baseline. It is not measured."""
+
+    workload: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class TrialStarted:
     """A trial begins.
 
@@ -110,6 +118,7 @@ Event = (
     | RehearsalStarted
     | WarmUpStarted
     | HeapsSeen
+    | NeverReady
     | TrialStarted
     | ServerSeen
     | TrialEnded

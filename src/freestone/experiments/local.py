@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from freestone.analysis.rounds import Arm, Slot
-from freestone.experiments.events import Event, HeapsSeen, ServerSeen
+from freestone.experiments.events import Event, HeapsSeen, NeverReady, ServerSeen
 from freestone.records.schema import PROGRAM, Asked, Configuration, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.trials import (
@@ -65,6 +65,7 @@ class LocalTrials:
         self._scratch: Path | None = None
         self._rehearsals: dict[Arm, Rehearsal] = {}
         self._asked: dict[str, Asked | None] = {}
+        self._ready: set[str] = set()
         self._files = NamedFiles()
 
     def __enter__(self) -> Self:
@@ -101,21 +102,34 @@ class LocalTrials:
             return list(arms)
         return list(dict(reversed(arms)).items())
 
-    def rehearse(self, workload: Workload, configuration: Configuration) -> HeapsSeen:
+    def rehearse(self, workload: Workload, configuration: Configuration) -> HeapsSeen | NeverReady:
         """Run once without a clock, and say who serves the program's memory.
 
         Where trials have a census of their own, the allocator is of no matter here and malloc is counted in its place.
+        A server that does not get ready is tried again under the baseline, warm and as it would be measured: its
+        failure there alone says that nothing can be measured.
         """
         counting = permissions().perf and can_count()
-        with self._around(configuration):
-            rehearsal = rehearse(
-                workload, configuration, timeout_s=self.experiment.timeout_s, scratch=self.scratch, counting=counting
-            )
+        rehearsal = self._rehearsed(workload, configuration, counting=counting)
         if counting:
             self._asked[workload.name] = rehearsal.asked
         else:
             self._rehearsals[workload.name, configuration.name] = rehearsal
+        if rehearsal.never_ready and workload.name not in self._ready:
+            again = self._rehearsed(workload, self._baseline())
+            if again.never_ready:
+                return NeverReady(workload.name, again.reason or "")
+        self._ready.add(workload.name)
         return HeapsSeen(workload.name, tuple(rehearsal.proof.own_heaps), rehearsal.asked)
+
+    def _rehearsed(self, workload: Workload, configuration: Configuration, *, counting: bool = False) -> Rehearsal:
+        with self._around(configuration):
+            return rehearse(
+                workload, configuration, timeout_s=self.experiment.timeout_s, scratch=self.scratch, counting=counting
+            )
+
+    def _baseline(self) -> Configuration:
+        return next(each for each in self.experiment.configurations if each.name == self.experiment.baseline)
 
     def warm_up(self, workload: Workload, configuration: Configuration) -> None:
         """Run once as a trial is run, and keep nothing of it."""

@@ -35,9 +35,6 @@ class Extent:
             raise PlanError(f"{self.rounds} rounds measure nothing; --rounds takes 1 or more")
         if self.rounds is not None and self.rounds > MOST_ROUNDS:
             raise PlanError(f"{self.rounds} rounds never end; --rounds takes {MOST_ROUNDS} at most")
-        for option, value in (("--time-budget", self.time_budget_s), ("--timeout", self.timeout_s)):
-            if value is not None and not 0 < value < float("inf"):
-                raise PlanError(f"{option} takes seconds, more than 0, not {value:g}")
         if self.seed is not None and self.seed < 0:
             raise PlanError("--seed takes a number from 0 up")
 

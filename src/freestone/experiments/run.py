@@ -10,6 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
+from freestone.analysis.comparable import machines_differ
 from freestone.analysis.rounds import Arm, Slot, plan_round
 from freestone.analysis.same_environment import environments_differ
 from freestone.experiments import schedule
@@ -18,6 +19,7 @@ from freestone.experiments.events import (
     Event,
     GivenUp,
     HeapsSeen,
+    NeverReady,
     RehearsalStarted,
     StageFailed,
     StageStarted,
@@ -27,7 +29,7 @@ from freestone.experiments.events import (
 )
 from freestone.experiments.interruption import Interruption, TrialBrokenOff
 from freestone.experiments.local import Around, LocalTrials, environment_alone
-from freestone.records.schema import Configuration, Environment, Experiment, TrialRecord, Workload
+from freestone.records.schema import Configuration, Environment, Experiment, Machine, TrialRecord, Workload
 from freestone.records.store import StoreError, TrialLog, read_trials
 from freestone.trials import StageFailure
 
@@ -41,8 +43,10 @@ class Measurement(Protocol):
     def rehearsals(self, arms: Sequence[Arm]) -> list[Arm]:
         """Which of these are worth a rehearsal before the first round."""
 
-    def rehearse(self, workload: Workload, configuration: Configuration) -> HeapsSeen | None:
+    def rehearse(self, workload: Workload, configuration: Configuration) -> HeapsSeen | NeverReady | None:
         """Run once without a clock before the first round, and say who serves the program's memory, if that was seen.
+
+        Of a server it says where it does not get ready.
 
         May raise nothing for what the program does.
         """
@@ -233,8 +237,12 @@ class _Session:
         slots = self._missing(first_round)
         arms = self.measurement.rehearsals(list(dict.fromkeys((slot.workload, slot.configuration) for slot in slots)))
         for number, (workload, configuration) in enumerate(arms):
+            if workload in self.left_out:
+                continue
             self.on_event(RehearsalStarted(workload, configuration, number, len(arms)))
             seen = self.measurement.rehearse(self.workloads[workload], self.configurations[configuration])
+            if isinstance(seen, NeverReady):
+                self.left_out |= {workload}
             if seen is not None:
                 self.on_event(seen)
 
@@ -331,7 +339,7 @@ class _Session:
 
 def mismatch(
     experiment: Experiment,
-    machine_id: str,
+    machine: Machine,
     configurations: Sequence[Configuration],
     environment: Environment | None = None,
 ) -> str | None:
@@ -339,12 +347,13 @@ def mismatch(
 
     Args:
         experiment: the head of the folder to resume.
-        machine_id: of this machine, now.
+        machine: this one, as it is now.
         configurations: the experiment's, with the allocators as they are found now.
         environment: what programs would inherit now.
     """
-    if machine_id != experiment.machine.id:
-        return f"it was begun on another machine ({experiment.machine.id}; this one is {machine_id})"
+    other = machines_differ(experiment.machine, machine)
+    if other is not None:
+        return f"it was begun on another machine, or on this one as it was set up otherwise: {other} (then and now)"
     differs = environments_differ(experiment.environment, environment)
     if differs:
         return f"it was begun in another environment: {differs} (then and now)"

@@ -34,7 +34,7 @@ def write_parquet(folder: Path, records: Iterable[TrialRecord]) -> Path:
 
     target = folder / PARQUET_FILE
     try:
-        with tempfile.TemporaryDirectory(prefix="freestone-") as scratch:
+        with tempfile.TemporaryDirectory(prefix=f"freestone-{os.getpid()}-") as scratch:
             lines = Path(scratch) / "trials.jsonl"
             with lines.open("w", encoding="utf-8") as file:
                 file.writelines(record.model_dump_json() + "\n" for record in records)

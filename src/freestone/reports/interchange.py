@@ -48,7 +48,7 @@ def csv_rows(experiment: Experiment, records: Sequence[TrialRecord], summary: Su
     parameters = list(dict.fromkeys(name for each in experiment.workloads for name in each.parameters))
     text = io.StringIO()
     writer: csv.DictWriter[str] | None = None
-    for workload, cell, times, good in _cells(experiment, records, summary):
+    for workload, cell, times, _ in _cells(experiment, records, summary):
         counted = cell.status == "ok"
         time = cell.ratio.get(workload.time) if counted else None
         memory = cell.ratio.get("peak_rss_kib") if counted else None
@@ -62,8 +62,8 @@ def csv_rows(experiment: Experiment, records: Sequence[TrialRecord], summary: Su
             "trials_ok": cell.trials_ok,
             "trials_total": cell.trials_total,
             **{f"{name}_s": value for name, value in _spread(times).items()},
-            "user_s": _mean(good, "user_s"),
-            "system_s": _mean(good, "sys_s"),
+            "user_s": cell.figure("user_s") if counted else None,
+            "system_s": cell.figure("sys_s") if counted else None,
             "geometric_mean_s": cell.figure(workload.time) if counted else None,
             **_interval("time_ratio", time),
             "time_verdict": _verdict(cell, workload.time, summary.baseline),

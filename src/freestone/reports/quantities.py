@@ -238,6 +238,8 @@ def verdict(quantity: Quantity, ratio: Ratio) -> str:
     word = quantity.less if ratio.value < 1 else quantity.more
     if ratio.value >= 2:
         return f"{ratio.value:.1f} times {'as slow' if word == 'slower' else 'as much'}"
+    if ratio.value < 0.1:  # "99.5 % less" hides by how much
+        return f"{1 / ratio.value:,.0f} times as fast" if word == "faster" else f"1/{1 / ratio.value:,.0f} of it"
     percent = abs(1 - ratio.value) * 100
     return f"{percent:.{1 if percent < 9.95 else 0}f} % {word}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from freestone.trials.census import Image
@@ -25,16 +25,33 @@ class JudgedImage:
     begin_s: float
 
 
+def file_name(program: str) -> str:
+    """The last part of a program's path, which is the same wherever the root of its files lies."""
+    return program.rpartition("/")[2]
+
+
 def judge(
-    evidence: Evidence, image: Image | None, testimony: Testimony | None, forks: Sequence[Testimony]
+    evidence: Evidence,
+    image: Image | None,
+    testimony: Testimony | None,
+    forks: Sequence[Testimony],
+    apart: Collection[str] = (),
 ) -> JudgedImage:
-    """Judge one image by its testimony and those of its forks; either the image or the testimony may be missing."""
+    """Judge one image by its testimony and those of its forks; either the image or the testimony may be missing.
+
+    Args:
+        evidence: what else is known.
+        image: as the census has it.
+        testimony: the image's own.
+        forks: of the image.
+        apart: :func:`file_name` of each program that has spoken and was not found in the census.
+    """
     pid = image.pid if image else testimony.pid if testimony else 0
     parent = testimony.parent if testimony else image.parent if image else 0
     exe = (testimony.exe if testimony else "") or (image.exe if image else None) or (image.name if image else "")
     departures = tuple(one.departure for one in (testimony, *forks) if one is not None and one.departure is not None)
     if testimony is None:
-        finding: Finding | None = _unwitnessed(evidence, image)
+        finding: Finding | None = _unwitnessed(evidence, image, apart)
     else:
         finding = _witnessed(evidence, testimony, exe, departures)
     return JudgedImage(
@@ -118,7 +135,7 @@ def _stray(departure: Departure) -> Finding:
     return Finding(Cause.STRAY, f"stray object: {first.object} takes {first.symbol} from {first.target}{more}")
 
 
-def _unwitnessed(evidence: Evidence, image: Image | None) -> Finding:
+def _unwitnessed(evidence: Evidence, image: Image | None, apart: Collection[str]) -> Finding:
     name = (image.exe or image.name) if image else "a process"
     facts = evidence.facts_of(image.exe) if image is not None and image.exe is not None else None
     if facts is not None and facts.is_elf:
@@ -147,4 +164,10 @@ def _unwitnessed(evidence: Evidence, image: Image | None) -> Finding:
     if image is not None and image.exe is None:
         # The kernel stops telling a user about a process that has more rights than that user.
         return Finding(Cause.SETUID, f"setuid: {name} gained rights, so the loader ignored preloads")
+    if file_name(name) in apart:
+        return Finding(
+            Cause.UNSEEN,
+            f"unseen process: {name} runs in namespaces of its own (pid and time or files: unshare, chroot, a "
+            "container), where the lab cannot match what it says; run the lab inside of them, or the program outside",
+        )
     return Finding(Cause.UNSEEN, f"unseen process: {name} ran without the witness (was its environment cleaned?)")

@@ -21,6 +21,7 @@ from freestone.trials import (
     own_heaps,
     service,
     setting_complaint,
+    under_load,
     witness,
 )
 from freestone.trials.evidence import Rehearsed
@@ -82,7 +83,7 @@ def outcome(run: Launched, rehearsed: Rehearsed | None, notes: Sequence[str]) ->
     verdict = _verdict(run, testimonies, rehearsed)
     lost = unwaited(testimonies, reading.census.events, run.driven.ignoring if run.driven else ())
     status, reason = _status(run, said, verdict)
-    own, missing = _figures(run, testimonies)
+    own, missing, unsure = _figures(run, testimonies)
     if status == "ok" and missing is not None:
         status, reason = "failed", missing
     if status == "ok":
@@ -95,7 +96,7 @@ def outcome(run: Launched, rehearsed: Rehearsed | None, notes: Sequence[str]) ->
         testimonies,
         said,
         own,
-        [*notes, *_came_and_went(reading, testimonies), *_survivors(reading), *([lost.note] if lost else [])],
+        [*notes, *_came_and_went(reading, testimonies), *_survivors(reading), *([lost.note] if lost else []), *unsure],
         status,
         reason,
         steered=environment.steered(found, run.given),
@@ -137,16 +138,25 @@ def _status(run: Launched, said: Output, verdict: Verdict) -> tuple[Status, str 
     return status, reason
 
 
-def _figures(run: Launched, testimonies: list[witness.Testimony]) -> tuple[dict[str, float] | None, str | None]:
-    """What is told beside the launcher's metrics; and why the program's own figures are missing, in one line."""
+def _figures(
+    run: Launched, testimonies: list[witness.Testimony]
+) -> tuple[dict[str, float] | None, str | None, list[str]]:
+    """What is told beside the launcher's metrics; why the program's own figures are missing, in one line; and what is
+    left out of them."""
     workload, driven = run.workload, run.driven
     own, missing = figures.read(run.request.stdout) if workload.reads == "json" else (None, None)
     if driven is not None:
         events = run.reading.census.events
-        return service.figures(driven, lambda a, b: unwaited(testimonies, events, driven.ignoring, a, b)), missing
+        ignoring = driven.ignoring
+
+        def lost(since_s: float, until_s: float) -> Unwaited | None:
+            return unwaited(testimonies, events, ignoring, since_s, until_s)
+
+        found, unsure = under_load.figures(driven.told, driven.under_load, lost)
+        return found, missing, unsure
     if workload.rest_s is not None and workload.reads == "process":
-        return meters.idle(testimonies), missing
-    return own, missing
+        return meters.idle(testimonies), missing, []
+    return own, missing, []
 
 
 def _came_and_went(reading: LaunchReading, testimonies: list[witness.Testimony]) -> list[str]:

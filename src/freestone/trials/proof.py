@@ -13,7 +13,8 @@ from freestone.records.schema import EntryPoint, ProcessProof, Proof
 from freestone.trials import coverage
 from freestone.trials.census import Image
 from freestone.trials.evidence import Cause, Evidence, Finding, Sequences
-from freestone.trials.judged_image import JudgedImage, judge
+from freestone.trials.judged_image import JudgedImage, file_name, judge
+from freestone.trials.namespaced import numbered
 from freestone.trials.silence import silent
 from freestone.trials.witness import Testimony
 
@@ -34,7 +35,10 @@ class Verdict:
 
 def prove(evidence: Evidence) -> Verdict:
     """Weigh the evidence. Every way in which something is missing makes the proof invalid; none is ever guessed."""
-    judged = [judge(evidence, image, testimony, forks) for image, testimony, forks in _matched(evidence)]
+    evidence = numbered(evidence)
+    matched = _matched(evidence)
+    apart = frozenset(file_name(one.exe) for image, one, _ in matched if image is None and one is not None and one.exe)
+    judged = [judge(evidence, image, testimony, forks, apart) for image, testimony, forks in matched]
     general, census = coverage.gap(evidence, judged)
     refused = _refused_setting(evidence)
     findings = sorted(

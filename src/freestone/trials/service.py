@@ -18,8 +18,7 @@ from freestone.trials.escort import Errand
 from freestone.trials.launch import LaunchReading, LaunchRequest
 from freestone.trials.load_figures import LoadFigures
 from freestone.trials.offspring import Offspring
-from freestone.trials.unwaited import Unwaited
-from freestone.trials.witness import Usage
+from freestone.trials.under_load import UnderLoad
 
 POLL_S = 0.05
 SAMPLE_S = 1.0
@@ -27,9 +26,6 @@ SAMPLE_S = 1.0
 
 LONGEST_OUTPUT = 1 << 20
 """Bytes of a load's output that are read, from its end."""
-
-FEWEST_CPU_STEPS = 100
-"""Of the kernel's clock, 10 ms each, that a server has to use under load for its CPU time to be told."""
 
 Phase = Literal["starting", "under load", "stopping"]
 
@@ -69,17 +65,6 @@ class Driven:
     overdue: bool = False
     ignoring: frozenset[int] = frozenset()
     """Processes that were seen to ignore SIGCHLD."""
-
-
-@dataclass(frozen=True)
-class UnderLoad:
-    """What the server's tree used from the load's begin to its end, as /proc tells it, and held then."""
-
-    since_s: float
-    until_s: float
-    cpu_s: float
-    minor_faults: int
-    rss_kib: int
 
 
 def serve(
@@ -267,34 +252,7 @@ def _drive(server: _Server, client: _Client, service: Service) -> Driven:
         told = load_figures.read(_tail(client.output), wall_s)
     except load_figures.NotUnderstood as error:
         return Driven(broken=f"the load is no measurement: {error}")
-    faults = after.minor_faults - before.minor_faults
-    used = UnderLoad(begun_s, ended_s, after.cpu_s - before.cpu_s, faults, after.rss_kib)
-    return Driven(told=told, under_load=used)
-
-
-def figures(driven: Driven, unwaited: Callable[[float, float], Unwaited | None]) -> dict[str, float] | None:
-    """What is recorded: the load's figures beside what the server's tree used while it was driven; None without a load.
-
-    Without ``cpu_seconds`` where one step of the kernel's clock is more than 1 % of all that the server used; and
-    without it and ``faults_per_1000`` where it is not known what children used that nobody waited for.
-
-    Args:
-        driven: how it was driven.
-        unwaited: those children, of a stretch of time. One that began before and ended in it was counted up to then
-            at the begin, and is missing at the end: all that it used belongs into the difference.
-    """
-    told, used = driven.told, driven.under_load
-    if told is None or used is None:
-        return None
-    found = {"seconds": told.seconds_per_request, **told.latencies, "rss_kib_loaded": float(used.rss_kib)}
-    lost = unwaited(used.since_s, used.until_s)
-    if told.requests is None or (lost is not None and not lost.known):
-        return found
-    more = Usage() if lost is None else lost.usage
-    if used.cpu_s + more.cpu_s >= FEWEST_CPU_STEPS * tree.TICK_S:
-        found["cpu_seconds"] = (used.cpu_s + more.cpu_s) / told.requests
-    found["faults_per_1000"] = 1000 * max(0, used.minor_faults + more.minor_faults) / told.requests
-    return found
+    return Driven(told=told, under_load=UnderLoad.between(begun_s, before, ended_s, after))
 
 
 def _tail(file: Path) -> str:

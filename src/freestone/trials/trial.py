@@ -40,6 +40,11 @@ class Rehearsal:
     asked: Asked | None = None
     """What the program asked of malloc, where that was counted."""
 
+    @property
+    def never_ready(self) -> bool:
+        """Whether a server lived on and did not answer in its time."""
+        return self.reason is not None and "the server was not ready after " in self.reason
+
 
 def run_trial(
     workload: Workload,
@@ -126,7 +131,8 @@ def rehearse(
         stand_in=COUNTER if counting else None,
     )
     rehearsed = Rehearsed(run.verdict.sequences, run.verdict.finding, run.verdict.proof.images or 0)
-    return Rehearsal(run.status, run.reason, run.verdict.proof, rehearsed, _asked(run.testimonies))
+    asked = None if run.verdict.proof.silent else _asked(run.testimonies)
+    return Rehearsal(run.status, run.reason, run.verdict.proof, rehearsed, asked)
 
 
 def can_count() -> bool:
@@ -139,11 +145,16 @@ def can_count() -> bool:
 
 
 def _asked(testimonies: Sequence[witness.Testimony]) -> Asked | None:
-    counted = [one.departure.counted for one in testimonies if one.departure and one.departure.counted]
-    if not counted:
+    """What all images asked of malloc; None where one of them did not tell, as one that became another by exec.
+
+    A sum without it would be no bound.
+    """
+    counted = [one.departure.counted if one.departure else None for one in testimonies]
+    told = [each for each in counted if each is not None]
+    if not told or len(told) < len(counted):
         return None
     return Asked(
-        calls=sum(each.calls for each in counted),
-        most_kib=sum(each.most_kib for each in counted),
-        private_kib=sum(each.private_kib for each in counted),
+        calls=sum(each.calls for each in told),
+        most_kib=sum(each.most_kib for each in told),
+        private_kib=sum(each.private_kib for each in told),
     )

@@ -6,7 +6,10 @@ into the folder. Nothing here raises for that; what is not there is not claimed.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +19,11 @@ ENTRIES = ("malloc", "calloc", "realloc", "free")
 
 _FORMAT = "1"
 _LARGEST_REPORT = 8 << 20
+
+_NO_ROOM = (
+    "the witness could not write it: the program runs under a limit on the size of files (ulimit -f, RLIMIT_FSIZE), or "
+    "the disk is full"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +203,33 @@ def _reports(folder: Path) -> Iterator[Testimony]:
         yield Testimony(pid=0, parent=0, at_s=0.0, damage=f"the witness's folder cannot be read: {error.strerror}")
         return
     for path in paths:
+        pid, at_s = _named(path.name)
         try:
-            with path.open("rb") as file:
-                text = file.read(_LARGEST_REPORT).decode("utf-8", "backslashreplace")
+            text = _text(path)
         except OSError as error:
-            yield Testimony(pid=0, parent=0, at_s=0.0, damage=f"a report cannot be read: {error.strerror}")
+            yield Testimony(pid, parent=0, at_s=at_s, damage=f"a report cannot be read: {error.strerror}")
             continue
-        yield parse(text)
+        # The witness takes back what a file could not hold: its name is then all that it says.
+        yield parse(text) if text else Testimony(pid, parent=0, at_s=at_s, damage=_NO_ROOM)
+
+
+def _named(name: str) -> tuple[int, float]:
+    """Whose report it is and when it was begun, in seconds, by the name of its file; 0 for what no process has."""
+    pid, at = name.split("-")
+    return (int(pid) if len(pid) < 10 else 0), (_seconds(at) if len(at) < 20 else 0.0)
+
+
+def _text(path: Path) -> str:
+    """The text of a regular file. What else stands in its place is somebody else's: not waited for, not followed.
+
+    Raises:
+        OSError: it is none, or cannot be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        return file.read(_LARGEST_REPORT).decode("utf-8", "backslashreplace")
 
 
 def _read_line(draft: _Draft, words: list[str]) -> None:
