@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.doctor import remedies, shares, symptoms, words
-from freestone.doctor.observations import CallSite, Growth, HeapPoint, HeapUse, Observations, OwnHeap, Platform
+from freestone.doctor import evidence, remedies, shares, symptoms, touched, words
+from freestone.doctor.observations import CallSite, Growth, HeapPoint, HeapUse, Kept, Observations, OwnHeap, Platform
 
 RECORDED = {
     file.stem: Observations.model_validate_json(file.read_bytes())
@@ -201,3 +201,108 @@ def test_the_price_of_nothing_is_nothing() -> None:
     seen = RECORDED["healthy"]
     assert shares.calls_s(seen, Growth()) == 0
     assert shares.share(1.0, Observations(command=["x"], platform=Platform())) is None
+
+
+def touching(*, rss_kib: int, anonymous_kib: int, faults: int, live_kib: int, sys_s: float = 0.2) -> Observations:
+    """A program that touches memory once, with the prices and the rules of a recorded one."""
+    like = RECORDED["first-touch-faults"]
+    assert like.cost is not None
+    cost = like.cost.model_copy(
+        update={"peak_rss_kib": rss_kib, "minor_faults": faults, "sys_s": sys_s, "user_s": 0.05, "processes": 1}
+    )
+    kept = Kept(at_s=0.1, rss_kib=rss_kib, anonymous_kib=anonymous_kib)
+    heap = HeapUse(wall_s=0.3, mallocs=200, frees=200, peak_live_kib=live_kib)
+    return like.model_copy(update={"cost": cost, "kept_at_peak": kept, "kept_at_end": kept, "heap": heap})
+
+
+def test_pages_of_a_mapped_file_are_no_heap() -> None:
+    """One fault for 16 pages of a file was told as one for each page of the heap, with remedies of malloc."""
+    seen = touching(rss_kib=205_824, anonymous_kib=200, faults=3_275, live_kib=1, sys_s=0.02)
+    (found,) = symptoms.name(seen)
+    assert (found.symptom, found.outside_malloc) == ("first-touch-faults", True)
+    told = " ".join(found.evidence)
+    assert "one for every 15.8 pages of its 201 MiB" in told
+    assert "about one for each" not in told
+    assert "at most 0% of these faults were in malloc's memory" in told
+    assert remedies.plan([found], seen, 8).tried == []
+    assert "did not come from malloc" in words.findings([found], seen, width=300)
+
+
+def test_memory_of_raw_mappings_is_no_heap() -> None:
+    seen = touching(rss_kib=205_824, anonymous_kib=204_800, faults=51_500, live_kib=1)
+    (found,) = symptoms.name(seen)
+    assert found.outside_malloc
+    assert remedies.plan([found], seen, 8).tried == []
+
+
+def test_a_heap_beside_a_large_file_is_still_a_heap() -> None:
+    """Twelve faults of thirteen are the heap's, though more of what is resident is the file's."""
+    seen = touching(rss_kib=358_400, anonymous_kib=154_000, faults=41_600, live_kib=153_600)
+    found = {each.symptom: each for each in symptoms.name(seen)}
+    told = found["first-touch-faults"]
+    assert not told.outside_malloc
+    assert any("about one for each page of its 150 MiB that are no file's" in line for line in told.evidence)
+    assert remedies.plan([told], seen, 8).tried
+
+
+def test_a_heap_that_nobody_touches_has_no_faults() -> None:
+    """malloc of a GiB that stays untouched, beside a file that is read: what was given out bounds nothing by itself."""
+    seen = touching(rss_kib=205_824, anonymous_kib=200, faults=3_275, live_kib=1 << 20, sys_s=0.02)
+    (found,) = symptoms.name(seen)
+    assert found.outside_malloc
+
+
+def test_where_the_heap_was_not_seen_nothing_is_said_of_whose_memory_it_is() -> None:
+    seen = touching(rss_kib=205_824, anonymous_kib=204_800, faults=51_500, live_kib=1).model_copy(update={"heap": None})
+    (found,) = symptoms.name(seen)
+    assert not found.outside_malloc
+    assert "how much of that memory came from malloc was not seen" in found.evidence
+
+
+def test_a_resident_file_does_not_hide_what_was_mapped_again_and_again() -> None:
+    """A page of a file was taken for a fault of its own: 51,200 of churn's faults were hidden behind 200 MiB."""
+    seen = RECORDED["mapping-churn"]
+    assert seen.cost is not None
+    assert seen.kept_at_peak is not None
+    more = 200 << 10
+    cost = seen.cost.model_copy(update={"peak_rss_kib": (seen.cost.peak_rss_kib or 0) + more})
+    kept = seen.kept_at_peak.model_copy(update={"rss_kib": seen.kept_at_peak.rss_kib + more})
+    beside = seen.model_copy(update={"cost": cost, "kept_at_peak": kept})
+    assert touched.again(beside, "munmap") > 0.95 * touched.again(seen, "munmap")
+
+
+def test_the_same_faults_are_told_once() -> None:
+    """Two symptoms of 76 % each on one line of evidence read like 152 %."""
+    first, second = symptoms.name(RECORDED["huge-pages-missing"])
+    assert {first.symptom, second.symptom} == NEW_MEMORY
+    assert second.same_faults_as == first.symptom
+    assert "the same faults as those of huge-pages-missing" in second.evidence[0]
+    assert not [line for line in second.evidence if "ns" in line.split()]
+    assert words.suffering([first, second]).count("%") == 1
+
+
+@given(st.sampled_from(sorted(RECORDED)))
+def test_shares_of_page_faults_add_up_to_no_more_than_the_kernels_time(patient: str) -> None:
+    seen = RECORDED[patient]
+    assert seen.cost is not None
+    again = sum(shares.refaulted_s(seen, how) for how in ("munmap", "brk", "heaps"))
+    new = (touched.first(seen) or 0.0) * shares.fault_ns(seen) / 1e9
+    assert again + new <= seen.cost.sys_s * 1.000001
+
+
+@given(st.integers(1, 10**6), st.floats(0.001, 10))
+def test_a_price_that_was_capped_is_said_to_be(faults: int, sys_s: float) -> None:
+    """49,683 faults at 4,098 ns are 0.204 s, and '0.17 s in the kernel' stood beside them."""
+    seen = touching(rss_kib=4 * faults, anonymous_kib=4 * faults, faults=faults, live_kib=4 * faults, sys_s=sys_s)
+    assert seen.prices is not None
+    (told,) = evidence.faults(seen)
+    capped = faults * seen.prices.small.ns / 1e9 > sys_s
+    assert ("which is more: counted at" in told) == capped
+    assert shares.faults_s(seen) == pytest.approx(min(sys_s, faults * seen.prices.small.ns / 1e9))
+
+
+@given(st.integers(1, 10**6), st.integers(1000, 10**6))
+def test_one_for_each_page_is_said_only_where_it_is_so(faults: int, kib: int) -> None:
+    seen = touching(rss_kib=kib, anonymous_kib=kib, faults=faults, live_kib=kib).model_copy(update={"calls": None})
+    told = " ".join(evidence.once(seen, outside_malloc=False))
+    assert ("about one for each page" in told) == (0.7 <= faults * 4 / kib <= 1.5)

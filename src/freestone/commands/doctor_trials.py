@@ -17,16 +17,17 @@ from freestone.doctor.conditions import Conditions
 from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy
-from freestone.doctor.verdict import Goal, Verdict
+from freestone.doctor.verdict import LEAST_ROUNDS, Goal, Verdict
 from freestone.experiments.plan import PlanError
+from freestone.experiments.run import TRIAL_OVERHEAD_S
 from freestone.records import store
 from freestone.records.schema import Configuration, Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.reports import deployment, system_settings, table
 
 MOST_REMEDIES = 8
-LEAST_ROUNDS = 6
-"""Fewer say little: rather fewer remedies are tried."""
+SLOWER = 1.3
+"""What a trial is taken for, against one of the program alone: some remedies are slower, and a busy machine is."""
 
 SIZES = {f"hugepages-{kib}kB": "always" for kib in (16, 64)}
 """The kernel's switches that remedies set."""
@@ -65,7 +66,7 @@ def tried(
             given = {**so_far.given, **{each: so_far.given.get(each, 0) + more for each, more in made.given.items()}}
             so_far = so_far.model_copy(update={"given": given})
             charts.write(folder, so_far)
-            judged = diagnosis.judge(summary, so_far, found, goal)
+            judged = diagnosis.judge(summary, so_far, found, goal, records)
             held.append(judged)
             if not as_json:
                 show_cures(measured, workload, summary, judged)
@@ -89,7 +90,7 @@ def _prepared(
         if not chart.remedies:
             return chart.experiment, {}, chart.left_out
         return measurement.resumed(folder, []), chart.remedies, chart.left_out
-    plan = remedies.plan(found, seen, _most(chart.experiment, seen), kernel=kernel)
+    plan = remedies.plan(found, seen, most_remedies(chart.experiment, seen), kernel=kernel)
     chosen = _configurations(plan.tried)
     experiment = chart.experiment
     added = [*experiment.configurations, *(one for one, _ in chosen)]
@@ -120,12 +121,18 @@ def show_cures(measured: Experiment, workload: Workload, summary: Summary, judge
         print("\n".join(["To use it:", *lines, ""]))
 
 
-def _most(experiment: Experiment, seen: Observations) -> int:
-    """How many remedies can be tried in enough rounds, each of which has the untouched program twice."""
+def most_remedies(experiment: Experiment, seen: Observations) -> int:
+    """How many remedies can be tried in enough rounds, each of which has the untouched program twice.
+
+    Remedies are dropped before rounds, down to one. Each is also run once before the first round, without a clock.
+    """
     if experiment.time_budget_s is None or seen.cost is None:
         return MOST_REMEDIES
-    fitting = int(experiment.time_budget_s / (LEAST_ROUNDS * max(0.05, seen.cost.wall_s))) - 2
-    return max(2, min(MOST_REMEDIES, fitting))
+    trial_s = SLOWER * (seen.cost.trial_s or seen.cost.wall_s + TRIAL_OVERHEAD_S)
+    trials = int(experiment.time_budget_s / trial_s)
+    # LEAST_ROUNDS * (2 + n) trials and 1 + n before them.
+    fitting = (trials - 2 * LEAST_ROUNDS - 1) // (LEAST_ROUNDS + 1)
+    return max(1, min(MOST_REMEDIES, fitting))
 
 
 def _configurations(chosen: Sequence[Remedy]) -> list[tuple[Configuration, Remedy]]:

@@ -27,6 +27,8 @@ def as_json(
         "left_out": [{"remedy": remedies.title(each), "why": why} for each, why in left_out],
         "goal": None if weighed is None else weighed.goal,
         "best": None if weighed is None or weighed.best is None else weighed.best.configuration,
+        "unknown": [] if weighed is None else [each.configuration for each in weighed.unknown],
+        "enough_s": None if weighed is None else weighed.enough_s,
         "front": [] if weighed is None else [each.configuration for each in weighed.front],
         "tried": [
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy
 from freestone.doctor.verdict import Goal, Verdict
 from freestone.records import store
-from freestone.records.schema import Summary, Workload
+from freestone.records.schema import Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.reports import source
 from freestone.reports.source import Source
@@ -74,15 +75,39 @@ def read(folder: Path, goal: Goal | None = None) -> Diagnosis:
                 measured.instructions,
                 measured.damage,
             )
-            judged = judge(rounds.summary, chart, found, asked)
+            judged = judge(rounds.summary, chart, found, asked, measured.records)
     return Diagnosis(folder.resolve().name, chart, seen, found, asked, rounds, judged)
 
 
-def judge(summary: Summary, chart: Chart, found: Sequence[Finding], goal: Goal) -> Verdict:
+def judge(
+    summary: Summary, chart: Chart, found: Sequence[Finding], goal: Goal, records: Sequence[TrialRecord] = ()
+) -> Verdict:
     """Weigh what was tried."""
     (workload,) = chart.experiment.workloads
     untrue = ungiven(chart.remedies or {}, chart.given)
-    return verdict.judge(summary, workload, chart.remedies or {}, goal, memory_of(found, workload), discarded=untrue)
+    return verdict.judge(
+        summary,
+        workload,
+        chart.remedies or {},
+        goal,
+        memory_of(found, workload),
+        discarded=untrue,
+        enough_s=enough_s(records, chart.experiment.time_budget_s),
+    )
+
+
+def enough_s(records: Sequence[TrialRecord], budget_s: float | None) -> float | None:
+    """A time budget for :data:`freestone.doctor.verdict.LEAST_ROUNDS` rounds as those were, in whole tens of seconds.
+
+    Args:
+        records: of the rounds so far.
+        budget_s: what was given for them; what trials cost beside their programs' time is in it.
+    """
+    rounds = {record.round for record in records}
+    if not rounds or budget_s is None:
+        return None
+    spent_s = math.fsum(each.metrics.wall_s + each.metrics.rested_s for each in records if each.metrics is not None)
+    return 10 * math.ceil(max(budget_s, spent_s) / len(rounds) * verdict.LEAST_ROUNDS / 10)
 
 
 def ungiven(by_name: Mapping[str, Remedy], given: Mapping[str, int]) -> dict[str, str]:

@@ -16,10 +16,21 @@ class Finding:
     """Share of the tree's processor time, 0 to 1; None where it is not one of time, or not known."""
     memory: float | None = None
     """Share of resident memory, 0 to 1; likewise."""
+    outside_malloc: bool = False
+    """It lies in memory that malloc did not give: no allocator and no setting of one helps."""
+    same_faults_as: str | None = None
+    """A symptom found before it whose page faults these are: the two shares are one."""
 
     def as_json(self) -> dict[str, object]:
         """What ``--json`` says of it."""
-        return {"symptom": self.symptom, "evidence": list(self.evidence), "time": self.time, "memory": self.memory}
+        return {
+            "symptom": self.symptom,
+            "evidence": list(self.evidence),
+            "time": self.time,
+            "memory": self.memory,
+            "outside_malloc": self.outside_malloc,
+            "same_faults_as": self.same_faults_as,
+        }
 
     @property
     def weight(self) -> float:

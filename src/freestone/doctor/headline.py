@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from freestone.doctor import symptoms, words
+from freestone.doctor import judgement, symptoms, words
 from freestone.doctor.diagnosis import Diagnosis
 from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Observations
-
-GOALS = {"time": "time", "memory": "memory", "balanced": "time and memory together"}
-"""As they stand in a sentence."""
 
 
 def headline(told: Diagnosis) -> str:
@@ -22,7 +19,8 @@ def headline(told: Diagnosis) -> str:
         return f"It suffers from {sick}{_untried(told)}"
     best = told.verdict.best
     if best is None:
-        return f"It suffers from {sick}; nothing that was tried is really better for {GOALS[told.goal]}"
+        said = judgement.nothing(told.verdict)
+        return f"It suffers from {sick}; {said[0].lower()}{said[1:]}"
     return f"{best.configuration} helps: {words.gains(best, told.verdict.memory)}. It suffered from {sick}"
 
 

@@ -55,6 +55,9 @@ class Cost(_Row):
     voluntary_switches: int | None = None
     involuntary_switches: int | None = None
     processes: int = 1
+    trial_s: float | None = Field(
+        None, description="seconds from one such run to the next: what a trial takes with its start and its proof"
+    )
     resident_before_kib: int = Field(
         0, description="resident when the looking began: of a process that ran already; its pages cost no fault here"
     )

@@ -12,6 +12,7 @@ from typing import Final
 from freestone.doctor import call_sites, heap_watch, memory_calls, platform, prices
 from freestone.doctor.course import Course
 from freestone.doctor.observations import Cost, Kept, Observations, OwnHeap, Settings
+from freestone.doctor.touched import near_peak
 from freestone.native import NativePartMissing
 from freestone.records.schema import Configuration, Workload
 from freestone.trials import Identity, permissions, rehearse, run_trial
@@ -33,9 +34,6 @@ WORTH_STACKS: Final = 100
 
 STACKS_S: Final = 6.0
 """For so long stacks are taken."""
-
-_SAME_PROCESS: Final = 0.7
-"""From this share of the peak on, what was looked at was the process that had it, and near its peak."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +88,7 @@ def _cost(seen: Observations, patient: Patient) -> Observations:
         records.append(record)
         if time.monotonic() - begun_s > 10:
             break
+    trial_s = (time.monotonic() - begun_s) / len(records)
     metrics = [record.metrics for record in records if record.metrics is not None]
     middle = sorted(metrics, key=lambda each: each.cpu_s or 0.0)[len(metrics) // 2]
     if middle.user_s is None or middle.sys_s is None:
@@ -111,6 +110,7 @@ def _cost(seen: Observations, patient: Patient) -> Observations:
                 voluntary_switches=middle.voluntary_switches,
                 involuntary_switches=middle.involuntary_switches,
                 processes=records[0].proof.images or 1,
+                trial_s=trial_s,
             ),
             "own_heaps": heaps,
             "settings": seen.settings.model_copy(update={"scripts": dict(records[0].steered)}),
@@ -291,8 +291,7 @@ def _cpu_s(seen: Observations) -> float:
 
 def _with_shares(seen: Observations, kept: Kept | None) -> list[OwnHeap]:
     """The heaps of its own with malloc's share of the memory that is no file's."""
-    peak_kib = 0 if seen.cost is None else seen.cost.peak_rss_kib or 0
-    if seen.heap is None or kept is None or kept.anonymous_kib <= 0 or kept.rss_kib < _SAME_PROCESS * peak_kib:
+    if seen.heap is None or kept is None or kept.anonymous_kib <= 0 or not near_peak(kept, seen):
         return seen.own_heaps
     part = min(1.0, seen.heap.peak_live_kib / kept.anonymous_kib)
     return [heap.model_copy(update={"share": part}) for heap in seen.own_heaps]

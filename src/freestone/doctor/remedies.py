@@ -66,35 +66,36 @@ def folios(allocator: str, kib: int) -> Remedy:
     return Remedy(allocator, (), why, kernel=((f"hugepages-{kib}kB", "always"),))
 
 
-_FOLIOS: Final = (folios("glibc", 64), folios("freestone", 64), folios("glibc", 16))
+_FREESTONE: Final = remedy("freestone", "keeps what is used again soon and gives the rest back by itself")
+_MIMALLOC: Final = remedy("mimalloc", "another allocator")
+_JEMALLOC: Final = remedy("jemalloc", "another allocator")
+_TCMALLOC: Final = remedy("tcmalloc", "another allocator")
+_FOLIOS: Final = (folios("glibc", 64), _FREESTONE, folios("freestone", 64), folios("glibc", 16))
 NO_HUGE_PAGES: Final = Remedy("glibc", (), "its process has no huge pages (prctl)", huge_pages_off=True)
 
 
-_OTHERS: Final = (
-    remedy("freestone", "keeps what is used again soon and gives the rest back by itself"),
-    remedy("mimalloc", "another allocator"),
-    remedy("jemalloc", "another allocator"),
-    remedy("tcmalloc", "another allocator"),
-)
+_OTHERS: Final = (_FREESTONE, _MIMALLOC, _JEMALLOC, _TCMALLOC)
+_WITH_FOLIOS: Final = (*_FOLIOS, *(each for each in _OTHERS if each is not _FREESTONE))
 
 _CHURN: Final = (
     remedy("glibc", "large blocks stay in the heap, and the heap keeps its end", KEEP_LARGE),
     remedy("glibc", "no block has a mapping of its own, and nothing is given back", NEVER_MAP),
-    *_FOLIOS,
-    *_OTHERS,
+    *_WITH_FOLIOS,
 )
 
 _LEAN: Final = (
-    remedy("freestone", "gives the rest back by itself"),
     remedy("glibc", "large blocks go back at once, and the end of the heap", GIVE_BACK),
+    remedy("freestone", "gives the rest back by itself"),
     remedy("freestone", "gives back at once", {"FREESTONE_OPTIONS": "retain_mib=0,retain_percent=0"}),
+    _JEMALLOC,
     remedy(
         "jemalloc",
         "a thread of its own gives back after a second",
         {"MALLOC_CONF": "background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0"},
     ),
+    _MIMALLOC,
     remedy("mimalloc", "gives back at once", {"MIMALLOC_PURGE_DELAY": "0"}),
-    remedy("tcmalloc", "another allocator"),
+    _TCMALLOC,
 )
 
 CANDIDATES: Final[Mapping[str, tuple[Remedy, ...]]] = {
@@ -103,8 +104,7 @@ CANDIDATES: Final[Mapping[str, tuple[Remedy, ...]]] = {
     "mprotect-growth": (
         remedy("glibc", "all threads share the main heap", {"MALLOC_ARENA_MAX": "1"}),
         remedy("glibc", "heaps grow by 64 MiB at a time", GROW_WIDE),
-        *_FOLIOS,
-        *_OTHERS,
+        *_WITH_FOLIOS,
     ),
     "retention-after-peak": _LEAN,
     "pinned-top-fragmentation": _LEAN,
@@ -112,10 +112,12 @@ CANDIDATES: Final[Mapping[str, tuple[Remedy, ...]]] = {
     "arena-bloat": (
         remedy("glibc", "at most two heaps", {"MALLOC_ARENA_MAX": "2"}),
         remedy("glibc", "one heap", {"MALLOC_ARENA_MAX": "1"}),
+        _JEMALLOC,
         remedy(
             "jemalloc", "at most two heaps", {"MALLOC_CONF": "narenas:2,background_thread:true,dirty_decay_ms:1000"}
         ),
-        *(each for each in _LEAN if each.allocator != "glibc"),
+        *(each for each in _LEAN if each.allocator == "jemalloc" and each is not _JEMALLOC),
+        *(each for each in _LEAN if each.allocator not in ("glibc", "jemalloc")),
     ),
     "thread-cache-bloat": (
         remedy("glibc", "threads have no caches", {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}),
@@ -123,23 +125,26 @@ CANDIDATES: Final[Mapping[str, tuple[Remedy, ...]]] = {
     ),
     "huge-page-bloat": (
         NO_HUGE_PAGES,
+        _FREESTONE,
         remedy("freestone", "asks for no huge pages", {"FREESTONE_OPTIONS": "huge_from_mib=16777216"}),
+        _JEMALLOC,
         remedy("jemalloc", "forbids huge pages", {"MALLOC_CONF": "thp:never"}),
+        _MIMALLOC,
         remedy("mimalloc", "forbids huge pages", {"MIMALLOC_ALLOW_THP": "0"}),
-        remedy("tcmalloc", "another allocator"),
+        _TCMALLOC,
     ),
     "huge-pages-missing": (
         remedy("glibc", "asks for huge pages", {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
         *_FOLIOS,
+        _JEMALLOC,
         remedy("jemalloc", "asks for huge pages", {"MALLOC_CONF": "thp:always"}),
-        remedy("freestone", "asks for huge pages where memory is dense"),
-        remedy("mimalloc", "another allocator"),
+        _MIMALLOC,
     ),
     "first-touch-faults": (
         remedy("glibc", "asks for huge pages", {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
-        *_FOLIOS,
+        *_FOLIOS[:2],
         remedy("freestone", "brings pages in before they are touched", {"FREESTONE_OPTIONS": "populate_kib=4096"}),
-        *_OTHERS,
+        *_WITH_FOLIOS[2:],
     ),
     "lock-contention": _OTHERS,
     "remote-free-pingpong": _OTHERS,
@@ -153,7 +158,11 @@ CANDIDATES: Final[Mapping[str, tuple[Remedy, ...]]] = {
     "own-allocator": (),
     "healthy": (),
 }
-"""What is tried against each symptom, the likeliest first."""
+"""What is tried against each symptom, the likeliest first.
+
+An allocator with a setting or a switch stands behind that allocator alone, with no other allocator between: else the
+setting would be credited with what the allocator does. glibc alone is the untouched program.
+"""
 
 ADVICE: Final[Mapping[str, tuple[str, ...]]] = {
     "quadratic-realloc": (
@@ -170,6 +179,10 @@ ADVICE: Final[Mapping[str, tuple[str, ...]]] = {
     "memory-limit-pressure": ("raise the limit, or run fewer of it beside each other",),
 }
 
+OUTSIDE_MALLOC: Final = (
+    "of a mapping of its own: mmap with MAP_POPULATE, or madvise, brings many pages in by one call",
+)
+"""What no setting does where memory did not come from malloc."""
 
 LIGHT: Final = 0.25
 """Below this part of the heaviest that can be cured a symptom is not worth trials of its own."""
@@ -190,7 +203,7 @@ def plan(found: Sequence[Finding], seen: Observations, most: int, *, kernel: str
         most: remedies in all.
         kernel: why the kernel's switches are not to be set; None where they may be.
     """
-    curable = [each for each in found if CANDIDATES.get(each.symptom)]
+    curable = [each for each in found if CANDIDATES.get(each.symptom) and not each.outside_malloc]
     heaviest = max((each.weight for each in curable), default=0.0)
     rows = [list(CANDIDATES[each.symptom]) for each in curable if each.weight >= LIGHT * heaviest]
     tried: dict[object, Remedy] = {}
@@ -248,4 +261,8 @@ def _version(text: str | None) -> tuple[int, ...]:
 
 def advice(found: Iterable[Finding]) -> list[str]:
     """What no setting does."""
-    return [line for each in found for line in ADVICE.get(each.symptom, ())]
+    return [
+        line
+        for each in found
+        for line in (*ADVICE.get(each.symptom, ()), *(OUTSIDE_MALLOC if each.outside_malloc else ()))
+    ]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from freestone.doctor.evidence import callers, faults, frozen, is_habit, mib, once, sizes, sleeps_there
+from freestone.doctor.evidence import callers, counted, faults, frozen, is_habit, mib, once, sizes, sleeps_there, whose
 from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Growth, Observations
-from freestone.doctor.shares import calls_s, faults_s, pages, refaulted_s, share
+from freestone.doctor.shares import calls_s, first_share, refaulted_s, share
 from freestone.doctor.thresholds import (
     ANEW,
     ANEW_MORE,
     BARE,
     DENSE,
+    FROM_MALLOC,
     HEAP_MOVES,
     HEAP_MOVES_S,
     LARGE_KIB,
@@ -22,6 +23,7 @@ from freestone.doctor.thresholds import (
     SMALL_STEPS,
     WORTH,
 )
+from freestone.doctor.touched import anonymous_kib, first, mallocs_first, pages
 
 
 def mapping_churn(seen: Observations) -> Finding | None:
@@ -87,29 +89,34 @@ def first_touch_faults(seen: Observations) -> Finding | None:
     """Memory is new to the program: each page is touched once, and that is what costs."""
     if seen.cost is None or seen.cost.minor_faults is None or not seen.cost.peak_rss_kib or seen.prices is None:
         return None
-    part = share(faults_s(seen), seen)
+    whole, mallocs = first(seen) or 0.0, mallocs_first(seen) or 0.0
+    outside = mallocs < FROM_MALLOC * whole
+    part = first_share(seen, whole - mallocs if outside else mallocs)
     if part is None or part < WORTH or seen.cost.minor_faults > ANEW * pages(seen) + ANEW_MORE:
         return None
-    evidence = [*faults(seen), *once(seen)]
-    return Finding("first-touch-faults", tuple(evidence), time=part)
+    evidence = [*faults(seen), *once(seen, outside_malloc=outside), *whose(seen, outside_malloc=outside)]
+    return Finding("first-touch-faults", tuple(evidence), time=part, outside_malloc=outside)
 
 
 def huge_pages_missing(seen: Observations) -> Finding | None:
     """A dense heap that is large enough for huge pages, and gets none."""
     if seen.cost is None or seen.prices is None or seen.heap is None or seen.kept_at_peak is None:
         return None
-    part = share(faults_s(seen), seen)
-    large = seen.heap.peak_live_kib >= LARGE_KIB and seen.heap.peak_live_kib >= DENSE * seen.kept_at_peak.rss_kib
+    part = first_share(seen, mallocs_first(seen))
+    own_kib = anonymous_kib(seen) or seen.cost.peak_rss_kib or seen.kept_at_peak.rss_kib
+    in_use_kib = min(seen.heap.peak_live_kib, own_kib)
+    large = in_use_kib >= LARGE_KIB and in_use_kib >= DENSE * own_kib
     refused = seen.settings.huge_pages_off or seen.platform.huge_pages in ("never", "madvise")
-    bare = seen.kept_at_peak.huge_kib < BARE * seen.kept_at_peak.rss_kib
+    bare = seen.kept_at_peak.huge_kib < BARE * seen.kept_at_peak.anonymous_kib
     if part is None or part < WORTH or not large or not bare or not refused:
         return None
     if seen.platform.huge_pages == "never" and not seen.settings.huge_pages_off:
         return None  # nobody but root can change that
     why = "its prctl forbids them" if seen.settings.huge_pages_off else "they are given on request (madvise) alone"
     evidence = [
-        f"{mib(seen.heap.peak_live_kib)} in use, {mib(seen.kept_at_peak.huge_kib)} of it in huge pages: {why}",
+        f"{mib(in_use_kib)} in use, {mib(seen.kept_at_peak.huge_kib)} of it in huge pages: {why}",
         *faults(seen),
+        *counted(seen),
     ]
     return Finding("huge-pages-missing", tuple(evidence), time=part)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from freestone.doctor.observations import Growth, Observations
-from freestone.doctor.thresholds import PROCESS_KIB
+from freestone.doctor.touched import again, first
 
 
 def cpu_s(seen: Observations) -> float:
@@ -14,11 +14,22 @@ def cpu_s(seen: Observations) -> float:
 def faults_s(seen: Observations) -> float | None:
     """What its page faults cost, in seconds of processor time; None where that is not known.
 
-    Never more than the time it spent in the kernel: folios make a fault cheaper than its price for pages alone.
+    Never more than the time it spent in the kernel (:func:`fault_ns`).
     """
     if seen.cost is None or seen.cost.minor_faults is None or seen.prices is None:
         return None
-    return min(seen.cost.sys_s, seen.cost.minor_faults * seen.prices.small.ns / 1e9)
+    return seen.cost.minor_faults * fault_ns(seen) / 1e9
+
+
+def fault_ns(seen: Observations) -> float:
+    """What one of its faults is taken to cost, in nanoseconds: the price here, or its part of the kernel's time.
+
+    A folio makes a fault cheaper than its price for pages alone, so all of them never cost more than the time that the
+    program spent in the kernel. 0 where there is no price.
+    """
+    if seen.cost is None or not seen.cost.minor_faults or seen.prices is None:
+        return 0.0
+    return min(seen.prices.small.ns, seen.cost.sys_s * 1e9 / seen.cost.minor_faults)
 
 
 def calls_s(seen: Observations, growth: Growth) -> float | None:
@@ -41,28 +52,11 @@ def share(part_s: float | None, seen: Observations) -> float | None:
 
 
 def refaulted_s(seen: Observations, how: str) -> float:
-    """What faults cost beyond one for each page that was ever resident: those on memory given back and taken again.
-
-    Where mappings, the end of the heap and threads' heaps all move, each has its share by how often it moved.
-    """
-    if seen.cost is None or seen.cost.minor_faults is None or seen.prices is None or seen.calls is None:
-        return 0.0
-    again = max(0.0, seen.cost.minor_faults - pages(seen))
-    growth = seen.calls.growth
-    moves = {
-        "munmap": growth.map_unmap_pairs,
-        "brk": growth.brk_down_up,
-        "heaps": growth.heap_shrinks,
-    }
-    whole = sum(moves.values())
-    part = moves[how] / whole if whole else 0.0
-    return min(seen.cost.sys_s, part * again * seen.prices.small.ns / 1e9)
+    """What faults on memory given back and taken again cost, in seconds (:func:`freestone.doctor.touched.again`)."""
+    return again(seen, how) * fault_ns(seen) / 1e9
 
 
-def pages(seen: Observations) -> float:
-    """How many pages the tree ever had, as far as that is known: the largest process's, and a little for each other."""
-    if seen.cost is None or seen.prices is None:
-        return 0.0
-    others = PROCESS_KIB * max(0, seen.cost.processes - 1)
-    own = max(0, (seen.cost.peak_rss_kib or 0) - seen.cost.resident_before_kib)
-    return (own + others) / seen.prices.page_kib
+def first_share(seen: Observations, faults: float | None = None) -> float | None:
+    """The share of processor time of faults on memory that was new: all of them, or some."""
+    counted = first(seen) if faults is None else faults
+    return None if counted is None or seen.prices is None else share(counted * fault_ns(seen) / 1e9, seen)

@@ -6,9 +6,11 @@ that can be told without trying a cure.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
+from freestone.doctor import evidence
 from freestone.doctor.finding import Finding
 from freestone.doctor.lasting import lasting
 from freestone.doctor.observations import Growth, Observations
@@ -60,6 +62,9 @@ RULES: Final[tuple[Rule, ...]] = (
     own_allocator,
 )
 
+ON_FIRST_FAULTS: Final = ("huge-pages-missing", "first-touch-faults")
+"""Those whose price is that of faults on new memory in malloc's hands."""
+
 NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "mapping-churn": ("cost", "prices", "calls"),
     "trim-churn": ("cost", "prices", "calls"),
@@ -101,7 +106,25 @@ def name(seen: Observations) -> list[Finding]:
     Nothing at all where memory costs too much for a program that is well, and how was not seen (:func:`unexplained`).
     """
     found = sorted((each for rule in RULES if (each := rule(seen)) is not None), key=lambda each: -each.weight)
+    found = _faults_once(found, seen)
     return found or ([] if unexplained(seen) is not None else [healthy(seen)])
+
+
+def _faults_once(found: Sequence[Finding], seen: Observations) -> list[Finding]:
+    """Where two symptoms rest on the same page faults, the second says so instead of telling them again."""
+    said: list[Finding] = []
+    holder: str | None = None
+    for each in found:
+        if each.symptom not in ON_FIRST_FAULTS or each.outside_malloc:
+            said.append(each)
+        elif holder is None:
+            holder = each.symptom
+            said.append(each)
+        else:
+            others = [line for line in each.evidence if line not in evidence.faults(seen)]
+            same = f"these are the same faults as those of {holder}: their shares are one, and do not add up"
+            said.append(replace(each, evidence=(same, *others), same_faults_as=holder))
+    return said
 
 
 def unexplained(seen: Observations) -> float | None:
@@ -119,8 +142,8 @@ def healthy(seen: Observations) -> Finding:
     known = faults_s(seen)
     whole = share((known or 0.0) + (calls_s(seen, growth) or 0.0), seen)
     said = "not known" if known is None or whole is None else f"{whole:.1%} of its processor time"
-    evidence = [f"page faults and calls about memory: {said}"]
+    told = [f"page faults and calls about memory: {said}"]
     state = lasting(seen)
     if state is not None:
-        evidence += state.words
-    return Finding("healthy", tuple(evidence), time=whole)
+        told += state.words
+    return Finding("healthy", tuple(told), time=whole)

@@ -31,6 +31,15 @@ ANEW: Final = 1.5
 ANEW_MORE: Final = 1000
 """What the process itself costs beside that, in faults."""
 
+ONE_EACH: Final = 0.7
+"""From so many faults for each page on, up to :data:`ANEW`, it is one for each page."""
+
+AROUND_KIB: Final = 64
+"""Of a file that lies in memory the kernel maps so much around each fault (fault_around_bytes, as it is by itself)."""
+
+SAME_PROCESS: Final = 0.7
+"""From this share of the peak on, what was looked at was the process that had it, and near its peak."""
+
 LARGE_KIB: Final = 64 << 10
 """From this much in use on a heap is large enough for huge pages."""
 
@@ -95,7 +104,7 @@ PRESSED_USED: Final = 0.7
 """Below this share of the limit somebody else is the reason."""
 
 FROM_MALLOC: Final = 0.5
-"""From this share of resident memory on malloc serves the program after all."""
+"""From this share of resident memory on malloc serves the program after all; likewise of faults on new memory."""
 
 REMOTE_NS: Final = 60
 """What a block costs more that is freed by another thread: a cache line that moves, and a lock."""

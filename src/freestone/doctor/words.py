@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from freestone.allocators import notation
-from freestone.doctor import knobs, symptoms
+from freestone.doctor import judgement, knobs, symptoms
 from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy, title
@@ -81,6 +81,8 @@ def plain(found: Finding, unjudged: Sequence[str]) -> str:
     """
     if found.symptom == "healthy" and unjudged:
         return "as far as it could be judged, nothing about its memory is worth a cure"
+    if found.outside_malloc:
+        return f"{PLAIN[found.symptom]}; most of it did not come from malloc"
     return PLAIN[found.symptom]
 
 
@@ -153,7 +155,12 @@ def suffering(found: Sequence[Finding]) -> str:
 
 
 def share(each: Finding) -> str:
-    """Of processor time and of memory, in brackets; nothing where neither is known."""
+    """Of processor time and of memory, in brackets; nothing where neither is known.
+
+    A share that was told with another symptom already, for the same faults, is not told again.
+    """
+    if each.same_faults_as is not None:
+        return f" (the same faults as {each.same_faults_as})"
     parts = []
     if each.time is not None:
         parts.append(
@@ -161,19 +168,22 @@ def share(each: Finding) -> str:
         )
     if each.memory is not None:
         parts.append(f"{each.memory:.0%} of its memory")
+    if each.outside_malloc:
+        parts.append("outside malloc")
     return f" ({', '.join(parts)})" if parts else ""
 
 
 def verdict(found: Verdict, *, width: int) -> str:
     """What helped, for the goal; what cannot be had together; what was discarded."""
     lines: list[str] = []
-    goal = {"time": "time", "memory": "memory", "balanced": "time and memory together"}[found.goal]
     if found.best is None:
-        lines.append(f"Nothing that was tried is really better for {goal}.")
+        lines += textwrap.wrap(f"{judgement.nothing(found)}.", width, break_on_hyphens=False)
     else:
-        best = found.best
-        why = f": {best.remedy.why}" if best.remedy is not None else ""
-        lines += textwrap.wrap(f"Best for {goal}: {best.configuration} ({gains(best, found.memory)}){why}.", width)
+        goal, best = judgement.GOALS[found.goal], found.best
+        said = f"Best for {goal}: {best.configuration} ({gains(best, found.memory)}){judgement.why(found)}."
+        lines += textwrap.wrap(said, width, break_on_hyphens=False)
+        if found.unknown:
+            lines += textwrap.wrap(f"But {judgement.not_known(found)}.", width, break_on_hyphens=False)
     others = [each for each in found.front if each is not found.best]
     if others:
         lines.append("What is not beaten in both time and memory:")

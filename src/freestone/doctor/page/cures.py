@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from freestone.doctor.diagnosis import Diagnosis, memory_of
-from freestone.doctor.headline import GOALS
+from freestone.doctor.judgement import GOALS
 from freestone.doctor.page import short
 from freestone.doctor.remedies import title
 from freestone.doctor.verdict import Tried, Verdict, beats, helps
@@ -97,6 +97,8 @@ def outcome(each: Tried, verdict: Verdict, called: Mapping[str, str]) -> tuple[s
     if each.gains:
         by = next(called[other.configuration] for other in verdict.front if beats(other, each))
         return "beaten", f"really better, but {by} is as good in both time and memory, and better in one"
+    if each.is_unknown(verdict.goal):
+        return "not known", "too few rounds to tell whether it is better"
     worse = [word for word, ratio in (("time", each.sure_time), ("memory", each.sure_memory)) if ratio > 1]
     if worse:
         return "no gain", f"really worse in {' and '.join(worse)}, and better in nothing"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from freestone.doctor import explanation, remedies, symptoms, words
+from freestone.doctor import explanation, judgement, remedies, symptoms, words
 from freestone.doctor.diagnosis import Diagnosis
 from freestone.doctor.finding import Finding
-from freestone.doctor.headline import GOALS, headline
+from freestone.doctor.headline import headline
+from freestone.doctor.judgement import GOALS
 from freestone.doctor.page import calls, course, cures, short
 from freestone.doctor.remedies import title
 from freestone.records.schema import Experiment
@@ -134,9 +135,8 @@ def _to_use(told: Diagnosis) -> tuple[str, list[str]]:
         best = told.verdict.best
         (workload,) = told.source.experiment.workloads
         chosen = next(each for each in told.source.experiment.configurations if each.name == best.configuration)
-        why = f": {best.remedy.why}" if best.remedy is not None else ""
         lines = [*deployment.lines(workload, chosen), *deployment.more_lines(workload, chosen)]
-        return f"To use {best.configuration}{why}", lines
+        return f"To use {best.configuration}{judgement.why(told.verdict)}", lines
     if told.seen.running is not None:
         plan = remedies.plan(told.found, told.seen, MOST_TO_TRY)
         text = words.to_try(plan.tried, told.seen.command, width=10_000).splitlines()

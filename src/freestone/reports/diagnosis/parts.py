@@ -44,7 +44,7 @@ class CurePart:
     values: list[Value]
     """Time, memory, faults: empty where it was discarded."""
     outcome: str
-    """In a word: ``best``, ``kept``, ``beaten``, ``no gain``, ``discarded``."""
+    """In a word: ``best``, ``kept``, ``beaten``, ``no gain``, ``not known``, ``discarded``."""
     reason: str
     """Why that came of it, in a sentence."""
 
