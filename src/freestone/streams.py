@@ -13,8 +13,9 @@ from typing import Any, BinaryIO, TextIO, cast
 class _Outlasting(io.RawIOBase):
     """Writes into a file for as long as somebody reads there, and to nowhere from then on."""
 
-    def __init__(self, file: io.FileIO) -> None:
+    def __init__(self, file: io.FileIO, before: TextIO) -> None:
         self._file = file
+        self._before = before  # which would close the file if nobody held it
 
     def write(self, data: Any, /) -> int | None:
         try:
@@ -61,7 +62,7 @@ def _outlasting(stream: TextIO) -> TextIO:
     if not isinstance(file, io.FileIO):
         return stream
     stream.flush()
-    outlasting = _Outlasting(file)
+    outlasting = _Outlasting(file, stream)
     return io.TextIOWrapper(
         cast(BinaryIO, io.BufferedWriter(outlasting) if buffered else outlasting),
         stream.encoding,
