@@ -71,6 +71,7 @@ def heard_signals() -> Iterator[None]:
         signal.SIGINT: signal.default_int_handler,
         signal.SIGTERM: signal.SIG_DFL,
         signal.SIGHUP: signal.SIG_DFL,
+        signal.SIGQUIT: signal.SIG_DFL,
     }
     deaf = [number for number in default if signal.getsignal(number) == signal.SIG_IGN]
     for number in deaf:

@@ -77,13 +77,20 @@ def _is_let_go(program: subprocess.Popen[bytes]) -> None:
     assert program.poll() is None
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        *(pytest.param(each, marks=pytest.mark.long) for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)),
+    ],
+)
 def test_told_to_stop_it_lets_go_and_says_what_it_saw(
     number: signal.Signals,
     words: list[str],
     program: subprocess.Popen[bytes],
     environment: dict[str, str],
     temporary: Path,
+    heard_signals: None,
 ) -> None:
     with _tracing(words, program, environment, temporary) as doctor:
         doctor.send_signal(number)

@@ -40,8 +40,9 @@ def text_of(page: Path) -> str:
     return " ".join(entities.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
+@pytest.mark.long
 def test_the_page_s_numbers_are_the_record_s(freestone: Tool, patient: Path, only_folder: Callable[[], Path]) -> None:
-    done = freestone("doctor", "--goal", "time", "--time-budget", "15", "--", str(patient), "mprotect-growth")
+    done = freestone("doctor", "--goal", "time", "--time-budget", "15", "--", str(patient), "mapping-churn")
     assert done.returncode == 0, done.stderr
     folder = only_folder()
     page = folder / "report.html"
@@ -73,14 +74,15 @@ def test_the_page_s_numbers_are_the_record_s(freestone: Tool, patient: Path, onl
     page.unlink()
     again = freestone("report", folder)
     assert again.returncode == 0, again.stderr
-    assert again.stdout.startswith("mprotect-growth: ")
+    assert again.stdout.startswith("mapping-churn: ")
     assert f"Bestfortime:{told['best']}(" in "".join(again.stdout.split()), "a terminal breaks long names"
     assert re.sub(r"Written .*? UTC", "", text_of(page)) == re.sub(r"Written .*? UTC", "", before)
     listed = freestone("list").stdout
     assert "doctor -- " in listed
-    assert "It suffers from mprotect-growth (" in listed
+    assert "mapping-churn (" in listed
 
 
+@pytest.mark.long
 def test_what_was_only_looked_at_has_a_page_is_listed_and_may_be_damaged(
     freestone: Tool, patient: Path, only_folder: Callable[[], Path], tmp_path: Path
 ) -> None:

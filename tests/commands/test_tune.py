@@ -40,6 +40,7 @@ def churn(compile_c: CompileC) -> Path:
     return compile_c(CHURN, "-fno-builtin", name="churn")
 
 
+@pytest.mark.long
 def test_a_setting_that_helps_is_found_confirmed_and_printed_with_lines_to_copy(
     freestone: Tool, churn: Path, only_folder: Callable[[], Path]
 ) -> None:

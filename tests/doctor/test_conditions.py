@@ -86,7 +86,7 @@ def comes_to(switches: Path, word: str) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_who_is_killed_with_its_whole_group_leaves_nothing_set(
-    switches: Path, record: Path, number: signal.Signals
+    switches: Path, record: Path, number: signal.Signals, heard_signals: None
 ) -> None:
     begun = holder(switches, record)
     assert state(switches, 64) == "always"
