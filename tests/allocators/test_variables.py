@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone import native
 from freestone.allocators import configurations, discover
-from freestone.allocators.variables import complaint, named_in, names, twins, unread
+from freestone.allocators.variables import complaint, named_in, names, unread
 
 
 def _here(name: str) -> None:
@@ -67,14 +63,6 @@ def test_no_number_where_glibc_takes_one_is_told(value: str) -> None:
 def test_a_number_as_glibc_reads_it_is_one(value: str) -> None:
     _here("glibc")
     assert unread(configurations([f"glibc:MALLOC_MMAP_THRESHOLD_={value}"])) == []
-
-
-def test_one_build_under_two_names_is_told(tmp_path: Path) -> None:
-    copy = tmp_path / "libcopy.so"
-    shutil.copy(native.path("libfreestone.so"), copy)
-    found = configurations(["glibc", "freestone", f"mine={copy}", "freestone:FREESTONE_OPTIONS=keeper=0"])
-    assert twins(found) == ["freestone and mine are one build with the same settings: what differs is noise"]
-    assert twins(found[:2]) == []
 
 
 def test_documented_names_are_found() -> None:

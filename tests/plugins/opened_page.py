@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +64,14 @@ MARKS = """[...document.querySelectorAll('.drawing')].map(drawing => {
   const label = drawing.parentElement.getAttribute('aria-label');
   return {label, width: box.width, height: box.height, marks: seen.length};
 })"""
+
+
+def expect_drawn(opened: Opened, figures: Iterable[Any]) -> None:
+    """Each of the figures that ``MARKS`` gave has a label, a size and marks, and the page loaded nothing for it."""
+    for figure in figures:
+        assert figure["label"]
+        assert figure["width"] > 100, figure
+        assert figure["height"] > 50, figure
+        assert figure["marks"] > 0, figure
+    assert opened.complaints == []
+    assert opened.requests == []

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from opened_page import MARKS, Opened
+from opened_page import MARKS, Opened, expect_drawn
 
 from freestone.records import store
 from freestone.reports import html
@@ -35,13 +35,7 @@ def opened(browser, page_file: Path) -> Opened:
 def test_every_figure_is_drawn_without_a_network(opened: Opened) -> None:
     drawn = opened.page.evaluate(MARKS)
     assert len(drawn) >= 10
-    for figure in drawn:
-        assert figure["label"]
-        assert figure["width"] > 100, figure
-        assert figure["height"] > 50, figure
-        assert figure["marks"] > 0, figure
-    assert opened.complaints == []
-    assert opened.requests == []
+    expect_drawn(opened, drawn)
 
 
 def test_every_raw_point_is_on_the_page(opened: Opened) -> None:

@@ -34,3 +34,17 @@ def configurations(words: Iterable[str], *, known: Iterable[Allocator] | None = 
             raise BrokenLibrary(f"two allocators are named '{allocator.name}'; write NAME={allocator.file}")
         chosen.setdefault(name, configuration_for(allocator, name=name, environment=asked.settings))
     return list(chosen.values())
+
+
+def twins(configurations: Iterable[Configuration]) -> list[str]:
+    """A line for all that are one build with the same settings: what differs between them is noise."""
+    alike: dict[tuple[object, ...], list[str]] = {}
+    for each in configurations:
+        if each.allocator.build_id is not None:
+            settings = (*sorted(each.environment.items()), *sorted(each.kernel.items()), each.huge_pages_off)
+            alike.setdefault((each.allocator.build_id, settings), []).append(each.name)
+    return [
+        f"{', '.join(names[:-1])} and {names[-1]} are one build with the same settings: what differs is noise"
+        for names in alike.values()
+        if len(names) > 1
+    ]

@@ -50,20 +50,6 @@ def unread(configurations: Iterable[Configuration]) -> list[str]:
     return list(lines)
 
 
-def twins(configurations: Iterable[Configuration]) -> list[str]:
-    """A line for all that are one build with the same settings: what differs between them is noise."""
-    alike: dict[tuple[object, ...], list[str]] = {}
-    for each in configurations:
-        if each.allocator.build_id is not None:
-            settings = (*sorted(each.environment.items()), *sorted(each.kernel.items()), each.huge_pages_off)
-            alike.setdefault((each.allocator.build_id, settings), []).append(each.name)
-    return [
-        f"{', '.join(names[:-1])} and {names[-1]} are one build with the same settings: what differs is noise"
-        for names in alike.values()
-        if len(names) > 1
-    ]
-
-
 def complaint(allocator: str, variable: str, value: str, known: frozenset[str]) -> str | None:
     """What to say of one setting; None where it is read, or may be for somebody else than an allocator.
 

@@ -188,14 +188,9 @@ def _paired(figures: Figures, workload: Workload, before: str, after: str, aspec
         geometric_mean([other[number] for number in common]),
         statistics.estimate(
             [math.log(other[number]) - math.log(one[number]) for number in common],
-            _grain(metric, [figures[number] for figures in (one, other) for number in common]),
+            statistics.grain(arms.step(metric), [figures[number] for figures in (one, other) for number in common]),
         ),
     )
-
-
-def _grain(metric: str, values: Sequence[float]) -> float:
-    """What one step of what is counted is of the smallest of some values, as a logarithm."""
-    return math.log1p(arms.step(metric) / min(values))
 
 
 def _apart(
@@ -218,7 +213,9 @@ def _apart(
         logs = [[math.log(value) for value in own.values()] for own in held]
     if not all(logs):
         return None
-    grain = _grain(metric, [value for own in held for value in own.values()]) / 2  # there are two to be added
+    grain = (
+        statistics.grain(arms.step(metric), [value for own in held for value in own.values()]) / 2
+    )  # there are two to be added
     one, other = (statistics.estimate(each, grain) for each in logs)
     before, after = (geometric_mean(list(own.values())) for own in held)
     return _Found(workload, name, aspect, before, after, statistics.weighted([(1.0, other), (-1.0, one)]))

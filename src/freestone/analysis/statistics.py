@@ -136,8 +136,12 @@ def paired(one: Sequence[float], other: Sequence[float], step: float = 0.0) -> E
         raise ValueError(f"pairs need equal lengths, not {len(one)} and {len(other)}")
     if not one or not all(0 < value < math.inf for value in (*one, *other)):
         return None
-    grain = math.log1p(step / min(*one, *other)) if step > 0 else 0.0
-    return estimate([math.log(a) - math.log(b) for a, b in zip(one, other, strict=True)], grain)
+    return estimate([math.log(a) - math.log(b) for a, b in zip(one, other, strict=True)], grain(step, (*one, *other)))
+
+
+def grain(step: float, values: Sequence[float]) -> float:
+    """What one step of what is counted is of the smallest of some values, as a logarithm; 0 for a step of 0."""
+    return math.log1p(step / min(values))
 
 
 def paired_ratio(

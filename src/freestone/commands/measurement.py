@@ -16,6 +16,7 @@ from freestone.allocators import (
     configurations,
     discover,
     find,
+    twins,
     variables,
 )
 from freestone.analysis import same_program, summarise
@@ -323,7 +324,7 @@ def _nothing_left(experiment: Experiment, records: Sequence[TrialRecord], *, spe
 
 
 def _told_of(configurations: Sequence[Configuration]) -> list[str]:
-    return [*variables.unread(configurations), *variables.twins(configurations)]
+    return [*variables.unread(configurations), *twins(configurations)]
 
 
 def _about_environment(experiment: Experiment) -> list[str]:
