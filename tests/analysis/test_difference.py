@@ -291,8 +291,8 @@ def _naming(side: Side, word: str, **contents: str) -> Side:
     return _with_files(Side(side.experiment.model_copy(update={"workloads": works}), side.records), **contents)
 
 
-def test_a_folder_is_another_one_where_its_path_is(lab: Laboratory) -> None:
-    """Nobody has looked into it: the last part of its name says nothing of what it holds."""
+def test_what_the_runs_write_to_is_another_folder_where_its_path_is(lab: Laboratory) -> None:
+    """Nobody knows what it held: the last part of its name says nothing of that."""
     costs = {"glibc": (1.0, 1000), "freestone": (1.0, 1000)}
     before, after = lab.result("one", costs), lab.result("two", costs, builds=NEW)
     with pytest.raises(NotComparable, match="another command: /one/data and /two/data are not known to hold the same"):

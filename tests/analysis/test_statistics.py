@@ -235,3 +235,14 @@ def test_no_values_have_no_median_and_no_mean() -> None:
         statistics.median([])
     with pytest.raises(ValueError, match="positive"):
         statistics.geometric_mean([1.0, 0.0])
+
+
+@given(st.dictionaries(st.integers(0, 9), positive), st.dictionaries(st.integers(0, 9), positive))
+def test_rounds_that_only_one_has_are_in_no_ratio(one: dict[int, float], other: dict[int, float]) -> None:
+    common = sorted(one.keys() & other.keys())
+    found = statistics.within_rounds(one, other, 0.5)
+    expected = paired([one[number] for number in common], [other[number] for number in common], 0.5)
+    assert (found is None) == (expected is None)
+    if found is not None and expected is not None:
+        assert found.middle == pytest.approx(expected.middle)
+        assert (found.count, found.freedom, found.grain) == (expected.count, expected.freedom, expected.grain)

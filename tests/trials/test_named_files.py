@@ -6,7 +6,9 @@ import os
 import sys
 from pathlib import Path
 
-from freestone.records.schema import Input, Workload
+import pytest
+
+from freestone.records.schema import FOLDER, Input, Workload
 from freestone.trials.named_files import NamedFiles, code, untouched
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -30,6 +32,7 @@ def test_the_program_and_what_its_words_name(tmp_path: Path) -> None:
         "job.py",
         "a.csv",
         "b c.csv",
+        "folder",
     }
     assert _named(tmp_path, "./job.py") == {"job.py"}
     assert _named(tmp_path, sys.executable, "-c", "print('\n\"')") == {Path(sys.executable).name}
@@ -92,3 +95,41 @@ def test_code_is_told_from_what_a_program_may_write_to(tmp_path: Path) -> None:
     assert [Path(path).name for path in found][1:] == ["job.sh"]
     plain = _workload(tmp_path, "cat", "data")
     assert [Path(path).name for path in code(plain, NamedFiles().contents(plain, ENVIRONMENT))] == ["cat"]
+
+
+def test_a_folder_is_known_by_the_names_and_contents_in_it(tmp_path: Path) -> None:
+    def told(where: Path, word: str) -> str:
+        return NamedFiles().contents(_workload(where, "ls", word), ENVIRONMENT)[
+            str(where / (word.partition("=")[2] or word))
+        ]
+
+    for side in ("before", "after"):
+        (tmp_path / side / "data" / "deep").mkdir(parents=True)
+        (tmp_path / side / "data" / "deep" / "file").write_text("same")
+        (tmp_path / side / "data" / "link").symlink_to("deep")
+    before, after = tmp_path / "before", tmp_path / "after"
+    same = told(before, "data")
+    assert same.startswith(FOLDER)
+    assert told(after, "data") == told(after, str(after / "data")) == told(after, "--from=data") == same
+    (after / "data" / "deep" / "file").write_text("else")
+    assert told(after, "data") != same
+    (after / "data" / "deep" / "file").write_text("same")
+    (after / "data" / "deep" / "file").rename(after / "data" / "file")
+    assert told(after, "data") != same
+    assert Path(tmp_path).name not in _named(tmp_path, "sh", "-c", "echo . ; cd data")
+
+
+def test_a_folder_of_too_much_is_told_by_where_it_lies(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        for number in range(1100):
+            (tmp_path / name / str(number)).touch()
+    contents = NamedFiles().contents(_workload(tmp_path, "ls", "one", "other"), ENVIRONMENT)
+    assert contents[str(tmp_path / "one")] != contents[str(tmp_path / "other")]
+
+
+def test_a_folder_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "scandir", lambda _path: (_ for _ in ()).throw(PermissionError))
+        assert str(tmp_path / "data") not in NamedFiles().contents(_workload(tmp_path, "ls", "data"), ENVIRONMENT)

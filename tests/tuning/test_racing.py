@@ -16,6 +16,9 @@ from freestone.tuning.racing import MEMORY, TIME, Race
 
 BASE = "untouched"
 
+GIB = float(1 << 20)
+"""In KiB, so large that a page more or less is nothing."""
+
 Noise = Callable[[random.Random], float]
 """Draws what is added to the logarithm of a figure."""
 
@@ -38,7 +41,7 @@ def measured(
             weather = drift * chance.random()
             for name, (time, memory) in {BASE: (1.0, 1.0), **truth}.items():
                 race[name][TIME][batch, number] = time * math.exp(weather + noise(chance))
-                race[name][MEMORY][batch, number] = memory * math.exp(noise(chance) / 4)
+                race[name][MEMORY][batch, number] = GIB * memory * math.exp(noise(chance) / 4)
         found.append({name: {each: dict(rounds) for each, rounds in mine.items()} for name, mine in race.items()})
     return found
 
@@ -163,3 +166,16 @@ def test_the_estimated_front_is_of_no_unit_and_beaten_by_nobody(
     assert costs == sorted(costs)
     for name, (time, _) in truth.items():
         assert racing.ratio(exact(factor), TIME, name, BASE) * factor == pytest.approx(time * factor)
+
+
+def test_memory_that_agrees_by_chance_puts_nobody_out() -> None:
+    """Four rounds of one count are no proof: what is counted in pages is known no better than to one."""
+    race: Race = {
+        name: {
+            TIME: dict.fromkeys(((0, n) for n in range(4)), 1.0),
+            MEMORY: dict.fromkeys(((0, n) for n in range(4)), kib),
+        }
+        for name, kib in ((BASE, 1004.0), ("twin", 1000.0), ("worse", 1100.0))
+    }
+    assert not racing.dominates(race, "twin", BASE, BASE, 0.95)
+    assert racing.dominates(race, BASE, "worse", BASE, 0.95)

@@ -53,8 +53,7 @@ def held_out(own: Rounds, chosen: Rounds, step: float = 0.0) -> Estimate | None:
 
     Its error knows what the halves share.
     """
-    rounds = sorted(own.keys() & chosen.keys())
-    found = statistics.paired([own[number] for number in rounds], [chosen[number] for number in rounds], step)
+    found = statistics.within_rounds(own, chosen, step)
     return None if found is None else replace(found, error=found.error * math.sqrt(1 + SHARED / 2))
 
 

@@ -114,7 +114,7 @@ def _other_command(one: Sequence[str], other: Sequence[str], named: tuple[_Conte
 def _other_word(one: str, other: str, named: tuple[_Contents, _Contents]) -> str | None:
     """How a word means something else. Another checkout is no other work, where it is known to hold the same.
 
-    Of a folder nothing is known, nor of a file that the runs write: then the path has to be the same.
+    Of what the runs write to nothing is known: then the path has to be the same.
     """
     if one == other:
         return None

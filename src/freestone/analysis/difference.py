@@ -177,8 +177,9 @@ class _Found:
 def _paired(figures: Figures, workload: Workload, before: str, after: str, aspect: str) -> _Found | None:
     metric = metric_of(aspect, workload)
     one, other = (figures.rounds(workload.name, name, metric) for name in (before, after))
-    common = sorted(one.keys() & other.keys())
-    if not common:
+    common = one.keys() & other.keys()
+    change = statistics.within_rounds(other, one, arms.step(metric))
+    if change is None:
         return None
     return _Found(
         workload,
@@ -186,10 +187,7 @@ def _paired(figures: Figures, workload: Workload, before: str, after: str, aspec
         aspect,
         geometric_mean([one[number] for number in common]),
         geometric_mean([other[number] for number in common]),
-        statistics.estimate(
-            [math.log(other[number]) - math.log(one[number]) for number in common],
-            statistics.grain(arms.step(metric), [figures[number] for figures in (one, other) for number in common]),
-        ),
+        change,
     )
 
 

@@ -35,10 +35,9 @@ class Rivals:
 
     def beats(self, workload: str, metric: str, one: str, other: str) -> bool:
         """Whether one configuration is really lower than another, beside all other pairs that could be asked about."""
-        found = self._ratio(
-            self._of(workload, one, metric), self._of(workload, other, metric), self._sure, arms.step(metric)
-        )
-        return found is not None and found.known and found.high < 1
+        mine, theirs = self._of(workload, one, metric), self._of(workload, other, metric)
+        found = statistics.within_rounds(mine, theirs, arms.step(metric))
+        return found is not None and statistics.is_below_one(found, self._sure)
 
     def confirms(self, workload: str, metric: str, names: Sequence[str]) -> bool:
         """Whether the lowest of some is lower than the baseline in rounds that did not choose it."""
@@ -53,8 +52,3 @@ class Rivals:
 
     def _of(self, workload: str, configuration: str, metric: str) -> Mapping[int, float]:
         return self._rounds.get((workload, configuration), {}).get(metric, {})
-
-    @staticmethod
-    def _ratio(one: Mapping[int, float], other: Mapping[int, float], confidence: float, step: float) -> Interval | None:
-        common = sorted(one.keys() & other.keys())
-        return statistics.paired_ratio([one[r] for r in common], [other[r] for r in common], confidence, step)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from freestone.records.schema import TrialRecord
+from freestone.records.schema import FOLDER, TrialRecord
 
 
 def marked(records: Sequence[TrialRecord]) -> list[TrialRecord]:
@@ -30,8 +30,18 @@ def marked(records: Sequence[TrialRecord]) -> list[TrialRecord]:
 
 
 def what_changed(before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
-    """The name of the first file that both know and whose content differs; None where there is none."""
-    return next((PurePath(path).name for path in before if path in after and after[path] != before[path]), None)
+    """The name of the first file that both know and whose content differs; None where there is none.
+
+    A folder may change: what servers and caches keep in it is nobody's program.
+    """
+    return next(
+        (
+            PurePath(path).name
+            for path, content in before.items()
+            if after.get(path, content) != content and not content.startswith(FOLDER)
+        ),
+        None,
+    )
 
 
 def _contents(record: TrialRecord) -> dict[str, str]:

@@ -138,7 +138,7 @@ class _Board:
             workload,
             values,
             best,
-            _paired(own, self._rounds(workload.name, best, metric), arms.step(metric)),
+            statistics.within_rounds(own, self._rounds(workload.name, best, metric), arms.step(metric)),
             held_out(own, chosen, arms.step(metric)),
         )
 
@@ -211,11 +211,6 @@ def _ratio(estimate: Estimate | None, sure: float, *, unless: Estimate | None = 
 def metric_of(aspect: str, workload: Workload) -> str:
     """The metric that an aspect is, of a workload."""
     return workload.time if aspect == TIME else METRICS[FAULTS if aspect == LEAN_FAULTS else aspect]
-
-
-def _paired(one: Rounds, other: Rounds, step: float) -> Estimate | None:
-    rounds = sorted(one.keys() & other.keys())
-    return statistics.paired([one[r] for r in rounds], [other[r] for r in rounds], step)
 
 
 def _left_out(experiment: Experiment, by_arm: Mapping[Arm, Sequence[TrialRecord]]) -> list[LeftOut]:

@@ -11,11 +11,13 @@ is in ``docs/design/2026-11-25-one-estimator.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from freestone.analysis import student
+
+Key = TypeVar("Key", bound=Hashable)
 
 CONFIDENCE: Final = 0.95
 """Of all intervals of a table together."""
@@ -118,6 +120,12 @@ def interval(of: Estimate, confidence: float) -> Interval:
     return Interval(value, exponential(of.middle - half), exponential(of.middle + half), of.count)
 
 
+def is_below_one(of: Estimate, confidence: float) -> bool:
+    """Whether the whole interval of a ratio lies below 1."""
+    found = interval(of, confidence)
+    return found.known and found.high < 1
+
+
 def paired(one: Sequence[float], other: Sequence[float], step: float = 0.0) -> Estimate | None:
     """The logarithm of the ratio ``one / other``, where ``one[i]`` and ``other[i]`` were measured in the same round.
 
@@ -137,6 +145,21 @@ def paired(one: Sequence[float], other: Sequence[float], step: float = 0.0) -> E
     if not one or not all(0 < value < math.inf for value in (*one, *other)):
         return None
     return estimate([math.log(a) - math.log(b) for a, b in zip(one, other, strict=True)], grain(step, (*one, *other)))
+
+
+def within_rounds(one: Mapping[Key, float], other: Mapping[Key, float], step: float = 0.0) -> Estimate | None:
+    """The logarithm of the ratio ``one / other`` over the rounds that both have.
+
+    Args:
+        one: round -> value; a round is whatever names it.
+        other: that which ``one`` is held against.
+        step: as in :func:`paired`.
+
+    Returns:
+        None where they share no round, or a value of a shared one is not a positive finite number.
+    """
+    common = [number for number in one if number in other]
+    return paired([one[number] for number in common], [other[number] for number in common], step)
 
 
 def grain(step: float, values: Sequence[float]) -> float:

@@ -159,10 +159,9 @@ class _Table:
         self, metric: str, one: Mapping[int, float], other: Mapping[int, float], configurations: int
     ) -> Ratio | None:
         """Over the rounds that both have, one of so many configurations' claims in this metric."""
-        rounds = sorted(one.keys() & other.keys())
+        found = statistics.within_rounds(one, other, arms.step(metric))
         sure = self.confidence(metric, configurations * self.points)
-        found = statistics.paired_ratio([one[r] for r in rounds], [other[r] for r in rounds], sure, arms.step(metric))
-        return None if found is None else as_ratio(found)
+        return None if found is None else as_ratio(statistics.interval(found, sure))
 
 
 def _points(experiment: Experiment, workload: Workload) -> int:

@@ -58,6 +58,9 @@ WALL_TIME = "wall_s"
 
 PROGRAM = "elf:"
 """How the content of a program or a library begins in ``TrialRecord.files``."""
+
+FOLDER = "folder:"
+"""How the content of a folder begins there."""
 OWN_TIME = f"{FIGURE}seconds"
 """The time of a workload that measures itself: without start-up and preparation, which the process's time holds."""
 

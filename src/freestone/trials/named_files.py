@@ -1,4 +1,4 @@
-"""The files that a command names, by their content: a script or an input that changes makes another program of it.
+"""The files and folders that a command names, by their content: an input that changes makes another program of it.
 
 What a run writes to is its own, and no input: it is left out.
 """
@@ -11,14 +11,18 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from freestone.records.schema import PROGRAM, Workload
+from freestone.records.schema import FOLDER, PROGRAM, Workload
 
 _MOST_BYTES: Final = 256 << 20
 """A larger file is told by its size and the time it was written: it would take seconds to read."""
+
+_MOST_ENTRIES: Final = 1000
+_MOST_IN_FOLDER: Final = 64 << 20
+"""A folder of more files or bytes is told by where it lies."""
 
 _Stamp = tuple[int, int, int, int]
 
@@ -32,6 +36,8 @@ class NamedFiles:
     def contents(self, workload: Workload, environment: Mapping[str, str], more: Iterable[str] = ()) -> dict[str, str]:
         """Path -> 16 hex digits of the SHA-256 of its content, for the program and each file that its words name.
 
+        So are folders that are a word of their own, by the names and contents in them.
+
         Args:
             workload: its command is looked at as it stands, and word by word where a word is a line for a shell.
             environment: where PATH is looked up.
@@ -42,7 +48,28 @@ class NamedFiles:
             # Gone, closed to us, or being replaced at this moment: the run itself says more of that.
             with contextlib.suppress(OSError):
                 found[str(path)] = self._content(path)
+        for path in _folders(workload):
+            with contextlib.suppress(OSError):
+                found.setdefault(str(path), self._folder(path))
         return found
+
+    def _folder(self, path: Path) -> str:
+        digest = hashlib.sha256()
+        entries = size = 0
+        for folder, below, names in os.walk(path, onerror=_raise):
+            below.sort()
+            for name in sorted([*below, *names]):
+                each = Path(folder, name)
+                status = each.lstat()
+                entries, size = entries + 1, size + status.st_size
+                if entries > _MOST_ENTRIES or size > _MOST_IN_FOLDER:
+                    return FOLDER + hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+                digest.update(os.fsencode(each.relative_to(path)) + b"\0")
+                if stat.S_ISREG(status.st_mode):
+                    digest.update(self._content(each).encode() + b"\0")
+                elif stat.S_ISLNK(status.st_mode):
+                    digest.update(os.fsencode(each.readlink()) + b"\0")
+        return FOLDER + digest.hexdigest()[:16]
 
     def _content(self, path: Path) -> str:
         status = path.stat()
@@ -59,6 +86,10 @@ class NamedFiles:
                 told = kind + hashlib.file_digest(file, "sha256").hexdigest()[:16]
         self._known[path] = (stamp, told)
         return told
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 _INTERPRETER: Final = re.compile(
@@ -92,13 +123,21 @@ def _named(workload: Workload, environment: Mapping[str, str]) -> Iterator[Path]
     program, *words = workload.command
     places = [program] if "/" in program else [f"{each or '.'}/{program}" for each in _path(environment)]
     seen: set[Path] = set()
-    first = next((path for path in (folder / place for place in places) if _is_file(path)), None)
+    first = next((path for path in (folder / place for place in places) if _is(stat.S_ISREG, path)), None)
     rest = (folder / name for word in words for name in _names(word))
     read_from = [Path(workload.input.file)] if workload.input is not None else []
     for path in [*([first] if first else []), *rest, *read_from]:
-        if path not in seen and _is_file(path):
+        if path not in seen and _is(stat.S_ISREG, path):
             seen.add(path)
             yield path
+
+
+def _folders(workload: Workload) -> list[Path]:
+    """The folders that words name, each once; of a line for a shell none: a dot or a slash in it is often no folder."""
+    folder = Path(workload.directory or ".").resolve()
+    words = [name for word in workload.command[1:] for name in (word, word.partition("=")[2]) if name]
+    paths = dict.fromkeys(folder / name for name in words if "\0" not in name)
+    return [path for path in paths if _is(stat.S_ISDIR, path)]
 
 
 def _path(environment: Mapping[str, str]) -> list[str]:
@@ -130,8 +169,8 @@ def _names(word: str) -> list[str]:
     return [name for name in dict.fromkeys(found) if name and "\0" not in name]
 
 
-def _is_file(path: Path) -> bool:
+def _is(kind: Callable[[int], bool], path: Path) -> bool:
     try:
-        return stat.S_ISREG(path.stat().st_mode)
+        return kind(path.stat().st_mode)
     except (OSError, ValueError):
         return False

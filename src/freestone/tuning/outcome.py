@@ -95,20 +95,20 @@ def _estimated(each: Tried, goal: str) -> float:
 
 def _is_lower(race: Race, one: str, other: str, goal: str, confidence: float) -> bool:
     """Whether one really costs less of what counts for the goal than another."""
-    mine, theirs = _cost(race, one, goal), _cost(race, other, goal)
-    common = sorted(mine.keys() & theirs.keys())
-    found = statistics.paired_ratio([mine[each] for each in common], [theirs[each] for each in common], confidence)
-    return found is not None and found.known and found.high < 1
+    found = statistics.within_rounds(_cost(race, one, goal), _cost(race, other, goal), _step(goal))
+    return found is not None and statistics.is_below_one(found, confidence)
 
 
 def _is_confirmed(race: Race, helping: Sequence[str], baseline: str, goal: str) -> bool:
     costs = {name: _cost(race, name, goal) for name in helping}
     chosen = best_of_other_rounds(costs)
-    found = held_out(chosen, _cost(race, baseline, goal))
-    if found is None:
-        return False
-    interval = statistics.interval(found, statistics.CONFIDENCE)
-    return interval.known and interval.high < 1
+    found = held_out(chosen, _cost(race, baseline, goal), _step(goal))
+    return found is not None and statistics.is_below_one(found, statistics.CONFIDENCE)
+
+
+def _step(goal: str) -> float:
+    """The steps in which a goal's cost is counted: what is multiplied by a time comes in none."""
+    return racing.STEPS.get(goal, 0.0)
 
 
 def _cost(race: Race, name: str, goal: str) -> Mapping[int, float]:

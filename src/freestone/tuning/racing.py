@@ -17,7 +17,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from freestone.analysis import statistics
+from freestone.analysis import arms, statistics
 from freestone.analysis.statistics import CONFIDENCE, FEWEST_PAIRS, Estimate, Interval
 
 Rounds = Mapping[tuple[int, int], float]
@@ -32,6 +32,9 @@ Race = Mapping[str, Figures]
 TIME: Final = "time"
 MEMORY: Final = "memory"
 OBJECTIVES: Final = (TIME, MEMORY)
+
+STEPS: Final = {TIME: 0.0, MEMORY: arms.PAGE_KIB}
+"""Objective -> the steps in which it is counted (:func:`freestone.analysis.arms.step`)."""
 
 MOST_ARMS: Final = 64
 """Configurations that one search tries at most."""
@@ -48,11 +51,11 @@ def certainty(looks: int) -> float:
 def against(race: Race, objective: str, one: str, other: str, baseline: str) -> Estimate | None:
     """The logarithm of the ratio ``one / other``; None where nothing can be said."""
     mine, theirs = (race[name].get(objective, {}) for name in (one, other))
-    common = sorted(mine.keys() & theirs.keys())
-    if len(common) >= FEWEST_PAIRS or other == baseline:
-        return statistics.paired([mine[number] for number in common], [theirs[number] for number in common])
+    step = STEPS[objective]
+    if len(mine.keys() & theirs.keys()) >= FEWEST_PAIRS or other == baseline:
+        return statistics.within_rounds(mine, theirs, step)
     middle = race[baseline].get(objective, {})
-    parts = [_paired(mine, middle), _paired(theirs, middle)]
+    parts = [statistics.within_rounds(each, middle, step) for each in (mine, theirs)]
     # Where both have a round, they share the untouched program's noise: as if they did not, the interval is too wide.
     return statistics.weighted([(1.0, parts[0]), (-1.0, parts[1])]) if parts[0] and parts[1] else None
 
@@ -77,7 +80,7 @@ def gains_on(race: Race, one: str, other: str, baseline: str) -> bool:
     """Whether one is really lower than another in time or memory, each asked alone: it only says who is measured on."""
     for objective in OBJECTIVES:
         found = against(race, objective, one, other, baseline)
-        if found is not None and (interval := statistics.interval(found, CONFIDENCE)).known and interval.high < 1:
+        if found is not None and statistics.is_below_one(found, CONFIDENCE):
             return True
     return False
 
@@ -111,7 +114,7 @@ def put_out(
 
 def ratio(race: Race, objective: str, name: str, baseline: str) -> float:
     """Estimated ratio to the untouched program; infinite where there is none."""
-    found = _paired(race[name].get(objective, {}), race[baseline].get(objective, {}))
+    found = statistics.within_rounds(race[name].get(objective, {}), race[baseline].get(objective, {}))
     return math.inf if found is None else statistics.exponential(found.middle)
 
 
@@ -139,11 +142,6 @@ def ranked(race: Race, names: Sequence[str], baseline: str, goal: str) -> list[s
     gaining = [name for name in names if min(ratio(race, each, name, baseline) for each in OBJECTIVES) * SLACK < 1]
     leading = set(front(race, gaining, baseline))
     return sorted(names, key=lambda name: (name not in leading, cost(race, name, baseline, goal), name))
-
-
-def _paired(one: Rounds, other: Rounds) -> Estimate | None:
-    common = sorted(one.keys() & other.keys())
-    return statistics.paired([one[number] for number in common], [other[number] for number in common])
 
 
 def _inverse(interval: Interval) -> Interval:
