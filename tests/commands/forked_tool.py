@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 import freestone
 from freestone import cli
+from freestone.allocators.discovery import discover
 from freestone.reports import html
 
 DRAWING = ("compare", "report")
@@ -29,10 +30,18 @@ DRAWING = ("compare", "report")
 
 
 def import_rooms() -> None:
-    for room in ("allocators", "commands", "experiments", "records", "reports", "suites", "trials"):
-        package = importlib.import_module(f"freestone.{room}")
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+    for module in pkgutil.walk_packages(freestone.__path__, "freestone."):
+        if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+
+
+def warm_up() -> None:
+    """What every call would do again and find the same: load libraries, compile templates, read allocators' files."""
+    for library in ("duckdb", "elftools.elf.elffile", "cyclopts.help"):
+        importlib.import_module(library)
+    for template in html.templates().list_templates():
+        html.templates().get_template(template)
+    discover()
 
 
 def keep_script() -> None:
@@ -76,6 +85,7 @@ def main() -> None:
         os.dup2(nothing, number)
     os.close(nothing)
     import_rooms()
+    warm_up()
     gc.freeze()
     script_kept = False
     for line in asked:
@@ -89,6 +99,7 @@ def main() -> None:
             call(**request)
         print(process, file=answers, flush=True)
         print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), file=answers, flush=True)
+    os._exit(0)  # the libraries' own ends are of no interest, and one of them tells what it left behind
 
 
 if __name__ == "__main__":

@@ -74,14 +74,25 @@ static inline void scenario_stops(void (*deed)(const void *), const void *argume
     EXPECT(strcmp(output, wanted) == 0, "said '%s' instead of '%s'", output, wanted);
 }
 
-/* Runs those scenarios whose names are given, all when none is; the first that fails ends the program. */
+/* Whether a scenario is asked for: by name, or where none is named and it is not left out as "-name". */
+static inline bool scenario_wanted(const char *name, int arguments, char **argument) {
+    bool named = false;
+    for (int a = 1; a < arguments; a++) {
+        if (argument[a][0] == '-' && strcmp(argument[a] + 1, name) == 0) {
+            return false;
+        }
+        if (strcmp(argument[a], name) == 0) {
+            return true;
+        }
+        named = named || argument[a][0] != '-';
+    }
+    return !named;
+}
+
+/* Runs those scenarios that are asked for; the first that fails ends the program. */
 static inline int scenario_main(const struct scenario *scenarios, size_t count, int arguments, char **argument) {
     for (size_t i = 0; i < count; i++) {
-        bool wanted = arguments < 2;
-        for (int a = 1; a < arguments; a++) {
-            wanted = wanted || strcmp(argument[a], scenarios[i].name) == 0;
-        }
-        if (!wanted) {
+        if (!scenario_wanted(scenarios[i].name, arguments, argument)) {
             continue;
         }
         pid_t child = fork();

@@ -64,25 +64,34 @@ def write_parts(parts: Sequence[Part], destination: Path) -> Path:
 
 def render(parts: Sequence[Part]) -> str:
     """The page as text. Scripts, styles and data are inside; its content policy forbids it to load anything."""
-    environment = jinja2.Environment(
+    return (
+        templates()
+        .get_template("report.html.jinja")
+        .render(
+            parts=parts,
+            title=parts[0].headline if len(parts) == 1 else f"{len(parts)} experiments",
+            machines=len({part.machine_id for part in parts}),
+            diagnoses=any(part.kind == DiagnosisPart.kind for part in parts),
+            written_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            version=freestone.__version__,
+            font=markupsafe.Markup(FONT),  # quotes and all, into the style sheet
+            light=LIGHT,
+            dark=DARK,
+            look=vega.look(),
+            vega=_vega(),
+        )
+    )
+
+
+@functools.cache
+def templates() -> jinja2.Environment:
+    """What the page is made from; each is compiled once."""
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("freestone.reports"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-    )
-    return environment.get_template("report.html.jinja").render(
-        parts=parts,
-        title=parts[0].headline if len(parts) == 1 else f"{len(parts)} experiments",
-        machines=len({part.machine_id for part in parts}),
-        diagnoses=any(part.kind == DiagnosisPart.kind for part in parts),
-        written_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        version=freestone.__version__,
-        font=markupsafe.Markup(FONT),  # quotes and all, into the style sheet
-        light=LIGHT,
-        dark=DARK,
-        look=vega.look(),
-        vega=_vega(),
     )
 
 
