@@ -156,8 +156,8 @@ test-native: build test-programs
 	@ctest --test-dir $(BUILD) --output-on-failure --progress --timeout 300 -j 4 -LE '^(long|soak)$$' \
 	    --output-junit '$(CURDIR)/$(BUILD)/tests-native.xml'
 
-# One more than there are processors of the machine it is tuned for: some test always waits.
-PYTEST := $(BIN)/python -m pytest -q -n 3 --dist loadgroup
+# One more than there are processors of the machine it is tuned for: some test always waits. What is compiled is kept.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 3 --dist loadgroup
 
 test-python: build $(VENV)/.test
 	@$(PYTEST) -m 'not long' --junit-xml=$(BUILD)/tests-python.xml

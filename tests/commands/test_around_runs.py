@@ -22,6 +22,7 @@ RUNS = 6
 """Two rounds of libfreestone and of the baseline, which runs twice."""
 
 
+@pytest.mark.long
 def test_a_program_finds_what_its_commands_make_and_nothing_of_them_is_measured(
     freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path
 ) -> None:

@@ -212,6 +212,7 @@ def test_programs_that_do_not_measure_themselves_are_kept_at_their_end(
         assert (record.figures is not None) == rested
 
 
+@pytest.mark.long
 def test_the_field_sleeps_when_told_to_and_has_its_rss_after_idle(
     freestone: Tool, only_folder: Callable[[], Path]
 ) -> None:
@@ -341,6 +342,7 @@ sys.exit(main())
 """The tool on a machine that says what is free in it: memory, disk."""
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("heard_signals")
 def test_what_there_is_no_room_for_any_more_is_left_out_and_named_and_nothing_is_lost(
     only_folder: Callable[[], Path], tmp_path: Path, environment: dict[str, str]

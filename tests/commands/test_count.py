@@ -104,6 +104,7 @@ def test_damage_to_either_is_told_before_anything_is_counted(freestone: Tool, fo
     assert not (folder / store.CALLS_FILE).exists()
 
 
+@pytest.mark.long
 def test_what_stands_around_the_runs_stands_around_those_that_count_too(
     freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path
 ) -> None:

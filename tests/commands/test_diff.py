@@ -111,6 +111,7 @@ def test_two_settings_of_one_result(freestone: Tool, measured: Callable[..., Pat
     assert judged.returncode in (0, 6), judged.stderr
 
 
+@pytest.mark.long
 def test_two_arms_of_one_result_are_told_with_what_each_is_held_against(
     freestone: Tool, measured: Callable[..., Path]
 ) -> None:
@@ -124,6 +125,7 @@ def test_two_arms_of_one_result_are_told_with_what_each_is_held_against(
     assert re.fullmatch(r"glibc \(.*build \w+\) -> freestone \(libfreestone .*build \w+\)", sides)
 
 
+@pytest.mark.long
 def test_settings_are_measured_beside_the_plain_allocator_and_can_be_left_out(
     measured: Callable[..., Path], freestone: Tool
 ) -> None:

@@ -125,6 +125,7 @@ def test_wrong_use(freestone: Tool, tmp_path: Path, options: list[str], line: st
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.long
 def test_what_was_seen_before_an_interruption_is_kept(
     command: list[str], environment: dict[str, str], tmp_path: Path, heard_signals: None
 ) -> None:
@@ -175,6 +176,7 @@ def test_remedies_go_on_where_they_were_interrupted(
         assert (folder / "trials.jsonl").read_bytes().startswith(before)
 
 
+@pytest.mark.long
 def test_another_program_is_another_patient(
     command: list[str], environment: dict[str, str], tmp_path: Path, compile_c: CompileC
 ) -> None:

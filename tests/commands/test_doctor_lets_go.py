@@ -105,6 +105,7 @@ def test_told_to_stop_it_lets_go_and_says_what_it_saw(
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.long
 def test_killed_it_lets_go_and_the_next_one_clears_up(
     words: list[str], program: subprocess.Popen[bytes], environment: dict[str, str], temporary: Path
 ) -> None:

@@ -61,6 +61,7 @@ def test_a_report_without_them_is_its_tables(
     assert json.loads(told.stdout)[0]["baseline"] == "glibc"
 
 
+@pytest.mark.long
 def test_a_diagnosis_without_them_is_what_the_terminal_shows(tmp_path: Path, environment: dict[str, str]) -> None:
     done = run(tmp_path, environment, "doctor", "--observe-only", "--results", "r", "--", "sleep", "0.3")
     assert done.returncode == 0, done.stderr

@@ -127,6 +127,7 @@ def test_children_that_ended_before_the_load_leave_processor_time_as_exact_as_it
         assert record.figures["cpu_seconds"] > 0
 
 
+@pytest.mark.long
 def test_processor_time_is_told_where_its_steps_are_fine_enough(
     serve: Callable[..., subprocess.CompletedProcess[str]], only_folder: Callable[[], Path]
 ) -> None:
@@ -193,6 +194,7 @@ def test_a_server_that_never_gets_ready(
     assert "twice, the server was not ready after 0.4 s: refused; it is not measured: --ready has to" in told[0]
 
 
+@pytest.mark.long
 def test_a_server_that_is_slow_only_at_first_is_measured(
     serve: Callable[..., subprocess.CompletedProcess[str]], only_folder: Callable[[], Path]
 ) -> None:
@@ -300,6 +302,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.long
 def test_children_of_a_server_that_ignores_their_ends_are_in_its_cpu_time(
     freestone: Tool, tmp_path: Path, only_folder: Callable[[], Path]
 ) -> None:
@@ -357,6 +360,7 @@ print(json.dumps({"requests": 24, "seconds": time.perf_counter() - begun}))
 """
 
 
+@pytest.mark.long
 def test_processor_time_of_a_server_that_forks_for_each_client_is_what_the_kernel_tells_at_its_end(
     freestone: Tool, tmp_path: Path, only_folder: Callable[[], Path]
 ) -> None:

@@ -68,6 +68,7 @@ def test_a_setting_that_helps_is_found_confirmed_and_printed_with_lines_to_copy(
     assert store.read_experiment(folder).id not in searched
 
 
+@pytest.mark.long
 def test_where_nothing_differs_nothing_is_told_apart(freestone: Tool) -> None:
     done = freestone("tune", "--time-budget", "12", "-a", "glibc", "--", "sleep", "0.02")
     assert done.returncode == 0, done.stderr

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from freestone.tuning import proposals, space
 from freestone.tuning.knobs import KNOBS
 from freestone.tuning.proposals import Tried
@@ -46,6 +48,7 @@ def test_what_has_failed_is_no_hindrance() -> None:
     assert len(proposals.propose(ROOM, tried, 4, "c")) == 4
 
 
+@pytest.mark.long
 def test_a_room_that_is_exhausted_has_nothing_new() -> None:
     found = proposals.propose(SMALL, [], 100, "d")
     assert len(found) == len(set(found)) == 6

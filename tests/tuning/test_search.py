@@ -172,7 +172,7 @@ def test_a_configuration_is_new_once(tmp_path: Path, tuning: Tuning, lab: Lab) -
     assert len(set(environments)) == len(environments) > 10
 
 
-@pytest.mark.parametrize("after", [0, 3, 9, 40, 101])
+@pytest.mark.parametrize("after", [0, *(pytest.param(count, marks=pytest.mark.long) for count in (3, 9, 40, 101))])
 def test_what_was_broken_off_goes_on_as_it_would_have(
     tmp_path: Path, tuning: Tuning, make_record: Callable[..., TrialRecord], after: int
 ) -> None:
