@@ -81,7 +81,13 @@ def start(tmp_path: Path, command: list[str], environment: dict[str, str], mark:
         os.kill(process, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [
+        (signal.SIGINT, 130),
+        *(pytest.param(*each, marks=pytest.mark.long) for each in ((signal.SIGTERM, 143), (signal.SIGHUP, 129))),
+    ],
+)
 def test_once_stops_cleanly_and_resume_goes_on(
     start: Start,
     freestone: Callable[..., subprocess.CompletedProcess[str]],
@@ -189,7 +195,7 @@ def test_nothing_finished_is_said_too(
     assert store.read_experiment(only_folder()).rounds == 4
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGHUP, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_an_ignored_signal_stays_ignored(
     command: list[str],
     environment: dict[str, str],

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from waiting import soon
 
+pytestmark = pytest.mark.long
+
 ENDED_WITHIN_S = 3.0
 BEGUN_WITHIN_S = 60.0
 

@@ -12,6 +12,8 @@ import pytest
 from freestone import cli
 from freestone.records import store
 
+pytestmark = pytest.mark.long
+
 Run = Callable[..., int]
 
 FAILING = ("compare", "--no-report", "-n", "1", "-a", "glibc,freestone", "--", "false")

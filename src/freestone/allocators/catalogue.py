@@ -35,7 +35,7 @@ def _version_source(source: str) -> str:
 class Entry(BaseModel):
     """One allocator of the catalogue. Field meanings are documented at the head of ``catalogue.toml``."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     name: str
     title: str

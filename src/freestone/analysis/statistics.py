@@ -189,8 +189,11 @@ def median(values: Sequence[float]) -> float:
         raise ValueError("no values have no median")
     ordered = sorted(values)
     half = len(ordered) // 2
-    # Halved first: the sum of the largest floats is none.
-    return float(ordered[half]) if len(ordered) % 2 else _within(ordered[half - 1] / 2 + ordered[half] / 2, ordered)
+    if len(ordered) % 2:
+        return float(ordered[half])
+    middle = ordered[half - 1 : half + 1]
+    # Halved first: the sum of the largest floats is none. The half of the smallest is nothing, so it is held within.
+    return _within(middle[0] / 2 + middle[1] / 2, middle)
 
 
 def geometric_mean(values: Sequence[float]) -> float:

@@ -6,7 +6,6 @@ import shlex
 from pathlib import Path
 
 from freestone.commands.status import ExitStatus, Stop
-from freestone.doctor import diagnosis
 from freestone.records import store
 
 
@@ -34,4 +33,8 @@ def required(folder: Path) -> Path:
 
 def _holds_results(folder: Path) -> bool:
     """Of an experiment, or of a diagnosis, which may have tried nothing."""
-    return (folder / store.EXPERIMENT_FILE).exists() or diagnosis.is_one(folder)
+    if (folder / store.EXPERIMENT_FILE).exists():
+        return True
+    from freestone.doctor import diagnosis  # late: seldom asked
+
+    return diagnosis.is_one(folder)

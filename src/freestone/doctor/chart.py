@@ -22,7 +22,7 @@ OBSERVATIONS: Final = "observations.json"
 class Chart(BaseModel):
     """What one diagnosis is made of."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     version: Literal[1] = 1
     experiment: Experiment

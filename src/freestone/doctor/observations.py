@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class _Row(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(extra="ignore", frozen=True, ser_json_inf_nan="strings", defer_build=True)
 
 
 class FaultPrice(_Row):

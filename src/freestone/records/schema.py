@@ -67,7 +67,7 @@ OWN_TIME = f"{FIGURE}seconds"
 
 class _Row(BaseModel):
     # JSON has no infinity; as a string it survives every reader, and pydantic reads it back as the number it was.
-    model_config = ConfigDict(extra="ignore", frozen=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(extra="ignore", frozen=True, ser_json_inf_nan="strings", defer_build=True)
 
 
 class Allocator(_Row):

@@ -32,7 +32,7 @@ Variable = Annotated[str, Field(min_length=1), _without("=\0", "= or a NUL chara
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Need(_Table):

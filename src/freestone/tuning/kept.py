@@ -31,7 +31,7 @@ SEARCH_FOLDER: Final = "search"
 class Tuning(BaseModel):
     """What was asked of a search."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     schema_version: int = 1
     goal: Goal
