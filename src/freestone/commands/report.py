@@ -74,6 +74,7 @@ def report(
     """
     from freestone.commands import reported, scoreboard
     from freestone.experiments.plan import PlanError
+    from freestone.records import store
     from freestone.records.store import StoreError
     from freestone.reports import recommendation
 
@@ -87,6 +88,7 @@ def report(
         raise Stop("exports are of one results folder; give one", ExitStatus.USAGE)
     exports.require_writable()
     try:
+        results = tuple(place for folder in results for place in store.places(folder))
         found = [reported.read(folder) for folder in results]
         sources = [each.source for each in found if each.source is not None]
         measured = any(cell.status == "ok" for source in sources for cell in source.summary.cells)
@@ -118,6 +120,8 @@ def report(
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
+    if not results:
+        raise Stop("no place has measured anything yet", ExitStatus.NOTHING_MEASURED)
     if json:
         print(json_format.dumps([each.row(board) for each, board in zip(found, boards, strict=True)], indent=2))
     else:
