@@ -128,4 +128,4 @@ def unpacked(archive: bytes, folder: Path) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 (Path(scratch) / member.name).replace(target)
     except (tarfile.TarError, OSError) as error:
-        raise Unreachable(f"what it has measured could not be brought here: {error}") from error
+        raise Unreachable(f"what it has measured could not be brought here: {str(error).splitlines()[0]}") from error
