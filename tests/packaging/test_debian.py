@@ -1,0 +1,89 @@
+"""The Debian packages, installed and used where there is neither clone nor compiler, and taken away again."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import freestone
+import pytest
+from debian_root import DebianRoot
+
+pytestmark = pytest.mark.timeout(1800)  # the first time a Debian system is fetched
+
+SERVES = f"freestone: {freestone.__version__} serves malloc"
+
+
+def listed(package: Path) -> set[str]:
+    """The paths in a package, relative to the root, without folders."""
+    text = subprocess.run(["dpkg-deb", "--contents", str(package)], capture_output=True, text=True, check=True).stdout
+    return {line.split(" ./", 1)[1].split(" -> ")[0] for line in text.splitlines() if not line.startswith("d")}
+
+
+def test_each_file_is_in_one_package(debs: dict[str, Path]) -> None:
+    files = [file for package in debs.values() for file in listed(package)]
+    assert len(files) == len(set(files))
+    names = {Path(file).name for file in listed(debs["libfreestone0"])}
+    assert {"libfreestone.so.0", "freestone-run", "freestone-run.1.gz"} <= names
+
+
+def test_the_packaged_library_is_the_one_that_was_built(
+    debs: dict[str, Path], freestone_library: Path, tmp_path: Path
+) -> None:
+    subprocess.run(["dpkg-deb", "--extract", str(debs["libfreestone0"]), str(tmp_path)], check=True)
+    (packaged,) = tmp_path.rglob("libfreestone.so.0")
+    notes = [
+        subprocess.run(["readelf", "-n", str(file)], capture_output=True, text=True, check=True).stdout
+        for file in (packaged, freestone_library)
+    ]
+    here, there = (re.findall(r"Build ID: (\w+)", text) for text in notes)
+    assert here == there
+
+
+def test_the_library_serves_a_bare_system_and_leaves_nothing(bare_root: DebianRoot, debs: dict[str, Path]) -> None:
+    before = bare_root.files()
+    bare_root.install([debs["libfreestone0"]])
+
+    served = bare_root.run("freestone-run", "perl", "-e", "print 6 * 7", FREESTONE_OPTIONS="identify=1")
+    assert (served.returncode, served.stdout) == (0, "42")
+    assert served.stderr.splitlines() == [SERVES]
+    assert "libfreestone.so.0" in bare_root.succeed("freestone-run", "--", "cat", "/proc/self/maps")
+    assert SERVES not in bare_root.run("perl", "-e", "1", FREESTONE_OPTIONS="identify=1").stderr
+
+    bare_root.succeed("dpkg", "--purge", "libfreestone0")
+    assert bare_root.files() == before
+    assert "freestone" not in bare_root.succeed("ldconfig", "-p")
+    assert bare_root.run("perl", "-e", "print 1").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "line"),
+    [
+        (["--", "sh", "-c", "exit 7"], 7, ""),
+        ([], 2, "freestone-run: no program given; usage: freestone-run [--] PROGRAM [ARGUMENT...]"),
+        (["--harden"], 2, "freestone-run: --harden is not an option; usage: freestone-run [--] PROGRAM [ARGUMENT...]"),
+    ],
+)
+def test_freestone_run_says_what_is_wrong(repository: Path, words: list[str], status: int, line: str) -> None:
+    script = repository / "packaging" / "deb" / "freestone-run"
+    done = subprocess.run(
+        ["sh", str(script), *words], capture_output=True, text=True, check=False, env={"PATH": "/usr/bin:/bin"}
+    )
+    assert done.returncode == status
+    assert line in done.stderr.splitlines() or not line
+
+
+def test_the_lab_measures_there_and_leaves_nothing(root_with_needs: DebianRoot, debs: dict[str, Path]) -> None:
+    before = root_with_needs.files()
+    root_with_needs.install(list(debs.values()))
+
+    assert freestone.__version__ in root_with_needs.succeed("freestone", "--version")
+    served = root_with_needs.run("freestone", "run", "--", "perl", "-e", "print 6 * 7", FREESTONE_OPTIONS="identify=1")
+    assert (served.returncode, served.stdout, served.stderr.splitlines()) == (0, "42", [SERVES])
+    table = root_with_needs.succeed("freestone", "compare", "-n", "2", "--results", "/tmp/results", "--", "true")
+    assert "libfreestone" in table
+    assert "INVALID" not in table
+
+    root_with_needs.succeed("dpkg", "--purge", "freestone", "libfreestone-dev", "libfreestone0")
+    assert root_with_needs.files() == before
