@@ -65,6 +65,9 @@ help:
 	@echo 'make planted         how often diff, with limits and without, finds regressions that were planted'
 	@echo 'make simulated-tables   how often whole tables are right, by simulation: docs/reference/statistics.md'
 	@echo 'make readme-figure   put a measurement into the README, with its pictures: RESULTS=folder'
+	@echo 'make packages        everything that is installed, into dist: the Debian packages and what is named there'
+	@echo 'make deb             the Debian packages alone'
+	@echo 'make test-packages   each of them installed and used, where there is neither clone nor compiler'
 	@echo 'make lock            renew $(LOCK)'
 	@echo 'make clean           remove what was built and set up; results stay'
 
@@ -296,6 +299,20 @@ format: $(VENV)/.lint
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/clang-format -i $(C_FILES) $(CC_FILES)
+
+# --- packages -------------------------------------------------------------------------------------------------------
+
+.PHONY: packages deb test-packages
+
+packages: wheel sdist deb crate
+
+deb: $(VENV)/.tools
+	@$(PACKAGES) packages --tried $(VENV)/.tried-packages
+	@$(BIN)/python tools/build_deb.py
+
+# One test after the other: a system is unpacked for some of them.
+test-packages: build packages $(VENV)/.test
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q tests/packaging
 
 # --- the rest -------------------------------------------------------------------------------------------------------
 

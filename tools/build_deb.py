@@ -67,6 +67,13 @@ def copyright_page(beginning: str, licence: str, vendored: Mapping[str, str]) ->
     return "\n".join([beginning.rstrip("\n") + "\n", *files, *licences])
 
 
+def licence_text(text: str) -> str:
+    """A licence as a page of copyright has it: one that every Debian system has is named and not repeated."""
+    if re.search(r"Apache License\s+Version 2\.0", text):
+        return "Apache License, Version 2.0: /usr/share/common-licenses/Apache-2.0"
+    return text
+
+
 def _indented(text: str) -> str:
     return "".join(f" {line}\n" if line.strip() else " .\n" for line in text.strip().splitlines())
 
@@ -93,7 +100,7 @@ def licences(site: Path) -> dict[str, str]:
         if not files:
             raise Failure(f"{info.name} brings no licence text: it cannot be part of a package")
         found[distribution_name(info.name.removesuffix(".dist-info"))] = "\n\n".join(
-            f.read_text(encoding="utf-8", errors="replace") for f in sorted(files)
+            licence_text(f.read_text(encoding="utf-8", errors="replace")) for f in sorted(files)
         )
     return found
 
@@ -164,13 +171,11 @@ def build(out: Path) -> list[Path]:
     seconds = float(os.environ.get("SOURCE_DATE_EPOCH", (REPOSITORY / "CHANGELOG.md").stat().st_mtime))
     debian = copy / "debian"
     (debian / "changelog").write_text(changelog(version, seconds), encoding="utf-8")
-    page = copyright_page(
-        (debian / "copyright").read_text(encoding="utf-8"),
-        (copy / "LICENSE").read_text(encoding="utf-8"),
-        licences(copy / "vendored"),
-    )
-    (debian / "copyright").write_text(page, encoding="utf-8")
-    # No packages of debug symbols: the library is built without any.
+    beginning = (debian / "copyright").read_text(encoding="utf-8")
+    licence = (copy / "LICENSE").read_text(encoding="utf-8")
+    for name, vendored in {"copyright": {}, "freestone.copyright": licences(copy / "vendored")}.items():
+        (debian / name).write_text(copyright_page(beginning, licence, vendored), encoding="utf-8")
+    # No packages of debug symbols: a clone's own build has them.
     environment = {**os.environ, "DEB_BUILD_OPTIONS": "noautodbgsym parallel=2", "LC_ALL": "C.UTF-8"}
     environment = {name: value for name, value in environment.items() if name not in ("CFLAGS", "CXXFLAGS", "LDFLAGS")}
     run(["dpkg-buildpackage", "--build=binary", "--no-sign"], log, copy, environment)

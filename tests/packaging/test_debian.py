@@ -66,7 +66,7 @@ def test_the_library_serves_a_bare_system_and_leaves_nothing(bare_root: DebianRo
     ],
 )
 def test_freestone_run_says_what_is_wrong(repository: Path, words: list[str], status: int, line: str) -> None:
-    script = repository / "packaging" / "deb" / "freestone-run"
+    script = repository / "packaging" / "deb" / "commands" / "freestone-run"
     done = subprocess.run(
         ["sh", str(script), *words], capture_output=True, text=True, check=False, env={"PATH": "/usr/bin:/bin"}
     )
