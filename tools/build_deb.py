@@ -3,9 +3,9 @@
 
 Usage: ``python3 tools/build_deb.py [--out FOLDER]``
 
-Works in a copy, build/deb/freestone-VERSION, where packaging/deb is called debian. Python packages that the lab needs and
-Debian lacks are fetched by pip, in the versions of tools/constraints.txt, for the system's own Python. The exit status is 1
-where something is missing or fails: one line says what, and names the log.
+Works in a copy, build/deb/freestone-VERSION, where packaging/deb is called debian. Python packages that the lab needs
+are fetched by pip, in the versions of tools/constraints.txt, for the system's own Python. The exit status is 1 where
+something is missing or fails: one line says what, and names the log.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def version_of(init: str) -> str:
 
 
 def debian_version(version: str) -> str:
-    """A version of PEP 440 as Debian orders it: what comes before a release (``a``, ``b``, ``rc``, ``.dev``) after a tilde."""
+    """A version of PEP 440 as Debian orders it: a, b, rc and dev come before the release, by a tilde."""
     return re.sub(r"\.?(a|b|rc|dev)(\d+)", r"~\1\2", version)
 
 

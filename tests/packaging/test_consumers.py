@@ -9,8 +9,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-import freestone
 import pytest
+
+import freestone
 
 CONSUMERS = Path(__file__).with_name("consumers")
 SONAME = "libfreestone.so.0"

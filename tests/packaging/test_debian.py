@@ -6,9 +6,10 @@ import re
 import subprocess
 from pathlib import Path
 
-import freestone
 import pytest
 from debian_root import DebianRoot
+
+import freestone
 
 pytestmark = pytest.mark.timeout(1800)  # the first time a Debian system is fetched
 

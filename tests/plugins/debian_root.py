@@ -45,7 +45,7 @@ def mirror(sources: str, codename: str) -> str | None:
         if codename in fields.get("Suites", "").split() and fields.get("URIs"):
             return fields["URIs"].split()[0]
     line = re.search(rf"^deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+{re.escape(codename)}\s", sources, re.MULTILINE)
-    return line.group(1) if line else None
+    return str(line.group(1)) if line else None
 
 
 def required(packages: Iterable[Path]) -> list[str]:
