@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import freestone
+from freestone import native
 
 CONSUMERS = Path(__file__).with_name("consumers")
 SONAME = "libfreestone.so.0"
@@ -138,6 +141,18 @@ def test_a_linked_program_under_the_preload_holds_one_copy(
 ) -> None:
     said = told(by_cmake / "c-freestone", LD_PRELOAD=str(freestone_library))
     assert said == Told(freestone.__version__, True, [str(freestone_library)])
+
+
+def test_the_lab_proves_that_one_copy_serves_a_linked_program(by_cmake: Path, tmp_path: Path) -> None:
+    compare = [sys.executable, "-m", "freestone", "compare", "-n", "1", "-a", "freestone", "--no-report"]
+    made([*compare, "--results", str(tmp_path), "--", str(by_cmake / "c-freestone")], tmp_path)
+    (records,) = tmp_path.glob("*/trials.jsonl")
+    proof = json.loads(records.read_text(encoding="utf-8").splitlines()[0])["proof"]
+    assert proof["valid"]
+    assert {entry["file"] for process in proof["processes"] for entry in process["entries"]} == {
+        str(native.path("libfreestone.so"))
+    }
+    assert proof["own_heaps"] == []
 
 
 def test_nothing_installed_knows_where_it_was_made(prefix: Path, repository: Path) -> None:

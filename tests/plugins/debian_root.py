@@ -43,7 +43,7 @@ def mirror(sources: str, codename: str) -> str | None:
     for part in re.split(r"\n\s*\n", re.sub(r"^#.*\n?", "", sources, flags=re.MULTILINE)):
         fields = dict(re.findall(r"^(URIs|Suites):[ \t]*(.+)$", part, re.MULTILINE))
         if codename in fields.get("Suites", "").split() and fields.get("URIs"):
-            return fields["URIs"].split()[0]
+            return str(fields["URIs"].split()[0])
     line = re.search(rf"^deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+{re.escape(codename)}\s", sources, re.MULTILINE)
     return str(line.group(1)) if line else None
 
