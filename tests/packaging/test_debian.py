@@ -29,7 +29,7 @@ def test_each_file_is_in_one_package(debs: dict[str, Path]) -> None:
 
 
 def machine_code(library: Path, folder: Path) -> bytes:
-    """What a library executes: its section .text, which neither debug information nor the folder it was built in changes."""
+    """What a library executes: its section .text, which no debug information changes."""
     taken = folder / "text"
     command = ["objcopy", "-O", "binary", "--only-section=.text", str(library), str(taken)]
     subprocess.run(command, check=True)
