@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -62,6 +64,36 @@ def test_the_library_serves_a_bare_system_and_leaves_nothing(bare_root: DebianRo
     assert bare_root.run("perl", "-e", "print 1").stderr == ""
 
 
+def test_every_symbol_is_listed_as_older_than_its_version(repository: Path) -> None:
+    """One that came with the very version that is built could go again without a word of dpkg-gensymbols."""
+    text = (repository / "packaging" / "deb" / "libfreestone0.symbols").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith(" ")]
+    assert len(lines) > 70
+    assert not [line for line in lines if not re.fullmatch(r" \S+@Base [\d.]+~", line)]
+
+
+@pytest.mark.parametrize("further", ["", " freestone_that_has_gone@Base 0.1.0~\n"], ids=["as_listed", "gone"])
+def test_a_symbol_that_disappears_is_noticed(
+    repository: Path, debs: dict[str, Path], tmp_path: Path, further: str
+) -> None:
+    subprocess.run(["dpkg-deb", "--extract", str(debs["libfreestone0"]), str(tmp_path)], check=True)
+    listed_symbols = (repository / "packaging" / "deb" / "libfreestone0.symbols").read_text(encoding="utf-8")
+    (tmp_path / "symbols").write_text(listed_symbols + further, encoding="utf-8")
+    (library,) = tmp_path.rglob("libfreestone.so.0")
+    of_rules = ["-plibfreestone0", "-c4", f"-v{freestone.__version__}"]
+    command = [
+        "dpkg-gensymbols",
+        *of_rules,
+        f"-P{tmp_path}",
+        f"-e{library}",
+        f"-I{tmp_path / 'symbols'}",
+        "-O/dev/null",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode != 0) == bool(further), done.stderr
+    assert ("freestone_that_has_gone" in done.stdout + done.stderr) == bool(further)
+
+
 @pytest.mark.parametrize(
     ("words", "status", "line"),
     [
@@ -86,9 +118,11 @@ def test_the_lab_measures_there_and_leaves_nothing(root_with_needs: DebianRoot, 
     assert freestone.__version__ in root_with_needs.succeed("freestone", "--version")
     served = root_with_needs.run("freestone", "run", "--", "perl", "-e", "print 6 * 7", FREESTONE_OPTIONS="identify=1")
     assert (served.returncode, served.stdout, served.stderr.splitlines()) == (0, "42", [SERVES])
-    table = root_with_needs.succeed("freestone", "compare", "-n", "2", "--results", "/tmp/results", "--", "true")
-    assert "libfreestone" in table
-    assert "INVALID" not in table
+    root_with_needs.succeed("freestone", "compare", "-n", "2", "--results", "/tmp/results", "--", "true")
+    (records,) = root_with_needs.folder.glob("tmp/results/*/trials.jsonl")
+    rows = [json.loads(line) for line in records.read_text(encoding="utf-8").splitlines()]
+    ours = [row for row in rows if row["configuration"] == "freestone" and row["proof"]["valid"]]
+    assert len(ours) == 2
 
     root_with_needs.succeed("dpkg", "--purge", "freestone", "libfreestone-dev", "libfreestone0")
     assert root_with_needs.files() == before
