@@ -14,16 +14,6 @@ PACKAGES = ("libfreestone0", "libfreestone-dev", "freestone")
 
 
 @pytest.fixture(scope="session")
-def prefix(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder into which the component `development` was installed."""
-    folder = tmp_path_factory.mktemp("prefix") / "made"
-    install = ["cmake", "--install", str(repository / "build"), "--component", "development", "--prefix", str(folder)]
-    subprocess.run(install, check=True, capture_output=True)
-    # Whatever knows where it was installed is found out.
-    return folder.rename(folder.with_name("moved"))
-
-
-@pytest.fixture(scope="session")
 def debs(repository: Path) -> dict[str, Path]:
     """The Debian packages in dist, by name."""
     found = {}
@@ -32,6 +22,30 @@ def debs(repository: Path) -> dict[str, Path]:
         assert len(files) == 1, f"dist has {len(files)} packages {name}: run 'make deb'"
         found[name] = files[0]
     return found
+
+
+@pytest.fixture(scope="session", params=["component", "deb"])
+def prefix(request: pytest.FixtureRequest, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what programs are built with: the component `development`, or the Debian packages."""
+    folder = tmp_path_factory.mktemp("prefix") / "made"
+    if request.param == "deb":
+        debs = request.getfixturevalue("debs")
+        for name in ("libfreestone0", "libfreestone-dev"):
+            subprocess.run(["dpkg-deb", "--extract", str(debs[name]), str(folder)], check=True)
+    else:
+        install = [
+            "cmake",
+            "--install",
+            str(repository / "build"),
+            "--component",
+            "development",
+            "--prefix",
+            str(folder),
+        ]
+        subprocess.run(install, check=True, capture_output=True)
+    # Whatever knows where it was installed is found out.
+    moved = folder.rename(folder.with_name("moved"))
+    return moved / "usr" if request.param == "deb" else moved
 
 
 @pytest.fixture
