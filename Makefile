@@ -61,6 +61,7 @@ help:
 	@echo 'make misuses         programs of one bug each, under every allocator, who stops which and when: docs/misuses.md; ONLY="double free": with that text'
 	@echo 'make classic-case    memory given back in each call, diagnosed and cured, beside the figures of 2001: docs/classic-case.md'
 	@echo 'make test-modes      real programs under libfreestone hardened and sampled'
+	@echo 'make test-places     comparisons at several places: a real Slurm and a real Dask, a worker lost in the middle'
 	@echo 'make fuzz            sequences of calls against a model, by libFuzzer and AFL++, in every mode; SECONDS=60: all together'
 	@echo 'make planted         how often diff, with limits and without, finds regressions that were planted'
 	@echo 'make simulated-tables   how often whole tables are right, by simulation: docs/reference/statistics.md'
@@ -314,6 +315,14 @@ test-packages: test-wheel test-crate test-deb
 # What C and C++ users install: what compilers, CMake, pkg-config and Meson are told, and the Debian packages.
 test-deb: build deb $(VENV)/.test
 	@$(BIN)/python -m pytest -q tests/packaging/test_consumers.py tests/packaging/test_debian.py tests/packaging/test_debian_root.py
+
+# --- many machines --------------------------------------------------------------------------------------------------
+
+# Real clusters on this machine, in whose middle a worker is lost.
+.PHONY: test-places
+test-places: build $(VENV)/.test
+	@$(PACKAGES) places --tried $(VENV)/.tried-places
+	@$(BIN)/python -m pytest -q tests/places/test_dask.py tests/places/test_slurm.py
 
 # --- the rest -------------------------------------------------------------------------------------------------------
 

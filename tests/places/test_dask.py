@@ -1,0 +1,108 @@
+"""A real scheduler of Dask with workers in folders of their own; one is killed in the middle."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ordered import TRIALS, Ordered, begun
+from waiting import soon
+
+from freestone.records import store
+
+COMMAND = [sys.executable, "-m", "freestone"]
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port
+
+
+class Cluster:
+    """A scheduler, and workers by name."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self.folder, self.environment = folder, environment
+        self.address = f"tcp://127.0.0.1:{_free_port()}"
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self.start("scheduler", "--host", "127.0.0.1", "--port", self.address.rpartition(":")[2])
+
+    def start(self, what: str, *words: str, processor: int | None = None, name: str | None = None) -> None:
+        home = self.folder / (name or what)
+        home.mkdir(exist_ok=True)
+        pinned = [] if processor is None else ["taskset", "-c", str(processor)]
+        with (home / "log").open("ab") as log:
+            self.running[name or what] = subprocess.Popen(
+                [*pinned, sys.executable, "-m", "distributed.cli.dask_" + what, *words, "--no-dashboard"],
+                cwd=home,
+                env={**self.environment, "XDG_CACHE_HOME": str(home / "cache")},
+                stdout=log,
+                stderr=log,
+            )
+
+    def worker(self, kind: str, processor: int | None = None) -> None:
+        words = [self.address, "--nthreads", "1", "--no-nanny", "--resources", f"{kind}=1"]
+        self.start("worker", *words, processor=processor, name=kind)
+
+    def kill(self, name: str) -> None:
+        self.running[name].kill()
+        self.running[name].wait()
+
+    def end(self) -> None:
+        for process in self.running.values():
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, environment: dict[str, str]) -> Iterator[Cluster]:
+    made = Cluster(tmp_path, environment)
+    yield made
+    made.end()
+
+
+def test_a_worker_that_is_killed_costs_a_trial(cluster: Cluster, tmp_path: Path, environment: dict[str, str]) -> None:
+    cluster.worker("one", processor=0)
+    cluster.worker("other")
+    ordered = Ordered(tmp_path, environment, COMMAND, f"dask:{cluster.address}#one,other")
+    assert begun(tmp_path / "other")
+    cluster.kill("other")
+    (lost,) = (tmp_path / "other" / "cache" / "freestone" / "orders").iterdir()
+    assert soon(lambda: not store.is_being_written(lost), 60), "no lab is left behind that measures on"
+    kept = (lost / store.TRIALS_FILE).read_bytes()
+    assert 2 <= len(kept.splitlines()) < TRIALS
+    cluster.worker("other")
+    assert ordered.ended() == 0, ordered.said.read_text()
+    assert ordered.trials() == {"dask-one": TRIALS, "dask-other": TRIALS}
+    assert (ordered.folder / "dask-other" / store.TRIALS_FILE).read_bytes().startswith(kept), "nothing twice"
+    if (os.cpu_count() or 1) > 1:
+        machines = {store.read_experiment(place).machine.id for place in store.places(ordered.folder)}
+        assert len(machines) == 2, "one of them has one processor"
+        assert "sh on 2 machines" in ordered.said.read_text()
+
+
+def test_a_scheduler_that_does_not_answer_is_one_line(tmp_path: Path, environment: dict[str, str]) -> None:
+    ordered = Ordered(tmp_path, environment, COMMAND, f"dask:tcp://127.0.0.1:{_free_port()}")
+    assert ordered.ended() == 3
+    said = ordered.said.read_text()
+    assert "dask: no scheduler answers at tcp://127.0.0.1:" in said
+    assert "Traceback" not in said
+
+
+def test_a_place_that_nobody_serves_is_told_and_can_be_interrupted(
+    cluster: Cluster, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    cluster.worker("one")
+    ordered = Ordered(tmp_path, environment, COMMAND, f"dask:{cluster.address}#one,absent")
+    assert soon(lambda: "dask-absent: waits for a worker with the resource absent" in ordered.said.read_text(), 90)
+    assert soon(lambda: ordered.trials().get("dask-one") == TRIALS, 90)
+    ordered.process.terminate()
+    assert ordered.ended() in (130, 143)
+    assert "go on with: " in ordered.said.read_text()
