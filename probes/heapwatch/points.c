@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "points.h"
+#include "libc_heap.h"
 #include "tally.h"
 
 #include <fcntl.h>
@@ -61,18 +62,21 @@ static int64_t resident(void) {
     return second == NULL ? STATE_NOT_SAID : strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE);
 }
 
-static struct point now(void) {
-    const struct mallinfo2 said = mallinfo2();
-    return (struct point){
+/* False where the C library cannot say how large its heap is. */
+static bool now(struct point *point) {
+    struct libc_heap heap = {STATE_NOT_SAID, STATE_NOT_SAID, STATE_NOT_SAID, STATE_NOT_SAID};
+    const bool told = libc_heap_read(&heap);
+    *point = (struct point){
         .at_ns = tally_now() - state.begun_ns,
         .live = tally_in_use(),
         .asked = tally_asked(),
-        .held = (int64_t)(said.arena + said.hblkhd),
-        .free = (int64_t)said.fordblks,
-        .top = (int64_t)said.keepcost,
-        .mapped = (int64_t)said.hblkhd,
+        .held = heap.held,
+        .free = heap.free,
+        .top = heap.top,
+        .mapped = heap.mapped,
         .resident = resident(),
     };
+    return told;
 }
 
 static void note_activity(uint64_t at_ns) {
@@ -119,8 +123,9 @@ void points_due(void) {
         return; /* acquire and release of `taking`: one thread at a time has the points */
     }
     if (owner == getpid()) {
-        const struct point point = now();
-        keep(&point);
+        struct point point;
+        if (now(&point))
+            keep(&point);
         note_activity(before);
         /* The C library walks its lists of free blocks: where that takes long, it is asked seldom. */
         const uint64_t took = tally_now() - before, pause = DEAREST * took;
@@ -153,9 +158,11 @@ void points_leave(void) {
             return;
         usleep(1000);
     }
-    struct point last = now();
+    struct point last;
+    const bool told = now(&last);
     last.live += tally_pending();
-    keep(&last);
+    if (told)
+        keep(&last);
     state.end_live = last.live;
     state.arenas = arenas();
     const int64_t before = resident();

@@ -1,0 +1,225 @@
+"""The wheels of dist: what they say of themselves is so, and one is installed and used where there is neither clone nor compiler.
+
+`make test-wheel` builds them before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from wheels import symbols
+
+pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("wheels")]
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DIST = REPOSITORY / "dist"
+TAG = re.compile(r"-py3-none-(manylinux|musllinux)_(\d+)_(\d+)_(\w+)\.whl$")
+OLDEST = (2, 31)
+"""The oldest glibc that docs/guide/install-python-rust.md promises."""
+
+OF_GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2"}
+COMPILERS = ("cc", "gcc", "clang", "c++", "g++", "ld", "make", "cmake", "ninja")
+
+
+def built(kind: str) -> list[Path]:
+    return sorted(path for path in DIST.glob("freestone-*.whl") if (tag := TAG.search(path.name)) and tag.group(1) == kind)
+
+
+def wheels(kind: str) -> list[Path]:
+    found = built(kind)
+    assert found, f"no {kind} wheel in dist: run make wheel"
+    return found
+
+
+def floor_of(wheel: Path) -> tuple[int, int]:
+    tag = TAG.search(wheel.name)
+    assert tag
+    return int(tag.group(2)), int(tag.group(3))
+
+
+# --- what a tag says --------------------------------------------------------------------------------------------------
+
+
+def test_no_symbol_is_newer_than_the_tag_says() -> None:
+    for wheel in wheels("manylinux"):
+        files = symbols.of_wheel(wheel)
+        assert len(files) > 20
+        assert symbols.newer_than(files, floor_of(wheel)) == []
+        assert symbols.newest_glibc(files)[:2] == floor_of(wheel), "a tag that is too new keeps machines out"
+
+
+def test_nothing_is_wanted_but_glibc() -> None:
+    for wheel in wheels("manylinux"):
+        files = symbols.of_wheel(wheel)
+        assert {library for file in files for library in file.libraries} <= OF_GLIBC
+        assert symbols.foreign_versions(files) == []
+        assert not [file.name for file in files if file.loader is not None and symbols.MUSL_LOADER.match(file.loader)]
+
+
+def test_the_oldest_glibc_is_the_one_the_guide_names() -> None:
+    assert min(map(floor_of, wheels("manylinux"))) <= OLDEST
+    guide = (REPOSITORY / "docs" / "guide" / "install-python-rust.md").read_text(encoding="utf-8")
+    assert f"glibc {OLDEST[0]}.{OLDEST[1]}" in guide
+
+
+def test_the_library_for_newer_machines_wants_libc_alone() -> None:
+    """One library more is opened and mapped at the start of every program."""
+    newest = max(wheels("manylinux"), key=floor_of)
+    (library,) = [file for file in symbols.of_wheel(newest) if file.name.endswith("/libfreestone.so")]
+    assert library.libraries == ("libc.so.6",)
+
+
+def test_a_wheel_for_musl_wants_musl_alone() -> None:
+    for wheel in wheels("musllinux"):
+        files = symbols.of_wheel(wheel)
+        assert len(files) > 20
+        assert {library for file in files for library in file.libraries} == {"libc.so"}
+        assert [need for file in files for need in file.needs] == []
+        loaders = {file.loader for file in files if file.loader is not None}
+        assert len(loaders) == 1
+        assert symbols.MUSL_LOADER.fullmatch(loaders.pop())
+
+
+def test_auditwheel_says_the_same() -> None:
+    auditwheel = Path(sysconfig.get_path("scripts")) / "auditwheel"
+    for wheel in [*wheels("manylinux"), *wheels("musllinux")]:
+        tag = TAG.search(wheel.name)
+        assert tag
+        shown = subprocess.run([auditwheel, "show", wheel], capture_output=True, text=True, check=True)
+        assert re.search(rf'consistent\s+with\s+the\s+following\s+platform\s+tag:\s+"{tag.group(1)}_{tag.group(2)}_{tag.group(3)}_', shown.stdout)
+
+
+# --- installed and used -----------------------------------------------------------------------------------------------
+
+
+class Installed:
+    """A virtual environment outside of the clone, and a PATH on which there is no compiler."""
+
+    def __init__(self, folder: Path, package: Sequence[str]) -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        self.home.mkdir()
+        tools = folder / "tools"
+        tools.mkdir()
+        for tool in ("sh", "env", "true", "cat"):
+            found = shutil.which(tool)
+            assert found
+            (tools / tool).symlink_to(Path(found).resolve())
+        base = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+        subprocess.run([base, "-m", "venv", folder / "venv"], check=True)
+        self.python = folder / "venv" / "bin" / "python"
+        kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "LANG", "LC_"))}
+        self.environment = {**kept, "PATH": f"{folder / 'venv' / 'bin'}:{tools}", "HOME": str(self.home), "TMPDIR": str(self.home)}
+        assert not [tool for tool in COMPILERS if shutil.which(tool, path=self.environment["PATH"])]
+        self.before = self.listed()
+        self.install(*package)
+
+    def install(self, *package: str) -> None:
+        self.run("python", "-m", "pip", "install", "--quiet", *package)
+
+    def listed(self) -> set[Path]:
+        return set((self.folder / "venv").rglob("*"))
+
+    def run(self, *command: str, status: int = 0) -> str:
+        ran = subprocess.run(command, cwd=self.home, env=self.environment, capture_output=True, text=True, timeout=300)
+        assert ran.returncode == status, ran.stdout + ran.stderr
+        return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    """The wheel that pip chooses for this machine, with its dependencies."""
+    wheels("manylinux")
+    folder = tmp_path_factory.mktemp("installed")
+    place = Installed(folder, ["--no-index", "--no-deps", "--find-links", str(DIST), f"freestone=={version()}"])
+    (chosen,) = place.listed() & set((folder / "venv").rglob("freestone-*.dist-info"))
+    (tag,) = re.findall(r"^Tag: py3-none-(\S+)$", (chosen / "WHEEL").read_text(encoding="utf-8"), re.MULTILINE)
+    assert tag in max(wheels("manylinux"), key=floor_of).name
+    place.install(str(max(wheels("manylinux"), key=floor_of)))  # now what it depends on
+    yield place
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def version() -> str:
+    found = re.search(r'^__version__ = "(.+)"$', (REPOSITORY / "src/freestone/__init__.py").read_text(), re.MULTILINE)
+    assert found
+    return found.group(1)
+
+
+def test_the_command_is_there_and_knows_its_version(installed: Installed) -> None:
+    assert version() in installed.run("freestone", "--version")
+
+
+def test_it_is_not_the_clones(installed: Installed) -> None:
+    where = Path(installed.run("python", "-c", "import freestone; print(freestone.__file__)").strip())
+    assert where.is_relative_to(installed.folder)
+
+
+def test_a_program_runs_under_the_library(installed: Installed) -> None:
+    installed.run("freestone", "run", "--", "true")
+    said = installed.run("freestone", "run", "--", "cat", "/proc/self/maps")
+    assert "/venv/lib/" in said
+    assert "libfreestone.so" in said
+
+
+def test_allocators_are_compared(installed: Installed) -> None:
+    results = installed.home / "results"
+    line = ["freestone", "compare", "-n", "2", "-a", "glibc,freestone", "--results", str(results), "--", shutil.which("true") or "true"]
+    assert "freestone" in installed.run(*line)
+    (trials,) = results.rglob("trials.jsonl")
+    rows = [json.loads(row) for row in trials.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 4
+    assert {row["valid"] for row in rows} == {True}
+
+
+def test_allocators_are_listed(installed: Installed) -> None:
+    listed = installed.run("freestone", "allocators")
+    assert re.search(r"^\W*freestone\b.*", listed, re.MULTILINE)
+
+
+def test_programs_of_a_suite_are_there(installed: Installed) -> None:
+    installed.run("freestone", "bench", "--help")
+    code = "from freestone import native; print(native.path('workloads/trees'))"
+    program = installed.run("python", "-c", code).strip()
+    assert os.access(program, os.X_OK)
+
+
+def test_nothing_is_left_when_it_is_removed(tmp_path: Path) -> None:
+    (wheel,) = [path for path in wheels("manylinux") if floor_of(path) == max(map(floor_of, wheels("manylinux")))]
+    place = Installed(tmp_path, ["--no-deps", str(wheel)])
+    assert [path for path in place.listed() if path.name == "freestone"]
+    place.run("python", "-c", "import freestone; print(freestone.__version__)")
+    place.run("python", "-m", "pip", "uninstall", "--quiet", "--yes", "freestone")
+    assert {path for path in place.listed() - place.before if "__pycache__" not in path.parts} == set()
+    assert not list((place.folder / "venv").rglob("*freestone*"))
+
+
+# --- the source -------------------------------------------------------------------------------------------------------
+
+
+def test_the_source_that_is_packed_can_be_installed(tmp_path: Path) -> None:
+    """Built by what is in this environment, without the registry; the compilers are this machine's."""
+    (source,) = DIST.glob("freestone-*.tar.gz")
+    site = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "--quiet", "install", "--no-deps", "--no-build-isolation", "--no-index"]
+    path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
+    subprocess.run([*pip, "--target", site, source], check=True, cwd=tmp_path, env={**os.environ, "PATH": path})
+    search = os.pathsep.join([str(site), sysconfig.get_path("purelib")])
+    ran = subprocess.run(
+        [sys.executable, "-S", site / "bin" / "freestone", "run", "--", "cat", "/proc/self/maps"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": search},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"{site}/freestone/_native/libfreestone.so" in ran.stdout
