@@ -314,7 +314,7 @@ crate:
 	@command -v cargo >/dev/null || { echo 'freestone: the crate is packed by cargo, which is not here: install Rust' >&2; exit 1; }
 	@rm -rf $(CRATE) dist/freestone-$(VERSION).crate && mkdir -p $(CRATE)/native dist
 	@cp -R packaging/crate/. LICENSE $(CRATE) && cp -R allocator/src allocator/include $(CRATE)/native
-	@CARGO_TARGET_DIR=$(BUILD)/crate-target cargo package --quiet --locked --allow-dirty --no-verify --manifest-path $(CRATE)/Cargo.toml
+	@CARGO_TARGET_DIR=$(BUILD)/crate-target cargo package --quiet --allow-dirty --no-verify --manifest-path $(CRATE)/Cargo.toml
 	@cp $(BUILD)/crate-target/package/freestone-$(VERSION).crate dist
 	@ls -l dist/freestone-$(VERSION).crate | awk '{ print $$9 "  " $$5 " bytes" }'
 

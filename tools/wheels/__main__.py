@@ -1,6 +1,6 @@
 """Builds the wheels of this tree into a folder; says for each what it needs, and what stands in the way of a better tag.
 
-Usage: ``PYTHONPATH=tools python -m wheels [--dist dist] [--work build/wheels]``
+Usage: ``PYTHONPATH=tools python -m wheels [--dist dist] [--work build/wheels] [--only musl]``
 
 Of each C library that can be had here one wheel is built:
 
@@ -109,9 +109,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="wheels")
     parser.add_argument("--dist", type=Path, default=REPOSITORY / "dist")
     parser.add_argument("--work", type=Path, default=REPOSITORY / "build" / "wheels")
+    parser.add_argument("--only", help="bullseye, bookworm, musl or 'this machine'")
     arguments = parser.parse_args()
     work = arguments.work.resolve()
     for flavour in flavours(work):
+        if arguments.only not in (None, flavour.name):
+            continue
         wheel = build(flavour, work, arguments.dist.resolve())
         print(f"{wheel.name}  {wheel.stat().st_size:,} bytes  {len(symbols.of_wheel(wheel))} native files")
 
