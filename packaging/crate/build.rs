@@ -25,10 +25,15 @@ const LEFT_OUT: &[&str] = &[
 const OF_OVERRIDE: &[&str] = &["api_confine.c", "api_glibc.c", "libc_linked.c"];
 
 fn native() -> PathBuf {
-    let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where the crate is"));
+    let here =
+        PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where the crate is"));
     let places = [here.join("native"), here.join("../../allocator")];
-    let found = places.iter().find(|place| place.join("src/allocate.c").is_file());
-    found.expect("the sources of libfreestone are packed with the crate").clone()
+    let found = places
+        .iter()
+        .find(|place| place.join("src/allocate.c").is_file());
+    found
+        .expect("the sources of libfreestone are packed with the crate")
+        .clone()
 }
 
 fn sources(folder: &Path, overrides: bool) -> Vec<PathBuf> {
@@ -36,9 +41,12 @@ fn sources(folder: &Path, overrides: bool) -> Vec<PathBuf> {
         .read_dir()
         .expect("a folder of sources")
         .map(|entry| entry.expect("an entry of it").path())
-        .filter(|path| path.extension().map_or(false, |extension| extension == "c"))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
         .filter(|path| {
-            let name = path.file_name().and_then(|name| name.to_str()).expect("a name in ASCII");
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .expect("a name in ASCII");
             !LEFT_OUT.contains(&name) && (overrides || !OF_OVERRIDE.contains(&name))
         })
         .collect();
@@ -57,8 +65,14 @@ fn main() {
     let overrides = env::var_os("CARGO_FEATURE_OVERRIDE").is_some();
     let native = native();
     println!("cargo:rerun-if-changed={}", native.join("src").display());
-    println!("cargo:rerun-if-changed={}", native.join("include").display());
-    let version = format!("\"{}\"", env::var("CARGO_PKG_VERSION").expect("cargo says which version this is"));
+    println!(
+        "cargo:rerun-if-changed={}",
+        native.join("include").display()
+    );
+    let version = format!(
+        "\"{}\"",
+        env::var("CARGO_PKG_VERSION").expect("cargo says which version this is")
+    );
     let mut build = cc::Build::new();
     build
         .files(sources(&native.join("src"), overrides))
@@ -88,7 +102,10 @@ fn main() {
         build.define("FREESTONE_OVERRIDE", None);
     }
     build.compile("freestone");
-    println!("cargo:rustc-link-search=native={}", env::var("OUT_DIR").expect("cargo says where output goes"));
+    println!(
+        "cargo:rustc-link-search=native={}",
+        env::var("OUT_DIR").expect("cargo says where output goes")
+    );
     // Whole: who calls mallopt, or is libc and calls malloc, is seen by no linker that takes only what the program names.
     let whole = if overrides { ":+whole-archive" } else { "" };
     println!("cargo:rustc-link-lib=static{whole}=freestone");

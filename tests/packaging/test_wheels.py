@@ -82,7 +82,7 @@ def test_a_wheel_for_musl_wants_musl_alone() -> None:
     for wheel in wheels("musllinux"):
         files = symbols.of_wheel(wheel)
         assert len(files) > 20
-        assert {library for file in files for library in file.libraries} == {"libc.so"}
+        assert {library for file in files for library in file.libraries} == {"libc.musl-x86_64.so.1"}
         assert [need for file in files for need in file.needs] == []
         loaders = {file.loader for file in files if file.loader is not None}
         assert len(loaders) == 1

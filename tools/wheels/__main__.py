@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,8 @@ class Flavour:
     settings: tuple[str, ...]
     """For pip: ``key=value`` of the build."""
     musl: bool = False
+    libraries: Path | None = None
+    """Where auditwheel finds the C library, if not among this machine's."""
     tried: tuple[int, int] = (0, 0)
     """The oldest glibc it is tried with: the tag claims no older one, whatever symbols are wanted."""
 
@@ -58,8 +61,17 @@ def flavours(work: Path) -> list[Flavour]:
     if shutil.which("musl-gcc") is None:
         _say("there is no musl-gcc (Debian: musl-tools): no wheel for musl")
     else:
-        found.append(Flavour("musl", ("cmake.define.CMAKE_C_COMPILER=musl-gcc",), musl=True))
+        found.append(_musl(work / "musl-library"))
     return found
+
+
+def _musl(folder: Path) -> Flavour:
+    """musl by ``musl-gcc``, linked by the name that its library has where it is the system's: Debian's copy has none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    library = Path(shutil.copy(Path(f"/lib/ld-musl-{ARCHITECTURE}.so.1").resolve(), folder / "libc.so"))
+    _run([_tool("patchelf"), "--set-soname", f"libc.musl-{ARCHITECTURE}.so.1", library])
+    linked = (f"cmake.define.CMAKE_{kind}_LINKER_FLAGS=-L{folder}" for kind in ("EXE", "SHARED", "MODULE"))
+    return Flavour("musl", ("cmake.define.CMAKE_C_COMPILER=musl-gcc", *linked), musl=True, libraries=folder)
 
 
 def platform(files: list[symbols.NativeFile], flavour: Flavour) -> str:
@@ -81,8 +93,11 @@ def build(flavour: Flavour, work: Path, dist: Path) -> Path:
     (wheel,) = plain.glob("freestone-*.whl")
     tag = platform(symbols.of_wheel(wheel), flavour)
     repaired = folder / "repaired"
-    _run([_tool("auditwheel"), "repair", "--only-plat", "--plat", tag, "-w", repaired, wheel])
-    (finished,) = repaired.glob("freestone-*.whl")
+    where = ["--plat", tag] if flavour.libraries is None else ["--ldpaths", flavour.libraries]  # for musl it takes no word but auto
+    _run([_tool("auditwheel"), "repair", "--only-plat", *where, "-w", repaired, wheel])
+    (finished,) = repaired.glob(f"freestone-*-{tag}.whl")
+    if len(symbols.of_wheel(finished)) != len(symbols.of_wheel(wheel)):
+        sys.exit(f"freestone: auditwheel put libraries of this machine into {finished.name}: no wheel")
     dist.mkdir(parents=True, exist_ok=True)
     for old in dist.glob(f"freestone-*-{tag}.whl"):
         old.unlink()
@@ -93,7 +108,7 @@ def _tool(name: str) -> str:
     return str(Path(sysconfig.get_path("scripts")) / name)
 
 
-def _run(command: list[str | Path]) -> None:
+def _run(command: Sequence[str | Path]) -> None:
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
     ran = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PATH": path})
     if ran.returncode != 0:

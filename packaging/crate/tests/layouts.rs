@@ -56,9 +56,19 @@ impl Held {
     fn check(&self, size: usize) {
         for place in (0..size).step_by(61) {
             // SAFETY: inside the block.
-            assert_eq!(unsafe { self.block.add(place).read() }, self.mark, "byte {place} of {:?}", self.layout);
+            assert_eq!(
+                unsafe { self.block.add(place).read() },
+                self.mark,
+                "byte {place} of {:?}",
+                self.layout
+            );
         }
-        assert_eq!(self.block as usize % self.layout.align(), 0, "{:?}", self.layout);
+        assert_eq!(
+            self.block as usize % self.layout.align(),
+            0,
+            "{:?}",
+            self.layout
+        );
     }
 }
 
@@ -66,7 +76,13 @@ fn take(chance: &mut Chance) -> Held {
     let layout = Layout::from_size_align(chance.size(), chance.align()).expect("a layout");
     let zeroed = chance.below(3) == 0;
     // SAFETY: the size is not 0.
-    let block = unsafe { if zeroed { SERVED.alloc_zeroed(layout) } else { SERVED.alloc(layout) } };
+    let block = unsafe {
+        if zeroed {
+            SERVED.alloc_zeroed(layout)
+        } else {
+            SERVED.alloc(layout)
+        }
+    };
     assert!(!block.is_null(), "{layout:?}");
     if zeroed {
         // SAFETY: it is of that size.
@@ -74,7 +90,11 @@ fn take(chance: &mut Chance) -> Held {
         assert!(bytes.iter().all(|&byte| byte == 0), "{layout:?}");
     }
     let mark = u8::try_from(1 + chance.below(255)).expect("a byte");
-    let held = Held { block, layout, mark };
+    let held = Held {
+        block,
+        layout,
+        mark,
+    };
     held.write();
     held.check(layout.size());
     held
@@ -126,7 +146,11 @@ fn every_alignment_up_to_two_mebibytes_is_kept_by_every_way_to_a_block() {
             let layout = Layout::from_size_align(size, 1 << power).expect("a layout");
             // SAFETY: the size is not 0.
             let mut held = unsafe {
-                [SERVED.alloc(layout), SERVED.alloc_zeroed(layout)].map(|block| Held { block, layout, mark: 0x5A })
+                [SERVED.alloc(layout), SERVED.alloc_zeroed(layout)].map(|block| Held {
+                    block,
+                    layout,
+                    mark: 0x5A,
+                })
             };
             for each in &mut held {
                 assert!(!each.block.is_null());
@@ -152,7 +176,12 @@ fn zeroed_is_zero_where_others_have_written() {
                     dirty.write_bytes(0xFF, size);
                     SERVED.dealloc(dirty, layout);
                     let zeroed = SERVED.alloc_zeroed(layout);
-                    assert!(std::slice::from_raw_parts(zeroed, size).iter().all(|&byte| byte == 0), "{layout:?}");
+                    assert!(
+                        std::slice::from_raw_parts(zeroed, size)
+                            .iter()
+                            .all(|&byte| byte == 0),
+                        "{layout:?}"
+                    );
                     zeroed.write_bytes(0xFF, size);
                     SERVED.dealloc(zeroed, layout);
                 }

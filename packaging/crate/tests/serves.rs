@@ -35,7 +35,11 @@ fn rusts_memory_is_served_and_cs_as_the_feature_says() {
         free(copy.cast());
         copied
     };
-    assert_eq!(copied, usize::from(cfg!(feature = "override")), "what libc asked malloc for");
+    assert_eq!(
+        copied,
+        usize::from(cfg!(feature = "override")),
+        "what libc asked malloc for"
+    );
     assert_eq!(freestone::statistics().mappings, before.mappings);
 }
 

@@ -26,7 +26,8 @@ fn what_threads_send_each_other_arrives_whole() {
             thread::spawn(move || {
                 for number in 0..EACH {
                     let line = Box::new(Line([maker as u8; 64]));
-                    send.send((maker, number, text(maker, number), line)).expect("it listens");
+                    send.send((maker, number, text(maker, number), line))
+                        .expect("it listens");
                 }
             })
         })
@@ -41,18 +42,32 @@ fn what_threads_send_each_other_arrives_whole() {
             kept.insert((maker, number), said);
         }
     }
-    makers.into_iter().for_each(|maker| maker.join().expect("a maker"));
+    makers
+        .into_iter()
+        .for_each(|maker| maker.join().expect("a maker"));
     assert_eq!(kept.len(), MAKERS * EACH.div_ceil(16));
-    assert!(kept.iter().all(|((maker, number), said)| *said == text(*maker, *number)));
+    assert!(kept
+        .iter()
+        .all(|((maker, number), said)| *said == text(*maker, *number)));
 }
 
 #[test]
 fn threads_that_come_and_go_leave_nothing_behind() {
     let round = || {
         let threads: Vec<_> = (0..8)
-            .map(|_| thread::spawn(|| (0..2_000).map(|number| vec![1_u8; number % 1_500]).map(|v| v.len()).sum::<usize>()))
+            .map(|_| {
+                thread::spawn(|| {
+                    (0..2_000)
+                        .map(|number| vec![1_u8; number % 1_500])
+                        .map(|v| v.len())
+                        .sum::<usize>()
+                })
+            })
             .collect();
-        threads.into_iter().map(|each| each.join().expect("a thread")).sum::<usize>()
+        threads
+            .into_iter()
+            .map(|each| each.join().expect("a thread"))
+            .sum::<usize>()
     };
     let sum = round();
     let before = freestone::statistics();
@@ -60,6 +75,11 @@ fn threads_that_come_and_go_leave_nothing_behind() {
         assert_eq!(round(), sum);
     }
     let after = freestone::statistics();
-    assert!(after.slabs <= before.slabs + (4 << 20), "slabs grew from {} to {}", before.slabs, after.slabs);
+    assert!(
+        after.slabs <= before.slabs + (4 << 20),
+        "slabs grew from {} to {}",
+        before.slabs,
+        after.slabs
+    );
     assert!(freestone::purge() <= after.retained + after.slabs);
 }
