@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes what the Rust crate's C calls the library's own names: a header that the crate's build puts before every source.
+"""Writes the names that the Rust crate's C is compiled with: a header that the crate's build puts before every source.
 
 Usage: ``python3 tools/crate_names.py build/libfreestone.a packaging/crate/names.h``
 
-A Rust program links the library beside other C: neither may the library's malloc be everybody's, unless that is asked for, nor may a name that is
-the library's own business be in the way of another's. The archive of `make build` has both kinds of names: offered ones, and own ones, which begin
-with ``freestone_own_`` (cmake/OwnNames.cmake).
+A Rust program links the library beside other C: neither may the library's malloc be everybody's, unless that is asked
+for, nor may a name that is the library's own business be in the way of another's. The archive of `make build` has both
+kinds of names: offered ones, and own ones, which begin with ``freestone_own_`` (cmake/OwnNames.cmake).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 OWN = "freestone_own_"
 IN_ASSEMBLY = {"confine_syscall", "libc_syscall_function"}
-"""Written into instructions, where no preprocessor comes; of api_confine.c, which is only in a program that asks for it."""
+"""Written into instructions, where no preprocessor comes; of api_confine.c, which only the feature override has."""
 
 
 def defined(archive: Path) -> set[str]:

@@ -1,4 +1,4 @@
-"""The wheels of dist: what they say of themselves is so, and one is installed and used where there is neither clone nor compiler.
+"""The wheels of dist: what their tags say is so, and they are used where there is neither clone nor compiler.
 
 `make test-wheel` builds them before.
 """
@@ -14,9 +14,12 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from wheels import symbols
+
+from wheels import old_root, symbols
+from wheels.sysroot import SysrootMissing
 
 pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("wheels")]
 
@@ -31,7 +34,9 @@ COMPILERS = ("cc", "gcc", "clang", "c++", "g++", "ld", "make", "cmake", "ninja")
 
 
 def built(kind: str) -> list[Path]:
-    return sorted(path for path in DIST.glob("freestone-*.whl") if (tag := TAG.search(path.name)) and tag.group(1) == kind)
+    return sorted(
+        path for path in DIST.glob("freestone-*.whl") if (tag := TAG.search(path.name)) and tag.group(1) == kind
+    )
 
 
 def wheels(kind: str) -> list[Path]:
@@ -54,7 +59,9 @@ def test_no_symbol_is_newer_than_the_tag_says() -> None:
         files = symbols.of_wheel(wheel)
         assert len(files) > 20
         assert symbols.newer_than(files, floor_of(wheel)) == []
-        assert symbols.newest_glibc(files)[:2] == floor_of(wheel), "a tag that is too new keeps machines out"
+        assert max(symbols.newest_glibc(files)[:2], OLDEST) == floor_of(wheel), (
+            "a tag that is too new keeps machines out"
+        )
 
 
 def test_nothing_is_wanted_but_glibc() -> None:
@@ -95,7 +102,10 @@ def test_auditwheel_says_the_same() -> None:
         tag = TAG.search(wheel.name)
         assert tag
         shown = subprocess.run([auditwheel, "show", wheel], capture_output=True, text=True, check=True)
-        assert re.search(rf'consistent\s+with\s+the\s+following\s+platform\s+tag:\s+"{tag.group(1)}_{tag.group(2)}_{tag.group(3)}_', shown.stdout)
+        assert re.search(
+            rf'consistent\s+with\s+the\s+following\s+platform\s+tag:\s+"{tag.group(1)}_{tag.group(2)}_{tag.group(3)}_',
+            shown.stdout,
+        )
 
 
 # --- installed and used -----------------------------------------------------------------------------------------------
@@ -118,7 +128,12 @@ class Installed:
         subprocess.run([base, "-m", "venv", folder / "venv"], check=True)
         self.python = folder / "venv" / "bin" / "python"
         kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "LANG", "LC_"))}
-        self.environment = {**kept, "PATH": f"{folder / 'venv' / 'bin'}:{tools}", "HOME": str(self.home), "TMPDIR": str(self.home)}
+        self.environment = {
+            **kept,
+            "PATH": f"{folder / 'venv' / 'bin'}:{tools}",
+            "HOME": str(self.home),
+            "TMPDIR": str(self.home),
+        }
         assert not [tool for tool in COMPILERS if shutil.which(tool, path=self.environment["PATH"])]
         self.before = self.listed()
         self.install(*package)
@@ -173,12 +188,30 @@ def test_a_program_runs_under_the_library(installed: Installed) -> None:
 
 def test_allocators_are_compared(installed: Installed) -> None:
     results = installed.home / "results"
-    line = ["freestone", "compare", "-n", "2", "-a", "glibc,freestone", "--results", str(results), "--", shutil.which("true") or "true"]
+    line = [
+        "freestone",
+        "compare",
+        "-n",
+        "2",
+        "-a",
+        "glibc,freestone",
+        "--results",
+        str(results),
+        "--",
+        shutil.which("true") or "true",
+    ]
     assert "freestone" in installed.run(*line)
     (trials,) = results.rglob("trials.jsonl")
     rows = [json.loads(row) for row in trials.read_text(encoding="utf-8").splitlines()]
-    assert len(rows) == 4
-    assert {row["valid"] for row in rows} == {True}
+    assert {row["configuration"] for row in rows} == {"glibc", "freestone"}
+    assert {(row["status"], row["proof"]["valid"]) for row in rows} == {("ok", True)}
+    served = {entry["file"] for row in rows if row["configuration"] == "freestone" for entry in entries(row)}
+    (library,) = (installed.folder / "venv").rglob("libfreestone.so")
+    assert served == {str(library.resolve())}
+
+
+def entries(row: dict[str, Any]) -> list[dict[str, str]]:
+    return [entry for process in row["proof"]["processes"] for entry in process["entries"]]
 
 
 def test_allocators_are_listed(installed: Installed) -> None:
@@ -223,3 +256,72 @@ def test_the_source_that_is_packed_can_be_installed(tmp_path: Path) -> None:
         check=True,
     )
     assert f"{site}/freestone/_native/libfreestone.so" in ran.stdout
+
+
+# --- where glibc is as old as the tag says ----------------------------------------------------------------------------
+
+IN_ROOT = ["unshare", "--mount", "--pid", "--fork", "sh", "-c"]
+"""A namespace for the mounts: they end with the command."""
+SETTLE = (
+    'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && root=$0 && exec chroot "$root" /usr/bin/env -i "$@"'
+)
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A root of Debian 11, without a compiler, with a Python; the wheels and what they depend on are in /wheels."""
+    try:
+        archive = old_root.make(REPOSITORY / "build" / "wheels" / "bullseye.tar")
+    except SysrootMissing as missing:
+        pytest.skip(str(missing))
+    root = tmp_path_factory.mktemp("old")
+    subprocess.run(["tar", "--extract", "--file", archive, "--directory", root], check=True)
+    house = root / "wheels"
+    oldest = min(wheels("manylinux"), key=floor_of)
+    pip = [sys.executable, "-m", "pip", "--quiet", "download", "--only-binary", ":all:", "--python-version", "3.11"]
+    platforms = [option for glibc in (17, 28, 31) for option in ("--platform", f"manylinux_2_{glibc}_x86_64")]
+    subprocess.run([*pip, *platforms, "-d", house, oldest, "pip"], check=True)
+    for wheel in [*wheels("manylinux"), *wheels("musllinux")]:  # pip has to choose
+        shutil.copy(wheel, house)
+    inside(
+        root, "sh", "-c", "python3.11 /wheels/pip-*.whl/pip install --quiet --no-index --find-links /wheels freestone"
+    )
+    yield root
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def inside(root: Path, *command: str) -> str:
+    """What a command prints in the root."""
+    settings = ["PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/root"]
+    ran = subprocess.run([*IN_ROOT, SETTLE, root, *settings, *command], capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def test_the_root_is_as_old_as_is_promised(old: Path) -> None:
+    assert f" {OLDEST[0]}.{OLDEST[1]}" in inside(old, "ldd", "--version").splitlines()[0]
+    assert not [tool for tool in COMPILERS if (old / "usr" / "bin" / tool).exists()]
+
+
+def test_on_the_oldest_glibc_allocators_are_compared(old: Path) -> None:
+    assert version() in inside(old, "freestone", "--version")
+    said = inside(old, "freestone", "run", "--", "cat", "/proc/self/maps")
+    assert "libfreestone.so" in said
+    line = ["compare", "-n", "2", "-a", "glibc,freestone", "--results", "/tmp/results", "--", "/bin/true"]
+    inside(old, "freestone", *line)
+    (trials,) = (old / "tmp" / "results").rglob("trials.jsonl")
+    rows = [json.loads(row) for row in trials.read_text(encoding="utf-8").splitlines()]
+    assert {(row["status"], row["proof"]["valid"]) for row in rows} == {("ok", True)}
+    served = {entry["file"] for row in rows if row["configuration"] == "freestone" for entry in entries(row)}
+    assert {name.endswith("/freestone/_native/libfreestone.so") for name in served} == {True}
+
+
+def test_on_the_oldest_glibc_programs_with_threads_are_served(old: Path) -> None:
+    code = "from freestone import native; print(native.path('libfreestone.so'), native.path('workloads/patterns'))"
+    library, patterns = inside(old, "python3.11", "-c", code).split()
+    assert inside(old, "env", f"LD_PRELOAD={library}", patterns, "--help") is not None
+    threads = "import threading as t; all = [t.Thread(target=bytearray, args=(n << 12,)) for n in range(99)]; "
+    threads += "[each.start() for each in all]; [each.join() for each in all]; print('joined')"
+    for options in ("keeper=1", "harden=1", "guard=100"):
+        said = inside(old, "env", f"LD_PRELOAD={library}", f"FREESTONE_OPTIONS={options}", "python3.11", "-c", threads)
+        assert said == "joined\n"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from wheels import symbols
 from wheels.symbols import NativeFile, Need
 

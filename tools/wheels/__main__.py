@@ -1,15 +1,16 @@
-"""Builds the wheels of this tree into a folder; says for each what it needs, and what stands in the way of a better tag.
+"""Builds the wheels of this tree into a folder, and says for each how large it is.
 
 Usage: ``PYTHONPATH=tools python -m wheels [--dist dist] [--work build/wheels] [--only musl]``
 
 Of each C library that can be had here one wheel is built:
 
-- glibc of Debian 11 (2.31), for old machines: by this machine's compiler against that library (``sysroot.py``);
-- glibc of Debian 12 (2.36), in which threads and the dynamic linker's functions are part of libc: a library less to load at each start;
+- glibc of Debian 11 (2.31), for old machines: this machine's compiler, that library (``sysroot.py``);
+- glibc of Debian 12 (2.36): since 2.34 threads and the dynamic linker's functions are part of libc, which is two
+  libraries less to load at the start of every program;
 - musl, by ``musl-gcc``.
 
-The tag is auditwheel's, and the versions of symbols are counted once more (``symbols.py``). Where neither older glibc can be had, one wheel is
-built against this machine's own. pip takes the newest that fits.
+The tag follows from the versions of symbols (``symbols.py``), and auditwheel has to agree. Where neither glibc can
+be had, one wheel is built against this machine's own. pip takes the newest that fits.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def flavours(work: Path) -> list[Flavour]:
 
 
 def _musl(folder: Path) -> Flavour:
-    """musl by ``musl-gcc``, linked by the name that its library has where it is the system's: Debian's copy has none."""
+    """musl by ``musl-gcc``, linked by the name its library has where it is the system's: Debian's copy has none."""
     folder.mkdir(parents=True, exist_ok=True)
     library = Path(shutil.copy(Path(f"/lib/ld-musl-{ARCHITECTURE}.so.1").resolve(), folder / "libc.so"))
     _run([_tool("patchelf"), "--set-soname", f"libc.musl-{ARCHITECTURE}.so.1", library])
@@ -89,11 +90,26 @@ def build(flavour: Flavour, work: Path, dist: Path) -> Path:
     plain = folder / "plain"
     settings = [f"build-dir={folder / 'build'}", *flavour.settings]
     options = [option for setting in settings for option in ("-C", setting)]
-    _run([sys.executable, "-m", "pip", "--quiet", "wheel", "--no-deps", "--no-build-isolation", *options, "-w", plain, REPOSITORY])
+    _run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "--quiet",
+            "wheel",
+            "--no-deps",
+            "--no-build-isolation",
+            *options,
+            "-w",
+            plain,
+            REPOSITORY,
+        ]
+    )
     (wheel,) = plain.glob("freestone-*.whl")
     tag = platform(symbols.of_wheel(wheel), flavour)
     repaired = folder / "repaired"
-    where = ["--plat", tag] if flavour.libraries is None else ["--ldpaths", flavour.libraries]  # for musl it takes no word but auto
+    # For musl it takes no word but auto.
+    where = ["--plat", tag] if flavour.libraries is None else ["--ldpaths", flavour.libraries]
     _run([_tool("auditwheel"), "repair", "--only-plat", *where, "-w", repaired, wheel])
     (finished,) = repaired.glob(f"freestone-*-{tag}.whl")
     if len(symbols.of_wheel(finished)) != len(symbols.of_wheel(wheel)):

@@ -9,8 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection, GNUVerSymSection
+from elftools.elf.sections import SymbolTableSection
+from elftools.elf.segments import InterpSegment
 
 MUSL_LOADER = re.compile(r"/lib/ld-musl-[^/]+\.so\.1")
 
@@ -40,9 +43,11 @@ def of_file(name: str, content: bytes) -> NativeFile | None:
         return None
     elf = ELFFile(io.BytesIO(content))
     dynamic = elf.get_section_by_name(".dynamic")
-    libraries = () if dynamic is None else tuple(t.needed for t in dynamic.iter_tags("DT_NEEDED"))
-    interpreter = next((s.get_interp_name() for s in elf.iter_segments("PT_INTERP")), None)
-    return NativeFile(name, libraries, tuple(_needs(elf)), interpreter)
+    libraries: tuple[str, ...] = ()
+    if isinstance(dynamic, DynamicSection):
+        libraries = tuple(tag.needed for tag in dynamic.iter_tags("DT_NEEDED"))  # type: ignore[attr-defined]
+    loaders = [each.get_interp_name() for each in elf.iter_segments() if isinstance(each, InterpSegment)]
+    return NativeFile(name, libraries, tuple(_needs(elf)), next(iter(loaders), None))
 
 
 def _needs(elf: ELFFile) -> Iterator[Need]:
@@ -50,6 +55,8 @@ def _needs(elf: ELFFile) -> Iterator[Need]:
     wanted = elf.get_section_by_name(".gnu.version_r")
     symbols = elf.get_section_by_name(".dynsym")
     if not isinstance(numbers, GNUVerSymSection) or not isinstance(wanted, GNUVerNeedSection):
+        return
+    if not isinstance(symbols, SymbolTableSection):
         return
     versions = {each["vna_other"]: each.name for _, group in wanted.iter_versions() for each in group}
     for index, symbol in enumerate(symbols.iter_symbols()):
@@ -72,7 +79,7 @@ def glibc_number(version: str) -> tuple[int, ...] | None:
 
 
 def newest_glibc(files: Iterable[NativeFile]) -> tuple[int, ...]:
-    """The oldest glibc under which all of them work: the newest version that any symbol is wanted in; (2, 2, 5), its first here, at least."""
+    """The oldest glibc under which all of them work: the newest that any symbol is wanted in; (2, 2, 5) for none."""
     numbers = (glibc_number(need.version) for file in files for need in file.needs)
     return max((number for number in numbers if number is not None), default=(2, 2, 5))
 

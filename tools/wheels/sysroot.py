@@ -1,6 +1,7 @@
-"""The C library of an older Debian, with its headers, in a folder: what programs are linked against that shall run on old machines.
+"""The C library of an older Debian in a folder: programs that are linked against it run on old machines.
 
-Taken with apt from the mirror this machine uses, its signatures checked as for any package; nothing is installed, and no root is needed.
+Taken with apt from the mirror this machine uses, its signatures checked as for any package; nothing is installed, and
+who does it need not be root.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 COMPILERS = {"bullseye": "10", "bookworm": "12"}
-"""Each release's own compiler: of it is what a static program unwinds with, which goes by the C library it was made for."""
+"""Each release's own: what a static program unwinds with is the compiler's, and made for one C library."""
 PACKAGES = ("libc6", "libc6-dev", "libgcc-s1", "linux-libc-dev")
 
 
@@ -34,7 +35,7 @@ def make(suite: str, folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     packages = folder / "packages"
     packages.mkdir(parents=True)
-    _download(suite, folder, packages)
+    download(suite, folder / "apt", packages, *PACKAGES, f"libgcc-{COMPILERS[suite]}-dev")
     for package in sorted(packages.glob("*.deb")):
         subprocess.run(["dpkg-deb", "--extract", package, folder], check=True)
     shutil.rmtree(packages)
@@ -61,31 +62,36 @@ def mirror() -> str:
     return found[0]
 
 
-def _download(suite: str, folder: Path, packages: Path) -> None:
-    apt = folder / "apt"
+def download(suite: str, work: Path, into: Path, *packages: str, source: bool = False) -> None:
+    """Packages of a release into a folder, by lists of their own in ``work``; with ``source`` what they are made of.
+
+    Raises:
+        SysrootMissing: the mirror has not got them.
+    """
     for part in ("lists/partial", "cache/archives/partial"):
-        (apt / part).mkdir(parents=True)
-    (apt / "status").touch()
-    (apt / "sources.list").write_text(f"deb {mirror()} {suite} main\n", encoding="utf-8")
+        (work / part).mkdir(parents=True, exist_ok=True)
+    (work / "status").touch()
+    (work / "sources.list").write_text(f"{'deb-src' if source else 'deb'} {mirror()} {suite} main\n", encoding="utf-8")
     settings = {
-        "Dir::Etc::SourceList": apt / "sources.list",
+        "Dir::Etc::SourceList": work / "sources.list",
         "Dir::Etc::SourceParts": "/dev/null",
         "Dir::Etc::Preferences": "/dev/null",
         "Dir::Etc::PreferencesParts": "/dev/null",
-        "Dir::State::Lists": apt / "lists",
-        "Dir::State::Status": apt / "status",
-        "Dir::Cache": apt / "cache",
+        "Dir::State::Lists": work / "lists",
+        "Dir::State::Status": work / "status",
+        "Dir::Cache": work / "cache",
         "APT::Sandbox::User": "",
         "Acquire::Languages": "none",
         "Debug::NoLocking": "true",
     }
     command = ["apt-get", "-qq", *(option for key, value in settings.items() for option in ("-o", f"{key}={value}"))]
-    for step in (["update"], ["download", *PACKAGES, f"libgcc-{COMPILERS[suite]}-dev"]):
-        ran = subprocess.run([*command, *step], cwd=packages, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    get = ["source", "--download-only", "--tar-only"] if source else ["download"]
+    environment = {**os.environ, "LC_ALL": "C"}
+    for step in (["update"], [*get, *packages]):
+        ran = subprocess.run([*command, *step], cwd=into, capture_output=True, text=True, env=environment)
         if ran.returncode != 0:
-            shutil.rmtree(folder)
             said = (ran.stderr.strip() or ran.stdout.strip() or "apt-get failed").splitlines()[0]
-            raise SysrootMissing(f"the C library of Debian {suite} cannot be taken from {mirror()}: {said}")
+            raise SysrootMissing(f"Debian {suite} cannot be taken from {mirror()}: {said}")
 
 
 def _lead_inside(folder: Path) -> None:

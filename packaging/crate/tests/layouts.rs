@@ -56,12 +56,8 @@ impl Held {
     fn check(&self, size: usize) {
         for place in (0..size).step_by(61) {
             // SAFETY: inside the block.
-            assert_eq!(
-                unsafe { self.block.add(place).read() },
-                self.mark,
-                "byte {place} of {:?}",
-                self.layout
-            );
+            let byte = unsafe { self.block.add(place).read() };
+            assert_eq!(byte, self.mark, "byte {place} of {:?}", self.layout);
         }
         assert_eq!(
             self.block as usize % self.layout.align(),
