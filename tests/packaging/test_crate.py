@@ -177,8 +177,9 @@ def program(folder: Path, unpacked: Path, source: str, features: str = "") -> Pa
     return Path(shutil.copy(built, folder / "guest"))
 
 
-def test_a_program_of_one_file_is_served(tmp_path: Path, unpacked: Path) -> None:
-    built = program(tmp_path / "guest", unpacked, PROGRAM)
+@pytest.mark.parametrize("place", ["packed", "clone"])
+def test_a_program_of_one_file_is_served(tmp_path: Path, unpacked: Path, place: str) -> None:
+    built = program(tmp_path / "guest", unpacked if place == "packed" else CRATE, PROGRAM)
     ran = subprocess.run([built], capture_output=True, text=True, check=True)
     assert ran.stdout == f"{version()} 1000 true\n"
 
