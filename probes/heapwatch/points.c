@@ -34,6 +34,7 @@ static void forked(void) {
     tally_forked();
     atomic_store_explicit(&state.count, 0, memory_order_relaxed);
     apart_ns = FIRST_NS;
+    unsaid = false;
     atomic_store_explicit(&taking, false, memory_order_relaxed);
     opened();
 }
@@ -62,10 +63,17 @@ static int64_t resident(void) {
     return second == NULL ? STATE_NOT_SAID : strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE);
 }
 
-/* False where the C library cannot say how large its heap is. */
+/* A curve with a hole would be read as a flat one: where the C library once could not say how large its heap is, there is none. Written and
+ * read by whoever has the points. */
+static bool unsaid;
+
+/* False where nobody says how large the heap is; what the watcher counts itself is there all the same. */
 static bool now(struct point *point) {
     struct libc_heap heap = {STATE_NOT_SAID, STATE_NOT_SAID, STATE_NOT_SAID, STATE_NOT_SAID};
-    const bool told = libc_heap_read(&heap);
+    if (!unsaid && !libc_heap_read(&heap)) {
+        unsaid = true;
+        atomic_store_explicit(&state.count, 0, memory_order_relaxed);
+    }
     *point = (struct point){
         .at_ns = tally_now() - state.begun_ns,
         .live = tally_in_use(),
@@ -76,7 +84,7 @@ static bool now(struct point *point) {
         .mapped = heap.mapped,
         .resident = resident(),
     };
-    return told;
+    return !unsaid;
 }
 
 static void note_activity(uint64_t at_ns) {
