@@ -122,6 +122,7 @@ KEPT_MOST_KIB = 90
 """For each; 20 of them are its stack and what libc has of it. 152 while threads kept what they no longer used."""
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_sleeping_threads_keep_little_of_what_they_worked_with(freestone_library: Path, tmp_path: Path) -> None:
     """Twenty classes twice: of many threads each gives up the magazines that it does not use at the moment."""
@@ -131,6 +132,7 @@ def test_sleeping_threads_keep_little_of_what_they_worked_with(freestone_library
     assert int(result.stdout) <= KEPT_MOST_KIB
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind (package valgrind)")
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_sleeping_threads_do_not_slow_one_that_works(freestone_library: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 OBJECT = "allocator/tests/simulator/CMakeFiles/simulated.dir/sources/text.c.o"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("ninja") is None, reason="ninja is not here")
 def test_the_simulator_is_made_beside_a_library_that_yields(tmp_path: Path) -> None:
     """Two files are included before every source, the scheduler's and the yielding build's: one of them here."""

@@ -363,6 +363,7 @@ def test_the_patterns_of_a_recipe_add_and_take_away(tmp_path: Path) -> None:
         sources(recipe.model_copy(update={"sources": ["*.cc"]}), tmp_path)
 
 
+@pytest.mark.long
 def test_rpmalloc_is_fetched_from_the_registry_built_and_serves(tmp_path: Path) -> None:
     """End to end, with nothing kept from before; mirrors of the user's own do not count here."""
     if shutil.which("cargo") is None:

@@ -62,6 +62,7 @@ def test_a_prepare_that_fails_once_costs_that_run_alone(
     assert len((tmp_path / "m").read_text()) == last - 1, "nothing is concluded that was not run"
 
 
+@pytest.mark.long
 def test_what_cannot_be_set_up_is_told_with_the_line_that_tries_again(
     freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path
 ) -> None:
@@ -91,6 +92,7 @@ def test_a_cleanup_that_fails_or_takes_the_program_away_loses_nothing(
     assert store.read_summary(only_folder()).rounds_complete == 2
 
 
+@pytest.mark.long
 def test_the_time_limit_holds_for_a_prepare_too(freestone: Tool, only_folder: Callable[[], Path]) -> None:
     done = freestone(*ASKED, "--timeout", "0.5", "--prepare", "sleep 600", "--", "true")
     assert done.returncode == 3
@@ -157,6 +159,7 @@ def test_resume_keeps_what_is_around_the_runs_and_refuses_other_input(
     assert f"cannot resume {folder}: the input {tmp_path}/in has other content now" in done.stderr
 
 
+@pytest.mark.long
 def test_diff_refuses_results_with_something_else_around_the_runs(freestone: Tool, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("one")
     for number, words in enumerate([(), ("--prepare", "true"), ("--warmup", "1"), ("--input", "in")]):

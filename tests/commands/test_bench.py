@@ -301,6 +301,7 @@ def test_markdown_that_cannot_be_written_costs_no_record(
     assert (only_folder() / store.SUMMARY_FILE).exists()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("heard_signals")
 def test_what_was_interrupted_goes_on(
     freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path, command: list[str], environment: dict[str, str]

@@ -55,6 +55,7 @@ def trials(results: Path) -> dict[str, int]:
     return {folder.name.rpartition("-")[2]: len(store.read_trials(folder).records) for folder in folders}
 
 
+@pytest.mark.long
 def test_an_interrupted_run_of_all_suites_goes_on_where_it_was(
     small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

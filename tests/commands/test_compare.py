@@ -235,6 +235,7 @@ def test_a_program_that_does_not_end_is_timed_out(freestone: Tool, only_folder: 
     assert {cell.status for cell in _summary(only_folder()).cells} == {"timeout"}
 
 
+@pytest.mark.long
 def test_an_experiment_that_was_killed_goes_on_where_it_stopped(
     freestone: Tool, only_folder: Callable[[], Path], tmp_path: Path, command: list[str], environment: dict[str, str]
 ) -> None:
@@ -357,6 +358,7 @@ def test_what_steers_an_allocator_is_kept_on_demand(freestone: Tool) -> None:
     assert "kept in every program's environment: MALLOC_ARENA_MAX=1" in " ".join(done.stderr.split())
 
 
+@pytest.mark.long
 def test_an_experiment_is_not_resumed_in_another_environment(freestone: Tool, finished: Path) -> None:
     done = freestone("compare", "--resume", str(finished), env={"MALLOC_ARENA_MAX": "1"})
     assert done.returncode == 0, "it is in force on neither side"

@@ -116,7 +116,7 @@ def test_a_filter_that_fails_is_no_comparison(freestone: Tool) -> None:
     assert "the filter --compare-output 'grep nothing' had exit status 1" in done.stdout
 
 
-@pytest.mark.parametrize("more", [[], ["--allow-failures", "10"]])
+@pytest.mark.parametrize("more", [[], pytest.param(["--allow-failures", "10"], marks=pytest.mark.long)])
 def test_the_quick_runs_of_a_program_with_a_slow_mode_are_not_what_it_costs(
     freestone: Tool, deceive: Deceive, tmp_path: Path, only_folder: Callable[[], Path], more: list[str]
 ) -> None:

@@ -91,6 +91,7 @@ def test_more_memory_is_found_and_the_gate_closes(
     assert Gate.model_validate_json(opened.stdout).outcome in ("kept", "open")
 
 
+@pytest.mark.long
 def test_two_settings_of_one_result(freestone: Tool, measured: Callable[..., Path]) -> None:
     folder = measured("before")
     done = freestone("diff", str(folder), "--before", "freestone", "--after", "freestone+one-heap")

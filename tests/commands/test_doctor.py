@@ -84,6 +84,7 @@ def test_who_is_well_is_left_alone(freestone: Tool, compile_c: CompileC) -> None
     assert (told["best"], told["tried"]) == (None, [])
 
 
+@pytest.mark.long
 def test_what_could_not_be_seen_is_named(
     freestone: Tool, churn: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
@@ -194,6 +195,7 @@ def test_another_program_is_another_patient(
 ENDLESS = CHURN.replace("i < 400; i++", "; i++")
 
 
+@pytest.mark.long
 def test_a_running_process_is_looked_at_and_left_alone(freestone: Tool, compile_c: CompileC) -> None:
     program = compile_c(ENDLESS, "-fno-builtin", name="endless")
     with subprocess.Popen([program]) as process:

@@ -77,6 +77,7 @@ def _is_let_go(program: subprocess.Popen[bytes]) -> None:
     assert program.poll() is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "number",
     [

@@ -49,6 +49,7 @@ def test_a_comparison_needs_none_of_them(compared: subprocess.CompletedProcess[s
     assert told.count("freestone: no trials.parquet: it needs: pip install '.[parquet]' in the clone") == 1
 
 
+@pytest.mark.long
 def test_a_report_without_them_is_its_tables(
     compared: subprocess.CompletedProcess[str], tmp_path: Path, environment: dict[str, str]
 ) -> None:

@@ -139,6 +139,7 @@ def test_how_to_go_on_is_told_as_the_tool_was_started(
     assert tool_as_typed() == typed.format(tmp_path)
 
 
+@pytest.mark.long
 def test_the_whole_foreground_group_gets_a_terminals_ctrl_c(
     start: Start, only_folder: Callable[[], Path], mark: str
 ) -> None:
@@ -166,6 +167,7 @@ def test_twice_stops_at_once(start: Start, only_folder: Callable[[], Path], mark
     assert (len(reading.records), reading.damage) == (3, [])
 
 
+@pytest.mark.long
 def test_a_stubborn_program_is_ended_by_one_as_well(start: Start, only_folder: Callable[[], Path], mark: str) -> None:
     tool = start(STUBBORN)
     tool.send_signal(signal.SIGINT)
@@ -195,6 +197,7 @@ def test_nothing_finished_is_said_too(
     assert store.read_experiment(only_folder()).rounds == 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGHUP, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_an_ignored_signal_stays_ignored(
     command: list[str],

@@ -105,6 +105,7 @@ def test_a_search_that_was_killed_goes_on(
     assert measured(tmp_path) == len(after)
 
 
+@pytest.mark.long
 def test_ctrl_c_keeps_what_was_measured_and_says_how_to_go_on(
     churn: Path, command: list[str], environment: dict[str, str], tmp_path: Path, heard_signals: None
 ) -> None:
@@ -166,6 +167,7 @@ def test_wrong_use_is_one_line(freestone: Tool, words: list[str], told: str) -> 
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.long
 def test_a_search_that_goes_on_is_no_other_one(freestone: Tool, tmp_path: Path) -> None:
     assert freestone("tune", "--time-budget", "3", "-a", "glibc", "--", "true").returncode == 0
     (folder,) = (tmp_path / "results").iterdir()

@@ -313,5 +313,6 @@ def test_mariadb_is_killed_and_recovers(open_bench: Any) -> None:
     assert served.stdout == system.stdout
 
 
+@pytest.mark.long
 def test_nginx_reloads_under_load(bench: Any) -> None:
     bench.both(lambda folder, served: nginx(bench, 8, folder, served), ["nginx"])

@@ -129,6 +129,7 @@ def test_what_is_planted_is_found(tmp_path: Path, tuning: Tuning, lab: Lab) -> N
     assert "narenas" not in "".join(name for name in search.standing.out if "narenas:1" in name and name == best)
 
 
+@pytest.mark.long
 def test_a_search_keeps_to_its_part_of_the_time(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     search = session(tmp_path, tuning, lab)
     search.run()
@@ -153,6 +154,7 @@ def test_a_time_that_is_too_short_says_how_long_would_do(tmp_path: Path, tuning:
     assert longer.wanting_s is None
 
 
+@pytest.mark.long
 def test_every_round_has_the_untouched_program_twice(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     session(tmp_path, tuning, lab).run()
     batches = kept.batches(tmp_path)
@@ -163,6 +165,7 @@ def test_every_round_has_the_untouched_program_twice(tmp_path: Path, tuning: Tun
             assert sorted(each.repeat for each in mine) == [0, 1]
 
 
+@pytest.mark.long
 def test_a_configuration_is_new_once(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     session(tmp_path, tuning, lab).run()
     environments = [
@@ -206,6 +209,7 @@ def test_without_the_untouched_program_nothing_goes_on(tmp_path: Path, tuning: T
     assert len(kept.batches(tmp_path)) == 1
 
 
+@pytest.mark.long
 def test_a_study_that_breaks_loses_nothing(
     tmp_path: Path, tuning: Tuning, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +227,7 @@ def test_a_study_that_breaks_loses_nothing(
     assert search.finalists()
 
 
+@pytest.mark.long
 def test_a_program_without_a_difference_has_finalists_all_the_same(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     search = session(tmp_path, tuning, lab)
     search.run()
@@ -230,6 +235,7 @@ def test_a_program_without_a_difference_has_finalists_all_the_same(tmp_path: Pat
     assert search.standing.out == {}
 
 
+@pytest.mark.long
 def test_finalists_set_nothing_in_vain_but_for_the_first(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     lab.truth, lab.noise = likes_one_heap, 0.03
     search = session(tmp_path, tuning, lab)
@@ -262,6 +268,7 @@ def test_a_program_that_was_changed_between_two_batches_is_another_one(
     assert "program is not what it was in the first trial" in (standing.of(tuning, marked).broken or "")
 
 
+@pytest.mark.long
 def test_a_batch_whose_head_was_not_written_is_begun_anew(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     kept.batch_folder(tmp_path, 1).mkdir(parents=True)
     assert kept.batches(tmp_path) == []
@@ -288,6 +295,7 @@ def test_each_batch_is_a_results_folder(tmp_path: Path, tuning: Tuning, lab: Lab
     assert experiment.baseline == "glibc"
 
 
+@pytest.mark.long
 def test_with_one_allocator_its_settings_are_searched(tmp_path: Path, tuning: Tuning, lab: Lab) -> None:
     alone = tuning.model_copy(
         update={"head": tuning.head.model_copy(update={"configurations": tuning.head.configurations[:1]})}

@@ -10,13 +10,14 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from freestone.allocators import AllocatorError
-from freestone.commands import measurement, one_folder, terminal, to_use
+from freestone.commands import measurement, on_places, one_folder, terminal, to_use
 from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.compare_request import CompareRequest, called
 from freestone.commands.durations import Rest
 from freestone.commands.export_options import NO_EXPORT, ExportOptions
 from freestone.commands.hyperfine_options import NOTHING_FOREIGN, HyperfineOptions
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
+from freestone.commands.place_options import HERE, PlaceOptions
 from freestone.commands.program_options import ONE_PROGRAM, ProgramOptions
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.stage_options import NO_STAGES, StageOptions
@@ -69,6 +70,7 @@ def compare(
     stages: StageOptions = NO_STAGES,
     acceptance: Acceptance = STRICT,
     service: ServiceOptions = NO_SERVICE,
+    places: PlaceOptions = HERE,
     exports: ExportOptions = NO_EXPORT,
     foreign: HyperfineOptions = NOTHING_FOREIGN,
     report: Annotated[bool, Parameter(name="--report", negative="--no-report", help="Write the HTML report.")] = True,
@@ -100,6 +102,10 @@ def compare(
     )
     try:
         exports.require_writable()
+        if places.on is not None or on_places.is_order(resume):
+            return on_places.compare(request, places.on, results, resume, exports, seed)
+        if places.into is not None:
+            resume = on_places.begun_already(places.into)
         if resume is not None:
             given = {
                 "-a": allocators,
@@ -111,12 +117,16 @@ def compare(
                 **request.given(),
             }
             folder = one_folder.required(resume)
-            experiment = request.resumed(folder, [option for option, value in given.items() if value is not None])
+            asked_again = places.into is not None  # the very same words as when it was begun
+            changed = [] if asked_again else [option for option, value in given.items() if value is not None]
+            experiment = request.resumed(folder, changed)
         else:
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
             workloads = request.workloads(lambda line: print(f"freestone: {line}", file=sys.stderr))
+            if places.into is not None and allocators is not None:
+                allocators = on_places.those_here(allocators)
             experiment = measurement.planned(name or called(workloads), workloads, allocators, baseline, extent)
-            folder = measurement.begun(results, name or called(workloads), experiment)
+            folder = measurement.begun(results, name or called(workloads), experiment, places.into)
     except (AllocatorError, PlanError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:

@@ -119,7 +119,8 @@ def _folders(place: Path) -> list[Path]:
     """
     if os.path.exists(place / store.EXPERIMENT_FILE) or diagnosis.is_one(place):
         return [place]
-    return [each for each in sorted(place.iterdir()) if os.path.isdir(each) and _is_one(each)]
+    folders = [each for each in sorted(place.iterdir()) if os.path.isdir(each) and _is_one(each)]
+    return [each for folder in folders for each in store.places(folder)]
 
 
 def _is_one(folder: Path) -> bool:

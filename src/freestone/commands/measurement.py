@@ -96,13 +96,20 @@ def _with_settings(compared: Sequence[Configuration], settings: Sequence[Setting
     ]
 
 
-def begun(results: Path, name: str, experiment: Experiment) -> Path:
+def begun(results: Path, name: str, experiment: Experiment, into: Path | None = None) -> Path:
     """The folder of a new experiment, with its head in it.
+
+    Args:
+        into: the folder itself, where it is not to have a new name below ``results``.
 
     Raises:
         StoreError: it cannot be made.
     """
-    folder = store.create_folder(results, name, datetime.fromisoformat(experiment.created_at))
+    if into is None:
+        folder = store.create_folder(results, name, datetime.fromisoformat(experiment.created_at))
+    else:
+        folder = into
+        store.make_folder(folder)
     store.write_experiment(folder, experiment)
     return folder
 

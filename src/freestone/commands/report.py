@@ -72,8 +72,9 @@ def report(
 
     Exit status: 0 fine, 2 wrong use, 3 no figure to export, 5 results could not be read or something not written.
     """
-    from freestone.commands import reported, scoreboard
+    from freestone.commands import reported, scoreboard, side_by_side
     from freestone.experiments.plan import PlanError
+    from freestone.records import store
     from freestone.records.store import StoreError
     from freestone.reports import recommendation
 
@@ -87,6 +88,7 @@ def report(
         raise Stop("exports are of one results folder; give one", ExitStatus.USAGE)
     exports.require_writable()
     try:
+        results = tuple(place for folder in results for place in store.places(folder))
         found = [reported.read(folder) for folder in results]
         sources = [each.source for each in found if each.source is not None]
         measured = any(cell.status == "ok" for source in sources for cell in source.summary.cells)
@@ -118,12 +120,15 @@ def report(
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
+    if not results:
+        raise Stop("no place has measured anything yet", ExitStatus.NOTHING_MEASURED)
     if json:
         print(json_format.dumps([each.row(board) for each, board in zip(found, boards, strict=True)], indent=2))
     else:
         for each, board in zip(found, boards, strict=True):
             _show(each, board)
             print(f"Records: {each.folder}\n")
+        side_by_side.show(found)
         if written is not None:
             print(f"Report:  {written}")
     if exported and not drawn and not measured:
@@ -150,6 +155,7 @@ def _write(
     """Write the page, pictures and times that were asked for; the page's file."""
     if destination is None and figures is None and benchmark_json is None:
         return None
+    from freestone.commands import side_by_side
     from freestone.reports import extras, google_benchmark, pictures
 
     written, folders = None, [each.folder for each in found]
@@ -163,7 +169,8 @@ def _write(
 
             parts = [each.part(number) for number, each in enumerate(found, start=1)]
             try:
-                written = None if destination is None else html.write_parts(parts, destination)
+                machines = side_by_side.grids(found)
+                written = None if destination is None else html.write_parts(parts, destination, machines)
             except html.ReportError as error:
                 raise Stop(str(error), ExitStatus.STORE) from error
             for folder, part in zip(folders, parts, strict=True):

@@ -409,6 +409,28 @@ class Experiment(_Row):
     environment: Environment | None = Field(None, description="None in results of before it was recorded")
 
 
+class Place(_Row):
+    """Where an order is carried out."""
+
+    name: str = Field(description="what it is called, and its folder")
+    engine: Literal["local", "ssh", "slurm", "dask"]
+    address: str | None = Field(None, description="of ssh the host, of dask the scheduler")
+    kind: str | None = Field(None, description="of slurm a feature of nodes, of dask a resource of workers")
+
+
+class Order(_Row):
+    """What is to be measured at several places: the head of a folder that holds a results folder for each."""
+
+    schema_version: int = SCHEMA_VERSION
+    id: str
+    created_at: str
+    freestone_version: str
+    words: list[str] = Field(description="the verb and its arguments, without what says where")
+    directory: str = Field("", description="the working folder it was given in")
+    places: list[Place]
+    most_minutes: int = Field(1440, description="how long a job of a cluster may take")
+
+
 class Ratio(_Row):
     """A configuration against the baseline, paired within rounds."""
 

@@ -19,11 +19,20 @@ from typing import Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from freestone.records.schema import SCHEMA_VERSION, CallCounts, Experiment, InstructionCounts, Summary, TrialRecord
+from freestone.records.schema import (
+    SCHEMA_VERSION,
+    CallCounts,
+    Experiment,
+    InstructionCounts,
+    Order,
+    Summary,
+    TrialRecord,
+)
 from freestone.records.whole import why, write_whole
 
 EXPERIMENT_FILE = "experiment.json"
 TRIALS_FILE = "trials.jsonl"
+ORDER_FILE = "order.json"
 PARQUET_FILE = "trials.parquet"
 SUMMARY_FILE = "summary.json"
 REPORT_FILE = "report.html"
@@ -101,6 +110,43 @@ def read_experiment(folder: Path) -> Experiment:
         StoreError: the folder is no results folder, or its head is damaged or from a newer Freestone.
     """
     return _read_whole(folder / EXPERIMENT_FILE, Experiment, folder)
+
+
+def make_folder(folder: Path) -> None:
+    """A results folder with this very path, whether it is there already or not.
+
+    Raises:
+        StoreError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot write results into {folder}: {why(error)}") from error
+
+
+def write_order(folder: Path, order: Order) -> None:
+    """Write what several places are to measure; it is never rewritten.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    _write_whole(folder / ORDER_FILE, order.model_dump_json(indent=2) + "\n")
+
+
+def read_order(folder: Path) -> Order:
+    """What several places are to measure.
+
+    Raises:
+        StoreError: the folder holds none, or it is damaged.
+    """
+    return _read_whole(folder / ORDER_FILE, Order, folder)
+
+
+def places(folder: Path) -> list[Path]:
+    """The results folders of an order that hold something, by name; of any other folder itself."""
+    if not (folder / ORDER_FILE).exists():
+        return [folder]
+    return sorted(each for each in folder.iterdir() if (each / EXPERIMENT_FILE).exists())
 
 
 def write_summary(folder: Path, summary: Summary) -> None:

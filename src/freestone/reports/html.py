@@ -17,6 +17,7 @@ from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.records.whole import why, write_whole
 from freestone.reports import vega
 from freestone.reports.diagnosis.parts import DiagnosisPart
+from freestone.reports.grid import Grid
 from freestone.reports.page import ExperimentPart, experiment_part
 from freestone.reports.recommendation import Recommendation
 from freestone.reports.source import Source, read
@@ -55,20 +56,25 @@ def write(folders: Sequence[Path], destination: Path, *, use: Use = lambda exper
     return write_parts([part(source, number, use=use) for number, source in enumerate(sources, start=1)], destination)
 
 
-def write_parts(parts: Sequence[Part], destination: Path) -> Path:
-    """Write the page of experiments that stand ready, as :func:`write` does."""
+def write_parts(parts: Sequence[Part], destination: Path, side_by_side: Sequence[Grid] = ()) -> Path:
+    """Write the page of experiments that stand ready, as :func:`write` does.
+
+    Args:
+        side_by_side: tables of what several machines say of one workload, for the top of the page.
+    """
     target = destination / store.REPORT_FILE if destination.is_dir() else destination
-    _write_whole(target, render(parts))
+    _write_whole(target, render(parts, side_by_side))
     return target
 
 
-def render(parts: Sequence[Part]) -> str:
+def render(parts: Sequence[Part], side_by_side: Sequence[Grid] = ()) -> str:
     """The page as text. Scripts, styles and data are inside; its content policy forbids it to load anything."""
     return (
         templates()
         .get_template("report.html.jinja")
         .render(
             parts=parts,
+            side_by_side=side_by_side,
             title=parts[0].headline if len(parts) == 1 else f"{len(parts)} experiments",
             machines=len({part.machine_id for part in parts}),
             diagnoses=any(part.kind == DiagnosisPart.kind for part in parts),

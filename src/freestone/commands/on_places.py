@@ -1,0 +1,203 @@
+"""A comparison at several places: the order, who carries it out, and what came of it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import freestone
+from freestone.allocators import AllocatorError, configurations, discover
+from freestone.commands import program
+from freestone.commands.compare_request import CompareRequest
+from freestone.commands.export_options import ExportOptions
+from freestone.commands.status import ExitStatus
+from freestone.experiments import Interruption, places
+from freestone.experiments.engines import Carried, Unreachable, engine_of
+from freestone.experiments.plan import PlanError
+from freestone.records import store
+from freestone.records.schema import Order, Place
+
+OF_THIS_PLACE: Final = ("--on", "--results", "--resume", "--into", "--export-markdown", "--export-csv", "--export-json")
+"""Options with a value that are for whoever gives an order, and not for whoever carries it out."""
+
+FLAGS_OF_THIS_PLACE: Final = ("--json", "--report", "--no-report")
+
+LOOK_S: Final = 0.2
+
+LOST_S: Final = 60.0
+"""How long one that was lost may take to end its program and let go of its folder."""
+
+
+def is_order(folder: Path | None) -> bool:
+    """Whether a folder that is to be gone on with is one of several places."""
+    return folder is not None and (folder / store.ORDER_FILE).exists()
+
+
+def begun_already(folder: Path) -> Path | None:
+    """The folder, where an experiment was begun in it.
+
+    Whoever was lost and has not noticed yet may still write to it: that is waited for.
+    """
+    if not (folder / store.EXPERIMENT_FILE).exists():
+        return None
+    end = time.monotonic() + LOST_S
+    while store.is_being_written(folder) and time.monotonic() < end:
+        time.sleep(LOOK_S)
+    return folder
+
+
+def those_here(asked: Sequence[str]) -> list[str]:
+    """Which of the configurations asked for can be measured here; a line for each that cannot.
+
+    Raises:
+        AllocatorError: none can.
+    """
+    known = discover()
+    try:
+        configurations(asked, known=known)
+    except AllocatorError:
+        pass
+    else:
+        return list(asked)
+    here: list[str] = []
+    trouble: AllocatorError | None = None
+    for word in (each for words in asked for each in words.split(",")):
+        try:
+            configurations([word], known=known)
+        except AllocatorError as error:
+            trouble = error
+            print(f"freestone: left out here: {error}", file=sys.stderr)
+        else:
+            here.append(word)
+    if not here and trouble is not None:
+        raise trouble
+    return here
+
+
+def compare(
+    request: CompareRequest,
+    on: Sequence[str] | None,
+    results: Path,
+    resume: Path | None,
+    exports: ExportOptions,
+    seed: int | None,
+) -> int:
+    """Have a comparison carried out at every place, show what came of each, and return the exit status.
+
+    Raises:
+        PlanError: what was asked for cannot be ordered.
+        StoreError: the order cannot be written or read.
+    """
+    if exports.asked:
+        raise PlanError("exports are of one machine's results: freestone report FOLDER/PLACE --export-csv ...")
+    if resume is not None:
+        if on is not None:
+            raise PlanError(f"--resume goes on at the places of {resume}; leave out --on")
+        folder, order = resume, store.read_order(resume)
+    else:
+        order = _order(places.read(on or []), sys.argv[1:], seed)
+        folder = store.create_folder(
+            results, request.name or _called(request), datetime.fromisoformat(order.created_at)
+        )
+        store.write_order(folder, order)
+    return _carry_out(order, folder)
+
+
+def _called(request: CompareRequest) -> str:
+    return Path(request.words[0]).name if request.words else "commands"
+
+
+def _order(asked: Sequence[Place], typed: Sequence[str], seed: int | None) -> Order:
+    now = datetime.now(UTC)
+    words = ordered(typed)
+    if seed is None:  # one order of rounds for all
+        words[1:1] = ["--seed", str(secrets.randbits(32))]
+    return Order(
+        id=f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}",
+        created_at=now.isoformat(timespec="seconds"),
+        freestone_version=freestone.__version__,
+        words=words,
+        directory=os.getcwd(),
+        places=list(asked),
+    )
+
+
+def ordered(typed: Sequence[str]) -> list[str]:
+    """The command line as others are to carry it out: without what is of this place. Pure.
+
+    Args:
+        typed: the verb and all behind it.
+    """
+    found: list[str] = []
+    words = iter(typed)
+    for word in words:
+        if word == "--":
+            return [*found, word, *words]
+        name, sign, _ = word.partition("=")
+        if name in OF_THIS_PLACE:
+            if not sign:
+                next(words, None)
+        elif name not in FLAGS_OF_THIS_PLACE:
+            found.append(word)
+    return found
+
+
+def _carry_out(order: Order, folder: Path) -> int:
+    said = threading.Lock()
+    ended: dict[str, Carried | Unreachable] = {}
+    halt = threading.Event()
+
+    def tell(place: Place, line: str) -> None:
+        with said:
+            print(f"{place.name}: {line.removeprefix('freestone: ')}", file=sys.stderr, flush=True)
+
+    def work(place: Place) -> Carried:
+        return engine_of(place.engine).carry_out(
+            order, place, folder / place.name, lambda line: tell(place, line), halt
+        )
+
+    with Interruption() as stop, ThreadPoolExecutor(max(1, len(order.places))) as pool:
+        working = {pool.submit(work, place): place for place in order.places}
+        waiting = threading.Thread(target=lambda: _pass_on(stop, halt), daemon=True)
+        waiting.start()
+        for done in as_completed(working):
+            place = working[done]
+            try:
+                ended[place.name] = done.result()
+            except Unreachable as error:
+                ended[place.name] = error
+                tell(place, str(error))
+        halt.set()
+    return _told(order, folder, ended, interrupted=stop())
+
+
+def _pass_on(stop: Interruption, halt: threading.Event) -> None:
+    """Tell the places when somebody asks to stop."""
+    while not halt.wait(LOOK_S):
+        if stop():
+            halt.set()
+
+
+def _told(order: Order, folder: Path, ended: dict[str, Carried | Unreachable], *, interrupted: bool) -> int:
+    from freestone.commands import report as reporting
+
+    if store.places(folder):
+        reporting.report(folder, output=folder / store.REPORT_FILE)
+    failed = [name for name, each in ended.items() if isinstance(each, Unreachable) or each.status not in (0, 4)]
+    again = f"{program.tool_as_typed()} compare --resume {folder}"
+    if interrupted:
+        print(f"freestone: interrupted; what was measured is kept, go on with: {again}", file=sys.stderr)
+        return ExitStatus.INTERRUPTED
+    if failed:
+        print(f"freestone: not finished: {', '.join(failed)}; go on with: {again}", file=sys.stderr)
+        return ExitStatus.PARTLY_MEASURED if store.places(folder) else ExitStatus.NOTHING_MEASURED
+    partly = any(isinstance(each, Carried) and each.status for each in ended.values())
+    return ExitStatus.PARTLY_MEASURED if partly else ExitStatus.FINE

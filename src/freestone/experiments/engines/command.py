@@ -1,0 +1,86 @@
+"""The command that carries out an order, and what is heard of it while it runs."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from freestone.experiments.engines import Carried
+from freestone.records.schema import Order
+
+PATIENCE_S: Final = 30.0
+"""How long one that is told to stop has for it."""
+
+LOOK_S: Final = 0.2
+
+
+def words(order: Order, folder: str) -> list[str]:
+    """The order as arguments of ``freestone``.
+
+    Args:
+        folder: the results folder at the place.
+    """
+    verb, *more = order.words
+    return [verb, "--into", folder, "--no-report", *more]
+
+
+def held(line: str) -> str:
+    """A line for a shell that runs a command until it ends or standard input does; the status is the command's.
+
+    Whoever holds the other end of standard input, and is gone, cannot tell it to stop. Jobs of a shell have no input of
+    their own: what is held open is heard by a process beside the command.
+    """
+    return (
+        f"exec 3<&0; {line} </dev/null 3<&- & lab=$!; "
+        "{ cat <&3 >/dev/null; kill -TERM $lab; } 2>/dev/null & ear=$!; "
+        "wait $lab; status=$?; kill $ear 2>/dev/null; exit $status"
+    )
+
+
+def run(command: Sequence[str], tell: Callable[[str], None], stop: threading.Event, *, hold: bool = False) -> Carried:
+    """Run a command to its end, tell every line of its standard error, and end it when asked to.
+
+    Args:
+        hold: it is told to stop by the end of its standard input, and not by a signal.
+    """
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE if hold else subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # Ctrl-C is for the one who waits for it
+    )
+    last: list[str] = []
+
+    def listen() -> None:
+        assert process.stderr is not None
+        for line in process.stderr:
+            told = line.rstrip()
+            if told:
+                last[:] = [told]
+                tell(told)
+
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
+    while process.poll() is None:
+        if stop.wait(LOOK_S):
+            _end(process, hold=hold)
+            break
+    status = process.wait()
+    listener.join(PATIENCE_S)
+    return Carried(status, last[0] if last else None)
+
+
+def _end(process: subprocess.Popen[str], *, hold: bool) -> None:
+    if hold and process.stdin is not None:
+        process.stdin.close()
+    else:
+        process.terminate()
+    try:
+        process.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()

@@ -1,0 +1,21 @@
+"""This machine, as one place among others."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from freestone.experiments.engines import Carried, command
+from freestone.records.schema import Order, Place
+
+
+class Local:
+    """Runs the order here, in a process of its own."""
+
+    def carry_out(
+        self, order: Order, place: Place, folder: Path, tell: Callable[[str], None], stop: threading.Event
+    ) -> Carried:
+        """As :meth:`freestone.experiments.engines.Engine.carry_out`."""
+        return command.run([sys.executable, "-m", "freestone", *command.words(order, str(folder))], tell, stop)

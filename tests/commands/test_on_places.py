@@ -1,0 +1,162 @@
+"""Comparisons at several places: what each measured stays its own, and what one lacks, others have."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from waiting import soon
+
+from freestone.commands.on_places import ordered
+from freestone.records import store
+
+Tool = Callable[..., subprocess.CompletedProcess[str]]
+
+OPTIONS = (["--on", "local"], ["--on=local"], ["--results", "r"], ["--json"], ["-n", "3"], ["--resume=x"])
+    ["--on", "local"],
+    ["--on=local"],
+    ["--results", "r"],
+    ["--json"],
+    ["-n", "3"],
+    ["-a", "glibc"],
+    ["--resume=x"],
+)
+WORDS = st.lists(st.sampled_from(OPTIONS)).map(lambda parts: [word for part in parts for word in part])
+
+
+@given(WORDS, st.lists(st.text(min_size=1)))
+def test_an_order_says_everything_but_where(options: list[str], command: list[str]) -> None:
+    found = ordered(["compare", *options, "--", *command])
+    split = found.index("--")
+    assert found[0] == "compare"
+    assert found[split + 1 :] == command, "the program is nobody else's to read"
+    assert not any(each.partition("=")[0] in ("--on", "--results", "--json", "--resume") for each in found[1:split])
+
+
+def trials(folder: Path) -> int:
+    return len(store.read_trials(folder).records)
+
+
+def only(results: Path) -> Path:
+    (folder,) = results.iterdir()
+    return folder
+
+
+@pytest.fixture
+def by_ssh(tmp_path: Path, environment: dict[str, str], command: list[str]) -> dict[str, str]:
+    """An environment whose ssh reaches ``board``: a shell of its own, which has the lab; and no other host."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    lab = tools / "freestone"
+    lab.write_text(f'#!/bin/sh\nexec {" ".join(command)} "$@"\n')
+    ssh = tools / "ssh"
+    ssh.write_text(
+        "#!/bin/sh\n"
+        "for word; do host=$line; line=$word; done\n"
+        '[ "$host" = board ] || { echo "ssh: Could not resolve hostname $host" >&2; exit 255; }\n'
+        f'PATH={tools}:/usr/bin:/bin; HOME={tmp_path}/board; mkdir -p "$HOME"; cd; exec sh -c "$line"\n'
+    )
+    for program in (lab, ssh):
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return {**environment, "PATH": f"{tools}:{environment['PATH']}"}
+
+
+def test_the_same_line_again_measures_what_is_missing(freestone: Tool, tmp_path: Path) -> None:
+    line = ["compare", "--into", "here", "-n", "2", "-a", "glibc,freestone", "--no-report", "--", "true"]
+    assert freestone(*line).returncode == 0
+    assert trials(tmp_path / "here") == 6
+    kept = (tmp_path / "here" / store.TRIALS_FILE).read_bytes()
+    again = freestone(*line)
+    assert (again.returncode, "is complete" in again.stderr) == (0, True)
+    assert (tmp_path / "here" / store.TRIALS_FILE).read_bytes() == kept
+    other = freestone(*line[:-1], "ls")
+    assert other.returncode == 2
+    assert "it measured another command (true)" in other.stderr
+
+
+def test_what_is_not_at_a_place_is_left_out_there(freestone: Tool, tmp_path: Path) -> None:
+    done = freestone("compare", "--on", "local", "-n", "1", "-a", "glibc,nonesuch", "--", "true")
+    assert done.returncode == 0, done.stderr
+    assert "local: left out here: unknown allocator 'nonesuch'" in done.stderr
+    folder = only(tmp_path / "results")
+    assert [each.name for each in store.read_experiment(folder / "local").configurations] == ["glibc"]
+    assert (folder / store.REPORT_FILE).exists()
+    listed = json.loads(freestone("list", "--json").stdout)
+    assert [each["folder"] for each in listed] == [f"results/{folder.name}/local"]
+
+
+def test_one_that_cannot_be_reached_costs_the_others_nothing(
+    freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]
+) -> None:
+    asked = ["compare", "--on", "ssh:board,nowhere", "-n", "1", "-a", "glibc,freestone", "--seed", "3", "--", "true"]
+    done = freestone(*asked, env=by_ssh)
+    folder = only(tmp_path / "results")
+    assert done.returncode == 4, done.stderr
+    assert "nowhere: ssh: Could not resolve hostname nowhere" in done.stderr
+    assert "not finished: nowhere; go on with: " in done.stderr
+    assert trials(folder / "board") == 3
+    assert store.read_experiment(folder / "board").seed == 3
+    assert not (folder / "nowhere").exists()
+    again = freestone("compare", "--resume", str(folder), env=by_ssh)
+    assert again.returncode == 4
+    assert trials(folder / "board") == 3
+
+
+def test_another_lab_measures_nothing(freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]) -> None:
+    (tmp_path / "tools" / "freestone").write_text("#!/bin/sh\necho freestone 0.0.1\n")
+    done = freestone("compare", "--on", "ssh:board", "-n", "1", "-a", "glibc", "--", "true", env=by_ssh)
+    assert done.returncode == 3
+    assert "board: has freestone 0.0.1, and this one is" in done.stderr
+    (tmp_path / "tools" / "freestone").unlink()
+    missing = freestone("compare", "--on", "ssh:board", "-n", "1", "-a", "glibc", "--", "true", env=by_ssh)
+    assert "board: there is no freestone on its path: install the wheel there" in missing.stderr
+
+
+def test_a_clock_that_is_apart_is_told(freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]) -> None:
+    date = tmp_path / "tools" / "date"
+    date.write_text("#!/bin/sh\necho 1000000000\n")
+    date.chmod(0o755)
+    done = freestone("compare", "--on", "ssh:board", "-n", "1", "-a", "glibc", "--", "true", env=by_ssh)
+    assert done.returncode == 0, done.stderr
+    assert "s apart from this one; the times of day in its records are its own" in done.stderr
+
+
+@pytest.mark.long
+def test_a_lost_connection_costs_a_trial(
+    freestone: Tool, tmp_path: Path, by_ssh: dict[str, str], command: list[str]
+) -> None:
+    asked = ["compare", "--on", "ssh:board", "-n", "4", "-a", "glibc,freestone", "--", "sleep", "0.3"]
+    with subprocess.Popen([*command, *asked], cwd=tmp_path, env=by_ssh, stderr=subprocess.DEVNULL) as tool:
+        there = tmp_path / "board" / ".cache" / "freestone" / "orders"
+        soon(lambda: any(len(each.read_text().splitlines()) > 2 for each in there.glob("*/trials.jsonl")), 60)
+        tool.kill()  # nobody tells the board
+    (left,) = there.iterdir()
+    soon(lambda: not store.is_being_written(left), 60)
+    begun = trials(left)
+    assert 2 < begun < 12
+    folder = only(tmp_path / "results")
+    done = freestone("compare", "--resume", str(folder), env=by_ssh)
+    assert done.returncode == 0, done.stderr
+    assert trials(folder / "board") == 12
+    first = (left / store.TRIALS_FILE).read_text().splitlines()[:begun]
+    assert (folder / "board" / store.TRIALS_FILE).read_text().splitlines()[:begun] == first, "nothing is measured twice"
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--on", "cloud"], "--on takes local, ssh, slurm, dask"),
+        (["--on", "local", "--export-csv", "x.csv"], "exports are of one machine's results"),
+    ],
+)
+def test_what_cannot_be_ordered_is_one_line(freestone: Tool, tmp_path: Path, more: list[str], told: str) -> None:
+    done = freestone("compare", *more, "--", "true")
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert not (tmp_path / "results").exists()

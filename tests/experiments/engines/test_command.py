@@ -1,0 +1,53 @@
+"""The command that carries out an order: heard, ended when asked to, and never left behind by whoever is gone."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freestone.experiments.engines import command
+from freestone.records.schema import Order
+
+
+@given(st.lists(st.text(min_size=1), max_size=5))
+def test_the_order_reaches_the_place_word_by_word(more: list[str]) -> None:
+    order = Order(id="x", created_at="", freestone_version="", words=["compare", *more], places=[])
+    assert command.words(order, "there") == ["compare", "--into", "there", "--no-report", *more]
+
+
+def test_each_line_is_told_and_the_last_is_kept() -> None:
+    told: list[str] = []
+    carried = command.run(["sh", "-c", "echo one >&2; echo >&2; echo two >&2; exit 3"], told.append, threading.Event())
+    assert (carried.status, carried.last) == (3, "two")
+    assert told == ["one", "two"]
+
+
+def test_whoever_asks_to_stop_is_heard() -> None:
+    stop = threading.Event()
+    stop.set()
+    began = time.monotonic()
+    assert command.run(["sleep", "60"], lambda line: None, stop).status < 0
+    assert time.monotonic() - began < 30
+
+
+def test_what_is_held_ends_with_its_holder(tmp_path: Path) -> None:
+    ended = tmp_path / "ended"
+    line = command.held(f"sh -c 'trap \"touch {ended}; exit 5\" TERM; echo up; while :; do sleep 0.05; done'")
+    with subprocess.Popen(["sh", "-c", line], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == b"up\n"
+        process.stdin.close()
+        assert process.wait(30) == 5
+    assert ended.exists()
+
+
+def test_what_is_held_has_its_own_status_and_no_input() -> None:
+    line = command.held("sh -c 'cat; exit 7'")
+    with subprocess.Popen(["sh", "-c", line], stdin=subprocess.PIPE) as process:
+        assert process.wait(30) == 7

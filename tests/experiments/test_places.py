@@ -1,0 +1,64 @@
+"""What ``--on`` names."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freestone.experiments import places
+from freestone.experiments.plan import PlanError
+from freestone.records.schema import Place
+
+
+def test_each_place_by_its_engine() -> None:
+    found = places.read(["local", "ssh:me@board1,10.0.0.2:2222", "slurm:rome,arm64", "dask:tcp://h:8786#a,b"])
+    assert [(each.name, each.engine, each.address, each.kind) for each in found] == [
+        ("local", "local", None, None),
+        ("me-board1", "ssh", "me@board1", None),
+        ("10.0.0.2-2222", "ssh", "10.0.0.2:2222", None),
+        ("slurm-rome", "slurm", None, "rome"),
+        ("slurm-arm64", "slurm", None, "arm64"),
+        ("dask-a", "dask", "tcp://h:8786", "a"),
+        ("dask-b", "dask", "tcp://h:8786", "b"),
+    ]
+    assert places.read(["slurm"]) == [Place(name="slurm", engine="slurm")]
+    assert places.read(["dask:tcp://h:1"]) == [Place(name="dask", engine="dask", address="tcp://h:1")]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["cloud"], "--on takes local, ssh, slurm, dask, as in ssh:board1,board2, not 'cloud'"),
+        (["local:x"], "not 'local:x'"),
+        (["ssh:"], "'' is not a host"),
+        (["ssh:a,,b"], "'' is not a host"),
+        (["ssh:-oProxyCommand=x"], "'-oProxyCommand=x' is not a host"),
+        (["ssh:a b"], "'a b' is not a host"),
+        (["slurm:a b"], "'a b' is not a feature of nodes"),
+        (["dask:"], "after 'dask:' comes the scheduler's address"),
+        (["dask:tcp://h:1#"], "after 'dask:' comes the scheduler's address"),
+        (["ssh:a", "ssh:a"], "names the place 'a' twice"),
+        (["ssh:a@b,a-b"], "names the place 'a-b' twice"),
+    ],
+)
+def test_a_slip_is_one_line(words: list[str], told: str) -> None:
+    with pytest.raises(PlanError) as error:
+        places.read(words)
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@given(st.lists(st.text(max_size=30), max_size=4))
+def test_whatever_is_typed_gives_places_that_folders_can_be_named_after(words: list[str]) -> None:
+    try:
+        found = places.read(words)
+    except PlanError:
+        return
+    names = [each.name for each in found]
+    assert len(set(names)) == len(names)
+    for name in names:
+        assert name not in ("", ".", "..")
+        assert "/" not in name
+        assert not name.startswith((".", "-"))
+    assert not any((each.address or "").startswith("-") for each in found)
