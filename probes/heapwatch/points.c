@@ -19,6 +19,10 @@ static _Atomic bool taking, left;
 static char folder[3840];
 static pid_t owner;
 
+/* A curve with a hole would be read as a flat one: where the C library once could not say how large its heap is, there is none. Written and
+ * read by whoever has the points. */
+static bool unsaid;
+
 static void opened(void) {
     owner = getpid();
     state.pid = owner;
@@ -62,10 +66,6 @@ static int64_t resident(void) {
     const char *second = strchr(text, ' ');
     return second == NULL ? STATE_NOT_SAID : strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE);
 }
-
-/* A curve with a hole would be read as a flat one: where the C library once could not say how large its heap is, there is none. Written and
- * read by whoever has the points. */
-static bool unsaid;
 
 /* False where nobody says how large the heap is; what the watcher counts itself is there all the same. */
 static bool now(struct point *point) {
