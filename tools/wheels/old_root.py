@@ -27,7 +27,7 @@ cd /source
 make -j 2 >/dev/null
 make install ENSUREPIP=no >/dev/null
 cd / && rm -rf /source
-apt-get purge -qq -y --auto-remove gcc make libc6-dev >/dev/null
+apt-get purge -qq -y --auto-remove gcc make libc6-dev binutils >/dev/null
 """
 
 
