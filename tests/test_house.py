@@ -351,7 +351,7 @@ def distribution(requirement: str) -> str:
     return match.group().lower()
 
 
-EXTRAS = ("figures", "parquet", "tune")
+EXTRAS = ("figures", "parquet", "tune", "dask")
 """What the package imports only where it is there; tests/commands/test_extras.py tries it without."""
 
 

@@ -82,7 +82,7 @@ static bool gone(struct tally *tally, void *block) {
     return tally_live(tally, -(int64_t)glibc_block_bytes(block));
 }
 
-EXPORT void *malloc(size_t size) {
+static void *watched_malloc(size_t size) {
     struct tally *tally = tally_mine();
     const struct look look = look_begin(tally);
     void *block = __libc_malloc(size);
@@ -91,18 +91,18 @@ EXPORT void *malloc(size_t size) {
     return given(tally, block, size);
 }
 
-EXPORT void *calloc(size_t count, size_t size) {
+static void *watched_calloc(size_t count, size_t size) {
     struct tally *tally = tally_mine();
     const struct look look = look_begin(tally);
     void *block = __libc_calloc(count, size);
     look_end(tally, &look);
     tally_add(&tally->callocs, 1);
-    if (block != NULL)
+    if (block != NULL && !glibc_block_is_mapped(block)) /* the kernel's pages are clear */
         tally_add(&tally->cleared, count * size);
     return given(tally, block, count * size);
 }
 
-EXPORT void free(void *block) {
+static void watched_free(void *block) {
     if (block == NULL)
         return;
     struct tally *tally = tally_mine();
@@ -115,7 +115,7 @@ EXPORT void free(void *block) {
         points_due();
 }
 
-EXPORT void *realloc(void *block, size_t size) {
+static void *watched_realloc(void *block, size_t size) {
     struct tally *tally = tally_mine();
     const size_t before = glibc_block_bytes(block);
     /* In a mapping of its own it is moved by the kernel, which moves no bytes. */
@@ -141,11 +141,45 @@ EXPORT void *realloc(void *block, size_t size) {
     return given(tally, moved, size);
 }
 
-static void *aligned(size_t alignment, size_t size) {
+static void *watched_aligned(size_t alignment, size_t size) {
     struct tally *tally = tally_mine();
     void *block = __libc_memalign(alignment, size);
     tally_add(&tally->mallocs, 1);
     return given(tally, block, size);
+}
+
+EXPORT void *malloc(size_t size) {
+    tally_depth++;
+    void *block = watched_malloc(size);
+    tally_depth--;
+    return block;
+}
+
+EXPORT void *calloc(size_t count, size_t size) {
+    tally_depth++;
+    void *block = watched_calloc(count, size);
+    tally_depth--;
+    return block;
+}
+
+EXPORT void *realloc(void *block, size_t size) {
+    tally_depth++;
+    void *moved = watched_realloc(block, size);
+    tally_depth--;
+    return moved;
+}
+
+EXPORT void free(void *block) {
+    tally_depth++;
+    watched_free(block);
+    tally_depth--;
+}
+
+static void *aligned(size_t alignment, size_t size) {
+    tally_depth++;
+    void *block = watched_aligned(alignment, size);
+    tally_depth--;
+    return block;
 }
 
 EXPORT void *memalign(size_t alignment, size_t size) { return aligned(alignment, size); }

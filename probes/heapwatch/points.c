@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { FIRST_NS = 2000000, DEAREST = 100 };
@@ -121,6 +122,13 @@ static void keep(const struct point *point) {
     add(point);
 }
 
+/* Processor time of this thread, in nanoseconds: waiting for others' locks, or for a processor, is no work of ours. */
+static uint64_t worked(void) {
+    struct timespec spent;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return (uint64_t)spent.tv_sec * 1000000000u + (uint64_t)spent.tv_nsec;
+}
+
 void points_due(void) {
     const uint64_t due = atomic_load_explicit(&next_ns, memory_order_acquire);
     if (due == 0)
@@ -131,13 +139,19 @@ void points_due(void) {
         return; /* acquire and release of `taking`: one thread at a time has the points */
     }
     if (owner == getpid()) {
+        const uint64_t worked_before = worked();
+        /* It reads a file, and malloc is no place where a thread may be cancelled: its caller holds locks. */
+        int cancellable;
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
         struct point point;
-        if (now(&point))
+        const bool told = now(&point);
+        pthread_setcancelstate(cancellable, NULL);
+        if (told)
             keep(&point);
         note_activity(before);
         /* The C library walks its lists of free blocks: where that takes long, it is asked seldom. */
-        const uint64_t took = tally_now() - before, pause = DEAREST * took;
-        atomic_store_explicit(&next_ns, before + took + (pause > apart_ns ? pause : apart_ns), memory_order_relaxed);
+        const uint64_t pause = DEAREST * (worked() - worked_before);
+        atomic_store_explicit(&next_ns, tally_now() + (pause > apart_ns ? pause : apart_ns), memory_order_relaxed);
     }
     atomic_store_explicit(&taking, false, memory_order_release);
 }
@@ -158,6 +172,8 @@ static unsigned arenas(void) {
 }
 
 void points_leave(void) {
+    if (tally_depth > 0)
+        return; /* a signal's handler ends the process, from within malloc: what is in the file has to do */
     if (folder[0] == '\0' || owner != getpid() || atomic_exchange_explicit(&left, true, memory_order_relaxed))
         return;
     /* For good: no other thread takes a point any more. One that is at it is waited for, but not for ever. */

@@ -8,6 +8,7 @@
 enum { SAID_BYTES = 64 * 1024, TURNS = 4096 };
 
 static __thread struct tally *mine __attribute__((tls_model("initial-exec")));
+__thread volatile int tally_depth;
 static pthread_key_t ending;
 static _Atomic bool has_key;
 static _Atomic(void (*)(void)) before_end;
@@ -68,7 +69,11 @@ static bool has_place(uint32_t place) {
         sched_yield();
     }
     const bool known = place < atomic_load_explicit(&state.claimed, memory_order_relaxed);
+    /* malloc is no place where a thread may be cancelled: its caller holds locks. */
+    int cancellable;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
     const bool there = known || state_reserve(place);
+    pthread_setcancelstate(cancellable, NULL);
     if (there && !known)
         (void)numbered(place);
     atomic_store_explicit(&reserving, false, memory_order_release);

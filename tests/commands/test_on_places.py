@@ -19,14 +19,6 @@ from freestone.records import store
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 
 OPTIONS = (["--on", "local"], ["--on=local"], ["--results", "r"], ["--json"], ["-n", "3"], ["--resume=x"])
-    ["--on", "local"],
-    ["--on=local"],
-    ["--results", "r"],
-    ["--json"],
-    ["-n", "3"],
-    ["-a", "glibc"],
-    ["--resume=x"],
-)
 WORDS = st.lists(st.sampled_from(OPTIONS)).map(lambda parts: [word for part in parts for word in part])
 
 

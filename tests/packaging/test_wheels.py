@@ -327,6 +327,19 @@ def test_on_the_oldest_glibc_programs_with_threads_are_served(old: Path) -> None
         assert said == "joined\n"
 
 
+def test_on_the_oldest_glibc_every_library_finds_what_it_names(old: Path) -> None:
+    """In a program that has no threads, and so not the library that these are in."""
+    assert "libpthread" not in inside(old, "ldd", "/bin/cat")
+    folder = inside(
+        old, "python3.11", "-c", "from freestone import native; print(native.path('libfreestone.so').parent)"
+    )
+    libraries = sorted((old / folder.strip()[1:]).glob("*.so"))
+    assert len(libraries) == 4
+    for library in libraries:
+        preload = f"LD_PRELOAD={folder.strip()}/{library.name}"
+        assert library.name in inside(old, "env", preload, "/bin/cat", "/proc/self/maps")
+
+
 WATCHED = """
 import mmap, os, subprocess, sys, tempfile
 from pathlib import Path

@@ -18,6 +18,7 @@ from cyclopts import Parameter
 from freestone.allocators import SYSTEM, AllocatorError, configuration_for, elf, find
 from freestone.analysis import same_program
 from freestone.commands import doctor_page, doctor_process, doctor_trials, measurement, program, terminal
+from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.durations import Budget, Look
 from freestone.commands.options import Results, Timeout
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
@@ -79,6 +80,7 @@ def doctor(
     timeout: Timeout = None,
     results: Results = Path("results"),
     service: ServiceOptions = NO_SERVICE,
+    acceptance: Acceptance = STRICT,
 ) -> int:
     """Say what a program's memory suffers from, try what may help, and keep what really does.
 
@@ -103,6 +105,7 @@ def doctor(
         "--env": env,
         "--timeout": timeout,
         **service.given(),
+        **acceptance.given(),
     }
     of_process = {"--seconds": seconds, "--allow-tracing": allow_tracing or None}
     try:
@@ -116,7 +119,8 @@ def doctor(
             case = _taken_up(resume)
         else:
             extent = Extent(time_budget_s=BUDGET_S if time_budget is None else time_budget, timeout_s=timeout)
-            case = _begun(command, env or [], service, extent, results, observe_only, allow_system_settings, goal)
+            workload = _workload(command, env or [], service, acceptance)
+            case = _begun(workload, extent, results, observe_only, allow_system_settings, goal)
     except (AllocatorError, PlanError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
@@ -154,21 +158,22 @@ def _refuse(what: str, given: Mapping[str, object]) -> None:
         raise PlanError(f"{what}; leave out {', '.join(named)}")
 
 
+def _workload(command: Sequence[str], env: Sequence[str], service: ServiceOptions, acceptance: Acceptance) -> Workload:
+    settings = program.settings(env)
+    executable = program.require(command, {**os.environ, **settings}, verb="doctor")
+    plain = Workload(name=executable.name, command=list(command), environment=settings, directory=os.getcwd())
+    return service.applied(acceptance.applied(plain))
+
+
 def _begun(
-    command: Sequence[str],
-    env: Sequence[str],
-    service: ServiceOptions,
+    workload: Workload,
     extent: Extent,
     results: Path,
     observe_only: bool,
     allow_system_settings: bool,
     goal: Goal | None,
 ) -> _Case:
-    settings = program.settings(env)
-    executable = program.require(command, {**os.environ, **settings}, verb="doctor")
-    workload = service.applied(
-        Workload(name=executable.name, command=list(command), environment=settings, directory=os.getcwd())
-    )
+    executable = program.require(workload.command, {**os.environ, **workload.environment}, verb="doctor")
     (system,) = find([SYSTEM])
     experiment = measurement.planned(workload.name, [workload], [SYSTEM], None, extent)
     chart = Chart(
@@ -209,11 +214,12 @@ def _diagnosed(case: _Case, goal: Goal, *, apply: bool, as_json: bool) -> int:
     seen = _observed(case)
     found = symptoms.name(seen)
     width = terminal.width()
-    if not as_json:
+    unobserved = seen.cost is None and not seen.own_heaps
+    if not as_json and not unobserved:
         print(words.findings(found, seen, width=width))
         doctor_page.draw(seen)
         sys.stdout.flush()
-    if seen.cost is None and not seen.own_heaps:
+    if unobserved:
         say(f"nothing could be observed: {seen.unseen.get('cost', 'the runs were broken off')}")
         return ExitStatus.NOTHING_MEASURED
     weighed, left_out = None, list[tuple[Remedy, str]]()
@@ -273,6 +279,10 @@ def _applied(best: Configuration, workload: Workload) -> int:
     from freestone.reports import deployment
 
     allocator = deployment.as_typed(best)
+    # As it was measured: in another environment or folder it might do its work on other data.
+    os.environ.update(workload.environment)
+    if workload.directory is not None:
+        os.chdir(workload.directory)
     if not best.needs_conditions:
         return run(*workload.command, allocator=allocator)
     if not best.kernel:

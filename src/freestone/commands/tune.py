@@ -17,6 +17,7 @@ from cyclopts import Parameter
 from freestone import machine
 from freestone.allocators import SYSTEM, AllocatorError
 from freestone.commands import measurement, one_folder, program, terminal, to_use
+from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.durations import Budget
 from freestone.commands.options import Allocators, Results, Resume, Seed, Timeout
 from freestone.commands.progress import Progress
@@ -55,6 +56,7 @@ def tune(
     resume: Resume = None,
     json: Annotated[bool, Parameter(negative="", help="Print what came of it as JSON.")] = False,
     service: ServiceOptions = NO_SERVICE,
+    acceptance: Acceptance = STRICT,
 ) -> int:
     """Search allocators and their settings for the best for a program in time and memory.
 
@@ -84,6 +86,7 @@ def tune(
         "--timeout": timeout,
         "--seed": seed,
         **service.given(),
+        **acceptance.given(),
     }
     try:
         if resume is not None:
@@ -93,7 +96,7 @@ def tune(
             extent = Extent(
                 time_budget_s=BUDGET_S if time_budget is None else time_budget, timeout_s=timeout, seed=seed
             )
-            workload = _workload(command, env or [], service)
+            workload = _workload(command, env or [], service, acceptance)
             tuning = _planned(workload, allocators, extent, goal or "balanced")
             created_at = datetime.fromisoformat(tuning.head.created_at)
             folder = store.create_folder(results, f"tune-{workload.name}", created_at)
@@ -105,12 +108,11 @@ def tune(
     return _Tuned(folder, tuning, as_json=json).run()
 
 
-def _workload(command: Sequence[str], env: Sequence[str], service: ServiceOptions) -> Workload:
+def _workload(command: Sequence[str], env: Sequence[str], service: ServiceOptions, acceptance: Acceptance) -> Workload:
     settings = program.settings(env)
     executable = program.require(command, {**os.environ, **settings}, verb="tune")
-    return service.applied(
-        Workload(name=executable.name, command=list(command), environment=settings, directory=os.getcwd())
-    )
+    plain = Workload(name=executable.name, command=list(command), environment=settings, directory=os.getcwd())
+    return service.applied(acceptance.applied(plain))
 
 
 def _planned(workload: Workload, allocators: Sequence[str] | None, extent: Extent, goal: Goal) -> Tuning:

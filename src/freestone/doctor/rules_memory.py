@@ -84,8 +84,9 @@ def arena_bloat(seen: Observations) -> Finding | None:
     if seen.heap is None or seen.kept_at_peak is None:
         return None
     kept = max((k for k in (seen.kept_at_peak, seen.kept_at_end) if k), key=lambda k: k.thread_heaps_kib)
-    points = seen.heap.points
-    live = min((p.live_kib for p in points if p.at_s >= kept.at_s), default=seen.heap.peak_live_kib)
+    state = lasting(seen)
+    # What is freed as the program ends lay idle for no time at all.
+    live = seen.heap.peak_live_kib if state is None else state.point.live_kib
     idle = kept.thread_heaps_kib - live
     waste = max(0.0, idle / max(1, kept.rss_kib))
     if kept.thread_heaps < HEAPS or idle < WASTE_KIB or waste < WASTE:

@@ -122,15 +122,9 @@ def lines_for(workloads: Sequence[Workload], winner: Configuration, *, brings_ma
     """
     given = workloads[0].environment
     # What was measured ran in the workload's environment: without it the lines would start another program.
-    variables = {**given, **environment(winner, brings_malloc=brings_malloc)}
-    own = given.get("LD_PRELOAD")
-    if own and variables["LD_PRELOAD"] != own:
-        variables["LD_PRELOAD"] += f":{own}"  # it stood behind the allocator in every run
+    variables = _as_measured(given, winner, brings_malloc=brings_malloc)
     hidden = [file for file in winner.allocator.preload if "LD_PRELOAD" in variables and not _is_of_system(file)]
-    in_service = variables
-    if hidden:
-        files = [_in_folder(file, SERVICE_FOLDER) if file in hidden else file for file in winner.allocator.preload]
-        in_service = {**variables, "LD_PRELOAD": ":".join(files)}
+    in_service = _where_services_find_it(variables, winner)
     parts = {
         **system_settings.lines(winner),
         "freestone": [run_line(each, winner) for each in workloads],
@@ -146,6 +140,25 @@ def lines_for(workloads: Sequence[Workload], winner: Configuration, *, brings_ma
         for title, lines in parts.items()
         for number, line in enumerate(lines)
     ]
+
+
+def _as_measured(given: Mapping[str, str], winner: Configuration, *, brings_malloc: bool = False) -> dict[str, str]:
+    """A program's own variables with those that put a configuration in force; what it preloads itself stands behind."""
+    variables = {**given, **environment(winner, brings_malloc=brings_malloc)}
+    own = given.get("LD_PRELOAD")
+    if own and variables["LD_PRELOAD"] != own:
+        variables["LD_PRELOAD"] += f":{own}"
+    return variables
+
+
+def _where_services_find_it(variables: Mapping[str, str], winner: Configuration) -> dict[str, str]:
+    """The variables with the allocator's files where a service may read them; what else is preloaded stays."""
+    if "LD_PRELOAD" not in variables:
+        return dict(variables)
+    ours = [file for file in winner.allocator.preload if not _is_of_system(file)]
+    files = variables["LD_PRELOAD"].split(":")
+    moved = [_in_folder(file, SERVICE_FOLDER) if file in ours else file for file in files]
+    return {**variables, "LD_PRELOAD": ":".join(moved)}
 
 
 def _in_service(workloads: Sequence[Workload], winner: Configuration, variables: Mapping[str, str]) -> list[str]:
@@ -169,10 +182,7 @@ def _entrypoints(workloads: Sequence[Workload], winner: Configuration) -> list[s
 
 def more_lines(workload: Workload, winner: Configuration) -> list[str]:
     """Lines for a pod's container and, where all of it are glibc's knobs, for the program's own source."""
-    variables = {**workload.environment, **environment(winner)}
-    if "LD_PRELOAD" in variables:
-        files = [file if _is_of_system(file) else _in_folder(file, SERVICE_FOLDER) for file in winner.allocator.preload]
-        variables["LD_PRELOAD"] = ":".join(files)
+    variables = _where_services_find_it(_as_measured(workload.environment, winner), winner)
     calls = c_calls(winner)
     if calls or (winner.allocator.name == SYSTEM and not winner.environment):
         calls = [*calls, *system_settings.c_calls(winner)]
