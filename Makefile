@@ -67,6 +67,8 @@ help:
 	@echo 'make planted         how often diff, with limits and without, finds regressions that were planted'
 	@echo 'make simulated-tables   how often whole tables are right, by simulation: docs/reference/statistics.md'
 	@echo 'make readme-figure   put a measurement into the README, with its pictures: RESULTS=folder'
+	@echo 'make packages        what is installed, into dist: wheels, source, Debian packages, crate; each alone: make deb'
+	@echo 'make test-packages   each of them installed and used, where there is neither clone nor compiler; make test-deb: those for C and C++'
 	@echo 'make lock            renew $(LOCK)'
 	@echo 'make clean           remove what was built and set up; results stay'
 
@@ -334,6 +336,22 @@ format: $(VENV)/.lint
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/clang-format -i $(C_FILES) $(CC_FILES)
+
+# --- packages -------------------------------------------------------------------------------------------------------
+
+.PHONY: packages deb test-packages test-deb
+
+packages: wheel sdist deb crate
+
+deb: $(VENV)/.tools
+	@$(PACKAGES) packages --tried $(VENV)/.tried-packages
+	@$(BIN)/python tools/build_deb.py
+
+test-packages: test-wheel test-crate test-deb
+
+# What C and C++ users install: what compilers, CMake, pkg-config and Meson are told, and the Debian packages.
+test-deb: build deb $(VENV)/.test
+	@$(BIN)/python -m pytest -q tests/packaging/test_consumers.py tests/packaging/test_debian.py tests/packaging/test_debian_root.py
 
 # --- the rest -------------------------------------------------------------------------------------------------------
 

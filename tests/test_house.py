@@ -206,7 +206,7 @@ def test_only_os_makes_system_calls(source: Path) -> None:
 # --- names and documents ----------------------------------------------------------------------------------------------
 
 FORBIDDEN = {"util", "utils", "utility", "utilities", "helper", "helpers", "misc", "common", "manager", "managers"}
-FOLDERS = ("allocator", "probes", "workloads", "src", "tests", "tools", "cmake", "docs")
+FOLDERS = ("allocator", "probes", "workloads", "src", "tests", "tools", "cmake", "docs", "packaging")
 
 
 def test_names_are_nouns_of_the_field() -> None:

@@ -29,6 +29,10 @@ PUBLIC size_t freestone_check(void) {
     return blocks;
 }
 
+/* The caller's memory, in the size that its header had: it does not grow under one SONAME. A new figure goes into the JSON. */
+_Static_assert(sizeof(struct freestone_stats) == 15 * sizeof(size_t),
+               "docs/reference/compatibility.md: the size stays");
+
 PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
     *stats = (struct freestone_stats){0};
     enum pass pass = thread_enter();

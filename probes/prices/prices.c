@@ -22,7 +22,8 @@ static size_t page;
 
 static double now_ns(void) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID,
+                  &now); /* what others do meanwhile on this processor costs the program nothing */
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 

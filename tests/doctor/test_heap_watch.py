@@ -134,3 +134,95 @@ def test_what_the_watcher_did_not_write_is_refused(content: bytes, begins: bool)
     text = (b"heapwat2" if begins else b"") + content
     with pytest.raises(Damaged):
         heap_watch.parse(text)
+
+
+TROUBLED = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *works(void *unused) {
+    for (;;) {
+        pthread_mutex_lock(&lock);
+        for (int i = 0; i < 20000; i++) { char *volatile block = malloc(100000); block[0] = 1; free(block); }
+        pthread_mutex_unlock(&lock);
+        pthread_testcancel();
+    }
+    return unused;
+}
+static void leaves(int number) { _exit(number - SIGALRM); }
+int main(int count, char **words) {
+    if (words[count - 1][0] == 'c') {
+        for (int round = 0; round < 20; round++) {
+            pthread_t thread;
+            pthread_create(&thread, NULL, works, NULL);
+            usleep(15000);
+            pthread_cancel(thread);
+            pthread_join(thread, NULL);
+            if (pthread_mutex_trylock(&lock) != 0) return 1;
+            pthread_mutex_unlock(&lock);
+        }
+    } else if (words[count - 1][0] == 'z') {
+        for (int i = 0; i < 100; i++) free(calloc(1, 64 << 20));
+        for (int i = 0; i < 100; i++) free(calloc(1, 1 << 10));
+    } else {
+        static char *blocks[20000];
+        const struct itimerval soon = {{0, 0}, {0, 50000}};
+        signal(SIGALRM, leaves);
+        setitimer(ITIMER_REAL, &soon, NULL);
+        for (unsigned i = 0;; i++) {
+            const unsigned place = i * 2654435761u % 20000;
+            free(blocks[place]);
+            blocks[place] = malloc(2000 + i * 7 % 9000);
+        }
+    }
+    puts("fine");
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def troubled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("cc")
+    assert compiler is not None, "the library under test was built by one"
+    program = tmp_path_factory.mktemp("troubled") / "troubled"
+    words = [compiler, "-x", "c", "-", "-O1", "-fno-builtin", "-pthread", "-o", str(program)]
+    subprocess.run(words, input=TROUBLED, text=True, check=True)
+    return program
+
+
+def test_asking_for_memory_is_no_place_to_be_cancelled(troubled: Path, watcher: Path, tmp_path: Path) -> None:
+    """Its caller holds locks; the look at the resident set reads a file, which is such a place."""
+    environment = {**os.environ, "LD_PRELOAD": str(watcher), heap_watch.FOLDER: str(tmp_path)}
+    done = subprocess.run([troubled, "c"], env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "fine\n")
+
+
+def test_a_handler_may_end_the_process_from_within_malloc(troubled: Path, watcher: Path, tmp_path: Path) -> None:
+    """The last look asks the C library, whose lock that very thread may hold."""
+    ours = [str(native.path("libfreestone-witness.so")), str(watcher)]
+    environment = {**os.environ, "LD_PRELOAD": ":".join(ours), "FREESTONE_WITNESS": str(tmp_path)}
+    for number in range(12):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        told = {**environment, heap_watch.FOLDER: str(folder)}
+        done = subprocess.run([troubled, "e"], env=told, capture_output=True, text=True, timeout=30)
+        assert (done.returncode, done.stderr) == (0, "")
+        found = heap_watch.read_folder(folder)
+        assert found is not None
+        assert found.mallocs > 0
+
+
+def test_what_comes_from_the_kernel_is_not_cleared(troubled: Path, watcher: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "LD_PRELOAD": str(watcher), heap_watch.FOLDER: str(tmp_path)}
+    subprocess.run([troubled, "z"], env=environment, check=True, timeout=30)
+    found = heap_watch.read_folder(tmp_path)
+    assert found is not None
+    assert found.callocs == 200
+    # From the first one freed on, glibc's threshold lies at 32 MiB: these are always mapped.
+    assert found.calloc_kib <= 200

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone.doctor import evidence, remedies, shares, symptoms, touched, words
+from freestone.doctor.lasting import lasting
 from freestone.doctor.observations import CallSite, Growth, HeapPoint, HeapUse, Kept, Observations, OwnHeap, Platform
 
 RECORDED = {
@@ -101,7 +102,8 @@ def test_whatever_was_not_seen_there_is_an_answer(patient: str, lacking: set[str
     blank = Observations(command=["x"], platform=Platform())
     seen = RECORDED[patient].model_copy(update={part: getattr(blank, part) for part in lacking})
     found = symptoms.name(seen)
-    assert found or "calls" in lacking
+    assert found or symptoms.unexplained(seen) is not None
+    assert all((each.time or 0) < 0.03 for each in found if each.symptom == "healthy"), "never healthy at such a price"
     assert all(0 <= (each.time or 0) <= 1 and 0 <= (each.memory or 0) <= 1 for each in found)
     assert all(line and "\n" not in line for each in found for line in each.evidence)
 
@@ -306,3 +308,79 @@ def test_one_for_each_page_is_said_only_where_it_is_so(faults: int, kib: int) ->
     seen = touching(rss_kib=kib, anonymous_kib=kib, faults=faults, live_kib=kib).model_copy(update={"calls": None})
     told = " ".join(evidence.once(seen, outside_malloc=False))
     assert ("about one for each page" in told) == (0.7 <= faults * 4 / kib <= 1.5)
+
+
+def _with_calls(seen: Observations, **kib: int) -> Observations:
+    assert seen.calls is not None
+    kinds = [each.model_copy(update={"kib": kib.get(each.name, each.kib)}) for each in seen.calls.by_kind]
+    return seen.model_copy(update={"calls": seen.calls.model_copy(update={"by_kind": kinds})})
+
+
+def test_what_moved_brings_no_more_faults_than_it_has_pages() -> None:
+    """300,000 faults of madvise were laid on thirty mappings of a page each; and the rest is not called healthy."""
+    seen = _with_calls(RECORDED["mapping-churn"], munmap=120)
+    found = symptoms.name(seen)
+    assert found == []
+    assert (symptoms.unexplained(seen) or 0) > 0.3
+    assert "none of the calls that were seen explains them" in " ".join(words.findings(found, seen, width=999).split())
+
+
+def test_mappings_that_malloc_was_not_asked_for_are_not_its_illness() -> None:
+    seen = RECORDED["mapping-churn"]
+    assert seen.heap is not None
+    assert not next(each for each in symptoms.name(seen) if each.symptom == "mapping-churn").outside_malloc
+    small = [each for each in seen.heap.sizes if each.to_bytes <= 4096]
+    heap = seen.heap.model_copy(update={"sizes": small})
+    found = next(
+        each for each in symptoms.name(seen.model_copy(update={"heap": heap})) if each.symptom == "mapping-churn"
+    )
+    assert found.outside_malloc
+    # Where the program has set the threshold, its small blocks may be mapped.
+    told = heap.model_copy(update={"mallopts": [(-3, 1024)], "mallocs": 10**6})
+    lowered = symptoms.name(seen.model_copy(update={"heap": told}))
+    assert not next(each for each in lowered if each.symptom == "mapping-churn").outside_malloc
+
+
+@given(st.floats(0, 100), st.integers(0, 10**6))
+def test_threads_wait_no_longer_than_they_live_nor_sleep_more_often_than_was_counted(
+    waited_s: float, times: int
+) -> None:
+    seen = RECORDED["lock-contention"]
+    assert seen.heap is not None
+    assert seen.cost is not None
+    heap = seen.heap.model_copy(update={"waited_s": waited_s})
+    cost = seen.cost.model_copy(update={"voluntary_switches": times})
+    for each in symptoms.name(seen.model_copy(update={"heap": heap, "cost": cost})):
+        if each.symptom == "lock-contention":
+            assert each.time_of == "its threads' time"
+            assert (each.time or 0) * heap.wall_s * heap.threads <= waited_s * times / max(1, heap.waited) + 1e-9
+
+
+def test_a_moment_is_not_taken_for_the_time_in_which_nobody_looked() -> None:
+    """Between two looks 1.8 s apart 56 MB were asked for: what was idle at the first lasted for a moment."""
+    points = [
+        HeapPoint(at_s=at_s, live_kib=live, asked_kib=asked, rss_kib=30_000)
+        for at_s, live, asked in ((0.1, 29_000, 1), (0.2, 29_000, 2), (0.3, 29_000, 3), (0.4, 500, 4), (2.2, 29_000, 9))
+    ]
+    seen = Observations(command=["x"], platform=Platform(), heap=HeapUse(wall_s=2.3, points=points))
+    state = lasting(seen)
+    assert state is not None
+    assert state.point.live_kib == 29_000
+    still = [each.model_copy(update={"asked_kib": 4}) if each.at_s > 2 else each for each in points]
+    quiet = lasting(seen.model_copy(update={"heap": HeapUse(wall_s=2.3, points=still)}))
+    assert quiet is not None
+    assert quiet.point.live_kib == 500, "nothing was asked for: it was so all the time"
+
+
+def test_what_is_freed_as_the_program_ends_was_not_idle() -> None:
+    """Five threads used all of their blocks to the end; 98 % was said to be idle."""
+    points = [
+        HeapPoint(at_s=at_s, live_kib=live, asked_kib=1, rss_kib=98_000)
+        for at_s, live in ((0.1, 96_000), (1.0, 96_000), (2.0, 96_000), (2.99, 0))
+    ]
+    kept = Kept(at_s=2.9, rss_kib=98_500, anonymous_kib=98_000, thread_heaps=5, thread_heaps_kib=98_000)
+    heap = HeapUse(wall_s=3.0, points=points, threads=6, peak_live_kib=96_000)
+    blank = Observations(command=["x"], platform=Platform())
+    assert "arena-bloat" not in named(
+        blank.model_copy(update={"heap": heap, "kept_at_peak": kept, "kept_at_end": kept})
+    )

@@ -135,3 +135,25 @@ def test_a_program_without_huge_pages_really_has_none() -> None:
     pod, *calls = [line.strip() for line in deployment.more_lines(workload, arm)]
     assert json.loads(pod.split("command: ")[1]) == shlex.split(shell)
     assert calls == ["C           #include <sys/prctl.h>", "prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);"]
+
+
+def test_what_a_program_preloads_itself_stands_behind_the_allocator_in_every_line() -> None:
+    """Units and pods had lost it, and a pod under glibc's settings got libc.so.6 in its place."""
+    workload = Workload(name="app", command=["app"], environment={"LD_PRELOAD": "/opt/app/libhook.so"})
+    fast = Allocator(name="fast", title="fast", file="/home/me/libfast.so", preload=["/home/me/libfast.so"])
+    lines = [*deployment.lines(workload, Configuration(name="fast", allocator=fast))]
+    lines += deployment.more_lines(workload, Configuration(name="fast", allocator=fast))
+    unit = next(line for line in lines if "Environment=" in line)
+    pod = next(line for line in lines if "- {name: LD_PRELOAD" in line)
+    assert '"LD_PRELOAD=/usr/lib/libfast.so:/opt/app/libhook.so"' in unit
+    assert '"/usr/lib/libfast.so:/opt/app/libhook.so"' in pod
+    libc = "/usr/lib/x86_64-linux-gnu/libc.so.6"
+    glibc = Allocator(name="glibc", title="glibc", file=libc, preload=[libc])
+    settings = {"MALLOC_ARENA_MAX": "1"}
+    (own,) = [
+        line
+        for line in deployment.more_lines(workload, Configuration(name="x", allocator=glibc, environment=settings))
+        if "LD_PRELOAD" in line
+    ]
+    assert '"/opt/app/libhook.so"' in own
+    assert "libc" not in own

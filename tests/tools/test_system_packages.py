@@ -52,6 +52,7 @@ def test_the_catalogue_can_be_read_and_every_entry_can_be_seen() -> None:
         "aarch64",
         "foreign",
         "fuzz",
+        "packages",
         "wheel",
     }
     assert all(each.command or each.library or each.module or each.file for each in packages)

@@ -211,6 +211,8 @@ def _files(workload: Workload) -> dict[str, str]:
 def _diagnosed(case: _Case, goal: Goal, *, apply: bool, as_json: bool) -> int:
     for line in conditions.left_over():
         say(line)
+    for line in measurement.about_environment(case.chart.experiment):
+        say(line)
     seen = _observed(case)
     found = symptoms.name(seen)
     width = terminal.width()

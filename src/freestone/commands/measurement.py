@@ -252,7 +252,7 @@ def measure(
     damage = store.damage_line(folder, earlier.damage)
     if damage:
         progress.line(damage)
-    for line in [*_about_environment(experiment), *_told_of(experiment.configurations)]:
+    for line in [*about_environment(experiment), *_told_of(experiment.configurations)]:
         progress.note(line)
     status = ExitStatus.FINE
     trouble: list[str] = []
@@ -334,7 +334,7 @@ def _told_of(configurations: Sequence[Configuration]) -> list[str]:
     return [*variables.unread(configurations), *twins(configurations)]
 
 
-def _about_environment(experiment: Experiment) -> list[str]:
+def about_environment(experiment: Experiment) -> list[str]:
     """What programs would have inherited and do not, or inherit all the same: a line each."""
     given = [workload.environment.keys() for workload in experiment.workloads]
     found = {

@@ -55,7 +55,7 @@ class Course:
         begun_s = time.monotonic()
         pause_s, looked_kib, last_kept_s = _FIRST_PAUSE_S, 0.0, 0.0
         while not self._over.is_set():
-            before_s = time.monotonic()
+            before_s, worked_s = time.monotonic(), time.thread_time()
             seen = self._look(launcher)
             if seen.processes:
                 at_s = before_s - begun_s
@@ -80,5 +80,5 @@ class Course:
                 if len(self.points) >= _MOST_POINTS:
                     self.points = self.points[::2]
                     pause_s *= 2
-            took_s = time.monotonic() - before_s
-            self._over.wait(max(pause_s, _DEAREST * took_s))
+            # Waiting for a processor is no work of ours, and no reason to look seldom.
+            self._over.wait(max(pause_s, _DEAREST * (time.thread_time() - worked_s)))

@@ -13,7 +13,9 @@ class Finding:
     evidence: tuple[str, ...]
     """Sentences with figures."""
     time: float | None = None
-    """Share of the tree's processor time, 0 to 1; None where it is not one of time, or not known."""
+    """Share of the tree's processor time, or of ``time_of``, 0 to 1; None where it is not one of time, or not known."""
+    time_of: str = "its processor time"
+    """What that is a share of."""
     memory: float | None = None
     """Share of resident memory, 0 to 1; likewise."""
     outside_malloc: bool = False
@@ -27,6 +29,7 @@ class Finding:
             "symptom": self.symptom,
             "evidence": list(self.evidence),
             "time": self.time,
+            "time_of": self.time_of,
             "memory": self.memory,
             "outside_malloc": self.outside_malloc,
             "same_faults_as": self.same_faults_as,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
+from freestone.analysis import statistics
 from freestone.doctor.evidence import mib
 from freestone.doctor.observations import HeapPoint, Observations
 from freestone.doctor.thresholds import LASTS, WASTE_KIB
@@ -40,8 +42,13 @@ def lasting(seen: Observations) -> State | None:
     if not points:
         return None
     ends = [*(point.at_s for point in points[1:]), max(seen.heap.wall_s, points[-1].at_s)]
+    gaps = [max(0.0, end - point.at_s) for point, end in zip(points, ends, strict=True)]
+    # Nothing is known of a long time in which nobody looked and blocks were asked for: it was as it was for a moment.
+    moment = statistics.median(gaps)
+    quiet = [later.asked_kib == point.asked_kib for point, later in itertools.pairwise(points)] + [True]
     states = [
-        (State(point, point.rss_kib or 0), max(0.0, end - point.at_s)) for point, end in zip(points, ends, strict=True)
+        (State(point, point.rss_kib or 0), gap if still else min(gap, moment))
+        for point, gap, still in zip(points, gaps, quiet, strict=True)
     ]
     lasted, needed = 0.0, LASTS * sum(duration for _, duration in states)
     for state, duration in sorted(states, key=lambda each: -each[0].idle_kib):

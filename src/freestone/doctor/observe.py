@@ -131,8 +131,9 @@ def _course(seen: Observations, patient: Patient) -> Observations:
         return _without(seen, "course", f"it ends after {seen.cost.wall_s * 1000:.0f} ms, too soon to be looked at")
     with Course() as course:
         run = _run(patient, patient.workload, begun=course.begin)
-    if run.status not in ("ok", "invalid"):
-        return _without(seen, "course", run.reason or run.status)
+    broken = _broken(run, patient.workload)
+    if broken is not None:
+        return _without(seen, "course", broken)
     if not course.points:
         return _without(seen, "course", "it ended before it could be looked at")
     changed: dict[str, object] = {"course": course.points}
@@ -158,9 +159,9 @@ def _heap(seen: Observations, patient: Patient) -> Observations:
         return _without(seen, "heap", str(error))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    if run.status not in ("ok", "invalid"):
-        # Unwatched it did its work: of a part of it nothing can be said.
-        return _without(seen, "heap", f"while it was watched, {run.reason or run.status}")
+    broken = _broken(run, workload)
+    if broken is not None:  # unwatched it did its work: of a part of it nothing can be said
+        return _without(seen, "heap", f"it failed while it was watched ({broken})")
     if found is None:
         why = None
         return _without(seen, "heap", why or "no process of it said what it asked for: static, or of another libc")
@@ -181,8 +182,9 @@ def _calls(seen: Observations, patient: Patient) -> Observations:
     log = patient.scratch / "calls.strace"
     try:
         run = _traced(patient, ["--seccomp-bpf", "-ttt"], log, memory_calls.TRACED)
-        if run.status not in ("ok", "invalid"):
-            return _without(seen, "calls", run.reason or run.status)
+        broken = _broken(run, patient.workload)
+        if broken is not None:
+            return _without(seen, "calls", broken)
         with log.open(encoding="utf-8", errors="replace") as lines:
             found = memory_calls.read(lines, run.reading.wall_s)
     except NoCounter as error:
@@ -276,6 +278,17 @@ def _run(patient: Patient, workload: Workload, **options: object) -> Execution:
         None,
         **options,  # type: ignore[arg-type]
     )
+
+
+def _broken(run: Execution, workload: Workload) -> str | None:
+    """Why a run has not done its work; None where it has, proved or not. A server is ended by who drives it."""
+    reading = run.reading
+    if run.status not in ("ok", "invalid"):
+        return run.reason or run.status
+    if workload.service is not None:
+        return None
+    ended_well = reading.state == "exited" and (reading.exit_code or 0) in (0, *workload.ignore_status)
+    return None if ended_well else run.reason or reading.state
 
 
 WATCHED_MOST: Final = 100.0

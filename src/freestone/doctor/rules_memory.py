@@ -69,8 +69,8 @@ def slab_fragmentation(seen: Observations) -> Finding | None:
         return None
     if state.point.free_kib is None or state.point.free_kib < FREE_BLOCKS * state.idle_kib:
         return None
-    if seen.heap.trimmed_kib >= MOST * state.idle_kib:
-        return None
+    if seen.heap.trimmed_kib >= MOST * state.idle_kib or arena_bloat(seen) is not None:
+        return None  # the blocks lie in heaps of threads that have nothing more to ask for
     evidence = (
         *state.words,
         f"{mib(state.point.free_kib)} are free blocks; malloc_trim(0) gave {mib(seen.heap.trimmed_kib)} back, since "

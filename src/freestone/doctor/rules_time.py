@@ -15,7 +15,9 @@ from freestone.doctor.thresholds import (
     HEAP_MOVES,
     HEAP_MOVES_S,
     LARGE_KIB,
+    LEAST_MAPPED,
     LOOKED_AT,
+    M_MMAP_THRESHOLD,
     OVER_AGAIN,
     REMOTE,
     REMOTE_NS,
@@ -44,7 +46,25 @@ def mapping_churn(seen: Observations) -> Finding | None:
         *faults(seen),
         *frozen(seen),
     ]
-    return Finding("mapping-churn", tuple(evidence), time=part)
+    outside = _mapped_outside_malloc(seen)
+    if outside is not None:
+        evidence.append(outside)
+    return Finding("mapping-churn", tuple(evidence), time=part, outside_malloc=outside is not None)
+
+
+def _mapped_outside_malloc(seen: Observations) -> str | None:
+    """Why most of these mappings cannot be malloc's blocks; None where they may be."""
+    heap = seen.heap
+    if heap is None or seen.calls is None or seen.cost is None or seen.cost.processes > 1:
+        return None
+    asked = heap.mallocs + heap.callocs + heap.realloc.calls
+    own = any("MMAP_THRESHOLD" in text.upper() for each in seen.settings.environment.items() for text in each)
+    if not own and all(parameter != M_MMAP_THRESHOLD for parameter, _ in heap.mallopts):
+        # Below this nothing has a mapping of its own where nobody has set the threshold.
+        asked = min(asked, sum(each.calls for each in heap.sizes if each.to_bytes > LEAST_MAPPED))
+    if asked >= FROM_MALLOC * seen.calls.growth.map_unmap_pairs:
+        return None
+    return f"malloc was asked for {asked:,} blocks that are large enough: the program maps most of it itself"
 
 
 def trim_churn(seen: Observations) -> Finding | None:
@@ -129,7 +149,11 @@ def lock_contention(seen: Observations) -> Finding | None:
     if not sleeps_there(seen, heap.waited):
         return None
     calls = heap.mallocs + heap.callocs + heap.frees + heap.realloc.calls
-    slept_s = heap.waited_s * calls / heap.sampled_calls
+    # Of all calls, as those that were looked at; but nobody sleeps more often than the kernel has counted, unwatched.
+    times = calls / heap.sampled_calls
+    if seen.cost.voluntary_switches is not None:
+        times = min(times, seen.cost.voluntary_switches / max(1, heap.waited))
+    slept_s = min(heap.waited_s * times, heap.wall_s * heap.threads)
     part = min(1.0, slept_s / (heap.wall_s * heap.threads)) if heap.wall_s > 0 else 0.0
     if part < WORTH and heap.waited < SLEPT * heap.sampled_calls:
         return None
@@ -137,9 +161,9 @@ def lock_contention(seen: Observations) -> Finding | None:
         return None
     evidence = (
         f"of {heap.sampled_calls:,} calls that were looked at, {heap.waited:,} put their thread to sleep",
-        f"some {slept_s:.2g} s of {heap.threads} threads' {heap.wall_s:.2g} s each",
+        f"some {slept_s:.1f} s of {heap.threads} threads' {heap.wall_s:.1f} s each",
     )
-    return Finding("lock-contention", evidence, time=part)
+    return Finding("lock-contention", evidence, time=part, time_of="its threads' time")
 
 
 def remote_free_pingpong(seen: Observations) -> Finding | None:
@@ -182,5 +206,5 @@ def calloc_clearing(seen: Observations) -> Finding | None:
     part = share(heap.calloc_kib * seen.prices.clear_kib_ns / 1e9, seen)
     if part is None or part < WORTH or heap.calloc_kib < OVER_AGAIN * heap.peak_live_kib:
         return None
-    evidence = (f"calloc cleared {mib(heap.calloc_kib)} in {heap.callocs:,} calls",)
+    evidence = (f"calloc cleared {mib(heap.calloc_kib)} at most, in {heap.callocs:,} calls",)
     return Finding("calloc-clearing", evidence, time=part)

@@ -128,12 +128,12 @@ def _faults_once(found: Sequence[Finding], seen: Observations) -> list[Finding]:
 
 
 def unexplained(seen: Observations) -> float | None:
-    """The share of processor time that page faults cost where its calls were not seen, from which they come.
+    """The share of processor time that page faults cost, of which nobody knows where they come from.
 
-    None where it is too little to be a symptom, or its calls were seen.
+    None where it is too little to be a symptom.
     """
     part = share(faults_s(seen), seen)
-    return part if part is not None and part >= WORTH and seen.calls is None else None
+    return part if part is not None and part >= WORTH else None
 
 
 def healthy(seen: Observations) -> Finding:

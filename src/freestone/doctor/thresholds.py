@@ -19,6 +19,12 @@ MOVES: Final = 20
 FEW_MOVES: Final = 5
 """Fewer are none however large: those of a few blocks that were several times as much as was ever resident."""
 
+LEAST_MAPPED: Final = 128 << 10
+"""A block of so many bytes or less has no mapping of its own in glibc, unless somebody has set the threshold."""
+
+M_MMAP_THRESHOLD: Final = -3
+"""The parameter of mallopt that sets it (malloc.h)."""
+
 HEAP_MOVES: Final = 200
 """Likewise of threads' heaps, which open in small steps by design."""
 

@@ -61,7 +61,8 @@ def mallocs_first(seen: Observations) -> float | None:
 def again(seen: Observations, how: str) -> float:
     """Faults beyond one for each page that was ever resident: those on memory given back and taken again.
 
-    Where mappings, the end of the heap and threads' heaps all move, each has its part by how often it moved.
+    Where mappings, the end of the heap and threads' heaps all move, each has its part by how often it moved, and none
+    more than one for each page that it moved: what is left over has another reason.
 
     Args:
         how: ``munmap``, ``brk`` or ``heaps``.
@@ -75,7 +76,14 @@ def again(seen: Observations, how: str) -> float:
         "heaps": growth.heap_shrinks,
     }
     whole = sum(moves.values())
-    return max(0.0, seen.cost.minor_faults - _once(seen)) * (moves[how] / whole if whole else 0.0)
+    excess = max(0.0, seen.cost.minor_faults - _once(seen))
+    return min(excess * (moves[how] / whole if whole else 0.0), _moved_kib(seen, how) / seen.prices.page_kib)
+
+
+def _moved_kib(seen: Observations, how: str) -> float:
+    """How much memory was given back, or taken again, in that way, in KiB."""
+    names = {"munmap": ("munmap",), "brk": ("brk",), "heaps": ("mprotect", "madvise", "mmap")}[how]
+    return sum(each.kib for each in seen.calls.by_kind if each.name in names) if seen.calls is not None else 0.0
 
 
 def _once(seen: Observations) -> float:

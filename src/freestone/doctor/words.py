@@ -91,9 +91,12 @@ def unnamed(found: Sequence[Finding], seen: Observations) -> str | None:
     faults = None if found else symptoms.unexplained(seen)
     if faults is None:
         return None
+    said = f"Nothing can be named: page faults are {faults:.0%} of its processor time"
+    if seen.calls is None:
+        return f"{said}, on memory that was touched before, and the calls that they come from were not seen."
     return (
-        f"Nothing can be named: page faults are {faults:.0%} of its processor time, on memory that was touched "
-        "before, and the calls that they come from were not seen."
+        f"{said}, and none of the calls that were seen explains them. Pages that are copied after a fork, and memory "
+        "that a program gives back itself (madvise), make such."
     )
 
 
@@ -163,9 +166,7 @@ def share(each: Finding) -> str:
         return f" (the same faults as {each.same_faults_as})"
     parts = []
     if each.time is not None:
-        parts.append(
-            f"{each.time:.0%} of its processor time" if each.time >= 0.01 else "under 1 % of its processor time"
-        )
+        parts.append(f"{each.time:.0%} of {each.time_of}" if each.time >= 0.01 else f"under 1 % of {each.time_of}")
     if each.memory is not None:
         parts.append(f"{each.memory:.0%} of its memory")
     if each.outside_malloc:
