@@ -47,6 +47,8 @@ help:
 	@echo 'make test            build and run the tests'
 	@echo 'make test-all        these and the long ones: what a CI runs'
 	@echo 'make build           $(BUILD)/libfreestone.so, $(BUILD)/libfreestone.a and $(BIN)/freestone'
+	@echo 'make wheel           the wheels, for glibc from 2.31 on and for musl; make sdist: the source, packed; test-wheel: tries them'
+	@echo 'make crate           the Rust crate, packed; test-crate: tries it'
 	@echo 'make lint            check style, types and the C'
 	@echo 'make format          put Python and C into the house style'
 	@echo 'make soak            each test that goes on by chance for SOAK_SECONDS ($(SOAK_SECONDS)), 22 of them; then foreign, whole'
@@ -133,6 +135,11 @@ $(VENV)/.test: $(VENV)/.tools
 	@$(PIP) install -c $(LOCK) $(IN_PLACE) -e '.[test]'
 	@touch $(VENV)/.run $@
 
+# What packages are made with.
+$(VENV)/.packages: $(VENV)/.tools
+	@$(PIP) install -c $(LOCK) $(IN_PLACE) -e '.[packages]'
+	@touch $@
+
 $(VENV)/.lint: $(VENV)/.test
 	@$(PIP) install -c $(LOCK) $(IN_PLACE) -e '.[test,lint]'
 	@touch $@
@@ -163,12 +170,12 @@ test-native: build test-programs
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 3 --dist loadgroup
 
 test-python: build $(VENV)/.test
-	@$(PYTEST) -m 'not long' --junit-xml=$(BUILD)/tests-python.xml
+	@$(PYTEST) -m 'not long and not packages' --junit-xml=$(BUILD)/tests-python.xml
 
 test-long: build test-programs $(VENV)/.test
 	@status=0; \
 	ctest --test-dir $(BUILD) --output-on-failure --progress --timeout 600 -j 4 -L '^long$$' || status=1; \
-	$(PYTEST) -m long || status=1; \
+	$(PYTEST) -m 'long and not packages' || status=1; \
 	exit $$status
 
 soak: build
@@ -286,6 +293,37 @@ simulated-tables: $(VENV)/.made
 	@PYTHONPATH=tools $(BIN)/python -m simulated_tables --seed $(SEED) $(if $(TABLES),--tables $(TABLES)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
 	    $(if $(TABLES)$(ROUNDS),,--page docs/reference/statistics.md)
 
+# --- wheel and crate ------------------------------------------------------------------------------------------------
+
+# A wheel for each C library that it can be built for here, each with the tag that it earns; tools/wheels says which, and why not others.
+.PHONY: wheel sdist crate test-wheel test-crate
+wheel: $(VENV)/.packages
+	@$(PACKAGES) wheel --tried $(VENV)/.tried-wheel
+	@PYTHONPATH=tools $(BIN)/python -m wheels --dist dist --work $(BUILD)/wheels
+
+sdist: $(VENV)/.tools
+	@rm -f dist/freestone-*.tar.gz
+	@$(BIN)/python -c 'from scikit_build_core.build import build_sdist; build_sdist("dist")' >/dev/null
+	@ls -l dist/freestone-*.tar.gz | awk '{ print $$9 "  " $$5 " bytes" }'
+
+test-wheel: wheel sdist $(VENV)/.test
+	@$(BIN)/python -m pytest -q -n 2 -m packages tests/packaging/test_wheels.py
+
+# The crate is the folder packaging/crate with the allocator's sources packed into it.
+CRATE   := $(BUILD)/crate
+VERSION  = $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/freestone/__init__.py)
+
+crate:
+	@command -v cargo >/dev/null || { echo 'freestone: the crate is packed by cargo, which is not here: install Rust' >&2; exit 1; }
+	@rm -rf $(CRATE) dist/freestone-$(VERSION).crate && mkdir -p $(CRATE)/native dist
+	@cp -R packaging/crate/. LICENSE $(CRATE) && cp -R allocator/src allocator/include $(CRATE)/native
+	@CARGO_TARGET_DIR=$(BUILD)/crate-target cargo package --quiet --allow-dirty --no-verify --manifest-path $(CRATE)/Cargo.toml
+	@cp $(BUILD)/crate-target/package/freestone-$(VERSION).crate dist
+	@ls -l dist/freestone-$(VERSION).crate | awk '{ print $$9 "  " $$5 " bytes" }'
+
+test-crate: crate build $(VENV)/.test
+	@$(BIN)/python -m pytest -q -m packages tests/packaging/test_crate.py
+
 # --- style ----------------------------------------------------------------------------------------------------------
 
 C_FILES  = $(shell find allocator probes workloads/native workloads/apps workloads/patients tests tools/foreign -name '*.[ch]')
@@ -334,7 +372,7 @@ readme-figure: build
 lock:
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && tools/make-venv $(PYTHON) "$$folder/venv" && \
 	"$$folder/venv/bin/python" -m pip --quiet install --upgrade pip scikit-build-core cmake ninja && \
-	"$$folder/venv/bin/python" -m pip --quiet install --no-build-isolation -C wheel.cmake=false '.[test,lint]' && \
+	"$$folder/venv/bin/python" -m pip --quiet install --no-build-isolation -C wheel.cmake=false '.[test,lint,packages]' && \
 	"$$folder/venv/bin/python" -m pip freeze --all --exclude freestone --exclude setuptools --exclude wheel >"$$folder/frozen" && \
 	{ echo '# Versions Freestone was tested with; renewed by `make lock`. Lower bounds are in pyproject.toml.'; \
 	  cat "$$folder/frozen"; } >$(LOCK)

@@ -15,9 +15,6 @@
 
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 enum {
     COPY_TABLE = 2, /* CLOSE_RANGE_UNSHARE, since Linux 5.9 */
 };

@@ -14,6 +14,13 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
+#if !__GLIBC_PREREQ(2, 33)
+/* A library made with an older glibc may serve a program made with a newer one. */
+struct mallinfo2 {
+    size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+#endif
+
 PUBLIC int malloc_trim(size_t pad) {
     (void)pad; /* what is kept is a matter of pages in use, not of a distance from the top */
     return freestone_purge() > 0;

@@ -3,7 +3,13 @@
 #ifndef FREESTONE_LIBC_H
 #define FREESTONE_LIBC_H
 
+#include <sys/syscall.h>
+
 #include "bits.h"
+
+#ifndef SYS_close_range /* since Linux 5.9, and glibc 2.33 */
+#define SYS_close_range 436
+#endif
 
 /* Who the process is: only in the shared library, since no system call does for all threads what libc does. */
 #define LIBC_IDENTITY(name)                                                                             \

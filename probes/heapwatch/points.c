@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "points.h"
+#include "libc_heap.h"
 #include "tally.h"
 
 #include <fcntl.h>
@@ -19,6 +20,10 @@ static _Atomic bool taking, left;
 static char folder[3840];
 static pid_t owner;
 
+/* A curve with a hole would be read as a flat one: where the C library once could not say how large its heap is, there is none. Written and
+ * read by whoever has the points. */
+static bool unsaid;
+
 static void opened(void) {
     owner = getpid();
     state.pid = owner;
@@ -34,6 +39,7 @@ static void forked(void) {
     tally_forked();
     atomic_store_explicit(&state.count, 0, memory_order_relaxed);
     apart_ns = FIRST_NS;
+    unsaid = false;
     atomic_store_explicit(&taking, false, memory_order_relaxed);
     opened();
 }
@@ -62,18 +68,24 @@ static int64_t resident(void) {
     return second == NULL ? STATE_NOT_SAID : strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE);
 }
 
-static struct point now(void) {
-    const struct mallinfo2 said = mallinfo2();
-    return (struct point){
+/* False where nobody says how large the heap is; what the watcher counts itself is there all the same. */
+static bool now(struct point *point) {
+    struct libc_heap heap = {STATE_NOT_SAID, STATE_NOT_SAID, STATE_NOT_SAID, STATE_NOT_SAID};
+    if (!unsaid && !libc_heap_read(&heap)) {
+        unsaid = true;
+        atomic_store_explicit(&state.count, 0, memory_order_relaxed);
+    }
+    *point = (struct point){
         .at_ns = tally_now() - state.begun_ns,
         .live = tally_in_use(),
         .asked = tally_asked(),
-        .held = (int64_t)(said.arena + said.hblkhd),
-        .free = (int64_t)said.fordblks,
-        .top = (int64_t)said.keepcost,
-        .mapped = (int64_t)said.hblkhd,
+        .held = heap.held,
+        .free = heap.free,
+        .top = heap.top,
+        .mapped = heap.mapped,
         .resident = resident(),
     };
+    return !unsaid;
 }
 
 static void note_activity(uint64_t at_ns) {
@@ -131,9 +143,11 @@ void points_due(void) {
         /* It reads a file, and malloc is no place where a thread may be cancelled: its caller holds locks. */
         int cancellable;
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
-        const struct point point = now();
+        struct point point;
+        const bool told = now(&point);
         pthread_setcancelstate(cancellable, NULL);
-        keep(&point);
+        if (told)
+            keep(&point);
         note_activity(before);
         /* The C library walks its lists of free blocks: where that takes long, it is asked seldom. */
         const uint64_t pause = DEAREST * (worked() - worked_before);
@@ -168,9 +182,11 @@ void points_leave(void) {
             return;
         usleep(1000);
     }
-    struct point last = now();
+    struct point last;
+    const bool told = now(&last);
     last.live += tally_pending();
-    keep(&last);
+    if (told)
+        keep(&last);
     state.end_live = last.live;
     state.arenas = arenas();
     const int64_t before = resident();

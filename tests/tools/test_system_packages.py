@@ -54,6 +54,7 @@ def test_the_catalogue_can_be_read_and_every_entry_can_be_seen() -> None:
         "fuzz",
         "packages",
         "places",
+        "wheel",
     }
     assert all(each.command or each.library or each.module or each.file for each in packages)
     assert all(each.pattern() for each in packages)

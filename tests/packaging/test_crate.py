@@ -1,0 +1,202 @@
+"""The crate of dist: it says what it is, its own tests pass where there is no clone, and a program of one file uses it.
+
+`make test-crate` packs it before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+import crate_names
+
+pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("crate")]
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CRATE = REPOSITORY / "packaging" / "crate"
+HEADER = REPOSITORY / "allocator" / "include" / "freestone.h"
+
+
+def version() -> str:
+    found = re.search(r'^__version__ = "(.+)"$', (REPOSITORY / "src/freestone/__init__.py").read_text(), re.MULTILINE)
+    assert found
+    return found.group(1)
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a user's cargo takes from a registry."""
+    (packed,) = (REPOSITORY / "dist").glob(f"freestone-{version()}.crate")
+    folder = tmp_path_factory.mktemp("crate")
+    with tarfile.open(packed) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / f"freestone-{version()}"
+
+
+def cargo(folder: Path, *arguments: str, status: int = 0, **environment: str) -> str:
+    """What cargo says; what it builds is kept for the next run."""
+    ran = subprocess.run(
+        ["cargo", *arguments],
+        cwd=folder,
+        env={
+            **os.environ,
+            "CARGO_TARGET_DIR": str(REPOSITORY / "build" / "crate-target"),
+            "CARGO_TERM_COLOR": "never",
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert ran.returncode == status, ran.stdout + ran.stderr
+    return ran.stdout + ran.stderr
+
+
+def passed(said: str) -> int:
+    return sum(
+        int(number)
+        for number in re.findall(r"^test result: ok\. (\d+) passed; 0 failed; 0 ignored", said, re.MULTILINE)
+    )
+
+
+# --- what it says -----------------------------------------------------------------------------------------------------
+
+
+def test_every_source_of_the_allocator_is_packed(unpacked: Path) -> None:
+    packed = {path.name for path in (unpacked / "native" / "src").iterdir()}
+    assert packed == {path.name for path in (REPOSITORY / "allocator" / "src").iterdir()}
+    assert (unpacked / "LICENSE").read_text() == (REPOSITORY / "LICENSE").read_text()
+    assert not list(unpacked.rglob("*.o"))
+
+
+def test_it_compiles_what_the_static_library_is_made_of() -> None:
+    cmake = (REPOSITORY / "allocator" / "CMakeLists.txt").read_text(encoding="utf-8")
+    lists = dict(re.findall(r"^set\((sources\w*)\s([^)]+)\)", cmake, re.MULTILINE))
+    static = set(re.findall(r"src/(\w+\.c)", lists["sources"] + lists["sources_static"]))
+    script = (CRATE / "build.rs").read_text(encoding="utf-8")
+    left_out, added = (
+        set(re.findall(r'"(\w+\.c)"', part)) for part in re.findall(r"&\[&str\] = &\[([^\]]*)\]", script)
+    )
+    compiled = {path.name for path in (REPOSITORY / "allocator" / "src").glob("*.c")} - left_out
+    assert added < compiled
+    assert {name for name in static - compiled if "cxx" not in name} == set(), "only what is C++'s may be missing"
+    assert compiled - static == set()
+
+
+def test_its_figures_are_those_of_the_header() -> None:
+    struct = re.search(r"struct freestone_stats \{(.*?)\n\};", HEADER.read_text(encoding="utf-8"), re.DOTALL)
+    rust = re.search(
+        r"pub struct Statistics \{(.*?)\n\}", (CRATE / "src" / "lib.rs").read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert struct
+    assert rust
+    fields = re.findall(r"^\s*size_t (\w+);", struct.group(1), re.MULTILINE)
+    assert len(fields) > 10
+    assert len(re.findall(";", re.sub(r"/\*.*?\*/", "", struct.group(1)))) == len(fields), "every field is a size_t"
+    assert re.findall(r"^\s*pub (\w+): usize,", rust.group(1), re.MULTILINE) == fields
+
+
+def test_its_version_is_the_labs() -> None:
+    assert f'\nversion = "{version()}"\n' in (CRATE / "Cargo.toml").read_text(encoding="utf-8")
+
+
+def test_its_names_are_those_of_the_archive() -> None:
+    made = crate_names.header(crate_names.defined(REPOSITORY / "build" / "libfreestone.a"))
+    assert (CRATE / "names.h").read_text(encoding="ascii") == made, (
+        "make build, then python3 tools/crate_names.py build/libfreestone.a packaging/crate/names.h"
+    )
+
+
+# --- what it does -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("features", [[], ["--features", "override"]], ids=["plain", "override"])
+def test_its_own_tests_pass(unpacked: Path, features: list[str]) -> None:
+    assert passed(cargo(unpacked, "test", "--quiet", *features)) >= 9
+
+
+@pytest.mark.parametrize("options", ["harden=1", "guard=20", "keeper=0"])
+def test_its_own_tests_pass_in_every_mode(unpacked: Path, options: str) -> None:
+    assert (
+        passed(cargo(unpacked, "test", "--quiet", "--test", "layouts", "--test", "threads", FREESTONE_OPTIONS=options))
+        >= 6
+    )
+
+
+def test_clippy_finds_nothing(unpacked: Path) -> None:
+    if subprocess.run(["cargo", "clippy", "--version"], capture_output=True).returncode != 0:
+        pytest.skip("cargo has no clippy here")
+    for features in ([], ["--features", "override"]):
+        cargo(unpacked, "clippy", "--quiet", "--all-targets", *features, "--", "-D", "warnings")
+
+
+PROGRAM = """
+#[global_allocator]
+static ALLOCATOR: freestone::Freestone = freestone::Freestone;
+
+fn main() {
+    let words: Vec<String> = (0..1000).map(|n| n.to_string()).collect();
+    println!("{} {} {}", freestone::version(), words.len(), freestone::statistics().in_use > 0);
+}
+"""
+
+WRONG_SIZE = """
+use std::alloc::{alloc, dealloc, Layout};
+
+#[global_allocator]
+static ALLOCATOR: freestone::Freestone = freestone::Freestone;
+
+fn main() {
+    unsafe {
+        let block = alloc(Layout::from_size_align_unchecked(100, 1));
+        dealloc(block, Layout::from_size_align_unchecked(5000, 1));
+    }
+}
+"""
+
+
+def program(folder: Path, unpacked: Path, source: str, features: str = "") -> Path:
+    """A program that has the crate by its path, built; the file of it."""
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "main.rs").write_text(source, encoding="utf-8")
+    (folder / "Cargo.toml").write_text(
+        '[package]\nname = "guest"\nversion = "0.0.1"\nedition = "2021"\n\n[dependencies]\n'
+        f'freestone = {{ path = "{unpacked}", features = [{features}] }}\n',
+        encoding="utf-8",
+    )
+    said = cargo(folder, "build", "--quiet", "--release", "--message-format", "json-render-diagnostics")
+    rows = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    (built,) = [row["executable"] for row in rows if row.get("executable")]
+    return Path(shutil.copy(built, folder / "guest"))
+
+
+@pytest.mark.parametrize("place", ["packed", "clone"])
+def test_a_program_of_one_file_is_served(tmp_path: Path, unpacked: Path, place: str) -> None:
+    built = program(tmp_path / "guest", unpacked if place == "packed" else CRATE, PROGRAM)
+    ran = subprocess.run([built], capture_output=True, text=True, check=True)
+    assert ran.stdout == f"{version()} 1000 true\n"
+
+
+def test_malloc_is_offered_only_where_that_is_asked_for(tmp_path: Path, unpacked: Path) -> None:
+    def offered(built: Path) -> set[str]:
+        listed = subprocess.run(["nm", "--defined-only", built], capture_output=True, text=True, check=True)
+        return {line.split()[-1] for line in listed.stdout.splitlines()}
+
+    family = {"malloc", "free", "calloc", "realloc", "aligned_alloc", "mallopt", "prctl", "syscall"}
+    assert offered(program(tmp_path / "plain", unpacked, PROGRAM)) & family == set()
+    assert offered(program(tmp_path / "override", unpacked, PROGRAM, '"override"')) >= family
+
+
+def test_a_size_that_is_wrong_is_found(tmp_path: Path, unpacked: Path) -> None:
+    built = program(tmp_path / "guest", unpacked, WRONG_SIZE)
+    ran = subprocess.run([built], capture_output=True, text=True)
+    assert ran.returncode < 0
+    assert "freestone" in ran.stderr
+    assert "5000" in ran.stderr
