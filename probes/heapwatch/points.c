@@ -12,11 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST_NS = 2000000, DEAREST = 100 };
+enum { FIRST_NS = 2000000, DEAREST = 50 };
 
 static uint64_t apart_ns = FIRST_NS;
 static _Atomic uint64_t next_ns;
 static _Atomic bool taking, left;
+
+static void thread_ends(void);
 static char folder[3840];
 static pid_t owner;
 
@@ -50,7 +52,7 @@ __attribute__((constructor)) static void begin(void) {
         return;
     memcpy(folder, named, strlen(named) + 1);
     pthread_atfork(NULL, NULL, forked);
-    tally_before_end(points_due);
+    tally_before_end(thread_ends);
     opened();
 }
 
@@ -129,13 +131,15 @@ static uint64_t worked(void) {
     return (uint64_t)spent.tv_sec * 1000000000u + (uint64_t)spent.tv_nsec;
 }
 
-void points_due(void) {
+/* Takes a point where one is due, and notes activity where none is. */
+static void look(bool is_activity) {
     const uint64_t due = atomic_load_explicit(&next_ns, memory_order_acquire);
     if (due == 0)
         return;
     const uint64_t before = tally_now();
     if (before < due || atomic_exchange_explicit(&taking, true, memory_order_acquire)) {
-        note_activity(before);
+        if (is_activity)
+            note_activity(before);
         return; /* acquire and release of `taking`: one thread at a time has the points */
     }
     if (owner == getpid()) {
@@ -155,6 +159,11 @@ void points_due(void) {
     }
     atomic_store_explicit(&taking, false, memory_order_release);
 }
+
+void points_due(void) { look(true); }
+
+/* A thread that ends asks for nothing, and how long it had been quiet before is what a diagnosis wants to know. */
+static void thread_ends(void) { look(false); }
 
 static unsigned arenas(void) {
     char *text = NULL;

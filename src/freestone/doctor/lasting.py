@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
-from freestone.analysis import statistics
 from freestone.doctor.evidence import mib
 from freestone.doctor.observations import HeapPoint, Observations
 from freestone.doctor.thresholds import LASTS, WASTE_KIB
@@ -42,13 +40,9 @@ def lasting(seen: Observations) -> State | None:
     if not points:
         return None
     ends = [*(point.at_s for point in points[1:]), max(seen.heap.wall_s, points[-1].at_s)]
-    gaps = [max(0.0, end - point.at_s) for point, end in zip(points, ends, strict=True)]
-    # Nothing is known of a long time in which nobody looked and blocks were asked for: it was as it was for a moment.
-    moment = statistics.median(gaps)
-    quiet = [later.asked_kib == point.asked_kib for point, later in itertools.pairwise(points)] + [True]
     states = [
-        (State(point, point.rss_kib or 0), gap if still else min(gap, moment))
-        for point, gap, still in zip(points, gaps, quiet, strict=True)
+        (_between(point, later), max(0.0, end - point.at_s))
+        for point, later, end in zip(points, [*points[1:], points[-1]], ends, strict=True)
     ]
     lasted, needed = 0.0, LASTS * sum(duration for _, duration in states)
     for state, duration in sorted(states, key=lambda each: -each[0].idle_kib):
@@ -56,3 +50,12 @@ def lasting(seen: Observations) -> State | None:
         if lasted >= needed:
             return state
     return states[-1][0]
+
+
+def _between(point: HeapPoint, later: HeapPoint) -> State:
+    """What is taken for the state between two looks: that at the first where nothing was asked for since.
+
+    Where something was, more may have been in use than at either; the fuller of both is what is known.
+    """
+    known = point if later.asked_kib == point.asked_kib or point.live_kib >= later.live_kib else later
+    return State(known, known.rss_kib or 0)
