@@ -171,7 +171,9 @@ def _carry_out(order: Order, folder: Path) -> int:
         for done in as_completed(working):
             place = working[done]
             try:
-                ended[place.name] = done.result()
+                carried = ended[place.name] = done.result()
+                if carried.status not in (ExitStatus.FINE, ExitStatus.PARTLY_MEASURED) and carried.last:
+                    tell(place, carried.last)
             except Unreachable as error:
                 ended[place.name] = error
                 tell(place, str(error))

@@ -42,6 +42,9 @@ LATE_S: Final = 60.0
 
 LOOK_S: Final = 2.0
 
+_FORGET: Final = "unset $(env | sed -n 's/^\\(SLURM[A-Za-z0-9_]*\\)=.*/\\1/p'); "
+"""What Slurm tells a job of itself is another thing after a requeue: no program under test is to see it."""
+
 
 class Slurm:
     """Submits the order as jobs."""
@@ -77,7 +80,7 @@ def _submitted(order: Order, place: Place, log: Path, asked: str) -> str:
     words += [f"--output={log.absolute()}", f"--chdir={order.directory}", f"--time={order.most_minutes}"]
     words += [f"--constraint={place.kind}"] if place.kind else []
     # The job ends with the program's own status, and hears of its end.
-    return _said([*words, f"--wrap=exec {asked}"]).split(";")[0].strip()
+    return _said([*words, f"--wrap={_FORGET}exec {asked}"]).split(";")[0].strip()
 
 
 def _said(words: Sequence[str]) -> str:
