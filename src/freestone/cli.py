@@ -31,6 +31,7 @@ VERBS = {
     "report": "Write results as one HTML file, and show their tables or scoreboard.",
     "diff": "Say what changed between two results, and whether it stays within limits: for a CI.",
     "run": "Run a program under libfreestone, or another allocator.",
+    "env": "Print the lines that put an allocator in force: shell, systemd, Dockerfile, whole machine.",
     "allocators": "Show which allocators are here, whether they work, and how to get the others.",
     "count": "Count system calls, instructions and requests to malloc of what was measured.",
 }
@@ -54,6 +55,7 @@ USAGE = {
     "report": "Usage: freestone report [OPTIONS] RESULTS...",
     "diff": "Usage: freestone diff [OPTIONS] BEFORE AFTER",
     "run": "Usage: freestone run [OPTIONS] -- CMD [ARGUMENTS]",
+    "env": "Usage: freestone env [OPTIONS] [ALLOCATOR]",
     "allocators": "Usage: freestone allocators [OPTIONS] [NAMES]",
     "allocators add": "Usage: freestone allocators add [OPTIONS] [NAMES]",
     "allocators remove": "Usage: freestone allocators remove NAMES",

@@ -27,6 +27,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "report": ("one",),
     "diff": ("one", "one"),
     "run": ("--", "sh", "-c", "echo $LD_PRELOAD; exit 7"),
+    "env": ("--for", "shell"),
     "allocators": ("glibc,freestone",),
     "count": ("one", "--json"),
 }

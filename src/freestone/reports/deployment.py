@@ -124,12 +124,12 @@ def lines_for(workloads: Sequence[Workload], winner: Configuration, *, brings_ma
     # What was measured ran in the workload's environment: without it the lines would start another program.
     variables = _as_measured(given, winner, brings_malloc=brings_malloc)
     hidden = [file for file in winner.allocator.preload if "LD_PRELOAD" in variables and not _is_of_system(file)]
-    in_service = _where_services_find_it(variables, winner)
+    in_service = where_services_find_it(variables, winner)
     parts = {
         **system_settings.lines(winner),
         "freestone": [run_line(each, winner) for each in workloads],
         "shell": [shell(variables, system_settings.command(winner, each.command)) for each in workloads],
-        "install": [shlex.join(["install", "-m", "644", file, _in_folder(file, SERVICE_FOLDER)]) for file in hidden],
+        "install": installing(winner) if hidden else [],
         "systemd": _in_service(workloads, winner, in_service),
         "Dockerfile": [*(dockerfile(winner, variables) if variables else []), *_entrypoints(workloads, winner)],
     }
@@ -151,7 +151,13 @@ def _as_measured(given: Mapping[str, str], winner: Configuration, *, brings_mall
     return variables
 
 
-def _where_services_find_it(variables: Mapping[str, str], winner: Configuration) -> dict[str, str]:
+def installing(winner: Configuration) -> list[str]:
+    """Lines for root that put an allocator's files where every service may read them; none where they lie there."""
+    files = [file for file in winner.allocator.preload if not _is_of_system(file)]
+    return [shlex.join(["install", "-m", "644", file, _in_folder(file, SERVICE_FOLDER)]) for file in files]
+
+
+def where_services_find_it(variables: Mapping[str, str], winner: Configuration) -> dict[str, str]:
     """The variables with the allocator's files where a service may read them; what else is preloaded stays."""
     if "LD_PRELOAD" not in variables:
         return dict(variables)
@@ -182,7 +188,7 @@ def _entrypoints(workloads: Sequence[Workload], winner: Configuration) -> list[s
 
 def more_lines(workload: Workload, winner: Configuration) -> list[str]:
     """Lines for a pod's container and, where all of it are glibc's knobs, for the program's own source."""
-    variables = _where_services_find_it(_as_measured(workload.environment, winner), winner)
+    variables = where_services_find_it(_as_measured(workload.environment, winner), winner)
     calls = c_calls(winner)
     if calls or (winner.allocator.name == SYSTEM and not winner.environment):
         calls = [*calls, *system_settings.c_calls(winner)]

@@ -1,0 +1,79 @@
+"""``freestone env``: the lines that put an allocator in force, for a shell, a unit, an image or the whole machine."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from freestone.commands.status import ExitStatus, Stop
+
+Place = Literal["shell", "systemd", "dockerfile", "kubernetes", "ld.so.preload"]
+
+
+def env(
+    allocator: Annotated[
+        str, Parameter(help="A name or library path, with settings as in jemalloc:MALLOC_CONF=narenas:2.")
+    ] = "freestone",
+    /,
+    *,
+    place: Annotated[Place | None, Parameter(name=["--for"], help="For one place alone. Default: all of them.")] = None,
+) -> int:
+    """Print the lines that put an allocator in force: for a shell, systemd, an image, a pod, the whole machine.
+
+    What is printed for a shell can be evaluated: eval "$(freestone env --for shell)". Nothing is changed by the command
+    itself. 'freestone run' does the same for one program, and says where it cannot be served.
+
+    Examples:
+
+        freestone env
+        freestone env jemalloc:MALLOC_CONF=background_thread:true --for systemd
+        eval "$(freestone env --for shell)"
+
+    Exit status: 0 fine, 2 no such allocator, or one that needs nothing to be set.
+    """
+    from freestone.allocators import AllocatorError, configurations
+    from freestone.reports import deployment
+
+    try:
+        found, *more = configurations([allocator])
+    except AllocatorError as error:
+        raise Stop(str(error), ExitStatus.USAGE) from error
+    if more:
+        raise Stop(f"freestone env takes one allocator, not {1 + len(more)}: '{allocator}'", ExitStatus.USAGE)
+    variables = deployment.environment(found)
+    if not variables:
+        raise Stop(f"{found.name} is what runs where nothing is set", ExitStatus.USAGE)
+    in_service = deployment.where_services_find_it(variables, found)
+    installed = deployment.installing(found)
+    first = [f"# first, as root: {line}" for line in installed]
+    parts: dict[Place, list[str]] = {
+        "shell": [
+            "# for every program that this shell starts",
+            *(f"export {name}={shlex.quote(value)}" for name, value in variables.items()),
+        ],
+        "systemd": ["# systemctl edit UNIT, then restart it", *first, *deployment.systemd(in_service)],
+        "dockerfile": deployment.dockerfile(found, variables),
+        "kubernetes": ["# of a container, in whose image the library lies there", *deployment.kubernetes(in_service)],
+        "ld.so.preload": _whole_machine(in_service, first, sorted(found.environment)),
+    }
+    shown = parts if place is None else {place: parts[place]}
+    print("\n\n".join("\n".join(lines) for lines in shown.values()))
+    return ExitStatus.FINE
+
+
+def _whole_machine(variables: dict[str, str], first: list[str], settings: list[str]) -> list[str]:
+    """What it takes for every program of a machine, and what speaks against it."""
+    files = variables.get("LD_PRELOAD")
+    if files is None:
+        return ["# /etc/ld.so.preload names libraries alone: settings of the system's malloc go into the environment"]
+    beside = [f"# {', '.join(settings)}: not here, a file of libraries has no settings"] if settings else []
+    return [
+        "# /etc/ld.so.preload: every program of this machine, those of root and of the package manager too.",
+        "# A file that is gone is a warning of each program; programs of another C library (musl) do not start.",
+        "# Keep a root shell open, in which 'echo > /etc/ld.so.preload' takes it back.",
+        *first,
+        *beside,
+        *(f"echo {shlex.quote(file)} >> /etc/ld.so.preload" for file in files.split(":")),
+    ]

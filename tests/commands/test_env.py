@@ -1,0 +1,50 @@
+"""The lines that put an allocator in force, as a shell evaluates them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Tool = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_a_shell_that_evaluates_them_has_its_programs_served(freestone: Tool, tmp_path: Path) -> None:
+    told = freestone("env", "freestone:FREESTONE_OPTIONS=harden=1", "--for", "shell")
+    assert told.returncode == 0
+    line = f"{told.stdout}\nexec grep -c -E 'libfreestone' /proc/self/maps"
+    served = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True, timeout=30)
+    assert int(served.stdout) > 0
+    options = subprocess.run(
+        ["sh", "-c", f"{told.stdout}\nenv"], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert "FREESTONE_OPTIONS=harden=1" in options.stdout.splitlines()
+
+
+def test_each_place_has_its_lines_and_the_whole_machine_its_caveats(freestone: Tool) -> None:
+    whole = freestone("env").stdout
+    assert "export LD_PRELOAD=" in whole
+    assert '[Service]\nEnvironment="LD_PRELOAD=/usr/lib/libfreestone.so"' in whole
+    assert "ENV LD_PRELOAD=" in whole
+    assert "- {name: LD_PRELOAD, value: " in whole
+    assert "echo /usr/lib/libfreestone.so >> /etc/ld.so.preload" in whole
+    assert "Keep a root shell open" in whole
+    assert "# first, as root: install -m 644 " in whole
+    settings = freestone("env", "glibc:MALLOC_ARENA_MAX=2", "--for", "ld.so.preload").stdout
+    assert ">>" not in settings
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["glibc"], "glibc is what runs where nothing is set"),
+        (["nonesuch"], "unknown allocator 'nonesuch'"),
+        (["glibc:A=1,freestone"], "takes one allocator, not 2"),
+    ],
+)
+def test_what_has_no_lines_is_one_line(freestone: Tool, words: list[str], told: str) -> None:
+    done = freestone("env", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
