@@ -20,7 +20,7 @@ from freestone.records.schema import Order, Place
 
 LOOK_S: Final = 1.0
 CONNECT_S: Final = 15.0
-WORKER_S: Final = 30.0
+WORKER_S: Final = 10.0
 """How long a worker of a place may be away before it is told that the order waits for it."""
 
 
@@ -55,8 +55,8 @@ class Dask:
                 if stop.wait(LOOK_S):
                     task.cancel()
                     return Carried(130, "interrupted")
-                waited = waited + LOOK_S if task.status == "pending" and not client.who_has([task]) else waited
-                if waited == WORKER_S and not _workers(client, place):
+                waited = waited + LOOK_S if task.status == "pending" and not _workers(client, place) else 0.0
+                if waited == WORKER_S:
                     tell(f"waits for a worker{f' with the resource {place.kind}' if place.kind else ''}")
             if task.status == "error":
                 raise Unreachable(str(task.exception()).splitlines()[0])
