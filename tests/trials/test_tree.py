@@ -130,7 +130,11 @@ def test_a_difference_is_wrong_by_no_more_than_its_error(before, between, exact)
     assert abs(used.cpu_s - (machine.used_s() - first_s)) <= used.cpu_error_s + LITTLE_S
 
 
-@given(st.floats(0, 100), st.floats(0, 1))
+NANOSECONDS = st.integers(0, 10**11).map(lambda count: count / 1e9)
+"""What the kernel's clocks count in, as seconds."""
+
+
+@given(NANOSECONDS, st.floats(0, 1))
 def test_a_figure_that_may_be_wrong_by_more_than_a_hundredth_is_left_out_and_named(cpu_s, lacks_s):
     before, after = TreeReading(), TreeReading(cpu_s=cpu_s, cpu_lacks_s=lacks_s)
     used = UnderLoad.between(0.0, before, 1.0, after)
