@@ -83,6 +83,27 @@ def test_what_is_not_at_a_place_is_left_out_there(freestone: Tool, tmp_path: Pat
     assert [each["folder"] for each in listed] == [f"results/{folder.name}/local"]
 
 
+def test_settings_with_commas_are_left_whole_where_another_allocator_is_missing(
+    freestone: Tool, tmp_path: Path
+) -> None:
+    asked = "freestone:FREESTONE_OPTIONS=harden=1,keeper=0,nonesuch,glibc"
+    done = freestone("compare", "--into", "here", "-n", "1", "-a", asked, "--no-report", "--", "true")
+    assert done.returncode == 0, done.stderr
+    measured = store.read_experiment(tmp_path / "here").configurations
+    assert [each.environment for each in measured] == [{"FREESTONE_OPTIONS": "harden=1,keeper=0"}, {}]
+    assert "left out here: unknown allocator 'nonesuch'" in done.stderr
+
+
+def test_a_report_of_an_order_that_nobody_has_carried_out_is_one_line(
+    freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]
+) -> None:
+    freestone("compare", "--on", "ssh:nowhere", "-n", "1", "-a", "glibc", "--", "true", env=by_ssh)
+    done = freestone("report", str(only(tmp_path / "results")))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "no place has measured anything yet" in done.stderr
+    assert not (tmp_path / "freestone-report.html").exists()
+
+
 def test_one_that_cannot_be_reached_costs_the_others_nothing(
     freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]
 ) -> None:

@@ -60,14 +60,18 @@ def watcher() -> Path:
         pytest.skip(f"heaps are watched under glibc alone: {error}")
 
 
-@pytest.fixture(scope="module")
-def holds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def compiled(folders: pytest.TempPathFactory, name: str, source: str) -> Path:
     compiler = shutil.which("cc")
     assert compiler is not None, "the library under test was built by one"
-    program = tmp_path_factory.mktemp("holds") / "holds"
+    program = folders.mktemp(name) / name
     words = [compiler, "-x", "c", "-", "-O1", "-fno-builtin", "-pthread", "-o", str(program)]
-    subprocess.run(words, input=HOLDS, text=True, check=True)
+    subprocess.run(words, input=source, text=True, check=True)
     return program
+
+
+@pytest.fixture(scope="module")
+def holds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory, "holds", HOLDS)
 
 
 def watched(program: Path, watcher: Path, folder: Path, *words: str, ended_by: signal.Signals | None) -> HeapUse | None:
@@ -188,12 +192,7 @@ int main(int count, char **words) {
 
 @pytest.fixture(scope="module")
 def troubled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("cc")
-    assert compiler is not None, "the library under test was built by one"
-    program = tmp_path_factory.mktemp("troubled") / "troubled"
-    words = [compiler, "-x", "c", "-", "-O1", "-fno-builtin", "-pthread", "-o", str(program)]
-    subprocess.run(words, input=TROUBLED, text=True, check=True)
-    return program
+    return compiled(tmp_path_factory, "troubled", TROUBLED)
 
 
 def test_asking_for_memory_is_no_place_to_be_cancelled(troubled: Path, watcher: Path, tmp_path: Path) -> None:

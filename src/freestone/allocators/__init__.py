@@ -1,6 +1,6 @@
 """Which allocators there are, where they are on this machine, and what any program file says about its own."""
 
-from freestone.allocators.configurations import configurations, twins
+from freestone.allocators.configurations import configurations, present, twins
 from freestone.allocators.discovery import SYSTEM, configuration_for, discover, find, from_path
 from freestone.allocators.errors import (
     AllocatorError,
@@ -24,6 +24,7 @@ __all__ = [
     "discover",
     "find",
     "from_path",
+    "present",
     "twins",
     "verify",
 ]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from freestone.allocators import notation
 from freestone.allocators.discovery import configuration_for, discover, find
-from freestone.allocators.errors import BrokenLibrary
+from freestone.allocators.errors import AllocatorError, BrokenLibrary
 from freestone.records.schema import Allocator, Configuration
 
 
@@ -34,6 +35,34 @@ def configurations(words: Iterable[str], *, known: Iterable[Allocator] | None = 
             raise BrokenLibrary(f"two allocators are named '{allocator.name}'; write NAME={allocator.file}")
         chosen.setdefault(name, configuration_for(allocator, name=name, environment=asked.settings))
     return list(chosen.values())
+
+
+def present(
+    words: Iterable[str], *, known: Iterable[Allocator] | None = None
+) -> tuple[list[str], list[AllocatorError]]:
+    """Which of the configurations asked for there are here, each as it is written, and why the others are not.
+
+    Args:
+        words: what the user wrote, each a list with commas.
+        known: what :func:`discover` returned, to not look twice.
+
+    Raises:
+        AllocatorError: what was written is no configuration.
+    """
+    here = list(discover() if known is None else known)
+    names = {allocator.name for allocator in here}
+    found: list[str] = []
+    missing: list[AllocatorError] = []
+    for asked in (each for word in words for each in notation.read(word, names)):
+        try:
+            find([asked.allocator], known=here)
+        except AllocatorError as error:
+            missing.append(error)
+        else:
+            # A path was read with its backslashes taken away.
+            typed = re.sub(r"([\\,:])", r"\\\1", asked.allocator)
+            found.append(notation.write(typed, asked.settings, names))
+    return found, missing
 
 
 def twins(configurations: Iterable[Configuration]) -> list[str]:

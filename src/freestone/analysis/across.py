@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from freestone.analysis.headline import MEMORY, TIME, aspects
 from freestone.records.schema import Experiment, Ratio, Summary, Workload
 
-MEMORY = "peak_rss_kib"
+ASPECTS = (TIME, MEMORY)
+"""What somebody is best in."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ def _there(place: str, workload: Workload, summary: Summary) -> There:
     cells = [cell for cell in summary.cells if cell.workload == workload.name and cell.status == "ok"]
     ratios = {
         aspect: {cell.configuration: cell.ratio[metric] for cell in cells if metric in cell.ratio}
-        for aspect, metric in (("time", workload.time), ("peak memory", MEMORY))
+        for aspect, metric in aspects(workload).items()
+        if aspect in ASPECTS
     }
     return There(place, summary.best.get(workload.name, {}), ratios)
 
@@ -83,7 +86,7 @@ def _there(place: str, workload: Workload, summary: Summary) -> There:
 def _turns(places: Sequence[There]) -> list[Turn]:
     names = dict.fromkeys(name for there in places for ratios in there.ratios.values() for name in ratios)
     turns = []
-    for aspect in ("time", "peak memory"):
+    for aspect in ASPECTS:
         for name in names:
             told = [(there.place, ratio) for there in places if (ratio := there.ratios[aspect].get(name)) is not None]
             less = [place for place, ratio in told if ratio.different and ratio.value < 1]

@@ -211,10 +211,8 @@ def _apart(
         logs = [[math.log(value) for value in own.values()] for own in held]
     if not all(logs):
         return None
-    grain = (
-        statistics.grain(arms.step(metric), [value for own in held for value in own.values()]) / 2
-    )  # there are two to be added
-    one, other = (statistics.estimate(each, grain) for each in logs)
+    grain = statistics.grain(arms.step(metric), [value for own in held for value in own.values()])
+    one, other = (statistics.estimate(each, grain / 2) for each in logs)  # the halves of both are added
     before, after = (geometric_mean(list(own.values())) for own in held)
     return _Found(workload, name, aspect, before, after, statistics.weighted([(1.0, other), (-1.0, one)]))
 

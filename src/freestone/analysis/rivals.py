@@ -37,12 +37,12 @@ class Rivals:
         """Whether one configuration is really lower than another, beside all other pairs that could be asked about."""
         mine, theirs = self._of(workload, one, metric), self._of(workload, other, metric)
         found = statistics.within_rounds(mine, theirs, arms.step(metric))
-        return found is not None and statistics.is_below_one(found, self._sure)
+        return found is not None and statistics.interval(found, self._sure).is_below_one
 
     def confirms(self, workload: str, metric: str, names: Sequence[str]) -> bool:
         """Whether the lowest of some is lower than the baseline in rounds that did not choose it."""
         found = self.held_out(workload, metric, names)
-        return found is not None and found.known and found.high < 1
+        return found is not None and found.is_below_one
 
     def held_out(self, workload: str, metric: str, names: Sequence[str]) -> Interval | None:
         """The ratio to the baseline of the lowest of some: in either half of the rounds whom the other half chooses."""

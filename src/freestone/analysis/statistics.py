@@ -48,6 +48,11 @@ class Interval:
         """Whether 'no change' lies outside the interval."""
         return self.low > 1 or self.high < 1
 
+    @property
+    def is_below_one(self) -> bool:
+        """Whether it is known, and all of it lies below 1."""
+        return self.known and self.high < 1
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -118,12 +123,6 @@ def interval(of: Estimate, confidence: float) -> Interval:
     if half == 0:
         return Interval(value, value, value, of.count)
     return Interval(value, exponential(of.middle - half), exponential(of.middle + half), of.count)
-
-
-def is_below_one(of: Estimate, confidence: float) -> bool:
-    """Whether the whole interval of a ratio lies below 1."""
-    found = interval(of, confidence)
-    return found.known and found.high < 1
 
 
 def paired(one: Sequence[float], other: Sequence[float], step: float = 0.0) -> Estimate | None:

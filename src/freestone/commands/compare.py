@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from freestone.allocators import AllocatorError
-from freestone.commands import measurement, on_places, one_folder, terminal, to_use
+from freestone.commands import into_folder, measurement, on_places, one_folder, terminal, to_use
 from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.compare_request import CompareRequest, called
 from freestone.commands.durations import Rest
@@ -105,7 +105,7 @@ def compare(
         if places.on is not None or on_places.is_order(resume):
             return on_places.compare(request, places.on, results, resume, exports, seed)
         if places.into is not None:
-            resume = on_places.begun_already(places.into)
+            resume = into_folder.begun_already(places.into)
         if resume is not None:
             given = {
                 "-a": allocators,
@@ -124,7 +124,7 @@ def compare(
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
             workloads = request.workloads(lambda line: print(f"freestone: {line}", file=sys.stderr))
             if places.into is not None and allocators is not None:
-                allocators = on_places.those_here(allocators)
+                allocators = into_folder.those_here(allocators)
             experiment = measurement.planned(name or called(workloads), workloads, allocators, baseline, extent)
             folder = measurement.begun(results, name or called(workloads), experiment, places.into)
     except (AllocatorError, PlanError) as error:

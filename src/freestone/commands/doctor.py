@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -119,8 +119,9 @@ def doctor(
             case = _taken_up(resume)
         else:
             extent = Extent(time_budget_s=BUDGET_S if time_budget is None else time_budget, timeout_s=timeout)
-            workload = _workload(command, env or [], service, acceptance)
-            case = _begun(workload, extent, results, observe_only, allow_system_settings, goal)
+            executable, plain = program.found(command, env or [], verb="doctor")
+            workload = service.applied(acceptance.applied(plain))
+            case = _begun(executable, workload, extent, results, observe_only, allow_system_settings, goal)
     except (AllocatorError, PlanError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
@@ -158,14 +159,8 @@ def _refuse(what: str, given: Mapping[str, object]) -> None:
         raise PlanError(f"{what}; leave out {', '.join(named)}")
 
 
-def _workload(command: Sequence[str], env: Sequence[str], service: ServiceOptions, acceptance: Acceptance) -> Workload:
-    settings = program.settings(env)
-    executable = program.require(command, {**os.environ, **settings}, verb="doctor")
-    plain = Workload(name=executable.name, command=list(command), environment=settings, directory=os.getcwd())
-    return service.applied(acceptance.applied(plain))
-
-
 def _begun(
+    executable: Path,
     workload: Workload,
     extent: Extent,
     results: Path,
@@ -173,7 +168,6 @@ def _begun(
     allow_system_settings: bool,
     goal: Goal | None,
 ) -> _Case:
-    executable = program.require(workload.command, {**os.environ, **workload.environment}, verb="doctor")
     (system,) = find([SYSTEM])
     experiment = measurement.planned(workload.name, [workload], [SYSTEM], None, extent)
     chart = Chart(

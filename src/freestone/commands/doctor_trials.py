@@ -71,7 +71,9 @@ def tried(
             if not as_json:
                 show_cures(measured, workload, summary, judged)
 
-        status = measurement.measure(folder, experiment, verb="doctor", show=show, report=None, around=made.around)
+        status = measurement.measure(
+            folder, experiment, verb="doctor", show=show, report=None, around=made.around, environment_told=True
+        )
         for line in made.put_back:
             say(line)
     if status in (ExitStatus.STORE, ExitStatus.INTERRUPTED) or status > 128:

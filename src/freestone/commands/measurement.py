@@ -232,6 +232,7 @@ def measure(
     report: Callable[[], None] | None,
     left_out: Collection[str] = (),
     around: Around = environment_alone,
+    environment_told: bool = False,
 ) -> int:
     """Run what the folder does not hold yet, show what there is, and return the exit status.
 
@@ -242,6 +243,7 @@ def measure(
             raise StoreError.
         left_out: workloads that are not run now.
         around: sets what a configuration needs beside the program's environment, for each of its runs.
+        environment_told: whether what is taken out of the programs' environment was told before.
     """
     progress = Progress(
         sys.stderr,
@@ -252,7 +254,8 @@ def measure(
     damage = store.damage_line(folder, earlier.damage)
     if damage:
         progress.line(damage)
-    for line in [*about_environment(experiment), *_told_of(experiment.configurations)]:
+    about = [] if environment_told else about_environment(experiment)
+    for line in [*about, *_told_of(experiment.configurations)]:
         progress.note(line)
     status = ExitStatus.FINE
     trouble: list[str] = []

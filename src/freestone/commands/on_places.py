@@ -6,7 +6,6 @@ import os
 import secrets
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 import freestone
-from freestone.allocators import AllocatorError, configurations, discover
 from freestone.commands import program
 from freestone.commands.compare_request import CompareRequest
 from freestone.commands.export_options import ExportOptions
@@ -32,54 +30,10 @@ FLAGS_OF_THIS_PLACE: Final = ("--json", "--report", "--no-report")
 
 LOOK_S: Final = 0.2
 
-LOST_S: Final = 60.0
-"""How long one that was lost may take to end its program and let go of its folder."""
-
 
 def is_order(folder: Path | None) -> bool:
     """Whether a folder that is to be gone on with is one of several places."""
     return folder is not None and (folder / store.ORDER_FILE).exists()
-
-
-def begun_already(folder: Path) -> Path | None:
-    """The folder, where an experiment was begun in it.
-
-    Whoever was lost and has not noticed yet may still write to it: that is waited for.
-    """
-    if not (folder / store.EXPERIMENT_FILE).exists():
-        return None
-    end = time.monotonic() + LOST_S
-    while store.is_being_written(folder) and time.monotonic() < end:
-        time.sleep(LOOK_S)
-    return folder
-
-
-def those_here(asked: Sequence[str]) -> list[str]:
-    """Which of the configurations asked for can be measured here; a line for each that cannot.
-
-    Raises:
-        AllocatorError: none can.
-    """
-    known = discover()
-    try:
-        configurations(asked, known=known)
-    except AllocatorError:
-        pass
-    else:
-        return list(asked)
-    here: list[str] = []
-    trouble: AllocatorError | None = None
-    for word in (each for words in asked for each in words.split(",")):
-        try:
-            configurations([word], known=known)
-        except AllocatorError as error:
-            trouble = error
-            print(f"freestone: left out here: {error}", file=sys.stderr)
-        else:
-            here.append(word)
-    if not here and trouble is not None:
-        raise trouble
-    return here
 
 
 def compare(
@@ -168,16 +122,18 @@ def _carry_out(order: Order, folder: Path) -> int:
         working = {pool.submit(work, place): place for place in order.places}
         waiting = threading.Thread(target=lambda: _pass_on(stop, halt), daemon=True)
         waiting.start()
-        for done in as_completed(working):
-            place = working[done]
-            try:
-                carried = ended[place.name] = done.result()
-                if carried.status not in (ExitStatus.FINE, ExitStatus.PARTLY_MEASURED) and carried.last:
-                    tell(place, carried.last)
-            except Unreachable as error:
-                ended[place.name] = error
-                tell(place, str(error))
-        halt.set()
+        try:
+            for done in as_completed(working):
+                place = working[done]
+                try:
+                    carried = ended[place.name] = done.result()
+                    if carried.status not in (ExitStatus.FINE, ExitStatus.PARTLY_MEASURED) and carried.last:
+                        tell(place, carried.last)
+                except Unreachable as error:
+                    ended[place.name] = error
+                    tell(place, str(error))
+        finally:
+            halt.set()
     return _told(order, folder, ended, interrupted=stop())
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from freestone.allocators import elf
 from freestone.commands.status import ExitStatus, Stop
+from freestone.records.schema import Workload
 
 
 def tool_as_typed() -> str:
@@ -25,6 +26,24 @@ def tool_as_typed() -> str:
     if Path(started).name != "freestone" or started == shutil.which("freestone"):
         return "freestone"
     return shlex.quote(started)
+
+
+def found(command: Sequence[str], env: Sequence[str], *, verb: str) -> tuple[Path, Workload]:
+    """The file that a command executes, and the workload that running it here is.
+
+    Args:
+        command: program and arguments.
+        env: as ``--env`` takes it.
+        verb: whose command it is.
+
+    Raises:
+        PlanError, Stop: as :func:`settings` and :func:`require`.
+    """
+    environment = settings(env)
+    executable = require(command, {**os.environ, **environment}, verb=verb)
+    return executable, Workload(
+        name=executable.name, command=list(command), environment=environment, directory=os.getcwd()
+    )
 
 
 def require(

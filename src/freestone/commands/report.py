@@ -16,6 +16,7 @@ from freestone.commands.status import ExitStatus, Stop
 if TYPE_CHECKING:  # what reads and draws results is large, and the help needs none of it
     from freestone.commands.reported import Reported
     from freestone.records.schema import Score
+    from freestone.reports.grid import Grid
     from freestone.reports.source import Source
 
 
@@ -89,6 +90,8 @@ def report(
     exports.require_writable()
     try:
         results = tuple(place for folder in results for place in store.places(folder))
+        if not results:
+            raise Stop("no place has measured anything yet", ExitStatus.NOTHING_MEASURED)
         found = [reported.read(folder) for folder in results]
         sources = [each.source for each in found if each.source is not None]
         measured = any(cell.status == "ok" for source in sources for cell in source.summary.cells)
@@ -113,22 +116,21 @@ def report(
             ]
             scoreboard.write(documents, markdown)
         destination = (output or _destination(results)) if page else None
-        written = _write(found, destination, figures, picture, benchmark_json)
+        machines = side_by_side.grids(found)
+        written = _write(found, machines, destination, figures, picture, benchmark_json)
         for source in sources:
             exports.write(source.experiment, source.records, source.summary)
     except PlanError as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
-    if not results:
-        raise Stop("no place has measured anything yet", ExitStatus.NOTHING_MEASURED)
     if json:
         print(json_format.dumps([each.row(board) for each, board in zip(found, boards, strict=True)], indent=2))
     else:
         for each, board in zip(found, boards, strict=True):
             _show(each, board)
             print(f"Records: {each.folder}\n")
-        side_by_side.show(found)
+        side_by_side.show(machines)
         if written is not None:
             print(f"Report:  {written}")
     if exported and not drawn and not measured:
@@ -147,6 +149,7 @@ def _score(source: Source, subject: str | None) -> Score:
 
 def _write(
     found: Sequence[Reported],
+    machines: Sequence[Grid],
     destination: Path | None,
     figures: Path | None,
     picture: Literal["svg", "png"],
@@ -155,7 +158,6 @@ def _write(
     """Write the page, pictures and times that were asked for; the page's file."""
     if destination is None and figures is None and benchmark_json is None:
         return None
-    from freestone.commands import side_by_side
     from freestone.reports import extras, google_benchmark, pictures
 
     written, folders = None, [each.folder for each in found]
@@ -169,7 +171,6 @@ def _write(
 
             parts = [each.part(number) for number, each in enumerate(found, start=1)]
             try:
-                machines = side_by_side.grids(found)
                 written = None if destination is None else html.write_parts(parts, destination, machines)
             except html.ReportError as error:
                 raise Stop(str(error), ExitStatus.STORE) from error

@@ -27,10 +27,10 @@ def grids(found: Sequence[Reported]) -> list[Grid]:
     return made(across(results))
 
 
-def show(found: Sequence[Reported]) -> None:
+def show(machines: Sequence[Grid]) -> None:
     """Print the tables."""
     from freestone.reports import grid
 
     width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
-    for each in grids(found):
+    for each in machines:
         print(grid.text(each, width=width, colour=colour, ascii_only=plain))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as json_format
 import math
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -96,7 +95,8 @@ def tune(
             extent = Extent(
                 time_budget_s=BUDGET_S if time_budget is None else time_budget, timeout_s=timeout, seed=seed
             )
-            workload = _workload(command, env or [], service, acceptance)
+            _, plain = program.found(command, env or [], verb="tune")
+            workload = service.applied(acceptance.applied(plain))
             tuning = _planned(workload, allocators, extent, goal or "balanced")
             created_at = datetime.fromisoformat(tuning.head.created_at)
             folder = store.create_folder(results, f"tune-{workload.name}", created_at)
@@ -106,13 +106,6 @@ def tune(
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     return _Tuned(folder, tuning, as_json=json).run()
-
-
-def _workload(command: Sequence[str], env: Sequence[str], service: ServiceOptions, acceptance: Acceptance) -> Workload:
-    settings = program.settings(env)
-    executable = program.require(command, {**os.environ, **settings}, verb="tune")
-    plain = Workload(name=executable.name, command=list(command), environment=settings, directory=os.getcwd())
-    return service.applied(acceptance.applied(plain))
 
 
 def _planned(workload: Workload, allocators: Sequence[str] | None, extent: Extent, goal: Goal) -> Tuning:

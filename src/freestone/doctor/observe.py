@@ -163,8 +163,7 @@ def _heap(seen: Observations, patient: Patient) -> Observations:
     if broken is not None:  # unwatched it did its work: of a part of it nothing can be said
         return _without(seen, "heap", f"it failed while it was watched ({broken})")
     if found is None:
-        why = None
-        return _without(seen, "heap", why or "no process of it said what it asked for: static, or of another libc")
+        return _without(seen, "heap", "no process of it said what it asked for: static, or of another libc")
     if not found.complete:
         seen = _without(
             seen, "heap at its end", "a signal ended it: how much free memory could be given back is not known"

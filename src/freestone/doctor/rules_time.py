@@ -154,7 +154,7 @@ def lock_contention(seen: Observations) -> Finding | None:
     if seen.cost.voluntary_switches is not None:
         times = min(times, seen.cost.voluntary_switches / max(1, heap.waited))
     slept_s = min(heap.waited_s * times, heap.wall_s * heap.threads)
-    part = min(1.0, slept_s / (heap.wall_s * heap.threads)) if heap.wall_s > 0 else 0.0
+    part = slept_s / (heap.wall_s * heap.threads) if heap.wall_s > 0 else 0.0
     if part < WORTH and heap.waited < SLEPT * heap.sampled_calls:
         return None
     if part < SLEPT:

@@ -61,6 +61,7 @@ PROGRAM = "elf:"
 
 FOLDER = "folder:"
 """How the content of a folder begins there."""
+
 OWN_TIME = f"{FIGURE}seconds"
 """The time of a workload that measures itself: without start-up and preparation, which the process's time holds."""
 

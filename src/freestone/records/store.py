@@ -125,7 +125,7 @@ def make_folder(folder: Path) -> None:
 
 
 def write_order(folder: Path, order: Order) -> None:
-    """Write what several places are to measure; it is never rewritten.
+    """Write what several places are to measure.
 
     Raises:
         StoreError: it cannot be written.

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from freestone.analysis.across import Across, There
+from freestone.analysis.across import ASPECTS, Across, There
 from freestone.reports import quantities
 from freestone.reports.grid import Grid, Piece
-
-ASPECTS: Final = ("time", "peak memory")
 
 _NOBODY: Final = "–"
 

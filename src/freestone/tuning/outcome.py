@@ -96,14 +96,14 @@ def _estimated(each: Tried, goal: str) -> float:
 def _is_lower(race: Race, one: str, other: str, goal: str, confidence: float) -> bool:
     """Whether one really costs less of what counts for the goal than another."""
     found = statistics.within_rounds(_cost(race, one, goal), _cost(race, other, goal), _step(goal))
-    return found is not None and statistics.is_below_one(found, confidence)
+    return found is not None and statistics.interval(found, confidence).is_below_one
 
 
 def _is_confirmed(race: Race, helping: Sequence[str], baseline: str, goal: str) -> bool:
     costs = {name: _cost(race, name, goal) for name in helping}
     chosen = best_of_other_rounds(costs)
     found = held_out(chosen, _cost(race, baseline, goal), _step(goal))
-    return found is not None and statistics.is_below_one(found, statistics.CONFIDENCE)
+    return found is not None and statistics.interval(found, statistics.CONFIDENCE).is_below_one
 
 
 def _step(goal: str) -> float:

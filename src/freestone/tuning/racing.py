@@ -80,7 +80,7 @@ def gains_on(race: Race, one: str, other: str, baseline: str) -> bool:
     """Whether one is really lower than another in time or memory, each asked alone: it only says who is measured on."""
     for objective in OBJECTIVES:
         found = against(race, objective, one, other, baseline)
-        if found is not None and statistics.is_below_one(found, CONFIDENCE):
+        if found is not None and statistics.interval(found, CONFIDENCE).is_below_one:
             return True
     return False
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from freestone.experiments.engines import Carried
-from freestone.records.schema import Order
+from freestone.records.schema import Order, Place
 
 PATIENCE_S: Final = 30.0
 """How long one that is told to stop has for it."""
@@ -24,6 +24,11 @@ def words(order: Order, folder: str) -> list[str]:
     """
     verb, *more = order.words
     return [verb, "--into", folder, "--no-report", *more]
+
+
+def kept_as(order: Order, place: Place) -> str:
+    """The folder's name where a place keeps what it measures until it is fetched."""
+    return f"{order.id}-{place.name}"
 
 
 def held(line: str) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shlex
 import subprocess
 import sys
-import tarfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any, Final
 
 import freestone
 from freestone.experiments.engines import Carried, Unreachable, command
-from freestone.experiments.engines.ssh import unpacked
+from freestone.experiments.engines.archive import packed, unpacked
 from freestone.records.schema import Order, Place
 
 LOOK_S: Final = 1.0
@@ -46,8 +44,8 @@ class Dask:
                 work,
                 freestone.__version__,
                 order.words,
-                f"{order.id}-{place.name}",
-                key=f"freestone-{order.id}-{place.name}",
+                command.kept_as(order, place),
+                key=f"freestone-{command.kept_as(order, place)}",
                 **resources,
             )
             waited = 0.0
@@ -91,9 +89,4 @@ def work(version: str, words: Sequence[str], name: str) -> tuple[int, str | None
     ) as lab:
         assert lab.stderr is not None
         said = lab.stderr.read().decode(errors="replace").strip().splitlines()
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for file in sorted(cache.iterdir()):
-            if file.is_file():
-                tar.add(file, arcname=file.name, recursive=False)
-    return lab.returncode, said[-1] if said else None, packed.getvalue()
+    return lab.returncode, said[-1] if said else None, packed(cache)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from freestone.experiments.engines import Carried, Unreachable, command
+from freestone.records import store
 from freestone.records.schema import Order, Place
 
 UNDER_WAY: Final = {
@@ -41,9 +42,6 @@ LATE_S: Final = 60.0
 """How long a folder that is shared may take to show what a node has written."""
 
 LOOK_S: Final = 2.0
-
-_FORGET: Final = "unset $(env | sed -n 's/^\\(SLURM[A-Za-z0-9_]*\\)=.*/\\1/p'); "
-"""What Slurm tells a job of itself is another thing after a requeue: no program under test is to see it."""
 
 
 class Slurm:
@@ -80,7 +78,7 @@ def _submitted(order: Order, place: Place, log: Path, asked: str) -> str:
     words += [f"--output={log.absolute()}", f"--chdir={order.directory}", f"--time={order.most_minutes}"]
     words += [f"--constraint={place.kind}"] if place.kind else []
     # The job ends with the program's own status, and hears of its end.
-    return _said([*words, f"--wrap={_FORGET}exec {asked}"]).split(";")[0].strip()
+    return _said([*words, f"--wrap=exec {asked}"]).split(";")[0].strip()
 
 
 def _said(words: Sequence[str]) -> str:
@@ -118,8 +116,8 @@ def _await(folder: Path, log: Path) -> None:
         Unreachable: it never does.
     """
     end = time.monotonic() + LATE_S
-    while not (folder / "experiment.json").exists():
-        if _last(log) is not None and "freestone: " in (_last(log) or ""):
+    while not (folder / store.EXPERIMENT_FILE).exists():
+        if "freestone: " in (_last(log) or ""):
             return  # it could not begin, and says why
         if time.monotonic() > end:
             raise Unreachable(f"{folder} shows nothing of its job: is it shared by the nodes?")

@@ -7,12 +7,9 @@ that measures hears of a lost connection by the end of its standard input, finis
 from __future__ import annotations
 
 import contextlib
-import io
 import re
 import shlex
 import subprocess
-import tarfile
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +18,7 @@ from typing import Final
 
 import freestone
 from freestone.experiments.engines import Carried, Unreachable, command
+from freestone.experiments.engines.archive import unpacked
 from freestone.records.schema import Order, Place
 
 OPTIONS: Final = tuple(
@@ -48,7 +46,7 @@ class Ssh:
     ) -> Carried:
         """As :meth:`freestone.experiments.engines.Engine.carry_out`."""
         self._require_same_lab(place, tell)
-        there = f'"${{XDG_CACHE_HOME:-$HOME/.cache}}/freestone/orders/{order.id}-{place.name}"'
+        there = f'"${{XDG_CACHE_HOME:-$HOME/.cache}}/freestone/orders/{command.kept_as(order, place)}"'
         asked = " ".join(there if word == _HERE else shlex.quote(word) for word in command.words(order, _HERE))
         directory = f"cd {shlex.quote(order.directory)} 2>/dev/null || cd; "
         line = f"{_FIND}{directory}mkdir -p {there}; " + command.held(f"freestone {asked}")
@@ -105,27 +103,3 @@ class Ssh:
 
 _HERE: Final = "\0"
 """Stands for the folder there, which only the shell there can name."""
-
-
-def unpacked(archive: bytes, folder: Path) -> None:
-    """Put the files of an archive into a folder, each whole or not at all.
-
-    What could lie outside of the folder, links and devices are left out, whoever made the archive.
-
-    Raises:
-        Unreachable: it is no archive, or the folder cannot be written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with (
-            tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetched-") as scratch,
-            tarfile.open(fileobj=io.BytesIO(archive)) as tar,
-        ):
-            files = [member for member in tar if member.isreg()]
-            tar.extractall(scratch, members=files, filter="data")
-            for member in files:
-                target = folder / member.name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                (Path(scratch) / member.name).replace(target)
-    except (tarfile.TarError, OSError) as error:
-        raise Unreachable(f"what it has measured could not be brought here: {str(error).splitlines()[0]}") from error

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from freestone.experiments.engines import Unreachable
-from freestone.experiments.engines.ssh import unpacked
+from freestone.experiments.engines.archive import unpacked
 
 
 def _archive(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
