@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +16,7 @@ from answers import said
 
 from freestone import native
 from freestone.doctor.observations import Observations
+from freestone.records import store
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 CompileC = Callable[..., Path]
@@ -137,6 +140,8 @@ def test_what_was_seen_before_an_interruption_is_kept(
             if "over time" in line:
                 break
         time.sleep(0.3)
+        (held,) = (tmp_path / "results").iterdir()
+        assert store.is_being_written(held)
         os.kill(tool.pid, signal.SIGINT)
         rest = tool.stderr.read()
     assert tool.returncode == 130, rest
@@ -147,6 +152,12 @@ def test_what_was_seen_before_an_interruption_is_kept(
     assert seen.cost is not None
     assert seen.done == ["platform", "prices", "cost"]
     words = [*command, "doctor", "--resume", str(file.parent), "--json"]
+    with store.held(file.parent):
+        rows = subprocess.run([*command, "list", "--json"], cwd=tmp_path, env=environment, capture_output=True)
+        assert [each["state"] for each in json.loads(rows.stdout)] == ["running"]
+        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 5
+        assert f"{file.parent} is being written by another freestone; wait for it to end" in done.stderr
     gone_on = said(subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120))
     now = Observations.model_validate(gone_on["observations"])
     assert now.cost == seen.cost, "what was seen before is not looked at again"
@@ -173,8 +184,35 @@ def test_remedies_go_on_where_they_were_interrupted(
     for _ in range(2):  # what is complete is shown
         told = said(subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120))
         assert told["goal"] == "time"
-        assert told["best"] is not None
+        assert told["tried"]
         assert (folder / "trials.jsonl").read_bytes().startswith(before)
+
+
+APPLY = """
+import sys
+from freestone.allocators import configuration_for, find
+from freestone.commands.doctor import _applied
+from freestone.records.schema import Workload
+(allocator,) = find([sys.argv[1]])
+best = configuration_for(allocator).model_copy(update={"huge_pages_off": sys.argv[2] == "off"})
+shell = "pwd; echo $SEEN; grep THP_enabled /proc/self/status; grep -c libfreestone /proc/self/maps; exit 7"
+workload = Workload(name="sh", command=["sh", "-c", shell], environment={"SEEN": "a=b"}, directory=sys.argv[3])
+sys.exit(_applied(best, workload))
+"""
+
+
+@pytest.mark.parametrize("pages", ["on", "off"])
+@pytest.mark.parametrize("allocator", ["glibc", "freestone"])
+def test_what_helped_is_applied_where_and_as_it_was_measured(
+    tmp_path: Path, environment: dict[str, str], allocator: str, pages: str
+) -> None:
+    words = [sys.executable, "-c", APPLY, allocator, pages, str(tmp_path)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 7, done.stderr
+    folder, seen, huge, maps = done.stdout.splitlines()
+    assert (folder, seen) == (str(tmp_path), "a=b")
+    assert huge.split()[1] == {"on": "1", "off": "0"}[pages]
+    assert (maps != "0") == (allocator == "freestone")
 
 
 @pytest.mark.long

@@ -42,7 +42,7 @@ def text_of(page: Path) -> str:
 
 @pytest.mark.long
 def test_the_page_s_numbers_are_the_record_s(freestone: Tool, patient: Path, only_folder: Callable[[], Path]) -> None:
-    done = freestone("doctor", "--goal", "time", "--time-budget", "15", "--", str(patient), "mapping-churn")
+    done = freestone("doctor", "--goal", "time", "--time-budget", "25", "--", str(patient), "mapping-churn")
     assert done.returncode == 0, done.stderr
     folder = only_folder()
     page = folder / "report.html"
@@ -58,24 +58,31 @@ def test_the_page_s_numbers_are_the_record_s(freestone: Tool, patient: Path, onl
     for each in seen.calls.by_kind:
         assert f" {each.name} {each.calls:,} " in text
     told = said(freestone("report", "--json", folder))[0]["diagnosis"]  # type: ignore[index]
-    assert told["best"] is not None
-    assert f"{told['best']} helps: time " in text
     for finding in told["findings"]:
         for line in finding["evidence"]:
             assert " ".join(line.split()) in text
     summary = Summary.model_validate_json((folder / "summary.json").read_bytes())
-    cell = next(each for each in summary.cells if each.configuration == told["best"])
     base = next(each for each in summary.cells if each.configuration == summary.baseline)
-    ratio = cell.ratio["wall_s"]
-    assert f"×{quantities.ratio_number(ratio)} {quantities.interval(ratio)}" in text
-    faults = [each.figure("minor_faults") for each in (base, cell)]
-    assert f"Minor faults {faults[0]:,.0f} {faults[1]:,.0f} " in text
+    for each in told["tried"]:
+        if each["discarded"] is None:
+            cell = next(cell for cell in summary.cells if cell.configuration == each["configuration"])
+            ratio = cell.ratio["wall_s"]
+            assert f"×{quantities.ratio_number(ratio)} {quantities.interval(ratio)}" in text
+    if told["best"] is None:  # a machine that is busy with others leaves too few rounds to tell
+        verdict = "of what was tried nothing is told apart, and the page says so"
+        assert re.search("nothing that was tried is really better for time|too few", text), verdict
+    else:
+        cell = next(each for each in summary.cells if each.configuration == told["best"])
+        assert f"{told['best']} helps: time " in text
+        faults = [each.figure("minor_faults") for each in (base, cell)]
+        assert f"Minor faults {faults[0]:,.0f} {faults[1]:,.0f} " in text
     before = text
     page.unlink()
     again = freestone("report", folder)
     assert again.returncode == 0, again.stderr
     assert again.stdout.startswith("mapping-churn: ")
-    assert f"Bestfortime:{told['best']}(" in "".join(again.stdout.split()), "a terminal breaks long names"
+    best = "".join(again.stdout.split()).partition("Bestfortime:")[2].partition("(")[0]
+    assert best == (told["best"] or ""), "a terminal breaks long names"
     assert re.sub(r"Written .*? UTC", "", text_of(page)) == re.sub(r"Written .*? UTC", "", before)
     listed = freestone("list").stdout
     assert "doctor -- " in listed

@@ -225,3 +225,15 @@ def test_what_comes_from_the_kernel_is_not_cleared(troubled: Path, watcher: Path
     assert found.callocs == 200
     # From the first one freed on, glibc's threshold lies at 32 MiB: these are always mapped.
     assert found.calloc_kib <= 200
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_in_the_folder_is_not_waited_for(holds: Path, watcher: Path, tmp_path: Path) -> None:
+    """The program can write there as well: what stands there may be anything."""
+    os.mkfifo(tmp_path / "0-pipe")
+    (tmp_path / "1-link").symlink_to("/dev/zero")
+    environment = {**os.environ, "LD_PRELOAD": str(watcher), heap_watch.FOLDER: str(tmp_path)}
+    subprocess.run([holds, "e", "0"], env=environment, check=True, capture_output=True)
+    found = heap_watch.read_folder(tmp_path)
+    assert found is not None
+    assert found.mallocs >= 1000

@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 
 from freestone.doctor import evidence, remedies, shares, symptoms, touched, words
 from freestone.doctor.lasting import lasting
-from freestone.doctor.observations import CallSite, Growth, HeapPoint, HeapUse, Kept, Observations, OwnHeap, Platform
+from freestone.doctor.observations import (
+    CallSite,
+    Growth,
+    HeapPoint,
+    HeapUse,
+    Kept,
+    MemoryCalls,
+    Observations,
+    OwnHeap,
+    Platform,
+)
 
 RECORDED = {
     file.stem: Observations.model_validate_json(file.read_bytes())
@@ -323,6 +333,35 @@ def test_what_moved_brings_no_more_faults_than_it_has_pages() -> None:
     assert found == []
     assert (symptoms.unexplained(seen) or 0) > 0.3
     assert "none of the calls that were seen explains them" in " ".join(words.findings(found, seen, width=999).split())
+
+
+def test_who_gives_memory_back_itself_is_told_so() -> None:
+    """A loop over madvise(MADV_DONTNEED) is no illness of malloc's, and no riddle either."""
+    seen = _with_calls(RECORDED["mapping-churn"], munmap=120)
+    assert seen.calls is not None
+    given = MemoryCalls(name="madvise", calls=40, kib=40 << 15, sites=[CallSite(frames=["main (dn)"], calls=40)])
+    calls = seen.calls.model_copy(update={"by_kind": [*seen.calls.by_kind, given]})
+    told = words.unnamed([], seen.model_copy(update={"calls": calls}))
+    assert told is not None
+    assert "It calls madvise 40 times over 1,280.0 MiB in all, most often from main (dn): what is given back" in told
+    assert "none of the calls" not in told
+
+
+def test_two_parts_that_are_each_too_little_are_told_as_such() -> None:
+    """New memory at 2.7 %, and half a per cent that nothing explains: neither well nor "none of the calls explains"."""
+    seen = RECORDED["healthy"]
+    assert seen.cost is not None
+    assert seen.prices is not None
+    pages = touched.pages(seen)
+    faults = int(1.15 * pages)
+    fault_s = faults * seen.prices.small.ns / 1e9
+    cost = seen.cost.model_copy(update={"minor_faults": faults, "user_s": fault_s / 0.0315, "sys_s": fault_s})
+    seen = seen.model_copy(update={"cost": cost.model_copy(update={"user_s": cost.user_s - fault_s})})
+    found = symptoms.name(seen)
+    assert found == []
+    told = " ".join(words.findings(found, seen, width=999).split())
+    assert "page faults are 3% of its processor time: 2.7% on memory that was new, which alone is too little" in told
+    assert "and 0.4% that none of the calls that were seen explains" in told
 
 
 def test_mappings_that_malloc_was_not_asked_for_are_not_its_illness() -> None:

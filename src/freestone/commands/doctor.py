@@ -207,7 +207,11 @@ def _diagnosed(case: _Case, goal: Goal, *, apply: bool, as_json: bool) -> int:
         say(line)
     for line in measurement.about_environment(case.chart.experiment):
         say(line)
-    seen = _observed(case)
+    try:
+        with store.held(case.folder):
+            seen = _observed(case)
+    except StoreError as error:
+        raise Stop(str(error), ExitStatus.STORE) from error
     found = symptoms.name(seen)
     width = terminal.width()
     unobserved = seen.cost is None and not seen.own_heaps
@@ -238,34 +242,36 @@ def _diagnosed(case: _Case, goal: Goal, *, apply: bool, as_json: bool) -> int:
 
 
 def _observed(case: _Case) -> Observations:
-    """Take every part that was not taken yet; what was taken is written at once, so that nothing is lost."""
+    """Take every part that was not taken yet; what was taken is written at once, so that nothing is lost.
+
+    Raises:
+        StoreError: it cannot be written, or what is there cannot be read.
+        Stop: it was interrupted, or the lab's own parts do not work.
+    """
     libc = elf.inspect(case.executable).libc
     workload = case.workload
     blank = Observations(command=workload.command, service=workload.service is not None, platform=describe(libc))
-    try:
-        seen = charts.read_seen(case.folder) or blank
-        with (
-            tempfile.TemporaryDirectory(prefix=f"freestone-{os.getpid()}-") as scratch,
-            Interruption() as stop,
-        ):
-            Path(scratch).chmod(0o711)
-            limit_s = case.chart.experiment.timeout_s
-            patient = Patient(workload, case.untouched, libc, os.environ, limit_s, Path(scratch))
-            for part in [each for each in observe.PARTS if each not in seen.done]:
-                if seen.cost is None and "cost" in seen.done:
-                    break
-                say(f"looking at {observe.TITLES[part]}")
-                try:
-                    with stop.breakable():
-                        seen = observe.take(part, seen, patient)
-                except TrialBrokenOff as error:
-                    status = 128 + stop.signal if stop.signal else ExitStatus.INTERRUPTED
-                    raise Stop(f"interrupted; what was seen is kept in {case.folder}, {case.go_on}", status) from error
-                except (LauncherBroken, NativePartMissing) as error:
-                    raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error
-                charts.write_seen(case.folder, seen)
-    except StoreError as error:
-        raise Stop(str(error), ExitStatus.STORE) from error
+    seen = charts.read_seen(case.folder) or blank
+    with (
+        tempfile.TemporaryDirectory(prefix=f"freestone-{os.getpid()}-") as scratch,
+        Interruption() as stop,
+    ):
+        Path(scratch).chmod(0o711)
+        limit_s = case.chart.experiment.timeout_s
+        patient = Patient(workload, case.untouched, libc, os.environ, limit_s, Path(scratch))
+        for part in [each for each in observe.PARTS if each not in seen.done]:
+            if seen.cost is None and "cost" in seen.done:
+                break
+            say(f"looking at {observe.TITLES[part]}{observe.how_long(part, seen)}")
+            try:
+                with stop.breakable():
+                    seen = observe.take(part, seen, patient)
+            except TrialBrokenOff as error:
+                status = 128 + stop.signal if stop.signal else ExitStatus.INTERRUPTED
+                raise Stop(f"interrupted; what was seen is kept in {case.folder}, {case.go_on}", status) from error
+            except (LauncherBroken, NativePartMissing) as error:
+                raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error
+            charts.write_seen(case.folder, seen)
     return seen
 
 

@@ -174,10 +174,11 @@ def _diagnosed(name: str, folder: Path) -> _Listed:
         listed = _measured(name, folder)
         return dataclasses.replace(listed, headline=" ".join(part for part in (says, listed.headline) if part))
     command = seen.command if seen is not None else chart.experiment.workloads[0].command if chart is not None else []
+    unfinished: State = "running" if store.is_being_written(folder) else "interrupted"
     return _Listed(
         name,
         str(folder),
-        "interrupted" if chart is not None and charts.is_unfinished(chart, seen) else "complete",
+        unfinished if chart is not None and charts.is_unfinished(chart, seen) else "complete",
         created_at=chart.experiment.created_at if chart is not None else _begun_at(name),
         verb="doctor",
         command=command,

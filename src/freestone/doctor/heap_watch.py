@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from freestone.doctor.observations import HeapPoint, HeapUse, Realloc, Sizes
+from freestone.trials.own_file import read as own_file
 
 WATCHER: Final = "libfreestone-heapwatch.so"
 FOLDER: Final = "FREESTONE_HEAPWATCH"
@@ -40,13 +41,12 @@ def read_folder(folder: Path, ended_s: float | None = None) -> HeapUse | None:
     found: list[tuple[int, Path]] = []
     for file in sorted(folder.iterdir()):
         try:
-            with file.open("rb") as opened:
-                found.append((_Head(opened.read(_HEAD.size)).asked, file))
+            found.append((_Head(own_file(file, _HEAD.size)).asked, file))
         except (OSError, Damaged):
             continue  # it was ended while its file was made
     for asked, file in sorted(found, key=lambda each: -each[0]):
         try:
-            return parse(file.read_bytes(), ended_s) if asked > 0 else None
+            return parse(own_file(file), ended_s) if asked > 0 else None
         except (OSError, Damaged):
             continue
     return None

@@ -28,8 +28,12 @@ class State:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What is resident and what is in use."""
-        return (f"{mib(self.rss_kib)} resident, {mib(self.point.live_kib)} in use",)
+        """What is resident and what of malloc's is in use; and whether most is not malloc's at all."""
+        said = (f"{mib(self.rss_kib)} resident, {mib(self.point.live_kib)} in use",)
+        held_kib = self.point.held_kib
+        if held_kib is None or self.rss_kib < WASTE_KIB or held_kib > self.rss_kib / 2:
+            return said
+        return (*said, f"malloc holds {mib(held_kib)}; the rest is code, files and what it maps by itself")
 
 
 def lasting(seen: Observations) -> State | None:

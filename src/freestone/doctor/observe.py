@@ -166,7 +166,9 @@ def _heap(seen: Observations, patient: Patient) -> Observations:
         return _without(seen, "heap", "no process of it said what it asked for: static, or of another libc")
     if not found.complete:
         seen = _without(
-            seen, "heap at its end", "a signal ended it: how much free memory could be given back is not known"
+            seen,
+            "heap at its end",
+            "it left without a last word (a signal, or _exit): how much free memory could be given back is not known",
         )
     whole_s, watched_s = _cpu_s(seen), run.reading.user_s + run.reading.sys_s
     if whole_s > 0:
@@ -251,6 +253,17 @@ TITLES: Final[Mapping[str, str]] = {
     "calls": "its calls about memory, under a tracer",
     "sites": "where those calls come from",
 }
+
+
+SAID_FROM_S: Final = 5.0
+"""From so long on it is said how long a run takes."""
+
+
+def how_long(part: str, seen: Observations) -> str:
+    """How long a part of a long program takes at least, as it is said behind its title; empty where that is short."""
+    if seen.cost is None or seen.cost.wall_s < SAID_FROM_S or part not in ("course", "heap", "calls"):
+        return ""
+    return f", {seen.cost.wall_s:.0f} s or more"
 
 
 def take(part: str, seen: Observations, patient: Patient) -> Observations:

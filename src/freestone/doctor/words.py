@@ -7,10 +7,11 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from freestone.allocators import notation
-from freestone.doctor import judgement, knobs, symptoms
+from freestone.doctor import judgement, knobs, shares, symptoms, touched
 from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy, title
+from freestone.doctor.thresholds import WORTH
 from freestone.doctor.verdict import Tried, Verdict
 from freestone.records.schema import Ratio
 from freestone.reports import quantities, system_settings
@@ -94,9 +95,29 @@ def unnamed(found: Sequence[Finding], seen: Observations) -> str | None:
     said = f"Nothing can be named: page faults are {faults:.0%} of its processor time"
     if seen.calls is None:
         return f"{said}, on memory that was touched before, and the calls that they come from were not seen."
+    given = _given_back(seen)
+    if given:
+        return f"{said}. {given}"
+    other = "Pages that are copied after a fork, and memory that a program gives back itself (madvise), make such."
+    new = shares.first_share(seen, min(touched.first(seen) or 0.0, touched.pages(seen))) or 0.0
+    if not faults / 2 <= new < WORTH:
+        return f"{said}, and none of the calls that were seen explains them. {other}"
     return (
-        f"{said}, and none of the calls that were seen explains them. Pages that are copied after a fork, and memory "
-        "that a program gives back itself (madvise), make such."
+        f"{said}: {new:.1%} on memory that was new, which alone is too little to be named, and {faults - new:.1%} that "
+        f"none of the calls that were seen explains. {other}"
+    )
+
+
+def _given_back(seen: Observations) -> str:
+    """What it gave back by madvise, where that is much of what was ever resident; else nothing."""
+    kinds = seen.calls.by_kind if seen.calls is not None else []
+    given = next((each for each in kinds if each.name == "madvise"), None)
+    if given is None or seen.cost is None or given.kib < (seen.cost.peak_rss_kib or 0) / 2:
+        return ""
+    site = f", most often from {given.sites[0].frames[0]}" if given.sites else ""
+    return (
+        f"It calls madvise {given.calls:,} times over {_mib(given.kib)} in all{site}: what is given back so faults "
+        "again when it is used."
     )
 
 

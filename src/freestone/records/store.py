@@ -10,7 +10,7 @@ import contextlib
 import fcntl
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -234,16 +234,53 @@ def read_trials(folder: Path) -> Reading:
 
 
 def is_being_written(folder: Path) -> bool:
-    """Whether somebody is appending trials to a folder now, by the locks of the processes that can be seen from here.
+    """Whether somebody appends trials to a folder now, or holds it, by the locks of processes that are seen from here.
 
     Only read: whoever tried to take the lock would be in the way of one that starts.
     """
+    inodes = []
+    for each in (folder, folder / TRIALS_FILE):
+        with contextlib.suppress(OSError):
+            inodes.append(str(each.stat().st_ino))
     try:
-        inode = (folder / TRIALS_FILE).stat().st_ino
         locks = Path("/proc/locks").read_text(encoding="ascii", errors="replace")
     except OSError:
         return False
-    return re.search(rf"\bFLOCK +ADVISORY +WRITE +\S+ +\S+:{inode} ", locks) is not None
+    return (
+        re.search(rf"\bFLOCK +ADVISORY +WRITE +\S+ +\S+:({'|'.join(inodes)}) ", locks) is not None if inodes else False
+    )
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """A folder that this process alone works in, before there are trials and among them.
+
+    Raises:
+        StoreError: another freestone holds it, or it cannot be opened.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise StoreError(f"cannot open {folder}: {why(error)}") from error
+    try:
+        _alone(descriptor, folder)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _alone(descriptor: int, what: Path) -> None:
+    """Take the lock of a file or folder; where the file system has none, the promise of one writer is the user's.
+
+    Raises:
+        StoreError: another process has it.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise StoreError(f"{what} is being written by another freestone; wait for it to end") from error
+    except OSError:
+        pass
 
 
 class TrialLog:
@@ -265,12 +302,10 @@ class TrialLog:
         except OSError as error:
             raise StoreError(f"cannot write {self.path}: {why(error)}") from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+            _alone(self._file, self.path)
+        except StoreError:
             os.close(self._file)
-            raise StoreError(f"{self.path} is being written by another freestone; wait for it to end") from error
-        except OSError:
-            pass  # a file system without locks: the promise of one writer rests with the user
+            raise
 
     def append(self, record: TrialRecord) -> None:
         """Add one record and have it on the disk.

@@ -6,14 +6,13 @@ into the folder. Nothing here raises for that; what is not there is not claimed.
 
 from __future__ import annotations
 
-import errno
-import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
+
+from freestone.trials import own_file
 
 ENTRIES = ("malloc", "calloc", "realloc", "free")
 
@@ -220,16 +219,8 @@ def _named(name: str) -> tuple[int, float]:
 
 
 def _text(path: Path) -> str:
-    """The text of a regular file. What else stands in its place is somebody else's: not waited for, not followed.
-
-    Raises:
-        OSError: it is none, or cannot be read.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
-        return file.read(_LARGEST_REPORT).decode("utf-8", "backslashreplace")
+    """The text of a report. Raises OSError where it cannot be read."""
+    return own_file.read(path, _LARGEST_REPORT).decode("utf-8", "backslashreplace")
 
 
 def _read_line(draft: _Draft, words: list[str]) -> None:
