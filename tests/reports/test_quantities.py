@@ -84,6 +84,15 @@ def test_an_interval_has_the_decimals_its_width_deserves() -> None:
     assert quantities.interval(Ratio(value=0.9, low=0.63, high=1.13, pairs=9, different=False)) == "[0.63, 1.13]"
 
 
+@given(st.floats(1e-9, 0.5), st.floats(1e-9, 0.5))
+def test_what_is_nearly_nothing_is_not_written_as_nothing(value: float, low: float) -> None:
+    """Page faults fell to a thousandth, and the table said ×0.00."""
+    ratio = Ratio(value=value, low=min(value, low), high=0.9, pairs=9, different=True)
+    assert float(quantities.ratio_number(ratio)) > 0
+    assert float(quantities.factor(ratio)[1:]) > 0
+    assert all(float(each) > 0 for each in quantities.interval(ratio)[1:-1].split(", "))
+
+
 def test_an_interval_that_knows_nothing_says_so() -> None:
     assert quantities.interval(Ratio(value=1.1, low=0, high=math.inf, pairs=3, different=False)) == "[?]"
 
