@@ -2,82 +2,79 @@
 
 from __future__ import annotations
 
+import random
+
 from hypothesis import given
 from hypothesis import strategies as st
+from invented_machines import estimate, there
 
-from freestone.analysis.across import across
-from freestone.records.schema import Allocator, Cell, Configuration, Experiment, Machine, Ratio, Summary, Workload
+from freestone.analysis.across import NOBODY, across
+from freestone.analysis.statistics import estimate as estimated
 
 NAMES = ("freestone", "jemalloc")
 
 
-def _ratio(value: float, *, different: bool = True) -> Ratio:
-    return Ratio(value=value, low=value * 0.99, high=value * 1.01, pairs=10, different=different)
-
-
-def _result(
-    machine: str, time: dict[str, Ratio], best: dict[str, str], baseline: str = "glibc"
-) -> tuple[Experiment, Summary]:
-    workload = Workload(name="work", command=["work"])
-    experiment = Experiment(
-        id=machine,
-        created_at="",
-        freestone_version="",
-        command_line=[],
-        machine=Machine(id=machine, facts={}),
-        workloads=[workload],
-        configurations=[
-            Configuration(name=name, allocator=Allocator(name=name, title=name)) for name in (baseline, *NAMES)
-        ],
-        baseline=baseline,
-        rounds=10,
-        seed=1,
-    )
-    cells = [
-        Cell(
-            workload="work",
-            configuration=name,
-            status="ok",
-            trials_ok=10,
-            trials_total=10,
-            ratio={workload.time: ratio},
-        )
-        for name, ratio in time.items()
-    ]
-    summary = Summary(
-        experiment=machine,
-        baseline=baseline,
-        rounds_complete=10,
-        cells=cells,
-        noise={},
-        best={"work": best},
-        headline="",
-    )
-    return experiment, summary
-
-
 def test_a_ranking_that_changes_is_named_with_its_places() -> None:
-    here = _result("a", {"freestone": _ratio(0.8), "jemalloc": _ratio(0.9)}, {"time": "freestone"})
-    there = _result("b", {"freestone": _ratio(1.2), "jemalloc": _ratio(0.9)}, {"time": "jemalloc"})
-    (found,) = across([("a", *here), ("b", *there)])
+    here = there("a", {"freestone": estimate(0.8), "jemalloc": estimate(0.9)}, "freestone")
+    other = there("b", {"freestone": estimate(1.2), "jemalloc": estimate(0.9)}, "jemalloc")
+    (found,) = across([here, other])
     (turn,) = found.turns
     assert (turn.aspect, turn.configuration, turn.less, turn.more) == ("time", "freestone", ["a"], ["b"])
     assert found.agreed("time") is None
 
 
 def test_what_is_not_told_apart_turns_nothing() -> None:
-    here = _result("a", {"freestone": _ratio(0.8)}, {"time": "freestone"})
-    there = _result("b", {"freestone": _ratio(1.2, different=False)}, {"time": "freestone"})
-    (found,) = across([("a", *here), ("b", *there)])
+    here = there("a", {"freestone": estimate(0.8)}, "freestone")
+    other = there("b", {"freestone": estimate(1.2, spread=0.2)}, "freestone")
+    (found,) = across([here, other])
     assert found.turns == []
     assert found.agreed("time") == "freestone"
 
 
 def test_one_machine_and_other_baselines_are_not_side_by_side() -> None:
-    here = _result("a", {"freestone": _ratio(0.8)}, {})
-    assert across([("a", *here), ("b", *here)]) == []
-    other = _result("b", {"freestone": _ratio(0.8)}, {}, baseline="musl")
-    assert across([("a", *here), ("b", *other)]) == []
+    here = there("a", {"freestone": estimate(0.8)})
+    assert across([here, here]) == []
+    assert across([here, there("b", {"freestone": estimate(0.8)}, baseline="musl")]) == []
+
+
+def test_chance_turns_nothing_among_a_thousand_machines() -> None:
+    """Nobody is better or worse anywhere: by the intervals of each machine alone, dozens would say so."""
+    source = random.Random(1)
+    fleet = [
+        there(f"m{number}", {name: estimated([source.gauss(0, 0.02) for _ in range(10)]) for name in NAMES}, cpu="one")
+        for number in range(1000)
+    ]
+    (found,) = across(fleet)
+    alone = [each.ratios["time"]["freestone"] for each in fleet]
+    assert any(each.different and each.value < 1 for each in alone)
+    assert any(each.different and each.value > 1 for each in alone)
+    assert found.turns == []
+
+
+def test_what_really_turns_is_seen_among_a_thousand_machines() -> None:
+    fleet = [
+        there(f"m{number}", {"freestone": estimate(0.85 if number % 2 else 1.15)}, cpu=f"kind {number % 2}")
+        for number in range(1000)
+    ]
+    ((turn,),) = [each.turns for each in across(fleet)]
+    assert (len(turn.less), len(turn.more)) == (500, 500)
+
+
+def test_machines_of_one_kind_are_counted_together_and_stay_themselves() -> None:
+    fleet = [
+        *(there(f"a{number}", {"freestone": estimate(0.8)}, "freestone", cpu="A") for number in range(3)),
+        there("a3", {"freestone": estimate(1.0)}, None, cpu="A"),
+        there("b0", {"jemalloc": estimate(0.9)}, "jemalloc", cpu="B"),
+    ]
+    (found,) = across(fleet)
+    assert [(group.name, len(group.places)) for group in found.groups] == [("A", 4), ("B", 1)]
+    assert found.groups[0].best("time") == [("freestone", 3), (NOBODY, 1)]
+    assert found.groups[1].best("time") == [("jemalloc", 1)]
+
+
+def test_machines_of_which_no_two_are_alike_are_no_kinds() -> None:
+    (found,) = across([there("a", {}), there("b", {})])
+    assert found.groups == []
 
 
 @given(
@@ -87,7 +84,7 @@ def test_one_machine_and_other_baselines_are_not_side_by_side() -> None:
 )
 def test_a_turn_has_somebody_on_either_side(told: list[dict[str, tuple[float, bool]]]) -> None:
     results = [
-        (f"m{number}", *_result(f"m{number}", {name: _ratio(v, different=d) for name, (v, d) in each.items()}, {}))
+        there(f"m{number}", {name: estimate(value, 0.003 if real else 1.0) for name, (value, real) in each.items()})
         for number, each in enumerate(told)
     ]
     (found,) = across(results)

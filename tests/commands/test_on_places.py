@@ -18,7 +18,11 @@ from freestone.records import store
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 
-OPTIONS = (["--on", "local"], ["--on=local"], ["--results", "r"], ["--json"], ["-n", "3"], ["--resume=x"])
+OPTIONS = (
+    *(["--on", "local"], ["--on=local"], ["--results", "r"], ["--json"], ["-n", "3"], ["--resume=x"]),
+    *(["--subject", "s"], ["--markdown=x"]),
+)
+OF_THIS_PLACE = ("--on", "--results", "--json", "--resume", "--subject", "--markdown")
 WORDS = st.lists(st.sampled_from(OPTIONS)).map(lambda parts: [word for part in parts for word in part])
 
 
@@ -28,7 +32,7 @@ def test_an_order_says_everything_but_where(options: list[str], command: list[st
     split = found.index("--")
     assert found[0] == "compare"
     assert found[split + 1 :] == command, "the program is nobody else's to read"
-    assert not any(each.partition("=")[0] in ("--on", "--results", "--json", "--resume") for each in found[1:split])
+    assert not any(each.partition("=")[0] in OF_THIS_PLACE for each in found[1:split])
 
 
 def trials(folder: Path) -> int:
@@ -165,7 +169,10 @@ def test_a_lost_connection_costs_a_trial(
     ("more", "told"),
     [
         (["--on", "cloud"], "--on takes local, ssh, slurm, dask"),
-        (["--on", "local", "--export-csv", "x.csv"], "exports are of one machine's results"),
+        (
+            ["--on", "local", "--export-csv", "x.csv"],
+            "--export-csv: that is of one machine's results: freestone report",
+        ),
     ],
 )
 def test_what_cannot_be_ordered_is_one_line(freestone: Tool, tmp_path: Path, more: list[str], told: str) -> None:
