@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.analysis.kinds import FACTS, kind_of, names
+from freestone.analysis.kinds import FACTS, described, kind_of, names
 from freestone.records.schema import Machine
 
 FACT = st.one_of(st.none(), st.integers(0, 1 << 20), st.sampled_from(["always", "madvise"]))
@@ -28,6 +28,9 @@ def test_a_name_says_the_processor_and_what_differs() -> None:
         "EPYC, 4 KiB pages, huge pages always",
     ]
     assert list(names(kinds[:1]).values()) == ["EPYC"]
+    other = kind_of(_machine(cpu="Xeon", page_size=65536))
+    assert list(names([kinds[0], other]).values()) == ["EPYC", "Xeon"], "the processor says it"
+    assert described(other) == "8 CPUs, 64 KiB pages, huge pages madvise"
 
 
 @given(st.lists(MACHINES, min_size=1, max_size=8))

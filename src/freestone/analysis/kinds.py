@@ -35,16 +35,29 @@ FACTS: Final[Mapping[str, Callable[[Fact], str]]] = {
 every machine is a kind of its own cannot be read."""
 
 
+_CPU: Final = list(FACTS).index("cpu")
+
+
 def kind_of(machine: Machine) -> Kind:
     """Which kind a machine is of."""
     return tuple(machine.facts.get(name) for name in FACTS)
 
 
 def names(kinds: Iterable[Kind]) -> dict[Kind, str]:
-    """What to call each of some kinds: the processor, and whatever else is not the same in all of them."""
+    """What to call each of some kinds: the processor, and what tells it from others with the same one."""
     known = list(dict.fromkeys(kinds))
-    telling = [
-        number for number, name in enumerate(FACTS) if name == "cpu" or len({each[number] for each in known}) > 1
-    ]
-    words = list(FACTS.values())
-    return {each: ", ".join(words[number](each[number]) for number in telling) for each in known}
+    found = {}
+    for kind in known:
+        alike = [each for each in known if each[_CPU] == kind[_CPU]]
+        telling = [number for number in range(len(FACTS)) if len({each[number] for each in alike}) > 1]
+        found[kind] = ", ".join(_said(kind, number) for number in (_CPU, *telling))
+    return found
+
+
+def described(kind: Kind) -> str:
+    """All that makes a kind, but for the processor; what a machine does not state is left out."""
+    return ", ".join(_said(kind, number) for number in range(len(FACTS)) if number != _CPU and kind[number] is not None)
+
+
+def _said(kind: Kind, number: int) -> str:
+    return list(FACTS.values())[number](kind[number])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,8 @@ if TYPE_CHECKING:  # what reads and draws results is large, and the help needs n
 def names(folders: Sequence[Path]) -> list[str]:
     """What to call the machines of some results folders: the folder's name, or all of its path where two have one."""
     short = [each.resolve().name for each in folders]
-    return [name if short.count(name) == 1 else str(each) for name, each in zip(short, folders, strict=True)]
+    count = Counter(short)
+    return [name if count[name] == 1 else str(each) for name, each in zip(short, folders, strict=True)]
 
 
 def there(name: str, what: Reported) -> list[There]:

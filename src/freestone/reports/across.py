@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from freestone.analysis import kinds
 from freestone.analysis.across import NOBODY, Across, Group, Turn
 from freestone.analysis.headline import ended
 from freestone.analysis.one_machine import ASPECTS, There
@@ -26,6 +27,8 @@ class SideBySide:
 
     table: Grid
     """A row for each kind of machines, or for each machine where no two are of a kind."""
+    sentences: Sequence[str]
+    """What they have in common, and where the ranking changes."""
     kinds: Sequence[Grid]
     """The machines of each kind, one by one; none where ``table`` has them."""
 
@@ -33,12 +36,14 @@ class SideBySide:
 def tables(found: Sequence[Across]) -> list[SideBySide]:
     """What several machines say of each workload; what all workloads together say comes first."""
     ordered = sorted(found, key=lambda each: not each.whole)
-    return [SideBySide(_by_kind(each), [_machines(group) for group in each.groups]) for each in ordered]
+    return [
+        SideBySide(_by_kind(each), sentences(each), [_machines(group) for group in each.groups]) for each in ordered
+    ]
 
 
 def _by_kind(each: Across) -> Grid:
     title = f"{each.workload} on {_count(len(each.places))}"
-    note = " ".join(sentences(each))
+    note = "\n".join(sentences(each))
     if not each.groups:
         rows = [_row(there) for there in each.places]
         return Grid(title, ["", *_BEST], rows, note, left=frozenset({0, 1, 2}))
@@ -51,7 +56,13 @@ def _by_kind(each: Across) -> Grid:
 
 def _machines(group: Group) -> Grid:
     rows = [_row(there) for there in group.places]
-    return Grid(f"{group.name}: {_count(len(rows))}", ["", *_BEST], rows, left=frozenset({0, 1, 2}))
+    made_of = kinds.described(group.places[0].kind)
+    return Grid(
+        f"{group.name}: {_count(len(rows))}" + (f" ({made_of})" if made_of else ""),
+        ["", *_BEST],
+        rows,
+        left=frozenset({0, 1, 2}),
+    )
 
 
 def _row(there: There) -> list[Piece]:
