@@ -15,7 +15,7 @@ from typing import Final
 import freestone
 from freestone.commands import program
 from freestone.commands.status import ExitStatus
-from freestone.experiments import Interruption, places
+from freestone.experiments import Interruption, clocks, places
 from freestone.experiments.engines import Carried, Unreachable, engine_of
 from freestone.experiments.plan import PlanError
 from freestone.records import store
@@ -112,12 +112,16 @@ def ordered(typed: Sequence[str]) -> list[str]:
 
 def _carry_out(order: Order, folder: Path) -> int:
     said = threading.Lock()
+    last: dict[str, str] = {}
     ended: dict[str, Carried | Unreachable] = {}
     halt = threading.Event()
 
     def tell(place: Place, line: str) -> None:
+        told = passed_on(line)
         with said:
-            print(f"{place.name}: {line.removeprefix('freestone: ')}", file=sys.stderr, flush=True)
+            if last.get(place.name) != told:  # engines that pass on every line have told the last one
+                print(f"{place.name}: {told}", file=sys.stderr, flush=True)
+            last[place.name] = told
 
     def work(place: Place) -> Carried:
         return engine_of(place.engine).carry_out(
@@ -135,12 +139,29 @@ def _carry_out(order: Order, folder: Path) -> int:
                     carried = ended[place.name] = done.result()
                     if carried.status not in (ExitStatus.FINE, ExitStatus.PARTLY_MEASURED) and carried.last:
                         tell(place, carried.last)
+                    if place.engine != "ssh":  # which looks at the clock before anything runs
+                        apart = clocks.apart_s(order.created_at, datetime.now(UTC), _started(folder / place.name))
+                        if apart is not None:
+                            tell(place, clocks.told(apart))
                 except Unreachable as error:
                     ended[place.name] = error
                     tell(place, str(error))
         finally:
             halt.set()
     return _told(order, folder, ended, interrupted=stop())
+
+
+def passed_on(line: str) -> str:
+    """A line of a place as it is told here: how to go on there is not how to go on with the order. Pure."""
+    return line.removeprefix("freestone: ").partition("go on with: ")[0].rstrip(" ,;")
+
+
+def _started(folder: Path) -> list[str]:
+    """When the trials of a place were started, by its clock."""
+    try:
+        return [record.started_at for record in store.read_trials(folder).records]
+    except store.StoreError:  # whoever reads the results tells of it
+        return []
 
 
 def _pass_on(stop: Interruption, halt: threading.Event) -> None:
