@@ -37,7 +37,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 model build lint format soak sanitize yielding planted doctor-check classic-case simulated-tables simulated-fleet readme-figure lock clean
+.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 model build lint format soak sanitize yielding planted doctor-check classic-case simulated-tables simulated-fleet place-transcripts readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -68,6 +68,7 @@ help:
 	@echo 'make planted         how often diff, with limits and without, finds regressions that were planted'
 	@echo 'make simulated-tables   how often whole tables are right, by simulation: docs/reference/statistics.md'
 	@echo 'make simulated-fleet    what a report of 1,000 machines takes, by simulation: docs/guide/many-machines.md'
+	@echo 'make place-transcripts  a worker lost in the middle of a real Slurm and a real Dask, as a terminal has it: docs/guide/many-machines.md'
 	@echo 'make readme-figure   put a measurement into the README, with its pictures: RESULTS=folder'
 	@echo 'make packages        what is installed, into dist: wheels, source, Debian packages, crate; each alone: make deb'
 	@echo 'make test-packages   each of them installed and used, where there is neither clone nor compiler; make test-deb: those for C and C++'
@@ -366,6 +367,11 @@ test-deb: build deb $(VENV)/.test
 test-places: build $(VENV)/.test
 	@$(PACKAGES) places --tried $(VENV)/.tried-places
 	@$(BIN)/python -m pytest -q tests/places/test_dask.py tests/places/test_slurm.py
+
+# What a terminal shows while a worker is lost and comes back, and the report of it. Ten minutes.
+place-transcripts: build $(VENV)/.test
+	@$(PACKAGES) places --tried $(VENV)/.tried-places
+	@PYTHONPATH=tools $(BIN)/python tools/place_transcripts.py --page docs/guide/many-machines.md --picture docs/images/many-machines.png
 
 # --- the rest -------------------------------------------------------------------------------------------------------
 

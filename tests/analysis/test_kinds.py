@@ -17,6 +17,7 @@ def _machine(**facts: str | int) -> Machine:
 
 
 def test_a_host_and_its_kernel_make_no_kind() -> None:
+    assert kind_of(_machine(cgroup_memory_max="max")) == kind_of(_machine())
     assert kind_of(_machine(host="a", kernel="6.1.0-1")) == kind_of(_machine(host="b", kernel="6.1.0-2"))
 
 

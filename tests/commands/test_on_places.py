@@ -79,6 +79,18 @@ def test_the_same_line_again_measures_what_is_missing(freestone: Tool, tmp_path:
     assert "it measured another command (true)" in other.stderr
 
 
+def test_an_order_goes_on_in_its_own_folder_wherever_that_is_asked_for(freestone: Tool, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    asked = ("compare", "--on", "local", "-n", "1", "-a", "glibc", "--setup", "test -f there")
+    freestone(*asked, "--", "true")  # the setup fails: nothing is measured yet
+    folder = only(tmp_path / "results")
+    shutil.rmtree(folder / "local")
+    (tmp_path / "there").touch()
+    done = freestone("compare", "--resume", folder, cwd=tmp_path / "elsewhere")
+    assert done.returncode == 0, done.stderr
+    assert trials(folder / "local") == 2
+
+
 def test_what_is_not_at_a_place_is_left_out_there(freestone: Tool, tmp_path: Path) -> None:
     done = freestone("compare", "--on", "local", "-n", "1", "-a", "glibc,nonesuch", "--", "true")
     assert done.returncode == 0, done.stderr

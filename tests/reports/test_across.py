@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,14 @@ def test_many_names_are_a_number() -> None:
     (found,) = across(unlike)
     turn = next(sentence for sentence in sentences(found) if sentence.startswith("The ranking"))
     assert f"m15 and {MOST_NAMED} more machines" in turn
+
+
+def test_places_that_are_one_machine_are_not_counted_as_several() -> None:
+    again = [replace(each, place=f"{each.place}-again") for each in _fleet()[:2]]
+    (table,) = tables(across([*_fleet()[:2], *again]))
+    assert table.table.title == "work on 4 places"
+    assert table.table.heads[1] == "places"
+    assert not any("machine" in sentence for sentence in table.sentences)
 
 
 def test_a_thousand_machines_open_folded_and_are_found_by_name(browser: Any, tmp_path: Path) -> None:

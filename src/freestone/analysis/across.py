@@ -59,6 +59,11 @@ class Across:
     whole: bool
     """Whether it is all workloads together."""
 
+    @property
+    def noun(self) -> str:
+        """What the places are: machines, or where some are one and the same, no more than places."""
+        return "machine" if len({there.machine for there in self.places}) == len(self.places) else "place"
+
     def agreed(self, aspect: str) -> str | None:
         """Who is best at every place; None where there is nobody, or not the same one."""
         names = {there.best.get(aspect) for there in self.places}

@@ -28,19 +28,23 @@ FACTS: Final[Mapping[str, Callable[[Fact], str]]] = {
     "thp": lambda fact: f"huge pages {fact}",
     "mthp": lambda fact: f"mTHP {fact}",
     "overcommit": lambda fact: f"overcommit {fact}",
-    "cgroup_memory_max": lambda fact: f"memory limit {fact}",
+    "cgroup_memory_max": lambda fact: "no memory limit" if fact is None else f"memory limit {fact}",
     "libc": str,
 }
 """What makes a kind, and how it is said. The kernel's version, sizes of memory and clocks make none: a fleet in which
 every machine is a kind of its own cannot be read."""
 
 
+_NO_LIMIT: Final = "max"
+"""What a control group says without a limit, which is as good as no control group."""
+
 _CPU: Final = list(FACTS).index("cpu")
 
 
 def kind_of(machine: Machine) -> Kind:
     """Which kind a machine is of."""
-    return tuple(machine.facts.get(name) for name in FACTS)
+    facts = (machine.facts.get(name) for name in FACTS)
+    return tuple(None if fact == _NO_LIMIT else fact for fact in facts)
 
 
 def names(kinds: Iterable[Kind]) -> dict[Kind, str]:

@@ -37,12 +37,13 @@ def tables(found: Sequence[Across]) -> list[SideBySide]:
     """What several machines say of each workload; what all workloads together say comes first."""
     ordered = sorted(found, key=lambda each: not each.whole)
     return [
-        SideBySide(_by_kind(each), sentences(each), [_machines(group) for group in each.groups]) for each in ordered
+        SideBySide(_by_kind(each), sentences(each), [_machines(group, each.noun) for group in each.groups])
+        for each in ordered
     ]
 
 
 def _by_kind(each: Across) -> Grid:
-    title = f"{each.workload} on {_count(len(each.places))}"
+    title = f"{each.workload} on {_count(len(each.places), each.noun)}"
     note = "\n".join(sentences(each))
     if not each.groups:
         rows = [_row(there) for there in each.places]
@@ -51,14 +52,14 @@ def _by_kind(each: Across) -> Grid:
         [Piece(group.name), Piece(str(len(group.places))), *(_votes(group, aspect) for aspect in ASPECTS)]
         for group in each.groups
     ]
-    return Grid(title, ["kind", "machines", *_BEST], rows, note, left=frozenset({0, 2, 3}))
+    return Grid(title, ["kind", f"{each.noun}s", *_BEST], rows, note, left=frozenset({0, 2, 3}))
 
 
-def _machines(group: Group) -> Grid:
+def _machines(group: Group, noun: str) -> Grid:
     rows = [_row(there) for there in group.places]
     made_of = kinds.described(group.places[0].kind)
     return Grid(
-        f"{group.name}: {_count(len(rows))}" + (f" ({made_of})" if made_of else ""),
+        f"{group.name}: {_count(len(rows), noun)}" + (f" ({made_of})" if made_of else ""),
         ["", *_BEST],
         rows,
         left=frozenset({0, 1, 2}),
@@ -107,21 +108,23 @@ def sentences(each: Across) -> list[str]:
             f"{_where(each, turn, turn.less)}, and more on {_where(each, turn, turn.more)}."
         )
     if not each.turns:
-        said.append("No ranking is seen to change from one machine to another.")
+        said.append("No ranking is seen to change from one {each.noun} to another.")
     if each.groups:
         said.append(
-            f"A row counts what its machines say, each by its own rounds; ×: the least and the largest of their ratios "
-            f"to {each.baseline}; {_NOBODY}: nobody is really better. Never pooled."
+            f"A row counts what its {each.noun}s say, each by its own rounds; ×: the least and the largest of their "
+            f"ratios to {each.baseline}; {_NOBODY}: nobody is really better. Never pooled."
         )
     else:
-        said.append(f"×: ratio to {each.baseline} on that machine; {_NOBODY}: nobody is really better. Never pooled.")
+        said.append(
+            f"×: ratio to {each.baseline} on that {each.noun}; {_NOBODY}: nobody is really better. Never pooled."
+        )
     return [ended(sentence) for sentence in said]
 
 
 def _where(each: Across, turn: Turn, places: Sequence[str]) -> str:
     """Machines by name, or where they are many, how many of each kind."""
     if not each.groups:
-        return _listed(places, "machine")
+        return _listed(places, each.noun)
     among = set(places)
     return _listed(
         [
@@ -142,5 +145,5 @@ def _listed(names: Sequence[str], what: str) -> str:
     return f"{', '.join(names[:MOST_NAMED])} and {left} more {what}{'' if left == 1 else 's'}"
 
 
-def _count(machines: int) -> str:
-    return f"{machines:,} machine{'' if machines == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from freestone.experiments.engines import Unreachable, slurm
+from freestone.experiments.engines import Carried, Unreachable, slurm
 from freestone.records import store
 from freestone.records.schema import Order, Place
 
@@ -31,7 +31,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tools / "job"
 
 
-def _carried_out(folder: Path) -> slurm.Carried:
+def _carried_out(folder: Path) -> Carried:
     return slurm.Slurm().carry_out(ORDER, PLACE, folder, lambda line: None, threading.Event())
 
 

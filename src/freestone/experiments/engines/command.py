@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
 from freestone.experiments.engines import Carried
@@ -45,14 +46,29 @@ def held(line: str) -> str:
     )
 
 
-def run(command: Sequence[str], tell: Callable[[str], None], stop: threading.Event, *, hold: bool = False) -> Carried:
+def started_in(directory: str) -> Path:
+    """Where the order is carried out: in the folder of the name in which it was given, or at home without one."""
+    folder = Path(directory)
+    return folder if directory and folder.is_dir() else Path.home()
+
+
+def run(
+    command: Sequence[str],
+    tell: Callable[[str], None],
+    stop: threading.Event,
+    *,
+    hold: bool = False,
+    folder: Path | None = None,
+) -> Carried:
     """Run a command to its end, tell every line of its standard error, and end it when asked to.
 
     Args:
+        folder: that it is started in; None for this process's own.
         hold: it is told to stop by the end of its standard input, and not by a signal.
     """
     process = subprocess.Popen(
         command,
+        cwd=folder,
         stdin=subprocess.PIPE if hold else subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

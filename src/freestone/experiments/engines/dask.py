@@ -45,6 +45,7 @@ class Dask:
                 freestone.__version__,
                 order.words,
                 command.kept_as(order, place),
+                order.directory,
                 key=f"freestone-{command.kept_as(order, place)}",
                 **resources,
             )
@@ -68,8 +69,14 @@ def _workers(client: Any, place: Place) -> list[str]:
     return [name for name, each in known.items() if not place.kind or each.get("resources", {}).get(place.kind)]
 
 
-def work(version: str, words: Sequence[str], name: str) -> tuple[int, str | None, bytes]:
+def work(version: str, words: Sequence[str], name: str, directory: str) -> tuple[int, str | None, bytes]:
     """What a worker does: the order, in its own cache, and an archive of what there is then.
+
+    Args:
+        version: of the lab that has ordered it.
+        words: of the order.
+        name: of the folder in the cache.
+        directory: in which it was ordered; where there is none of that name here, it is the home folder.
 
     Raises:
         RuntimeError: the lab there is another one.
@@ -85,7 +92,11 @@ def work(version: str, words: Sequence[str], name: str) -> tuple[int, str | None
     # A worker that is killed leaves no lab behind that goes on measuring beside the next one's.
     line = command.held(shlex.join(asked))
     with subprocess.Popen(
-        ["sh", "-c", line], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        ["sh", "-c", line],
+        cwd=command.started_in(directory),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     ) as lab:
         assert lab.stderr is not None
         said = lab.stderr.read().decode(errors="replace").strip().splitlines()

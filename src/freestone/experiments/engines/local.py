@@ -18,4 +18,5 @@ class Local:
         self, order: Order, place: Place, folder: Path, tell: Callable[[str], None], stop: threading.Event
     ) -> Carried:
         """As :meth:`freestone.experiments.engines.Engine.carry_out`."""
-        return command.run([sys.executable, "-m", "freestone", *command.words(order, str(folder))], tell, stop)
+        asked = [sys.executable, "-m", "freestone", *command.words(order, str(folder.absolute()))]
+        return command.run(asked, tell, stop, folder=command.started_in(order.directory))
