@@ -94,7 +94,7 @@ class Terminal:
 
 def shortened(lines: Sequence[str]) -> list[str]:
     """What places say and the table of all of them, without what is told of each single machine. Pure."""
-    side = next((at for at, line in enumerate(lines) if re.search(r" on \d+ machines$", line)), len(lines))
+    side = next((at for at, line in enumerate(lines) if re.search(r" on \d+ (?:machines|places)$", line)), len(lines))
     told = [line for line in lines[:side] if re.match(r"(?:slurm|dask)[\w-]*: |freestone: |# ", line)]
     left_out = ["[the table of each place]", ""] if side < len(lines) else []
     return [*told, *left_out, *lines[side:]]
@@ -221,11 +221,12 @@ def main() -> int:
         print(f"place_transcripts: {lacking}", file=sys.stderr)
         return 1
     made = []
+    shown: dict[str, Callable[[Path], str]] = {
+        "slurm": lambda folder: on_slurm(folder, given.rounds),
+        "dask": lambda folder: on_dask(folder, given.rounds, given.picture),
+    }
     with tempfile.TemporaryDirectory(prefix="freestone-places-") as scratch:
-        for name, run in {
-            "slurm": lambda folder: on_slurm(folder, given.rounds),
-            "dask": lambda folder: on_dask(folder, given.rounds, given.picture),
-        }.items():
+        for name, run in shown.items():
             if given.only in (None, name):
                 folder = Path(scratch) / name
                 folder.mkdir(mode=0o755)

@@ -60,6 +60,8 @@ def test_places_that_are_one_machine_are_not_counted_as_several() -> None:
     assert table.table.title == "work on 4 places"
     assert table.table.heads[1] == "places"
     assert not any("machine" in sentence for sentence in table.sentences)
+    unlike = [there(name, {"x": estimate(0.8)}, "x") for name in ("a", "b")]
+    assert "No ranking is seen to change from one machine to another." in sentences(across(unlike)[0])
 
 
 def test_a_thousand_machines_open_folded_and_are_found_by_name(browser: Any, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def sentences(each: Across) -> list[str]:
             f"{_where(each, turn, turn.less)}, and more on {_where(each, turn, turn.more)}."
         )
     if not each.turns:
-        said.append("No ranking is seen to change from one {each.noun} to another.")
+        said.append(f"No ranking is seen to change from one {each.noun} to another.")
     if each.groups:
         said.append(
             f"A row counts what its {each.noun}s say, each by its own rounds; ×: the least and the largest of their "
