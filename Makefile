@@ -11,7 +11,7 @@
 # ONLY="6 errno"      which hazards `make hazards` tries, by number or name; ALLOCATORS=freestone,glibc: under which allocators
 # ONLY="double free"  which bugs `make misuses` tries: those with this text in "family: program arguments"
 # KEEP=1              `make hazards` asks again only what has changed; PLANTED=1: under allocators with the very fault
-# PAGE_BYTES=65536    pages of the emulated kernel of `make test-aarch64`: 4096, 16384 or 65536
+# PAGE_BYTES=65536    pages of the emulated kernel of `make test-aarch64` and its like: 4096, 16384 or 65536
 
 PYTHON  ?= python3
 ROUNDS  ?=
@@ -19,7 +19,7 @@ BUDGET  ?= 130
 RESULTS ?=
 SUITES  ?= field apps
 SOAK_SECONDS ?= 600
-PAGE_BYTES   ?= 4096
+PAGE_BYTES   ?=
 ONLY    ?=
 ALLOCATORS ?=
 KEEP    ?=
@@ -37,7 +37,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 model build lint format soak sanitize yielding planted doctor-check classic-case simulated-tables readme-figure lock clean
+.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 test-riscv64 test-ppc64le model build lint format soak sanitize yielding planted doctor-check classic-case simulated-tables readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -59,6 +59,7 @@ help:
 	@echo 'make model           the protocol between threads, gone through by spin, and faults planted in it'
 	@echo 'make yielding        the same and more while other threads go first at any atomic operation; also for aarch64'
 	@echo 'make test-aarch64    the tests of the allocator for aarch64, by an emulator; PAGE_BYTES=65536'
+	@echo 'make test-riscv64    the same for riscv64; make test-ppc64le: for ppc64le, with pages of 64 KiB'
 	@echo 'make hazards         what users of allocators were hurt by, under every allocator: docs/hazards.md; ONLY="6 errno": by number or name'
 	@echo 'make misuses         programs of one bug each, under every allocator, who stops which and when: docs/misuses.md; ONLY="double free": with that text'
 	@echo 'make classic-case    memory given back in each call, diagnosed and cured, beside the figures of 2001: docs/classic-case.md'
@@ -251,12 +252,16 @@ yielding: $(VENV)/.run
 # mapping there, and what a program starts is for this machine again.
 EMULATED := ^(abi\.(every_free|operators|library_shape)|rules\.(zero_sizes|errno_kept|alignment|usable_size|realloc_contents|calloc_zero)|traces\.(alone|by_4)\.|threads\.many_at_once|idle\.(large_tls\.static|dirty_and_zero)|lifecycle\.fork_under_load|unit\.(bits|text|size_class|magazine|options|lock)$$)
 
-test-aarch64: $(VENV)/.run
-	@$(PACKAGES) aarch64 --tried $(VENV)/.tried-aarch64
-	@cmake -S . -B $(BUILD)/aarch64-$(PAGE_BYTES) -G Ninja --toolchain cmake/aarch64.cmake -DFREESTONE_PAGE_BYTES=$(PAGE_BYTES) \
+# Most kernels of ppc64le have pages of 64 KiB. What is missing has been named.
+test-aarch64 test-riscv64: PAGES := $(or $(PAGE_BYTES),4096)
+test-ppc64le: PAGES := $(or $(PAGE_BYTES),65536)
+
+test-aarch64 test-riscv64 test-ppc64le: test-%: $(VENV)/.run
+	@$(PACKAGES) $* --required --tried $(VENV)/.tried-$*
+	@cmake -S . -B $(BUILD)/$*-$(PAGES) -G Ninja --no-warn-unused-cli --toolchain cmake/$*.cmake -DFREESTONE_PAGE_BYTES=$(PAGES) \
 	    -DFREESTONE_TESTS=ON --log-level=WARNING >/dev/null
-	@cmake --build $(BUILD)/aarch64-$(PAGE_BYTES) -- --quiet
-	@ctest --test-dir $(BUILD)/aarch64-$(PAGE_BYTES) --output-on-failure --progress --timeout 600 -j 2 -R '$(EMULATED)'
+	@cmake --build $(BUILD)/$*-$(PAGES) -- --quiet
+	@ctest --test-dir $(BUILD)/$*-$(PAGES) --output-on-failure --progress --timeout 600 -j 2 -R '$(EMULATED)'
 
 # PAGE=docs/design/protocol.md: the table goes there as well.
 model: $(VENV)/.made
