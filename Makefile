@@ -71,6 +71,7 @@ help:
 	@echo 'make readme-figure   put a measurement into the README, with its pictures: RESULTS=folder'
 	@echo 'make packages        what is installed, into dist: wheels, source, Debian packages, crate; each alone: make deb'
 	@echo 'make test-packages   each of them installed and used, where there is neither clone nor compiler; make test-deb: those for C and C++'
+	@echo 'make release         all of these for VERSION=1.2.0, tried, with what is in them and SHA256SUMS; not uploaded; DRY_RUN=1'
 	@echo 'make lock            renew $(LOCK)'
 	@echo 'make clean           remove what was built and set up; results stay'
 
@@ -319,15 +320,15 @@ test-wheel: wheel sdist $(VENV)/.test
 
 # The crate is the folder packaging/crate with the allocator's sources packed into it.
 CRATE   := $(BUILD)/crate
-VERSION  = $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/freestone/__init__.py)
+CRATE_VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/freestone/__init__.py)
 
 crate:
 	@command -v cargo >/dev/null || { echo 'freestone: the crate is packed by cargo, which is not here: install Rust' >&2; exit 1; }
-	@rm -rf $(CRATE) dist/freestone-$(VERSION).crate && mkdir -p $(CRATE)/native dist
+	@rm -rf $(CRATE) dist/freestone-$(CRATE_VERSION).crate && mkdir -p $(CRATE)/native dist
 	@cp -R packaging/crate/. LICENSE $(CRATE) && cp -R allocator/src allocator/include $(CRATE)/native
 	@CARGO_TARGET_DIR=$(BUILD)/crate-target cargo package --quiet --allow-dirty --no-verify --manifest-path $(CRATE)/Cargo.toml
-	@cp $(BUILD)/crate-target/package/freestone-$(VERSION).crate dist
-	@ls -l dist/freestone-$(VERSION).crate | awk '{ print $$9 "  " $$5 " bytes" }'
+	@cp $(BUILD)/crate-target/package/freestone-$(CRATE_VERSION).crate dist
+	@ls -l dist/freestone-$(CRATE_VERSION).crate | awk '{ print $$9 "  " $$5 " bytes" }'
 
 test-crate: crate build $(VENV)/.test
 	@$(BIN)/python -m pytest -q -m packages tests/packaging/test_crate.py
@@ -361,6 +362,18 @@ test-packages: test-wheel test-crate test-deb
 # What C and C++ users install: what compilers, CMake, pkg-config and Meson are told, and the Debian packages.
 test-deb: build deb $(VENV)/.test
 	@$(BIN)/python -m pytest -q tests/packaging/test_consumers.py tests/packaging/test_debian.py tests/packaging/test_debian_root.py
+
+# --- release --------------------------------------------------------------------------------------------------------
+
+# VERSION=1.2.0: everything but the upload. SKIP_TESTS=1: the packages are not tried; DRY_RUN=1: it says what it would do.
+.PHONY: release bill-of-materials
+release: $(VENV)/.packages
+	@test -n '$(VERSION)' || { echo 'freestone: say which version: make release VERSION=1.2.0' >&2; exit 2; }
+	@PYTHONPATH=tools $(BIN)/python -m release '$(VERSION)' $(if $(SKIP_TESTS),--skip-tests) $(if $(DRY_RUN),--dry-run)
+
+# What is in each package of dist, and whose: SPDX.
+bill-of-materials: $(VENV)/.packages
+	@PYTHONPATH=tools $(BIN)/python -m bill_of_materials --dist dist
 
 # --- many machines --------------------------------------------------------------------------------------------------
 
