@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import subprocess
 from pathlib import Path
 
@@ -32,12 +31,14 @@ def made(repository: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def emulator(repository: Path, machine: str, made: Path) -> list[str]:
-    """The command that runs a program of the other machine, as the build has it."""
+def emulator(repository: Path, machine: str) -> list[str]:
+    """The command that runs a program of the other machine.
+
+    With pages of 4 KiB, whatever the build has: with larger ones QEMU 7.2's programs take no second preload, whosever.
+    """
     debian = re.search(r"^set\(debian_machine (.+)\)$", (repository / f"cmake/{machine}.cmake").read_text(), re.M)
-    page = re.search(r"^FREESTONE_PAGE_BYTES:STRING=(\d+)$", (made / "CMakeCache.txt").read_text(), re.M)
-    assert debian and page
-    return shlex.split(f"qemu-{machine}-static -R 0x400000000 -L /usr/{debian[1]} -p {page[1]}")
+    assert debian
+    return [f"qemu-{machine}-static", "-R", "0x400000000", "-L", f"/usr/{debian[1]}", "-p", "4096"]
 
 
 def witnessed(emulator: list[str], made: Path, folder: Path, preload: list[Path]) -> witness.Testimony:
