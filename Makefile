@@ -71,6 +71,7 @@ help:
 	@echo 'make readme-figure   put a measurement into the README, with its pictures: RESULTS=folder'
 	@echo 'make packages        what is installed, into dist: wheels, source, Debian packages, crate; each alone: make deb'
 	@echo 'make test-packages   each of them installed and used, where there is neither clone nor compiler; make test-deb: those for C and C++'
+	@echo 'make container       what an image with the library is built from; test-container: its two lines, tried'
 	@echo 'make release         all of these for VERSION=1.2.0, tried, with what is in them and SHA256SUMS; not uploaded; DRY_RUN=1'
 	@echo 'make lock            renew $(LOCK)'
 	@echo 'make clean           remove what was built and set up; results stay'
@@ -357,7 +358,15 @@ deb: $(VENV)/.tools
 	@$(PACKAGES) packages --tried $(VENV)/.tried-packages
 	@$(BIN)/python tools/build_deb.py
 
-test-packages: test-wheel test-crate test-deb
+# What an image with the library is built from.
+.PHONY: container test-container
+container: wheel
+	@$(BIN)/python tools/container_context.py
+
+test-container: container $(VENV)/.test
+	@$(BIN)/python -m pytest -q tests/packaging/test_container.py
+
+test-packages: test-wheel test-crate test-deb test-container
 
 # What C and C++ users install: what compilers, CMake, pkg-config and Meson are told, and the Debian packages.
 test-deb: build deb $(VENV)/.test

@@ -162,7 +162,10 @@ def test_every_part_of_the_lab_has_a_locked_version(repository: Path) -> None:
     locked = python_parts.locked((repository / "tools" / "constraints.txt").read_text(encoding="utf-8"))
     project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    lines = [*project["dependencies"], *(line for extra in ("figures", "parquet", "tune", "dask") for line in extras[extra])]
+    lines = [
+        *project["dependencies"],
+        *(line for extra in ("figures", "parquet", "tune", "dask") for line in extras[extra]),
+    ]
     always, _ = python_parts.requirements("".join(f"Requires-Dist: {line}\n" for line in lines))
     assert len(always) == len(lines)
     assert [name for name in python_parts.with_theirs(always) if name not in locked] == []
@@ -199,7 +202,8 @@ def test_no_text_of_a_licence_is_too_odd(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("a.whl", "wheel"), ("a.tar.gz", "sdist"), ("a.deb", "deb"), ("a.crate", "crate"), ("a.gz", None)]
+    ("name", "kind"),
+    [("a.whl", "wheel"), ("a.tar.gz", "sdist"), ("a.deb", "deb"), ("a.crate", "crate"), ("a.gz", None)],
 )
 def test_packages_are_told_by_their_names(name: str, kind: str | None) -> None:
     assert dist.kind_of(name) == kind

@@ -148,7 +148,9 @@ def test_a_release_sets_the_version_builds_tries_and_sums_up(clone: Path, capsys
     assert "0.2.0 serves" in (clone / "docs/guide/install.md").read_text(encoding="utf-8")
     digest = hashlib.sha256(b"a wheel").hexdigest()
     assert (clone / "dist" / tool.SUMS).read_text(encoding="utf-8") == f"{digest}  freestone-0.2.0-source.txt\n"
-    assert subprocess.run(["sha256sum", "--check", "--quiet", tool.SUMS], cwd=clone / "dist", check=False).returncode == 0
+    assert (
+        subprocess.run(["sha256sum", "--check", "--quiet", tool.SUMS], cwd=clone / "dist", check=False).returncode == 0
+    )
     assert said.splitlines()[-1] == "    git tag --annotate v0.2.0 --message 'Version 0.2.0'"
     tags = subprocess.run(["git", "-C", str(clone), "tag"], capture_output=True, text=True, check=True).stdout
     assert tags == ""
@@ -182,9 +184,7 @@ def test_a_dry_run_changes_nothing(clone: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("name", ["CHANGELOG.md", "src/freestone/__init__.py", "new.py"])
-def test_a_tree_that_is_not_as_committed_is_refused(
-    clone: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_tree_that_is_not_as_committed_is_refused(clone: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with (clone / name).open("a", encoding="utf-8") as file:
         file.write("# more\n")
     assert f"{name} is not as it was committed" in refused(clone, "0.2.0", capsys)

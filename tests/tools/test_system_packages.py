@@ -138,7 +138,9 @@ def test_one_line_names_what_is_missing_and_what_is_left_out(root: bool, apt: bo
     assert "g++ (less is tested)" in line
 
 
-def test_a_missing_package_is_an_error_only_where_it_is_required(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_package_is_an_error_only_where_it_is_required(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(system_packages, "read_catalogue", lambda: [package("absent", command=("no-such-command",))])
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert system_packages.main(["test"]) == 0
