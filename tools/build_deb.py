@@ -5,8 +5,8 @@ Usage: ``python3 tools/build_deb.py [--out FOLDER]``
 
 Works in a copy, build/deb/freestone-VERSION, where packaging/deb is called debian. Python packages that the lab needs
 are fetched by pip, in the versions of tools/constraints.txt, for the system's own Python. Whoever builds packages for
-others says who answers for them, as for Debian's own tools: DEBEMAIL, and DEBFULLNAME for the name. The exit status is 1
-where something is missing or fails: one line says what, and names the log.
+others says who answers for them, as for Debian's own tools: DEBEMAIL, and DEBFULLNAME for the name. The exit status is
+1 where something is missing or fails: one line says what, and names the log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an emulator can show of the lab's parts on another machine; `make test-aarch64` and its like build them and say where they are."""
+"""The lab's parts on another machine, by an emulator; `make test-aarch64` and its like build them and say where."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def text_of(numbers: tuple[int, int, int]) -> str:
     return ".".join(map(str, numbers))
 
 
-# --- what is decided ---------------------------------------------------------------------------------------------------
+# --- what is decided
 
 
 @given(NUMBERS)
@@ -31,7 +31,7 @@ def test_a_version_is_three_numbers(numbers: tuple[int, int, int]) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "1.2", "1.2.3.4", "v1.2.3", "01.2.3", "1.2.3-rc.1", "1.2.3\n", "1.2.٣", "a"])
 def test_what_is_no_version_is_refused(text: str) -> None:
-    with pytest.raises(versions.Refusal, match="is no version: write MAJOR.MINOR.PATCH"):
+    with pytest.raises(versions.Refusal, match=r"is no version: write MAJOR\.MINOR\.PATCH"):
         versions.parse(text)
 
 
@@ -81,7 +81,7 @@ def test_all_places_of_this_tree_hold_one_version(repository: Path) -> None:
     }
 
 
-# --- what is done, in a small clone --------------------------------------------------------------------------------------
+# --- what is done, in a small clone
 
 FAKE_MAKE = """#!/bin/sh
 echo "$2" >>asked

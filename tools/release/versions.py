@@ -1,4 +1,4 @@
-"""What a version may be called, where it is written, and what the changelog says of it: decided here, done elsewhere."""
+"""What a version may be called, where it is written, and what the changelog says of it: decided, not done."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def check_changelog(text: str, version: str) -> None:
         Refusal: it has none, or an empty one, or entries have been left where there is no version yet.
     """
     parts = re.split(r"^## \[([^\]]+)\][^\n]*\n", text, flags=re.MULTILINE)
-    sections = {name: body for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
     if version not in sections:
         raise Refusal(f"CHANGELOG.md has no section of {version}: call [Unreleased] ## [{version}] - YEAR-MONTH-DAY")
     if not re.search(r"^- ", sections[version], re.MULTILINE):
