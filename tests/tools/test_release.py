@@ -68,6 +68,39 @@ def test_a_changelog_that_tells_is_taken() -> None:
     versions.check_changelog("## [Unreleased]\n\n## [1.2.0] - 2026-12-01\n\n### Added\n\n- new\n", "1.2.0")
 
 
+COMPLETE = [
+    "freestone-1.2.0-py3-none-any.whl",
+    "freestone-1.2.0.tar.gz",
+    "freestone_1.2.0_amd64.deb",
+    "freestone-1.2.0.crate",
+]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (COMPLETE[1:], "dist has no .whl: "),
+        (COMPLETE[2:], "dist has no .whl and no .tar.gz: "),
+        ([*COMPLETE, "libfreestone0_1.2.01_amd64.deb"], "libfreestone0_1.2.01_amd64.deb, which is not of 1.2.0"),
+        ([*COMPLETE, "freestone-11.2.0.crate"], "freestone-11.2.0.crate, which is not of 1.2.0"),
+    ],
+)
+def test_packages_that_are_missing_or_of_another_version_are_refused(names: list[str], said: str) -> None:
+    with pytest.raises(versions.Refusal) as refusal:
+        versions.check_packages(names, "1.2.0")
+    assert said in str(refusal.value)
+
+
+def test_packages_of_every_kind_and_of_the_version_are_taken() -> None:
+    versions.check_packages([*COMPLETE, "SHA256SUMS", "freestone-1.1.0.spdx.json"], "1.2.0")
+
+
+def test_a_page_that_says_there_is_no_release_is_refused() -> None:
+    versions.check_pages({"a.md": "It was released."})
+    with pytest.raises(versions.Refusal, match=r"^b\.md says 'not released yet'"):
+        versions.check_pages({"a.md": "", "b.md": "It is not\nreleased yet."})
+
+
 def test_all_places_of_this_tree_hold_one_version(repository: Path) -> None:
     held = {
         (str(file.relative_to(repository)), version)
@@ -87,7 +120,10 @@ FAKE_MAKE = """#!/bin/sh
 echo "$2" >>asked
 [ "$2" = packages ] || exit 0
 mkdir -p dist
-printf 'a wheel' >dist/freestone-"$(sed -n 's/.* = "\\(.*\\)"/\\1/p' src/freestone/__init__.py)"-source.txt
+version=$(sed -n 's/.* = "\\(.*\\)"/\\1/p' src/freestone/__init__.py)
+for name in -$version-py3-none-any.whl -$version.tar.gz _${version}_all.deb -$version.crate; do
+    printf 'a package' >"dist/freestone$name"
+done
 """
 
 
@@ -139,15 +175,17 @@ def refused(clone: Path, version: str, capsys: pytest.CaptureFixture[str]) -> st
 
 def test_a_release_sets_the_version_builds_tries_and_sums_up(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (clone / "dist").mkdir()
-    (clone / "dist" / "freestone-0.1.0-source.txt").write_text("old", encoding="utf-8")
+    (clone / "dist" / "freestone-0.1.0.crate").write_text("old", encoding="utf-8")
     assert status(clone, "0.2.0") == 0
     said = capsys.readouterr().out
     assert (clone / "asked").read_text(encoding="utf-8").split() == ["packages", "test-packages"]
     assert (clone / "src/freestone/__init__.py").read_text(encoding="utf-8") == '__version__ = "0.2.0"\n'
     assert 'version = "0.2.0"' in (clone / "packaging/crate/Cargo.toml").read_text(encoding="utf-8")
     assert "0.2.0 serves" in (clone / "docs/guide/install.md").read_text(encoding="utf-8")
-    digest = hashlib.sha256(b"a wheel").hexdigest()
-    assert (clone / "dist" / tool.SUMS).read_text(encoding="utf-8") == f"{digest}  freestone-0.2.0-source.txt\n"
+    digest = hashlib.sha256(b"a package").hexdigest()
+    names = ["-0.2.0-py3-none-any.whl", "-0.2.0.crate", "-0.2.0.tar.gz", "_0.2.0_all.deb"]
+    lines = [f"{digest}  freestone{name}" for name in names]
+    assert (clone / "dist" / tool.SUMS).read_text(encoding="utf-8").splitlines() == lines
     assert (
         subprocess.run(["sha256sum", "--check", "--quiet", tool.SUMS], cwd=clone / "dist", check=False).returncode == 0
     )

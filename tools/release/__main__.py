@@ -98,6 +98,8 @@ def check(version: str, repository: Path) -> None:
     check_clean(version, repository)
     tags = git(repository, "tag", "--list", "v*").split()
     versions.check_newer(version, version_of_tree(repository), tags)
+    pages = [*repository.glob("*.md"), *repository.glob("docs/guide/*.md"), *repository.glob("docs/reference/*.md")]
+    versions.check_pages({str(p.relative_to(repository)): p.read_text(encoding="utf-8") for p in sorted(pages)})
     versions.check_changelog((repository / "CHANGELOG.md").read_text(encoding="utf-8"), version)
 
 
@@ -152,6 +154,7 @@ def release(version: str, repository: Path, *, skip_tests: bool, dry_run: bool) 
             old.unlink()
     for step in wanted:
         run(step, repository)
+        versions.check_packages([file.name for file in dist.glob("*")], version)
     (dist / SUMS).write_text(sums(dist), encoding="utf-8")
     print(f"freestone: {version} is in {dist}:")
     print(sums(dist), end="")

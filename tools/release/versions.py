@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 NUMBER = r"(?:0|[1-9][0-9]*)"
+KINDS = (".whl", ".tar.gz", ".deb", ".crate")
+"""How the packages of a release end: at least one of each."""
 WRITTEN = rf"{NUMBER}\.{NUMBER}\.{NUMBER}"
 
 
@@ -81,6 +83,31 @@ def check_changelog(text: str, version: str) -> None:
         raise Refusal(f"CHANGELOG.md says nothing of {version}: its section has no entry")
     if re.search(r"^- ", sections.get("Unreleased", ""), re.MULTILINE):
         raise Refusal(f"CHANGELOG.md still has entries under [Unreleased]: they go under [{version}]")
+
+
+def check_pages(texts: Mapping[str, str]) -> None:
+    """No page, by its name, says that there has been no release.
+
+    Raises:
+        Refusal: one does.
+    """
+    for name, text in texts.items():
+        if re.search(r"not\s+released\s+yet", text):
+            raise Refusal(f"{name} says 'not released yet': take that out, and commit")
+
+
+def check_packages(names: Iterable[str], version: str) -> None:
+    """Each kind of package is there, and all are of the version, by the names of their files.
+
+    Raises:
+        Refusal: one is missing, or of another version.
+    """
+    of_kinds = [name for name in names if name.endswith(KINDS)]
+    absent = [kind for kind in KINDS if not any(name.endswith(kind) for name in of_kinds)]
+    if absent:
+        raise Refusal(f"dist has no {' and no '.join(absent)}: what make packages said tells why")
+    if other := [name for name in of_kinds if not re.search(rf"[-_]{re.escape(version)}[-_.]", name)]:
+        raise Refusal(f"dist has {other[0]}, which is not of {version}")
 
 
 def found(place: Place, text: str) -> list[str]:
