@@ -20,7 +20,7 @@ ADVICE: Final[Mapping[str, tuple[str, ...]]] = {
     "huge-pages-missing": (
         "a dense heap of its own: mmap with 2 MiB to spare, and madvise(MADV_HUGEPAGE) on what is aligned to them",
     ),
-    "mapping-churn": ("or keep the buffer and use it again: one that is not freed is not mapped anew",),
+    "mapping-churn": ("keep the buffer and use it again: one that is not freed is not mapped anew",),
     "remote-free-pingpong": ("hand blocks back in batches, or free them where they were asked for",),
     "first-touch-faults": ("memory that is used again costs no fault: keep buffers instead of asking anew",),
     "memory-limit-pressure": ("raise the limit, or run fewer of it beside each other",),

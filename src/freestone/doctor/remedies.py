@@ -13,8 +13,10 @@ from typing import Final
 
 from freestone.doctor import knobs
 from freestone.doctor.finding import Finding
+from freestone.doctor.goal import Goal
 from freestone.doctor.knobs import Unfit
-from freestone.doctor.observations import Observations
+from freestone.doctor.observations import CHOICE, Growth, Observations
+from freestone.doctor.thresholds import FEW_MOVES
 
 KEEP_LARGE: Final = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "1073741824"}
 """32 MiB is the most that every glibc takes for the first."""
@@ -176,31 +178,52 @@ class Plan:
     left_out: Sequence[tuple[Remedy, str]]
 
 
-def plan(found: Sequence[Finding], seen: Observations, most: int, *, kernel: str | None = None) -> Plan:
-    """What to try, each once: of the heaviest symptom first, then in turn; never what is in force already.
+def plan(
+    found: Sequence[Finding],
+    seen: Observations,
+    most: int,
+    *,
+    goal: Goal = "balanced",
+    kernel: str | None = None,
+    no_room: str | None = None,
+) -> Plan:
+    """What to try, each once: for what the goal is about first, of the heaviest symptom first, then in turn; never what
+    is in force already.
 
     Args:
         most: remedies in all.
+        goal: symptoms of time come first for time, of memory for memory.
         kernel: why the kernel's switches are not to be set; None where they may be.
+        no_room: why there are no more than ``most``; None where that needs no word.
     """
-    curable = [each for each in found if CANDIDATES.get(each.symptom) and not each.outside_malloc]
-    heaviest = max((each.weight for each in curable), default=0.0)
-    rows = [list(CANDIDATES[each.symptom]) for each in curable if each.weight >= LIGHT * heaviest]
-    tried: dict[object, Remedy] = {}
+    fixed = CHOICE in seen.unseen
+    curable = [each for each in found if CANDIDATES.get(each.symptom) and not each.outside_malloc and not fixed]
+    concerned = [each for each in curable if goal == "balanced" or (each.memory is not None) == (goal == "memory")]
+    chosen: dict[object, Remedy] = {}
     left_out: dict[object, tuple[Remedy, str]] = {}
-    while any(rows) and len(tried) < most:
-        for row in rows:
-            while row and len(tried) < most:
-                each = row.pop(0)
-                fitted = fit(each, seen)
-                if isinstance(fitted, Unfit):
-                    left_out.setdefault(each, (each, fitted.why))
-                elif fitted is not None and fitted.kernel and kernel is not None:
-                    left_out.setdefault(each, (each, kernel))
-                elif fitted is not None:
-                    tried.setdefault(replace(fitted, why=""), fitted)
-                    break
-    return Plan(list(tried.values()), list(left_out.values()))
+    for findings in (concerned, [each for each in curable if each not in concerned]):
+        heaviest = max((each.weight for each in findings), default=0.0)
+        rows = [list(CANDIDATES[each.symptom]) for each in findings if _is_heavy(each, heaviest)]
+        while any(rows):
+            for row in rows:
+                taken = False
+                while row and not taken:
+                    each = row.pop(0)
+                    fitted = fit(each, seen)
+                    if isinstance(fitted, Unfit):
+                        left_out.setdefault(each, (each, fitted.why))
+                    elif fitted is not None and fitted.kernel and kernel is not None:
+                        left_out.setdefault(each, (each, kernel))
+                    elif fitted is not None and replace(fitted, why="") not in chosen:
+                        chosen[replace(fitted, why="")] = fitted
+                        taken = True
+    waiting = [] if no_room is None else [(each, no_room) for each in list(chosen.values())[most:]]
+    return Plan(list(chosen.values())[:most], [*left_out.values(), *waiting])
+
+
+def _is_heavy(each: Finding, heaviest: float) -> bool:
+    """Whether a symptom is worth trials of its own; one whose share is not known may be."""
+    return (each.time is None and each.memory is None) or each.weight >= LIGHT * heaviest
 
 
 HUGETLB_SINCE: Final = (2, 35)
@@ -214,6 +237,8 @@ def fit(each: Remedy, seen: Observations) -> Remedy | Unfit | None:
         return None
     if each.wants_large_pages and seen.settings.huge_pages_off:
         return Unfit("the program forbids itself huge pages and folios: prctl(PR_SET_THP_DISABLE)")
+    if _maps_what_is_too_large(seen) and dict(each.settings) == KEEP_LARGE:
+        return Unfit("each block that is mapped is larger than 32 MiB, the most that the threshold for mappings can be")
     if each.huge_pages_off and (seen.settings.huge_pages_off or seen.platform.huge_pages == "never"):
         return None
     if any(seen.platform.folios.get(_kib(name)) == word for name, word in each.kernel):
@@ -229,6 +254,12 @@ def fit(each: Remedy, seen: Observations) -> Remedy | Unfit | None:
         return None
     changes = each.allocator != seen.served_by or settings or each.kernel or each.huge_pages_off
     return replace(each, settings=tuple(settings.items())) if changes else None
+
+
+def _maps_what_is_too_large(seen: Observations) -> bool:
+    """Whether no mapping that comes and goes is one that glibc's threshold can keep in the heap."""
+    growth = seen.calls.growth if seen.calls is not None else Growth()
+    return growth.map_unmap_pairs >= FEW_MOVES and growth.pairs_128k_32m == 0 and growth.brk_down_up == 0
 
 
 def _kib(name: str) -> int:

@@ -150,7 +150,7 @@ def _not_tried(told: Diagnosis) -> list[str]:
     if told.chart.observe_only:
         return ["Nothing was tried: --observe-only."]
     if told.chart.remedies == {}:
-        why = ["There is nothing to try: no setting and no allocator is known to help."]
+        why = [f"{words.nothing_to_try(told.found, told.seen)}."]
     elif told.source is None:
         why = ["Nothing has been tried yet."]
     else:
