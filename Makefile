@@ -11,7 +11,7 @@
 # ONLY="6 errno"      which hazards `make hazards` tries, by number or name; ALLOCATORS=freestone,glibc: under which allocators
 # ONLY="double free"  which bugs `make misuses` tries: those with this text in "family: program arguments"
 # KEEP=1              `make hazards` asks again only what has changed; PLANTED=1: under allocators with the very fault
-# PAGE_BYTES=65536    pages of the emulated kernel of `make test-aarch64`: 4096, 16384 or 65536
+# PAGE_BYTES=65536    pages of the emulated kernel of `make test-aarch64` and its like: 4096, 16384 or 65536
 
 PYTHON  ?= python3
 ROUNDS  ?=
@@ -19,7 +19,7 @@ BUDGET  ?= 130
 RESULTS ?=
 SUITES  ?= field apps
 SOAK_SECONDS ?= 600
-PAGE_BYTES   ?= 4096
+PAGE_BYTES   ?=
 ONLY    ?=
 ALLOCATORS ?=
 KEEP    ?=
@@ -37,7 +37,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 model build lint format soak sanitize yielding planted doctor-check classic-case simulated-tables simulated-fleet place-transcripts readme-figure lock clean
+.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 test-riscv64 test-ppc64le model build lint format soak sanitize yielding planted doctor-check classic-case simulated-tables simulated-fleet place-transcripts readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -59,6 +59,7 @@ help:
 	@echo 'make model           the protocol between threads, gone through by spin, and faults planted in it'
 	@echo 'make yielding        the same and more while other threads go first at any atomic operation; also for aarch64'
 	@echo 'make test-aarch64    the tests of the allocator for aarch64, by an emulator; PAGE_BYTES=65536'
+	@echo 'make test-riscv64    the same for riscv64; make test-ppc64le: for ppc64le, with pages of 64 KiB'
 	@echo 'make hazards         what users of allocators were hurt by, under every allocator: docs/hazards.md; ONLY="6 errno": by number or name'
 	@echo 'make misuses         programs of one bug each, under every allocator, who stops which and when: docs/misuses.md; ONLY="double free": with that text'
 	@echo 'make classic-case    memory given back in each call, diagnosed and cured, beside the figures of 2001: docs/classic-case.md'
@@ -72,6 +73,8 @@ help:
 	@echo 'make readme-figure   put a measurement into the README, with its pictures: RESULTS=folder'
 	@echo 'make packages        what is installed, into dist: wheels, source, Debian packages, crate; each alone: make deb'
 	@echo 'make test-packages   each of them installed and used, where there is neither clone nor compiler; make test-deb: those for C and C++'
+	@echo 'make container       what an image with the library is built from; test-container: its two lines, tried'
+	@echo 'make release         all of these for VERSION=1.2.0, tried, with what is in them and SHA256SUMS; not uploaded; DRY_RUN=1'
 	@echo 'make lock            renew $(LOCK)'
 	@echo 'make clean           remove what was built and set up; results stay'
 
@@ -253,12 +256,19 @@ yielding: $(VENV)/.run
 # mapping there, and what a program starts is for this machine again.
 EMULATED := ^(abi\.(every_free|operators|library_shape)|rules\.(zero_sizes|errno_kept|alignment|usable_size|realloc_contents|calloc_zero)|traces\.(alone|by_4)\.|threads\.many_at_once|idle\.(large_tls\.static|dirty_and_zero)|lifecycle\.fork_under_load|unit\.(bits|text|size_class|magazine|options|lock)$$)
 
-test-aarch64: $(VENV)/.run
-	@$(PACKAGES) aarch64 --tried $(VENV)/.tried-aarch64
-	@cmake -S . -B $(BUILD)/aarch64-$(PAGE_BYTES) -G Ninja --toolchain cmake/aarch64.cmake -DFREESTONE_PAGE_BYTES=$(PAGE_BYTES) \
+# Most kernels of ppc64le have pages of 64 KiB. Where there is no keeper, nothing goes back while a program idles.
+test-aarch64 test-riscv64: PAGES := $(or $(PAGE_BYTES),4096)
+test-ppc64le: PAGES := $(or $(PAGE_BYTES),65536)
+test-aarch64: UNLIKE := ^$$
+test-riscv64 test-ppc64le: UNLIKE := ^idle\.large_tls\.
+
+test-aarch64 test-riscv64 test-ppc64le: test-%: $(VENV)/.test
+	@$(PACKAGES) $* --required --tried $(VENV)/.tried-$*
+	@cmake -S . -B $(BUILD)/$*-$(PAGES) -G Ninja --no-warn-unused-cli --toolchain cmake/$*.cmake -DFREESTONE_PAGE_BYTES=$(PAGES) \
 	    -DFREESTONE_TESTS=ON --log-level=WARNING >/dev/null
-	@cmake --build $(BUILD)/aarch64-$(PAGE_BYTES) -- --quiet
-	@ctest --test-dir $(BUILD)/aarch64-$(PAGE_BYTES) --output-on-failure --progress --timeout 600 -j 2 -R '$(EMULATED)'
+	@cmake --build $(BUILD)/$*-$(PAGES) -- --quiet
+	@ctest --test-dir $(BUILD)/$*-$(PAGES) --output-on-failure --progress --timeout 600 -j 2 -R '$(EMULATED)' -E '$(UNLIKE)'
+	@FREESTONE_MACHINE=$* FREESTONE_BUILD=$(BUILD)/$*-$(PAGES) $(BIN)/python -m pytest -q tests/emulated/test_lab_parts.py
 
 # PAGE=docs/design/protocol.md: the table goes there as well.
 model: $(VENV)/.made
@@ -317,15 +327,15 @@ test-wheel: wheel sdist $(VENV)/.test
 
 # The crate is the folder packaging/crate with the allocator's sources packed into it.
 CRATE   := $(BUILD)/crate
-VERSION  = $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/freestone/__init__.py)
+CRATE_VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/freestone/__init__.py)
 
 crate:
 	@command -v cargo >/dev/null || { echo 'freestone: the crate is packed by cargo, which is not here: install Rust' >&2; exit 1; }
-	@rm -rf $(CRATE) dist/freestone-$(VERSION).crate && mkdir -p $(CRATE)/native dist
+	@rm -rf $(CRATE) dist/freestone-$(CRATE_VERSION).crate && mkdir -p $(CRATE)/native dist
 	@cp -R packaging/crate/. LICENSE $(CRATE) && cp -R allocator/src allocator/include $(CRATE)/native
 	@CARGO_TARGET_DIR=$(BUILD)/crate-target cargo package --quiet --allow-dirty --no-verify --manifest-path $(CRATE)/Cargo.toml
-	@cp $(BUILD)/crate-target/package/freestone-$(VERSION).crate dist
-	@ls -l dist/freestone-$(VERSION).crate | awk '{ print $$9 "  " $$5 " bytes" }'
+	@cp $(BUILD)/crate-target/package/freestone-$(CRATE_VERSION).crate dist
+	@ls -l dist/freestone-$(CRATE_VERSION).crate | awk '{ print $$9 "  " $$5 " bytes" }'
 
 test-crate: crate build $(VENV)/.test
 	@$(BIN)/python -m pytest -q -m packages tests/packaging/test_crate.py
@@ -354,11 +364,31 @@ deb: $(VENV)/.tools
 	@$(PACKAGES) packages --tried $(VENV)/.tried-packages
 	@$(BIN)/python tools/build_deb.py
 
-test-packages: test-wheel test-crate test-deb
+# What an image with the library is built from.
+.PHONY: container test-container
+container: wheel
+	@$(BIN)/python tools/container_context.py
+
+test-container: container $(VENV)/.test
+	@$(BIN)/python -m pytest -q tests/packaging/test_container.py
+
+test-packages: test-wheel test-crate test-deb test-container
 
 # What C and C++ users install: what compilers, CMake, pkg-config and Meson are told, and the Debian packages.
 test-deb: build deb $(VENV)/.test
 	@$(BIN)/python -m pytest -q tests/packaging/test_consumers.py tests/packaging/test_debian.py tests/packaging/test_debian_root.py
+
+# --- release --------------------------------------------------------------------------------------------------------
+
+# VERSION=1.2.0: everything but the upload. SKIP_TESTS=1: the packages are not tried; DRY_RUN=1: it says what it would do.
+.PHONY: release bill-of-materials
+release: $(VENV)/.packages
+	@test -n '$(VERSION)' || { echo 'freestone: say which version: make release VERSION=1.2.0' >&2; exit 2; }
+	@PYTHONPATH=tools $(BIN)/python -m release '$(VERSION)' $(if $(SKIP_TESTS),--skip-tests) $(if $(DRY_RUN),--dry-run)
+
+# What is in each package of dist, and whose: SPDX.
+bill-of-materials: $(VENV)/.packages
+	@PYTHONPATH=tools $(BIN)/python -m bill_of_materials --dist dist
 
 # --- many machines --------------------------------------------------------------------------------------------------
 

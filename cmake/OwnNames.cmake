@@ -3,6 +3,7 @@
 #
 #   cmake -D ARCHIVE=libfreestone.a -D READELF=... -D OBJCOPY=... -P OwnNames.cmake
 execute_process(COMMAND ${READELF} -sW ${ARCHIVE} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX REPLACE "\\[<[^\n]*>: [^\n]*\\]" "" symbols "${symbols}") # where a function of ppc64le has a second entry
 string(REGEX MATCHALL "GLOBAL +HIDDEN +[0-9A-Z]+ +[^\n ]+" hidden "${symbols}")
 set(map "")
 foreach(symbol IN LISTS hidden)

@@ -4,8 +4,9 @@
 Usage: ``python3 tools/build_deb.py [--out FOLDER]``
 
 Works in a copy, build/deb/freestone-VERSION, where packaging/deb is called debian. Python packages that the lab needs
-are fetched by pip, in the versions of tools/constraints.txt, for the system's own Python. The exit status is 1 where
-something is missing or fails: one line says what, and names the log.
+are fetched by pip, in the versions of tools/constraints.txt, for the system's own Python. Whoever builds packages for
+others says who answers for them, as for Debian's own tools: DEBEMAIL, and DEBFULLNAME for the name. The exit status is
+1 where something is missing or fails: one line says what, and names the log.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ SOURCES = ("CMakeLists.txt", "LICENSE", "allocator", "cmake", "probes", "src", "
 """What is built; nothing else of the tree goes into the copy."""
 NOT_SOURCES = ("__pycache__", "_native", "*.egg-info")
 SYSTEM_PYTHON = "/usr/bin/python3"
-MAINTAINER = "The Freestone authors <maintainers@freestone.example>"
+NOBODY = ("The Freestone authors", "no-mail@freestone.invalid")
+"""Name and address where nobody has said who answers for the packages: mail to .invalid can reach nobody (RFC 6761)."""
 
 
 class Failure(RuntimeError):
@@ -50,12 +52,38 @@ def debian_version(version: str) -> str:
     return re.sub(r"\.?(a|b|rc|dev)(\d+)", r"~\1\2", version)
 
 
-def changelog(version: str, seconds: float) -> str:
+def maintainer(environment: Mapping[str, str]) -> str:
+    """Who answers for the packages, as ``Name <address>``: by DEBEMAIL, which may hold both, and DEBFULLNAME.
+
+    Raises:
+        Failure: DEBEMAIL holds no address.
+    """
+    given = environment.get("DEBEMAIL", "").strip()
+    name, address = email.utils.parseaddr(given)
+    if given and not re.fullmatch(r"[^@\s<>]+@[^@\s<>]+", address):
+        raise Failure(f"DEBEMAIL is '{given}', which is no address: you@somewhere.org, or 'Name <you@somewhere.org>'")
+    name = environment.get("DEBFULLNAME", "").strip() or name or NOBODY[0]
+    return f"{name} <{address or NOBODY[1]}>"
+
+
+def control(text: str, maintained_by: str) -> str:
+    """debian/control with who answers for the packages.
+
+    Raises:
+        Failure: it has no place for that.
+    """
+    made, places = re.subn(r"^Maintainer:.*$", lambda _: f"Maintainer: {maintained_by}", text, flags=re.MULTILINE)
+    if places != 1:
+        raise Failure(f"packaging/deb/control has {places} lines 'Maintainer:', and should have one")
+    return made
+
+
+def changelog(version: str, maintained_by: str, seconds: float) -> str:
     """debian/changelog with one entry, at a time in seconds since 1970."""
     when = email.utils.formatdate(seconds)
     return (
         f"freestone ({debian_version(version)}) unstable; urgency=medium\n\n"
-        f"  * What has changed: CHANGELOG.md.\n\n -- {MAINTAINER}  {when}\n"
+        f"  * What has changed: CHANGELOG.md.\n\n -- {maintained_by}  {when}\n"
     )
 
 
@@ -164,13 +192,16 @@ def build(out: Path) -> list[Path]:
         Failure: something is missing, or failed.
     """
     version = version_of((REPOSITORY / "src" / "freestone" / "__init__.py").read_text(encoding="utf-8"))
+    maintained_by = maintainer(os.environ)
     work = REPOSITORY / "build" / "deb"
     copy = copy_of_tree(work, version)
     log = work / "log"
     vendor(copy / "vendored", log)
     seconds = float(os.environ.get("SOURCE_DATE_EPOCH", (REPOSITORY / "CHANGELOG.md").stat().st_mtime))
     debian = copy / "debian"
-    (debian / "changelog").write_text(changelog(version, seconds), encoding="utf-8")
+    (debian / "changelog").write_text(changelog(version, maintained_by, seconds), encoding="utf-8")
+    told = (debian / "control").read_text(encoding="utf-8")
+    (debian / "control").write_text(control(told, maintained_by), encoding="utf-8")
     beginning = (debian / "copyright").read_text(encoding="utf-8")
     licence = (copy / "LICENSE").read_text(encoding="utf-8")
     for name, vendored in {"copyright": {}, "freestone.copyright": licences(copy / "vendored")}.items():

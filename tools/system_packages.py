@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Installs what a make target wants from the distribution, or says in one line what is left out.
 
-Usage: ``python3 tools/system_packages.py GROUP... [--only PROGRAM...] [--tried FILE]``
+Usage: ``python3 tools/system_packages.py GROUP... [--only PROGRAM...] [--required] [--tried FILE]``
 
 As root on a machine with apt the missing packages are installed, one after the other so that one a release does not
 have never stands in the way of the others. Everywhere else, and for what stays missing, one line on stderr says which
-packages are missing and what is therefore left out. A missing package is never an error: the exit status is 0.
+packages are missing and what is therefore left out. A missing package is no error, and the exit status 0, unless
+``--required`` says that there is nothing to do without: then it is 1.
 
 ``--only`` with programs of `make foreign` leaves out the packages that none of those wants.
 
@@ -191,12 +192,13 @@ def _fingerprint(absent: list[Package]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parses, installs, prints; 0 also when something stays missing."""
+    """Parses, installs, prints; 0 also when something stays missing that is not required."""
     catalogue = read_catalogue()
     groups = sorted({group for package in catalogue for group in package.groups})
     parser = argparse.ArgumentParser(description="Install what a make target wants from the distribution.")
     parser.add_argument("group", nargs="+", choices=groups)
     parser.add_argument("--only", nargs="*", default=[], help="programs of `make foreign`; without, all")
+    parser.add_argument("--required", action="store_true", help="end with 1 where anything stays missing")
     parser.add_argument("--tried", type=Path, help="file that remembers what this machine could not provide")
     options = parser.parse_args(arguments)
 
@@ -218,7 +220,7 @@ def main(arguments: list[str] | None = None) -> int:
             tried.write_text(_fingerprint(absent), encoding="utf-8")
     if absent:
         print(one_line(absent, root=root, apt=has_apt), file=sys.stderr)
-    return 0
+    return int(bool(absent) and options.required)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,10 @@
 #ifndef FREESTONE_H
 #define FREESTONE_H
 
+#if !defined(__linux__) || !defined(__LP64__)
+#error "Freestone needs a 64-bit Linux: this compiler makes programs for another system (docs/reference/platforms.md)"
+#else
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -58,6 +62,8 @@ int freestone_stats_json(char *buffer, size_t size);
 
 #ifdef __cplusplus
 }
+#endif
+
 #endif
 
 #endif

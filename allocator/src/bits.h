@@ -1,6 +1,8 @@
-/* Bits and powers of two. Leaf: includes nothing of ours. */
+/* Bits and powers of two. Leaf: includes nothing of ours but the platform. */
 #ifndef FREESTONE_BITS_H
 #define FREESTONE_BITS_H
+
+#include "platform.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -187,12 +187,13 @@ struct precedence {
     bool early; /* the address lies in what was loaded with the program */
 };
 
-/* glibc's dynamic linker. */
+/* glibc's dynamic linker: ld-linux-*.so.*, and ld64.so.2 on ppc64le. */
 static bool is_linker(struct elf_object object) {
     const ElfW(Dyn) *entry = entry_of(object, DT_SONAME);
     const char *names = table_of(object, DT_STRTAB);
     const char *name = entry == NULL || names == NULL ? "" : names + entry->d_un.d_val;
-    return name[0] == 'l' && name[1] == 'd' && name[2] == '-';
+    bool is_64 = name[0] == 'l' && name[1] == 'd' && name[2] == '6' && name[3] == '4' && name[4] == '.';
+    return is_64 || (name[0] == 'l' && name[1] == 'd' && name[2] == '-');
 }
 
 /* Objects come in the order in which the dynamic linker searches: the program, what is preloaded, what they need; at the end of these the

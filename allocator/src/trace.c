@@ -109,6 +109,10 @@ static uintptr_t thread_itself(void) {
     uintptr_t self;
     __asm__("mov %%fs:0, %0" : "=r"(self));
     return self;
+#elif defined(__powerpc64__) /* where compilers have no name for it */
+    uintptr_t self;
+    __asm__("mr %0, 13" : "=r"(self));
+    return self;
 #else
     return (uintptr_t)__builtin_thread_pointer();
 #endif
@@ -121,13 +125,20 @@ static uintptr_t stack_end(uintptr_t frame) {
     return self > frame && self - frame < STACK_MOST ? self : libc.stack_end;
 }
 
+/* Whether a frame pointer points to the caller's, with the return address behind it. */
+#if defined(__x86_64__) || defined(__aarch64__)
+enum { FRAMES_ARE_PAIRS = true };
+#else
+enum { FRAMES_ARE_PAIRS = false };
+#endif
+
 /* Frames linked through the frame pointer, where nothing unwinds: as long as they rise within the stack. The register may hold anything: code
  * without frame pointers, a coroutine on a stack that nobody knows. So what cannot be read ends the walk. Only memory that another thread unmaps at
  * that instant, and that such a number leads to, is left to chance. */
 static void follow_frame_pointers(struct walk *walk) {
     struct trace *trace = walk->trace;
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0), end = stack_end(frame);
-    while (trace->count < TRACE_MOST && frame % sizeof(void *) == 0 && frame < end &&
+    while (FRAMES_ARE_PAIRS && trace->count < TRACE_MOST && frame % sizeof(void *) == 0 && frame < end &&
            end - frame >= 2 * sizeof(void *) && is_readable(walk, frame, &walk->stack_page) &&
            is_readable(walk, frame + sizeof(void *), &walk->stack_page)) {
         const uintptr_t *pair = (const uintptr_t *)frame;

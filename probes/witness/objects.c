@@ -14,6 +14,8 @@ enum { RELOC_ADDRESS = R_X86_64_64, RELOC_SLOT = R_X86_64_JUMP_SLOT, RELOC_DATA 
 enum { RELOC_ADDRESS = R_AARCH64_ABS64, RELOC_SLOT = R_AARCH64_JUMP_SLOT, RELOC_DATA = R_AARCH64_GLOB_DAT };
 #elif defined(__riscv) && __riscv_xlen == 64
 enum { RELOC_ADDRESS = R_RISCV_64, RELOC_SLOT = R_RISCV_JUMP_SLOT, RELOC_DATA = R_RISCV_64 };
+#elif defined(__powerpc64__)
+enum { RELOC_ADDRESS = R_PPC64_ADDR64, RELOC_SLOT = R_PPC64_JMP_SLOT, RELOC_DATA = R_PPC64_GLOB_DAT };
 #else
 #error "the witness does not know this machine's relocations: add its three types here"
 #endif

@@ -216,6 +216,17 @@ def test_what_helped_is_applied_where_and_as_it_was_measured(
 
 
 @pytest.mark.long
+def test_a_static_program_is_looked_at_from_outside(freestone: Tool, compile_c: CompileC) -> None:
+    program = compile_c(CHURN, "-fno-builtin", "-static", name="static")
+    done = freestone("doctor", "--", str(program))
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert "Not seen: another allocator: it is static: no allocator can be put under it" in text
+    assert text.startswith("mapping-churn: ")
+    assert "Nothing can be tried: it is static" in text
+
+
+@pytest.mark.long
 def test_another_program_is_another_patient(
     command: list[str], environment: dict[str, str], tmp_path: Path, compile_c: CompileC
 ) -> None:

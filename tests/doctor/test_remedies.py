@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.doctor import remedies
+from freestone.doctor import in_code, remedies, words
 from freestone.doctor.finding import Finding
-from freestone.doctor.observations import Observations, Platform
+from freestone.doctor.observations import CHOICE, Calls, Growth, Observations, Platform
 from freestone.doctor.remedies import CANDIDATES, Remedy
 
 SEEN = Observations(command=["x"], platform=Platform(libc_version="2.41", huge_pages="madvise"))
@@ -51,10 +51,52 @@ def test_a_setting_is_planned_only_where_its_allocator_alone_is(
             assert any(one.allocator == each.allocator and is_plain(one) for one in tried[:place])
 
 
+def test_what_the_goal_is_about_is_tried_first() -> None:
+    contended, bloat = Finding("lock-contention", (), time=1.0), Finding("arena-bloat", (), memory=0.9)
+    (first,) = remedies.plan([contended, bloat], SEEN, 1, goal="memory").tried
+    assert first.settings == (("MALLOC_ARENA_MAX", "2"),)
+    (first,) = remedies.plan([contended, bloat], SEEN, 1, goal="time").tried
+    assert first.allocator == "freestone"
+
+
+@given(symptoms_found, st.integers(1, 8))
+def test_what_has_no_room_is_named_and_nothing_twice(found: list[Finding], most: int) -> None:
+    few, all_ = remedies.plan(found, SEEN, most, no_room="no room"), remedies.plan(found, SEEN, 10**6)
+    assert list(few.tried) == list(all_.tried)[:most]
+    waiting = [each for each, why in few.left_out if why == "no room"]
+    assert len(waiting) == len(all_.tried) - len(few.tried)
+
+
+def test_a_threshold_that_cannot_reach_so_far_is_not_tried() -> None:
+    """Blocks of 48 MiB: 32 MiB is the most that the threshold can be, and it was the only remedy there was time for."""
+    churn = Finding("mapping-churn", (), time=0.9)
+    growth = Growth(map_unmap_pairs=600, anonymous_maps=600)
+    large = SEEN.model_copy(update={"calls": Calls(wall_s=1.0, growth=growth)})
+    plan = remedies.plan([churn], large, 1)
+    assert plan.tried[0].settings == tuple(remedies.NEVER_MAP.items())
+    assert any("larger than 32 MiB" in why for _, why in plan.left_out)
+    some = growth.model_copy(update={"pairs_128k_32m": 1})
+    within = SEEN.model_copy(update={"calls": Calls(wall_s=1.0, growth=some)})
+    assert dict(remedies.plan([churn], within, 1).tried[0].settings) == remedies.KEEP_LARGE
+
+
+def test_under_a_static_program_nothing_is_put() -> None:
+    static = SEEN.model_copy(update={"unseen": {CHOICE: "it is static"}})
+    assert remedies.plan([Finding("mapping-churn", (), time=0.9)], static, 8).tried == []
+    assert words.nothing_to_try([], static) == "Nothing can be tried: it is static"
+
+
+def test_who_forbids_itself_huge_pages_is_told_where() -> None:
+    missing = Finding("huge-pages-missing", (), time=0.5)
+    assert not any("PR_SET_THP_DISABLE" in line for line in in_code.advice([missing], SEEN))
+    forbidden = SEEN.model_copy(update={"settings": SEEN.settings.model_copy(update={"huge_pages_off": True})})
+    assert "leave out prctl(PR_SET_THP_DISABLE)" in in_code.advice([missing], forbidden)[0]
+
+
 def test_what_malloc_did_not_give_has_no_remedy_of_malloc() -> None:
     outside = Finding("first-touch-faults", (), time=0.9, outside_malloc=True)
     assert remedies.plan([outside], SEEN, 8).tried == []
-    assert any("MAP_POPULATE" in line for line in remedies.advice([outside]))
+    assert any("MAP_POPULATE" in line for line in in_code.advice([outside], SEEN))
     churn = Finding("mapping-churn", (), time=0.1)
     beside = remedies.plan([outside, churn], SEEN, 8).tried
     assert beside == remedies.plan([churn], SEEN, 8).tried

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.doctor import evidence, remedies, shares, symptoms, touched, words
+from freestone.doctor import evidence, in_code, remedies, shares, symptoms, touched, words
 from freestone.doctor.lasting import lasting
 from freestone.doctor.observations import (
     CallSite,
@@ -22,6 +22,7 @@ from freestone.doctor.observations import (
     Observations,
     OwnHeap,
     Platform,
+    Sizes,
 )
 
 RECORDED = {
@@ -91,7 +92,7 @@ def test_there_is_a_rule_and_a_cure_or_advice_for_each() -> None:
     for rule in symptoms.RULES:
         name = rule.__name__.replace("_", "-")
         assert name in remedies.CANDIDATES
-        assert remedies.CANDIDATES[name] or remedies.ADVICE.get(name) or name == "own-allocator"
+        assert remedies.CANDIDATES[name] or in_code.ADVICE.get(name) or name == "own-allocator"
 
 
 def test_no_knob_of_glibc_freezes_what_another_leaves_open() -> None:
@@ -335,6 +336,40 @@ def test_what_moved_brings_no_more_faults_than_it_has_pages() -> None:
     assert "none of the calls that were seen explains them" in " ".join(words.findings(found, seen, width=999).split())
 
 
+def test_a_few_sleeps_are_no_share_of_time() -> None:
+    """Three sleeps of 27,000 calls were reckoned to be all the time that 25 threads had lived."""
+    seen = RECORDED["lock-contention"]
+    assert seen.heap is not None
+    few = seen.heap.model_copy(update={"waited": 3, "waited_s": 3 * seen.heap.wall_s / 8})
+    found = next(
+        each for each in symptoms.name(seen.model_copy(update={"heap": few})) if each.symptom == "lock-contention"
+    )
+    assert found.time is None
+    assert "too few to reckon" in found.evidence[-1]
+
+
+def test_mappings_of_other_sizes_than_malloc_s_blocks_are_not_its() -> None:
+    """An interpreter's own arenas of 1 MiB, in a program that asks malloc for many large blocks of other sizes."""
+    seen = RECORDED["mapping-churn"]
+    assert seen.heap is not None
+    assert seen.calls is not None
+    pairs = seen.calls.growth.map_unmap_pairs
+    other = [Sizes(to_bytes=1 << 18, calls=3 * pairs, kib=200 * pairs)]
+    heap = seen.heap.model_copy(update={"sizes": other, "mallocs": 3 * pairs})
+    found = next(
+        each for each in symptoms.name(seen.model_copy(update={"heap": heap})) if each.symptom == "mapping-churn"
+    )
+    assert found.outside_malloc
+    assert "blocks of these sizes" in found.evidence[-1]
+
+
+def test_several_processes_are_named_where_nothing_else_can_be() -> None:
+    seen = _with_calls(RECORDED["mapping-churn"], munmap=120)
+    assert seen.cost is not None
+    several = seen.model_copy(update={"cost": seen.cost.model_copy(update={"processes": 4})})
+    assert "its 4 processes each touch memory that is new" in (words.unnamed([], several) or "")
+
+
 def test_who_gives_memory_back_itself_is_told_so() -> None:
     """A loop over madvise(MADV_DONTNEED) is no illness of malloc's, and no riddle either."""
     seen = _with_calls(RECORDED["mapping-churn"], munmap=120)
@@ -380,18 +415,18 @@ def test_mappings_that_malloc_was_not_asked_for_are_not_its_illness() -> None:
     assert not next(each for each in lowered if each.symptom == "mapping-churn").outside_malloc
 
 
-@given(st.floats(0, 100), st.integers(0, 10**6))
+@given(st.floats(0, 100), st.integers(2, 1000), st.integers(0, 10**6))
 def test_threads_wait_no_longer_than_they_live_nor_sleep_more_often_than_was_counted(
-    waited_s: float, times: int
+    waited_s: float, waited: int, times: int
 ) -> None:
     seen = RECORDED["lock-contention"]
     assert seen.heap is not None
     assert seen.cost is not None
-    heap = seen.heap.model_copy(update={"waited_s": waited_s})
+    heap = seen.heap.model_copy(update={"waited_s": waited_s, "waited": waited})
     cost = seen.cost.model_copy(update={"voluntary_switches": times})
     for each in symptoms.name(seen.model_copy(update={"heap": heap, "cost": cost})):
         if each.symptom == "lock-contention":
-            assert each.time_of == "its threads' time"
+            assert each.time is None or each.time_of == "its threads' time"
             assert (each.time or 0) * heap.wall_s * heap.threads <= waited_s * times / max(1, heap.waited) + 1e-9
 
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from freestone.doctor import words
 from freestone.doctor.diagnosis import enough_s
+from freestone.doctor.goal import Goal
 from freestone.doctor.remedies import Remedy
-from freestone.doctor.verdict import LEAST_ROUNDS, PRICE, Goal, Tried, Verdict, helps
+from freestone.doctor.verdict import LEAST_ROUNDS, PRICE, Tried, Verdict, helps
 from freestone.records.schema import Ratio, TrialRecord
 
 GOALS: tuple[Goal, ...] = ("time", "memory", "balanced")

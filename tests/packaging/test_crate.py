@@ -155,7 +155,8 @@ static ALLOCATOR: freestone::Freestone = freestone::Freestone;
 
 fn main() {
     unsafe {
-        let block = alloc(Layout::from_size_align_unchecked(100, 1));
+        // Unseen, or the compiler leaves out both calls.
+        let block = std::hint::black_box(alloc(Layout::from_size_align_unchecked(100, 1)));
         dealloc(block, Layout::from_size_align_unchecked(5000, 1));
     }
 }

@@ -27,7 +27,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 DIST = REPOSITORY / "dist"
 TAG = re.compile(r"-py3-none-(manylinux|musllinux)_(\d+)_(\d+)_(\w+)\.whl$")
 OLDEST = (2, 31)
-"""The oldest glibc that docs/guide/install-python-rust.md promises."""
+"""The oldest glibc that docs/guide/install.md promises."""
 
 OF_GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2"}
 COMPILERS = ("cc", "gcc", "clang", "c++", "g++", "ld", "make", "cmake", "ninja")
@@ -74,7 +74,7 @@ def test_nothing_is_wanted_but_glibc() -> None:
 
 def test_the_oldest_glibc_is_the_one_the_guide_names() -> None:
     assert min(map(floor_of, wheels("manylinux"))) <= OLDEST
-    guide = (REPOSITORY / "docs" / "guide" / "install-python-rust.md").read_text(encoding="utf-8")
+    guide = (REPOSITORY / "docs" / "guide" / "install.md").read_text(encoding="utf-8")
     assert f"glibc {OLDEST[0]}.{OLDEST[1]}" in guide
 
 

@@ -146,7 +146,7 @@ def test_what_a_program_preloads_itself_stands_behind_the_allocator_in_every_lin
     unit = next(line for line in lines if "Environment=" in line)
     pod = next(line for line in lines if "- {name: LD_PRELOAD" in line)
     assert '"LD_PRELOAD=/usr/lib/libfast.so:/opt/app/libhook.so"' in unit
-    assert '"/usr/lib/libfast.so:/opt/app/libhook.so"' in pod
+    assert '"/usr/local/lib/libfast.so:/opt/app/libhook.so"' in pod, "where the lines for a Dockerfile have put it"
     libc = "/usr/lib/x86_64-linux-gnu/libc.so.6"
     glibc = Allocator(name="glibc", title="glibc", file=libc, preload=[libc])
     settings = {"MALLOC_ARENA_MAX": "1"}

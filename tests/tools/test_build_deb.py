@@ -36,12 +36,41 @@ def test_what_comes_before_a_release_is_older_for_debian_too() -> None:
 
 @given(st.integers(0, 4_000_000_000))
 def test_the_changelog_has_its_time_in_debians_form(seconds: int) -> None:
-    text = build_deb.changelog("0.1.0", seconds)
+    text = build_deb.changelog("0.1.0", "Somebody <somebody@example.org>", seconds)
     first, *_, last = text.rstrip("\n").splitlines()
     assert first == "freestone (0.1.0) unstable; urgency=medium"
     who, when = last.removeprefix(" -- ").split(">  ")
-    assert who.endswith("@freestone.example")
+    assert who == "Somebody <somebody@example.org"
     assert parsedate_to_datetime(when).timestamp() == seconds
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, "The Freestone authors <no-mail@freestone.invalid>"),
+        ({"DEBEMAIL": "a@b.org"}, "The Freestone authors <a@b.org>"),
+        ({"DEBEMAIL": "A B <a@b.org>"}, "A B <a@b.org>"),
+        ({"DEBEMAIL": "A B <a@b.org>", "DEBFULLNAME": "C"}, "C <a@b.org>"),
+        ({"DEBFULLNAME": "C"}, "C <no-mail@freestone.invalid>"),
+    ],
+)
+def test_who_builds_packages_says_who_answers_for_them(
+    environment: dict[str, str], expected: str, repository: Path
+) -> None:
+    assert build_deb.maintainer(environment) == expected
+    told = build_deb.control((repository / "packaging" / "deb" / "control").read_text(encoding="utf-8"), expected)
+    assert f"\nMaintainer: {expected}\n" in told
+
+
+@pytest.mark.parametrize("given", ["me", "<>", "me@", "@b"])
+def test_an_address_that_is_none_is_refused(given: str) -> None:
+    with pytest.raises(build_deb.Failure, match=r"^DEBEMAIL is '.*', which is no address"):
+        build_deb.maintainer({"DEBEMAIL": given})
+
+
+def test_a_control_file_without_a_place_for_it_is_refused() -> None:
+    with pytest.raises(build_deb.Failure, match="0 lines 'Maintainer:'"):
+        build_deb.control("Source: freestone\n", "A <a@b.org>")
 
 
 @given(st.lists(st.text(st.characters(categories=["L", "N", "P"])), min_size=1))

@@ -50,6 +50,8 @@ def test_the_catalogue_can_be_read_and_every_entry_can_be_seen() -> None:
         "bench",
         "model",
         "aarch64",
+        "riscv64",
+        "ppc64le",
         "foreign",
         "fuzz",
         "packages",
@@ -136,13 +138,16 @@ def test_one_line_names_what_is_missing_and_what_is_left_out(root: bool, apt: bo
     assert "g++ (less is tested)" in line
 
 
-def test_a_missing_package_is_not_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_package_is_an_error_only_where_it_is_required(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(system_packages, "read_catalogue", lambda: [package("absent", command=("no-such-command",))])
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert system_packages.main(["test"]) == 0
+    assert system_packages.main(["test", "--required"]) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.count("\n") == 1
+    assert said.err.count("\n") == 2
     assert "less is tested" in said.err
 
 

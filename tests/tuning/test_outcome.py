@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from freestone.analysis import summarise
-from freestone.doctor.verdict import Goal
+from freestone.doctor.goal import Goal
 from freestone.records.schema import Experiment, TrialRecord
 from freestone.tuning import outcome, standing, words
 from freestone.tuning.kept import Batch, Tuning

@@ -248,7 +248,7 @@ class _Image:
         names = (name, *needed)
         if any(n.startswith(("ld-musl", "libc.musl")) for n in names):
             return "musl"
-        if any(n.startswith("ld-linux") or n == "libc.so.6" for n in names):
+        if any(n.startswith(("ld-linux", "ld64.so")) or n == "libc.so.6" for n in names):
             return "glibc"
         if interpreter is not None:
             return "unknown"

@@ -44,7 +44,7 @@ def advice(machine: Machine, time: str, ratios: Sequence[Ratio], baseline: Seque
     often = f"about {needed}" if needed is not None else f"more than {MOST_ROUNDS}"
     first = (
         f"intervals of time reach {_far(math.exp(min(half, 700.0)))} to either side: "
-        f"to see {100 * WANTED:.0f} % as things are takes {often} rounds (-n)"
+        f"to see {100 * WANTED:.0f} % as things are takes {often} rounds"
     )
     causes = [*_of_runs(time, baseline), *_of_machine(machine)]
     return [first + (", or less noise" if causes else ""), *causes]
@@ -124,8 +124,8 @@ def _drift(times: Mapping[int, float]) -> list[str]:
     if abs(math.log(late) - math.log(early)) < math.log1p(DRIFT):
         return []
     way = "slower" if late > early else "faster"
-    size = math.exp(min(700.0, abs(math.log(late) - math.log(early)))) - 1
-    return [f"the machine became {100 * size:.2g} % {way} meanwhile: ratios within rounds do not hold that, figures do"]
+    size = _far(math.exp(min(700.0, abs(math.log(late) - math.log(early)))))
+    return [f"the machine became {size} {way} meanwhile: ratios within rounds do not hold that, figures do"]
 
 
 def _of_machine(machine: Machine) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json as json_format
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +19,8 @@ from cyclopts import Parameter
 
 from freestone.allocators import SYSTEM, AllocatorError, configuration_for, elf, find
 from freestone.analysis import same_program
-from freestone.commands import doctor_page, doctor_process, doctor_trials, measurement, program, terminal
+from freestone.analysis.headline import A_SERVER
+from freestone.commands import doctor_page, doctor_process, doctor_trials, measurement, program, progress, terminal
 from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.durations import Budget, Look
 from freestone.commands.options import Results, Timeout
@@ -25,15 +28,15 @@ from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
 from freestone.commands.terminal import say
 from freestone.doctor import chart as charts
-from freestone.doctor import conditions, observe, remedies, symptoms, words
+from freestone.doctor import conditions, in_code, observe, symptoms, words
 from freestone.doctor.as_json import as_json as as_json_of
 from freestone.doctor.chart import Chart
 from freestone.doctor.conditions import Conditions, no_huge_pages
+from freestone.doctor.goal import Goal
 from freestone.doctor.observations import Observations
 from freestone.doctor.observe import Patient
 from freestone.doctor.platform import describe
 from freestone.doctor.remedies import Remedy
-from freestone.doctor.verdict import Goal
 from freestone.experiments.interruption import Interruption, TrialBrokenOff
 from freestone.experiments.plan import Extent, PlanError
 from freestone.native import NativePartMissing
@@ -228,7 +231,8 @@ def _diagnosed(case: _Case, goal: Goal, *, apply: bool, as_json: bool) -> int:
     if as_json:
         print(json_format.dumps(as_json_of(seen, found, weighed, left_out), indent=2))
     else:
-        print(words.advice(remedies.advice(found), width=width), end="")
+        print(words.advice(in_code.advice(found, seen), width=width), end="")
+        print(words.next_steps(found, observed_only=case.chart.observe_only), end="")
         print(f"Records: {case.folder}")
     try:
         doctor_page.write(case.folder, goal, quiet=as_json)
@@ -262,9 +266,10 @@ def _observed(case: _Case) -> Observations:
         for part in [each for each in observe.PARTS if each not in seen.done]:
             if seen.cost is None and "cost" in seen.done:
                 break
-            say(f"looking at {observe.TITLES[part]}{observe.how_long(part, seen)}")
+            if not (workload.service is not None and part in observe.NOT_OF_SERVERS):
+                say(f"looking at {observe.TITLES[part]}{observe.how_long(part, seen)}")
             try:
-                with stop.breakable():
+                with stop.breakable(), _hint_where_it_does_not_end(workload, part):
                     seen = observe.take(part, seen, patient)
             except TrialBrokenOff as error:
                 status = 128 + stop.signal if stop.signal else ExitStatus.INTERRUPTED
@@ -273,6 +278,19 @@ def _observed(case: _Case) -> Observations:
                 raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error
             charts.write_seen(case.folder, seen)
     return seen
+
+
+@contextlib.contextmanager
+def _hint_where_it_does_not_end(workload: Workload, part: str) -> Iterator[None]:
+    """Say of a first run that does not end what it may be."""
+    hint = threading.Timer(progress.LONG_REHEARSAL_S, say, [f"still running: {A_SERVER}"])
+    hint.daemon = True
+    if part == "cost" and workload.service is None:
+        hint.start()
+    try:
+        yield
+    finally:
+        hint.cancel()
 
 
 def _applied(best: Configuration, workload: Workload) -> int:

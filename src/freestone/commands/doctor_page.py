@@ -8,8 +8,8 @@ from pathlib import Path
 from freestone.commands import terminal
 from freestone.commands.terminal import say
 from freestone.doctor import diagnosis, over_time
+from freestone.doctor.goal import Goal
 from freestone.doctor.observations import Observations
-from freestone.doctor.verdict import Goal
 from freestone.records import store
 from freestone.records.store import StoreError
 from freestone.reports import extras

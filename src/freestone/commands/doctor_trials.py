@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,15 +16,18 @@ from freestone.doctor import conditions, diagnosis, remedies, words
 from freestone.doctor.chart import Chart
 from freestone.doctor.conditions import Conditions
 from freestone.doctor.finding import Finding
+from freestone.doctor.goal import Goal
 from freestone.doctor.observations import Observations
+from freestone.doctor.page import cures
 from freestone.doctor.remedies import Remedy
-from freestone.doctor.verdict import LEAST_ROUNDS, Goal, Verdict
+from freestone.doctor.verdict import LEAST_ROUNDS, Verdict
 from freestone.experiments.plan import PlanError
 from freestone.experiments.run import TRIAL_OVERHEAD_S
 from freestone.records import store
 from freestone.records.schema import Configuration, Experiment, Summary, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.reports import deployment, system_settings, table
+from freestone.reports.shown import cells_of
 
 MOST_REMEDIES = 8
 SLOWER = 1.3
@@ -45,7 +49,7 @@ def tried(
         Stop: the results cannot be written, it was interrupted, or what was begun cannot go on here.
     """
     try:
-        experiment, by_name, left_out = _prepared(folder, chart, found, seen)
+        experiment, by_name, left_out = _prepared(folder, chart, found, seen, goal)
     except PlanError as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
@@ -54,7 +58,7 @@ def tried(
         print(words.left_out(left_out, width=terminal.width()), end="")
     if not by_name:
         if not as_json:
-            print("There is nothing to try: no setting and no allocator is known to help.\n")
+            print("\n".join(textwrap.wrap(f"{words.nothing_to_try(found, seen)}.", terminal.width())) + "\n")
         return None, left_out
     (workload,) = experiment.workloads
     held: list[Verdict] = []
@@ -82,7 +86,7 @@ def tried(
 
 
 def _prepared(
-    folder: Path, chart: Chart, found: Sequence[Finding], seen: Observations
+    folder: Path, chart: Chart, found: Sequence[Finding], seen: Observations, goal: Goal
 ) -> tuple[Experiment, Mapping[str, Remedy], list[tuple[Remedy, str]]]:
     """The experiment with the remedies, in the folder; or the one that is there already."""
     kernel = refusal(chart)
@@ -92,7 +96,11 @@ def _prepared(
         if not chart.remedies:
             return chart.experiment, {}, chart.left_out
         return measurement.resumed(folder, []), chart.remedies, chart.left_out
-    plan = remedies.plan(found, seen, most_remedies(chart.experiment, seen), kernel=kernel)
+    most = most_remedies(chart.experiment, seen)
+    no_room = (
+        f"the time budget has room for {most}; a longer --time-budget tries more" if most < MOST_REMEDIES else None
+    )
+    plan = remedies.plan(found, seen, most, goal=goal, kernel=kernel, no_room=no_room)
     chosen = _configurations(plan.tried)
     experiment = chart.experiment
     added = [*experiment.configurations, *(one for one, _ in chosen)]
@@ -118,6 +126,7 @@ def show_cures(measured: Experiment, workload: Workload, summary: Summary, judge
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))
     print(words.verdict(judged, width=width))
     if judged.best is not None:
+        print("\n".join(textwrap.wrap(cures.price(cells_of(summary, workload.name)[judged.best.configuration]), width)))
         best = next(each for each in measured.configurations if each.name == judged.best.configuration)
         lines = [*deployment.lines(workload, best), *deployment.more_lines(workload, best)]
         print("\n".join(["To use it:", *lines, ""]))

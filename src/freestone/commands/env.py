@@ -55,7 +55,10 @@ def env(
         ],
         "systemd": ["# systemctl edit UNIT, then restart it", *first, *deployment.systemd(in_service)],
         "dockerfile": deployment.dockerfile(found, variables),
-        "kubernetes": ["# of a container, in whose image the library lies there", *deployment.kubernetes(in_service)],
+        "kubernetes": [
+            "# of a container, whose image has the lines for a Dockerfile",
+            *deployment.kubernetes(deployment.where_services_find_it(variables, found, deployment.IMAGE_FOLDER)),
+        ],
         "ld.so.preload": _whole_machine(in_service, first, sorted(found.environment)),
     }
     shown = parts if place is None else {place: parts[place]}

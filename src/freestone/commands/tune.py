@@ -23,7 +23,7 @@ from freestone.commands.progress import Progress
 from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
 from freestone.commands.terminal import say
-from freestone.doctor.verdict import Goal
+from freestone.doctor.goal import Goal
 from freestone.experiments import Interruption, Outcome
 from freestone.experiments.plan import Extent, PlanError
 from freestone.native import NativePartMissing

@@ -7,9 +7,9 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from freestone.doctor.goal import Goal
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy
-from freestone.doctor.verdict import Goal
 from freestone.records.schema import Experiment
 from freestone.records.store import StoreError
 from freestone.records.whole import write_whole

@@ -12,9 +12,10 @@ from freestone.doctor import chart as charts
 from freestone.doctor import symptoms, verdict
 from freestone.doctor.chart import Chart
 from freestone.doctor.finding import Finding
+from freestone.doctor.goal import Goal
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy
-from freestone.doctor.verdict import Goal, Verdict
+from freestone.doctor.verdict import Verdict
 from freestone.records import store
 from freestone.records.schema import Summary, TrialRecord, Workload
 from freestone.records.store import StoreError

@@ -47,5 +47,6 @@ def _untried(told: Diagnosis) -> str:
     if told.chart is None or told.chart.observe_only:
         return "; nothing was tried"
     if told.chart.remedies == {}:
-        return "; there is nothing to try: no setting and no allocator is known to help"
+        said = words.nothing_to_try(told.found, told.seen)
+        return f"; {said[0].lower()}{said[1:]}"
     return "; nothing has been tried yet"

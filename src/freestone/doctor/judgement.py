@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from freestone.analysis.statistics import FEWEST_PAIRS
-from freestone.doctor.verdict import Goal, Tried, Verdict, apart
+from freestone.doctor.goal import Goal
+from freestone.doctor.verdict import Tried, Verdict, apart
 from freestone.records.schema import Ratio
 from freestone.reports import quantities
 

@@ -6,13 +6,17 @@ Every part may be missing; ``unseen`` says why, in a line that a reader can act 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 
 class _Row(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, ser_json_inf_nan="strings", defer_build=True)
+
+
+CHOICE: Final = "another allocator"
+"""Stands among what was not seen where nothing can be preloaded: a static program."""
 
 
 class FaultPrice(_Row):

@@ -11,14 +11,14 @@ from typing import Final
 
 from freestone.doctor import call_sites, heap_watch, memory_calls, platform, prices
 from freestone.doctor.course import Course
-from freestone.doctor.observations import Cost, Kept, Observations, OwnHeap, Settings
+from freestone.doctor.observations import CHOICE, Cost, Kept, Observations, OwnHeap, Settings
 from freestone.doctor.touched import near_peak
 from freestone.native import NativePartMissing
 from freestone.records.schema import Configuration, Workload
 from freestone.trials import Identity, permissions, rehearse, run_trial
 from freestone.trials.calls import NoCounter, traced
 from freestone.trials.environment import in_force, steers
-from freestone.trials.evidence import OWN_MALLOC
+from freestone.trials.evidence import OWN_MALLOC, STATIC
 from freestone.trials.execution import execute
 from freestone.trials.launch import CensusMethod
 from freestone.trials.outcome import Execution
@@ -83,8 +83,11 @@ def _cost(seen: Observations, patient: Patient) -> Observations:
             scratch=patient.scratch,
             rehearsal=rehearsal,
         )
-        if record.status != "ok" or record.metrics is None:
+        static = record.status == "invalid" and (record.reason or "").startswith(STATIC)
+        if not (record.status == "ok" or static) or record.metrics is None:
             return _unmeasured(seen, record.reason or record.status)
+        if static:  # what it costs needs no proof of whose malloc it has
+            seen = _without(seen, CHOICE, "it is static: no allocator can be put under it, and its heap not be watched")
         records.append(record)
         if time.monotonic() - begun_s > 10:
             break
@@ -254,6 +257,9 @@ TITLES: Final[Mapping[str, str]] = {
     "sites": "where those calls come from",
 }
 
+
+NOT_OF_SERVERS: Final = ("calls", "sites")
+"""What a server is not looked at for: its load would wait for the tracer."""
 
 SAID_FROM_S: Final = 5.0
 """From so long on it is said how long a run takes."""

@@ -1,4 +1,4 @@
-"""What can help against a symptom: configurations to try, and advice where no setting cures. Pure.
+"""What can help against a symptom: configurations to try (advice where none cures: :mod:`.in_code`). Pure.
 
 A knob of glibc's never stands alone where it freezes another (research note, section 5.1): setting one of the four of
 ``mmap_threshold``, ``trim_threshold``, ``top_pad``, ``mmap_max`` stops both thresholds from following the program
@@ -7,14 +7,16 @@ A knob of glibc's never stands alone where it freezes another (research note, se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from freestone.doctor import knobs
 from freestone.doctor.finding import Finding
+from freestone.doctor.goal import Goal
 from freestone.doctor.knobs import Unfit
-from freestone.doctor.observations import Observations
+from freestone.doctor.observations import CHOICE, Growth, Observations
+from freestone.doctor.thresholds import FEW_MOVES
 
 KEEP_LARGE: Final = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "1073741824"}
 """32 MiB is the most that every glibc takes for the first."""
@@ -164,26 +166,6 @@ An allocator with a setting or a switch stands behind that allocator alone, with
 setting would be credited with what the allocator does. glibc alone is the untouched program.
 """
 
-ADVICE: Final[Mapping[str, tuple[str, ...]]] = {
-    "quadratic-realloc": (
-        "grow by a factor (half as much again) instead of by a constant: the copies then add up to twice the end",
-    ),
-    "calloc-clearing": ("ask by malloc where every byte is written anyway, or keep the buffer and use it again",),
-    "leak": (
-        "no setting cures it: heaptrack or memray name the call sites of what stays",
-        "what grows with the work and is meant to stay needs a bound, or a limit",
-    ),
-    "mapping-churn": ("or keep the buffer and use it again: one that is not freed is not mapped anew",),
-    "remote-free-pingpong": ("hand blocks back in batches, or free them where they were asked for",),
-    "first-touch-faults": ("memory that is used again costs no fault: keep buffers instead of asking anew",),
-    "memory-limit-pressure": ("raise the limit, or run fewer of it beside each other",),
-}
-
-OUTSIDE_MALLOC: Final = (
-    "of a mapping of its own: mmap with MAP_POPULATE, or madvise, brings many pages in by one call",
-)
-"""What no setting does where memory did not come from malloc."""
-
 LIGHT: Final = 0.25
 """Below this part of the heaviest that can be cured a symptom is not worth trials of its own."""
 
@@ -196,31 +178,52 @@ class Plan:
     left_out: Sequence[tuple[Remedy, str]]
 
 
-def plan(found: Sequence[Finding], seen: Observations, most: int, *, kernel: str | None = None) -> Plan:
-    """What to try, each once: of the heaviest symptom first, then in turn; never what is in force already.
+def plan(
+    found: Sequence[Finding],
+    seen: Observations,
+    most: int,
+    *,
+    goal: Goal = "balanced",
+    kernel: str | None = None,
+    no_room: str | None = None,
+) -> Plan:
+    """What to try, each once: for what the goal is about first, of the heaviest symptom first, then in turn; never what
+    is in force already.
 
     Args:
         most: remedies in all.
+        goal: symptoms of time come first for time, of memory for memory.
         kernel: why the kernel's switches are not to be set; None where they may be.
+        no_room: why there are no more than ``most``; None where that needs no word.
     """
-    curable = [each for each in found if CANDIDATES.get(each.symptom) and not each.outside_malloc]
-    heaviest = max((each.weight for each in curable), default=0.0)
-    rows = [list(CANDIDATES[each.symptom]) for each in curable if each.weight >= LIGHT * heaviest]
-    tried: dict[object, Remedy] = {}
+    fixed = CHOICE in seen.unseen
+    curable = [each for each in found if CANDIDATES.get(each.symptom) and not each.outside_malloc and not fixed]
+    concerned = [each for each in curable if goal == "balanced" or (each.memory is not None) == (goal == "memory")]
+    chosen: dict[object, Remedy] = {}
     left_out: dict[object, tuple[Remedy, str]] = {}
-    while any(rows) and len(tried) < most:
-        for row in rows:
-            while row and len(tried) < most:
-                each = row.pop(0)
-                fitted = fit(each, seen)
-                if isinstance(fitted, Unfit):
-                    left_out.setdefault(each, (each, fitted.why))
-                elif fitted is not None and fitted.kernel and kernel is not None:
-                    left_out.setdefault(each, (each, kernel))
-                elif fitted is not None:
-                    tried.setdefault(replace(fitted, why=""), fitted)
-                    break
-    return Plan(list(tried.values()), list(left_out.values()))
+    for findings in (concerned, [each for each in curable if each not in concerned]):
+        heaviest = max((each.weight for each in findings), default=0.0)
+        rows = [list(CANDIDATES[each.symptom]) for each in findings if _is_heavy(each, heaviest)]
+        while any(rows):
+            for row in rows:
+                taken = False
+                while row and not taken:
+                    each = row.pop(0)
+                    fitted = fit(each, seen)
+                    if isinstance(fitted, Unfit):
+                        left_out.setdefault(each, (each, fitted.why))
+                    elif fitted is not None and fitted.kernel and kernel is not None:
+                        left_out.setdefault(each, (each, kernel))
+                    elif fitted is not None and replace(fitted, why="") not in chosen:
+                        chosen[replace(fitted, why="")] = fitted
+                        taken = True
+    waiting = [] if no_room is None else [(each, no_room) for each in list(chosen.values())[most:]]
+    return Plan(list(chosen.values())[:most], [*left_out.values(), *waiting])
+
+
+def _is_heavy(each: Finding, heaviest: float) -> bool:
+    """Whether a symptom is worth trials of its own; one whose share is not known may be."""
+    return (each.time is None and each.memory is None) or each.weight >= LIGHT * heaviest
 
 
 HUGETLB_SINCE: Final = (2, 35)
@@ -234,6 +237,8 @@ def fit(each: Remedy, seen: Observations) -> Remedy | Unfit | None:
         return None
     if each.wants_large_pages and seen.settings.huge_pages_off:
         return Unfit("the program forbids itself huge pages and folios: prctl(PR_SET_THP_DISABLE)")
+    if _maps_what_is_too_large(seen) and dict(each.settings) == KEEP_LARGE:
+        return Unfit("each block that is mapped is larger than 32 MiB, the most that the threshold for mappings can be")
     if each.huge_pages_off and (seen.settings.huge_pages_off or seen.platform.huge_pages == "never"):
         return None
     if any(seen.platform.folios.get(_kib(name)) == word for name, word in each.kernel):
@@ -251,18 +256,15 @@ def fit(each: Remedy, seen: Observations) -> Remedy | Unfit | None:
     return replace(each, settings=tuple(settings.items())) if changes else None
 
 
+def _maps_what_is_too_large(seen: Observations) -> bool:
+    """Whether no mapping that comes and goes is one that glibc's threshold can keep in the heap."""
+    growth = seen.calls.growth if seen.calls is not None else Growth()
+    return growth.map_unmap_pairs >= FEW_MOVES and growth.pairs_128k_32m == 0 and growth.brk_down_up == 0
+
+
 def _kib(name: str) -> int:
     return int(name.removeprefix("hugepages-").removesuffix("kB"))
 
 
 def _version(text: str | None) -> tuple[int, ...]:
     return tuple(int(part) for part in (text or "").split(".") if part.isdigit())
-
-
-def advice(found: Iterable[Finding]) -> list[str]:
-    """What no setting does."""
-    return [
-        line
-        for each in found
-        for line in (*ADVICE.get(each.symptom, ()), *(OUTSIDE_MALLOC if each.outside_malloc else ()))
-    ]

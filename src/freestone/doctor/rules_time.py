@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from freestone.doctor.evidence import callers, counted, faults, frozen, is_habit, mib, once, sizes, sleeps_there, whose
+from freestone.doctor.evidence import (
+    callers,
+    calls_of,
+    counted,
+    faults,
+    frozen,
+    is_habit,
+    mib,
+    once,
+    sizes,
+    sleeps_there,
+    whose,
+)
 from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Growth, Observations
 from freestone.doctor.shares import calls_s, first_share, refaulted_s, share
@@ -21,6 +33,7 @@ from freestone.doctor.thresholds import (
     OVER_AGAIN,
     REMOTE,
     REMOTE_NS,
+    SLEEPS,
     SLEPT,
     SMALL_STEPS,
     WORTH,
@@ -59,12 +72,30 @@ def _mapped_outside_malloc(seen: Observations) -> str | None:
         return None
     asked = heap.mallocs + heap.callocs + heap.realloc.calls
     own = any("MMAP_THRESHOLD" in text.upper() for each in seen.settings.environment.items() for text in each)
-    if not own and all(parameter != M_MMAP_THRESHOLD for parameter, _ in heap.mallopts):
+    own = own or any(parameter == M_MMAP_THRESHOLD for parameter, _ in heap.mallopts)
+    if not own:
         # Below this nothing has a mapping of its own where nobody has set the threshold.
         asked = min(asked, sum(each.calls for each in heap.sizes if each.to_bytes > LEAST_MAPPED))
-    if asked >= FROM_MALLOC * seen.calls.growth.map_unmap_pairs:
+    pairs = seen.calls.growth.map_unmap_pairs
+    if asked < FROM_MALLOC * pairs:
+        return f"malloc was asked for {asked:,} blocks that are large enough: the program maps most of it itself"
+    alike = None if own else _of_sizes_asked_for(seen)
+    if alike is not None and alike < FROM_MALLOC:
+        return f"malloc was asked for blocks of these sizes for {alike:.0%} of them at most: the program maps the rest"
+    return None
+
+
+def _of_sizes_asked_for(seen: Observations) -> float | None:
+    """The share of mappings taken back that can have held one of malloc's blocks each, by their sizes; None where
+    sizes were not seen. A mapping is a little larger than its block: of the same power of two, or of the next."""
+    found = calls_of(seen, "munmap")
+    if found is None or seen.heap is None or not found.sizes:
         return None
-    return f"malloc was asked for {asked:,} blocks that are large enough: the program maps most of it itself"
+    asked = {each.to_bytes: each.calls for each in seen.heap.sizes}
+    fitting = 0
+    for kib, calls in found.sizes.items():
+        fitting += min(calls, asked.get(kib << 10, 0) + asked.get(kib << 9, 0))
+    return fitting / max(1, sum(found.sizes.values()))
 
 
 def trim_churn(seen: Observations) -> Finding | None:
@@ -159,11 +190,11 @@ def lock_contention(seen: Observations) -> Finding | None:
         return None
     if part < SLEPT:
         return None
-    evidence = (
-        f"of {heap.sampled_calls:,} calls that were looked at, {heap.waited:,} put their thread to sleep",
-        f"some {slept_s:.1f} s of {heap.threads} threads' {heap.wall_s:.1f} s each",
-    )
-    return Finding("lock-contention", evidence, time=part, time_of="its threads' time")
+    looked = f"of {heap.sampled_calls:,} calls that were looked at, {heap.waited:,} put their thread to sleep"
+    if heap.waited < SLEEPS:
+        return Finding("lock-contention", (looked, "these are too few to reckon their time from"))
+    reckoned = f"reckoned from these: some {slept_s:.1f} s of {heap.threads} threads' {heap.wall_s:.1f} s each"
+    return Finding("lock-contention", (looked, reckoned), time=part, time_of="its threads' time")
 
 
 def remote_free_pingpong(seen: Observations) -> Finding | None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from freestone.analysis.statistics import FEWEST_PAIRS
+from freestone.doctor.goal import Goal
 from freestone.doctor.remedies import Remedy
 from freestone.records.schema import Cell, Ratio, Summary, Workload
 
@@ -18,7 +19,6 @@ LEAST_ROUNDS: Final = 6
 """For so many rounds there is time when remedies are chosen: rather fewer are tried. With :data:`FEWEST_PAIRS`, which
 are enough for an interval, only what is large is told apart."""
 
-Goal = Literal["time", "memory", "balanced"]
 
 PRICE = 1.05
 """For a balanced goal: what one of time and memory may lose at most where the other gains."""

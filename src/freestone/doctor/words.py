@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from freestone.allocators import notation
 from freestone.doctor import judgement, knobs, shares, symptoms, touched
 from freestone.doctor.finding import Finding
-from freestone.doctor.observations import Observations
+from freestone.doctor.observations import CHOICE, Observations
 from freestone.doctor.remedies import Remedy, title
 from freestone.doctor.thresholds import WORTH
 from freestone.doctor.verdict import Tried, Verdict
@@ -99,6 +99,11 @@ def unnamed(found: Sequence[Finding], seen: Observations) -> str | None:
     if given:
         return f"{said}. {given}"
     other = "Pages that are copied after a fork, and memory that a program gives back itself (madvise), make such."
+    if seen.cost is not None and seen.cost.processes > 1:
+        other = (
+            f"Most of all, its {seen.cost.processes} processes each touch memory that is new, perhaps one after the "
+            "other: where memory lies is known of the largest alone, so look at them one by one."
+        )
     new = shares.first_share(seen, min(touched.first(seen) or 0.0, touched.pages(seen))) or 0.0
     if not faults / 2 <= new < WORTH:
         return f"{said}, and none of the calls that were seen explains them. {other}"
@@ -118,6 +123,21 @@ def _given_back(seen: Observations) -> str:
     return (
         f"It calls madvise {given.calls:,} times over {_mib(given.kib)} in all{site}: what is given back so faults "
         "again when it is used."
+    )
+
+
+def nothing_to_try(found: Sequence[Finding], seen: Observations) -> str:
+    """Why nothing is tried, without a full stop: nothing is known to help, or it was not seen what it suffers from."""
+    if CHOICE in seen.unseen:
+        return f"Nothing can be tried: {seen.unseen[CHOICE]}"
+    if found or not symptoms.unjudged(seen) or symptoms.unexplained(seen) is None:
+        return "There is nothing to try: no setting and no allocator is known to help"
+    said = "Nothing is tried, since it was not seen what it suffers from"
+    if not seen.service:
+        return said
+    return (
+        f"{said}. freestone doctor --pid PID --allow-tracing looks at the calls of a server under its load; freestone "
+        "compare with the same --ready and --load says which allocator serves it best"
     )
 
 
@@ -230,6 +250,15 @@ def advice(lines: Iterable[str], *, width: int) -> str:
     return "\n".join(["In the code:", *told]) + "\n" if told else ""
 
 
+def next_steps(found: Sequence[Finding], *, observed_only: bool) -> str:
+    """What a reader may ask next, a line each."""
+    sick = next((each.symptom for each in found if each.symptom != "healthy"), None)
+    if sick is None:
+        return ""
+    more = "Without --observe-only the doctor tries what may help.\n" if observed_only else ""
+    return f"What that is: freestone explain {sick}\n{more}"
+
+
 def gains(each: Tried, memory: str) -> str:
     """What it did to time, memory and faults: a ratio where it is told apart from no change.
 
@@ -285,16 +314,17 @@ def to_try(remedies: Sequence[Remedy], command: Sequence[str], *, width: int) ->
     lines = []
     for each in remedies:
         run = ["freestone", "run", "-a", notation.write(each.allocator, dict(each.settings)), "--", *command]
-        first = f"{system_settings.as_root(dict(each.kernel))}, and " if each.kernel else ""
         words = [*system_settings.WITHOUT_HUGE_PAGES, *run] if each.huge_pages_off else run
         lines += [
-            f"  {first}{shlex.join(words)}",
+            *([f"  {system_settings.as_root(dict(each.kernel))}"] if each.kernel else []),
+            f"  {shlex.join(words)}",
             *textwrap.wrap(each.why, width, initial_indent="    ", subsequent_indent="    "),
         ]
     if not lines:
         return ""
     head = textwrap.wrap(
-        f"To try, by starting it anew; none was tried. freestone doctor -- {told} tries it, and keeps what helps:",
+        f"To try, by starting it anew; none was tried. freestone doctor -- {told} tries it, and keeps what helps (a "
+        "server, which does not end by itself, needs --ready and --load):",
         width,
         break_on_hyphens=False,
     )

@@ -157,13 +157,19 @@ def installing(winner: Configuration) -> list[str]:
     return [shlex.join(["install", "-m", "644", file, _in_folder(file, SERVICE_FOLDER)]) for file in files]
 
 
-def where_services_find_it(variables: Mapping[str, str], winner: Configuration) -> dict[str, str]:
-    """The variables with the allocator's files where a service may read them; what else is preloaded stays."""
+def where_services_find_it(
+    variables: Mapping[str, str], winner: Configuration, folder: str = SERVICE_FOLDER
+) -> dict[str, str]:
+    """The variables with the allocator's files where a service may read them; what else is preloaded stays.
+
+    Args:
+        folder: where they lie; :data:`IMAGE_FOLDER` in an image that the lines for a Dockerfile have made.
+    """
     if "LD_PRELOAD" not in variables:
         return dict(variables)
     ours = [file for file in winner.allocator.preload if not _is_of_system(file)]
     files = variables["LD_PRELOAD"].split(":")
-    moved = [_in_folder(file, SERVICE_FOLDER) if file in ours else file for file in files]
+    moved = [_in_folder(file, folder) if file in ours else file for file in files]
     return {**variables, "LD_PRELOAD": ":".join(moved)}
 
 
@@ -188,7 +194,7 @@ def _entrypoints(workloads: Sequence[Workload], winner: Configuration) -> list[s
 
 def more_lines(workload: Workload, winner: Configuration) -> list[str]:
     """Lines for a pod's container and, where all of it are glibc's knobs, for the program's own source."""
-    variables = where_services_find_it(_as_measured(workload.environment, winner), winner)
+    variables = where_services_find_it(_as_measured(workload.environment, winner), winner, IMAGE_FOLDER)
     calls = c_calls(winner)
     if calls or (winner.allocator.name == SYSTEM and not winner.environment):
         calls = [*calls, *system_settings.c_calls(winner)]

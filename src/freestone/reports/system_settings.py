@@ -29,8 +29,9 @@ def command(configuration: Configuration, words: list[str]) -> list[str]:
 
 
 def as_root(kernel: Mapping[str, str]) -> str:
-    """One line that sets the kernel's switches until the next start of the machine."""
-    return "; ".join(f"echo {word} > {FOLDER}/{name}/enabled" for name, word in kernel.items()) + " as root"
+    """One line that sets the kernel's switches until the next start of the machine; a comment says so."""
+    switches = "; ".join(f"echo {word} > {FOLDER}/{name}/enabled" for name, word in kernel.items())
+    return f"{switches}  # as root; for the whole machine, until its next start"
 
 
 def lines(configuration: Configuration) -> dict[str, list[str]]:

@@ -46,6 +46,7 @@ class Provider:
     libc: str | None = None
 
 
+STATIC: Final = "static binary: "
 OWN_MALLOC: Final = "own malloc: "
 """How the reason begins of what is not proved because an image has its own; who has it follows."""
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from freestone.trials.census import Image
-from freestone.trials.evidence import OWN_MALLOC, Cause, Evidence, Finding, Provider
+from freestone.trials.evidence import OWN_MALLOC, STATIC, Cause, Evidence, Finding, Provider
 from freestone.trials.witness import Departure, Entry, Testimony
 
 
@@ -142,7 +142,7 @@ def _unwitnessed(evidence: Evidence, image: Image | None, apart: Collection[str]
         if facts.own_freestone:
             return Finding(Cause.OWN_MALLOC, f"{OWN_MALLOC}{name} {facts.own_malloc}")
         if facts.static:
-            return Finding(Cause.STATIC, f"static binary: {name} loads no shared library, so nothing can be preloaded")
+            return Finding(Cause.STATIC, f"{STATIC}{name} loads no shared library, so nothing can be preloaded")
         if facts.setuid or facts.file_capabilities:
             what = "setuid" if facts.setuid else "file capabilities"
             return Finding(Cause.SETUID, f"{what}: the loader ignores preloads for {name}")

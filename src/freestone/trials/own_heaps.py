@@ -21,8 +21,12 @@ _ORDER: Final[tuple[How, ...]] = ("apart", "start", "later", "closed", "mapped")
 _COUNTER: Final = "libfreestone-counter.so"
 
 _REMEDY: Final = {
-    "CPython": ("PYTHONMALLOC", ("malloc", "malloc_debug"), "--env PYTHONMALLOC=malloc makes it use malloc for all"),
-    "PHP": ("USE_ZEND_ALLOC", ("0",), "--env USE_ZEND_ALLOC=0 makes it use malloc for all"),
+    "CPython": (
+        "PYTHONMALLOC",
+        ("malloc", "malloc_debug"),
+        "--env PYTHONMALLOC=malloc makes it use malloc for all, at a price in time",
+    ),
+    "PHP": ("USE_ZEND_ALLOC", ("0",), "--env USE_ZEND_ALLOC=0 makes it use malloc for all, at a price in time"),
 }
 """Runtime -> the variable that turns its own heap off, with which values, and how to say it."""
 

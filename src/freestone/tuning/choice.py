@@ -96,7 +96,7 @@ class Choice:
         for name in ranked:
             if name not in found and not any(in_vain(name, less) for less in found):
                 found.append(name)
-        return found
+        return _with_plain(found, standing)
 
     @staticmethod
     def _shares(ranked: Sequence[str], prices: Prices, round_s: float) -> tuple[list[str], int]:
@@ -165,6 +165,19 @@ class Choice:
     def _point(self, name: str) -> Point | None:
         (asked,) = notation.read(name)
         return space.read(self._room, asked.allocator, asked.settings)
+
+
+def _with_plain(found: Sequence[str], standing: Standing) -> list[str]:
+    """The first, behind it its allocator as it is, which a reader would take if it does as well, then the rest."""
+    first = standing.configurations[found[0]]
+    plain = [
+        name
+        for name in standing.race
+        if name != standing.baseline
+        and standing.configurations[name].allocator.name == first.allocator.name
+        and not standing.configurations[name].environment
+    ]
+    return list(dict.fromkeys([found[0], *plain, *found[1:]]))
 
 
 def _logarithms(ratios: Sequence[float]) -> tuple[float, float] | None:

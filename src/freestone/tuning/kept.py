@@ -18,7 +18,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from freestone.doctor.verdict import Goal
+from freestone.doctor.goal import Goal
 from freestone.records import store
 from freestone.records.schema import Configuration, Experiment, TrialRecord
 from freestone.records.store import StoreError

@@ -9,10 +9,10 @@ from invented_summaries import any_summary
 from freestone.doctor import symptoms
 from freestone.doctor.chart import Chart
 from freestone.doctor.diagnosis import Diagnosis, judge, ungiven, without
+from freestone.doctor.goal import Goal
 from freestone.doctor.observations import Observations, Platform
 from freestone.doctor.page import cures, diagnosis_part, short
 from freestone.doctor.remedies import Remedy, folios
-from freestone.doctor.verdict import Goal
 from freestone.records.schema import (
     Allocator,
     Cell,

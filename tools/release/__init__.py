@@ -1,0 +1,1 @@
+"""``make release``: everything that a version is but its upload."""
