@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from freestone.analysis.across import across
 from freestone.records.schema import Allocator, Cell, Configuration, Experiment, Machine, Ratio, Summary, Workload
+from freestone.reports.across import grids
 
 NAMES = ("freestone", "jemalloc")
 
@@ -78,6 +79,38 @@ def test_one_machine_and_other_baselines_are_not_side_by_side() -> None:
     assert across([("a", *here), ("b", *here)]) == []
     other = _result("b", {"freestone": _ratio(0.8)}, {}, baseline="musl")
     assert across([("a", *here), ("b", *other)]) == []
+
+
+def test_one_machine_twice_in_one_folder_stands_side_by_side_and_is_told() -> None:
+    monday = _result("a", {"freestone": _ratio(0.8)}, {"time": "freestone"})
+    friday = _result("a", {"freestone": _ratio(1.2)}, {"time": "glibc"})
+    other = _result("b", {"freestone": _ratio(0.8)}, {"time": "freestone"})
+    (found,) = across([("monday", *monday), ("friday", *friday)], one_order=True)
+    assert (found.machines, found.again) == (1, [["monday", "friday"]])
+    (table,) = grids([found])
+    assert table.title == "work in 2 results of one machine"
+    assert "monday and friday are one machine, measured more than once." in table.note
+    (found,) = across([("monday", *monday), ("b", *other), ("friday", *friday)], one_order=True)
+    assert (found.machines, found.again) == (2, [["monday", "friday"]])
+    assert grids([found])[0].title == "work in 3 results of 2 machines"
+
+
+def test_another_kernel_makes_no_other_machine_of_a_host() -> None:
+    results = []
+    for name in ("old", "new"):
+        experiment, summary = _result(name, {"freestone": _ratio(0.8)}, {})
+        host = Machine(id=experiment.id, facts={"host": "h"})
+        results.append((name, experiment.model_copy(update={"machine": host}), summary))
+    (found,) = across(results)
+    assert found.again == [["old", "new"]]
+
+
+def test_in_one_folder_a_program_may_lie_elsewhere() -> None:
+    here, there = (_result(name, {"freestone": _ratio(0.8)}, {}) for name in ("a", "b"))
+    moved = there[0].model_copy(update={"workloads": [Workload(name="work", command=["/elsewhere/work"])]})
+    assert across([("a", *here), ("b", moved, there[1])]) == []
+    (found,) = across([("a", *here), ("b", moved, there[1])], one_order=True)
+    assert [there.place for there in found.places] == ["a", "b"]
 
 
 @given(

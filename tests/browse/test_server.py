@@ -102,6 +102,7 @@ def test_places_of_an_order_lead_to_the_report_of_all(server: Server, make_resul
     page = ask(server, "/")[1]
     assert f'<a href="/fleet/report.html">fleet/{one.name}</a>' in page
     assert f'<a href="/fleet/{two.name}/report.html">fleet/{two.name}</a>' in page
+    assert page.count('<a href="/fleet/report.html">Side by side with other places</a>') == 1
     assert ask(server, "/fleet/report.html")[1] == "of all"
     assert ask(server, f"/fleet/{two.name}/report.html")[1] == OWN
 

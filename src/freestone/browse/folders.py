@@ -49,5 +49,7 @@ def _places(folder: Path, children: Children) -> list[Path]:
 
 def _is_one(folder: Path) -> bool:
     """Whether a folder holds results, or was made to."""
+    if folder.name.startswith("."):  # what is being put together, or was left by whoever was killed at that
+        return False
     files = (store.EXPERIMENT_FILE, store.TRIALS_FILE, store.ORDER_FILE, charts.CHART, charts.OBSERVATIONS)
     return NAMED.match(folder.name) is not None or any(os.path.exists(folder / name) for name in files)

@@ -1,4 +1,4 @@
-"""Which report belongs to a result, and its file opened: nothing else below the folder of all results is."""
+"""The report of a result, and its file opened: nothing else below the folder of all results is."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ class Report:
     """Whether trials have come since it was written."""
 
 
-def report_of(place: Path, folder: Path) -> Report | None:
-    """The report of a results folder, or of the several places that it is one of; None where there is none.
+def report_in(place: Path, folder: Path, trials: Path) -> Report | None:
+    """The report in a folder; None where there is none.
 
     Args:
         place: the folder of all results.
-        folder: the results folder, in it or itself.
+        folder: in it, or itself.
+        trials: a file of trials that the report is about.
     """
-    several = folder != place and os.path.exists(folder.parent / store.ORDER_FILE)
-    for each in (folder, folder.parent) if several else (folder,):
-        parts = (*each.relative_to(place).parts, store.REPORT_FILE)
-        written = _written(place, parts)
-        if written is not None:
-            return Report(parts, older=written < (_changed(folder / store.TRIALS_FILE) or 0))
-    return None
+    parts = (*folder.relative_to(place).parts, store.REPORT_FILE)
+    written = _written(place, parts)
+    return None if written is None else Report(parts, older=written < (_changed(trials) or 0))
+
+
+def is_of_several(place: Path, folder: Path) -> bool:
+    """Whether a results folder is one of several places, whose folder is on the page too."""
+    return folder != place and os.path.exists(folder.parent / store.ORDER_FILE)
 
 
 def _written(place: Path, parts: Sequence[str]) -> int | None:

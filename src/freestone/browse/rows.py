@@ -8,8 +8,9 @@ from pathlib import Path
 
 from freestone.browse.addresses import address
 from freestone.browse.listed import Listed
-from freestone.browse.reports import report_of
+from freestone.browse.reports import is_of_several, report_in
 from freestone.browse.words import going_on, progress, what, when
+from freestone.records import store
 from freestone.reports.all_results import Row
 
 
@@ -25,14 +26,18 @@ def rows(place: Path, found: Iterable[Listed], tool: str) -> list[Row]:
 
 def _row(place: Path, each: Listed, tool: str) -> Row:
     folder = Path(each.folder)
-    report = report_of(place, folder)
-    command = f"{tool} report {shlex.quote(each.folder)}"
-    if report is not None and len(report.parts) <= len(folder.relative_to(place).parts):  # that of several places
-        command = f"{tool} report {shlex.quote(str(folder.parent))}"
-    elif folder.is_symlink():
-        command = ""  # its report would be written where it is not served
+    trials = folder / store.TRIALS_FILE
+    several = is_of_several(place, folder)
+    own = report_in(place, folder, trials)
+    of_all = report_in(place, folder.parent, trials) if several else None
+    report = own or of_all
+    wanted = folder.parent if several and (of_all is None or of_all.older) else folder
     measured = each.rounds is None or bool(each.rounds_complete)
-    wanted = measured and each.state not in ("damaged", "running") and (report is None or report.older)
+    lacks = report is None or report.older or (several and (of_all is None or of_all.older))
+    if not lacks or not measured or each.state in ("damaged", "running") or wanted.is_symlink():
+        command = ""
+    else:
+        command = f"{tool} report {shlex.quote(str(wanted))}"
     return Row(
         name=str(folder.relative_to(place)) if folder != place else each.name,
         when=when(each.created_at) if each.created_at else "",
@@ -44,6 +49,8 @@ def _row(place: Path, each: Listed, tool: str) -> Row:
         verdict=each.headline or "",
         reason=each.reason or "",
         address="" if report is None else address(report.parts),
-        instead=command if wanted else "",
+        of_all="" if of_all is None or own is None else address(of_all.parts),
+        instead=command,
+        is_older=report is not None and report.older,
         go_on=going_on(each, tool) or "",
     )

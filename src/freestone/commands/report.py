@@ -88,6 +88,7 @@ def report(
     if exports.asked and len(results) > 1:
         raise Stop("exports are of one results folder; give one", ExitStatus.USAGE)
     exports.require_writable()
+    given = results
     try:
         results = tuple(place for folder in results for place in store.places(folder))
         if not results:
@@ -115,7 +116,7 @@ def report(
                 if each.source is not None and board is not None
             ]
             scoreboard.write(documents, markdown)
-        destination = (output or _destination(results)) if page else None
+        destination = (output or _destination(given)) if page else None
         machines = side_by_side.grids(found)
         written = _write(found, machines, destination, figures, picture, benchmark_json)
         for source in sources:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # what reads and draws results is large, and the help needs n
 def grids(found: Sequence[Reported]) -> list[Grid]:
     """A table for each workload that several machines have measured; none where one machine has."""
     from freestone.analysis.across import across
+    from freestone.records import store
     from freestone.reports.across import grids as made
 
     names = [each.folder.resolve().name for each in found]
@@ -24,7 +25,9 @@ def grids(found: Sequence[Reported]) -> list[Grid]:
         for name, each in zip(names, found, strict=True)
         if each.source is not None
     ]
-    return made(across(results))
+    parents = {each.folder.resolve().parent for each in found}
+    one_order = len(parents) == 1 and all((parent / store.ORDER_FILE).exists() for parent in parents)
+    return made(across(results, one_order=one_order))
 
 
 def show(machines: Sequence[Grid]) -> None:

@@ -24,7 +24,7 @@ def write_whole(path: Path, text: str, *, mode: int | None = None) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask() if mode is None else mode)
+        os.chmod(temporary, 0o666 & ~umask() if mode is None else mode)
         os.replace(temporary, path)
     finally:
         Path(temporary).unlink(missing_ok=True)
@@ -35,7 +35,8 @@ def why(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def _umask() -> int:
+def umask() -> int:
+    """The mask of this process for new files. A moment without one: for one thread alone."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

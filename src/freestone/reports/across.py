@@ -16,7 +16,7 @@ def grids(found: Sequence[Across]) -> list[Grid]:
     """A table for each workload: a row for each place, and who is best there, with the ratio to the baseline."""
     return [
         Grid(
-            f"{each.workload} on {len(each.places)} machines",
+            f"{each.workload} {_where(each)}",
             ["", *(f"best in {aspect}" for aspect in ASPECTS)],
             [[Piece(there.place), *(_best(there, aspect) for aspect in ASPECTS)] for there in each.places],
             " ".join(sentences(each)),
@@ -24,6 +24,13 @@ def grids(found: Sequence[Across]) -> list[Grid]:
         )
         for each in found
     ]
+
+
+def _where(each: Across) -> str:
+    if not each.again:
+        return f"on {each.machines} machines"
+    machines = "one machine" if each.machines == 1 else f"{each.machines} machines"
+    return f"in {len(each.places)} results of {machines}"
 
 
 def _best(there: There, aspect: str) -> Piece:
@@ -47,8 +54,11 @@ def sentences(each: Across) -> list[str]:
             f"{_and(turn.less)}, and more on {_and(turn.more)}."
         )
     if not each.turns:
-        said.append("No ranking is seen to change from one machine to another.")
-    return [*said, f"×: ratio to {each.baseline} on that machine; {_NOBODY}: nobody is really better. Never pooled."]
+        what = "machine" if each.machines > 1 else "result"
+        said.append(f"No ranking is seen to change from one {what} to another.")
+    said += [f"{_and(names)} are one machine, measured more than once." for names in each.again]
+    there = "in that result" if each.again else "on that machine"
+    return [*said, f"×: ratio to {each.baseline} {there}; {_NOBODY}: nobody is really better. Never pooled."]
 
 
 def _and(names: Sequence[str]) -> str:

@@ -31,8 +31,12 @@ class Row:
     """What is damaged."""
     address: str
     """Of its report; empty where there is none."""
+    of_all: str
+    """Address of the report of several places, of which this is one with a report of its own."""
     instead: str
     """The command that makes the report, or renews it."""
+    is_older: bool
+    """Whether the report is older than its trials."""
     go_on: str
     """The command that goes on with it."""
 
