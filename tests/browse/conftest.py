@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,34 @@ from freestone.records import store
 from freestone.records.schema import Experiment, Machine, Summary, Workload
 
 MakeResult = Callable[..., Path]
+
+
+class Opens:
+    """Every file and folder that this process opens or lists below a folder."""
+
+    below: str | None = None
+    seen: list[str]
+
+    def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
+        if self.below is not None and event in ("open", "os.listdir", "os.scandir"):
+            name = str(arguments[0])
+            if name.startswith(self.below):
+                self.seen.append(name)
+
+
+OPENS = Opens()
+_HOOKED: list[Opens] = []
+
+
+@pytest.fixture
+def opens(place: Path) -> Iterator[list[str]]:
+    """What was opened below the folder of all results since it was last emptied."""
+    if not _HOOKED:  # a hook stays for ever
+        sys.addaudithook(OPENS)
+        _HOOKED.append(OPENS)
+    OPENS.below, OPENS.seen = str(place), []
+    yield OPENS.seen
+    OPENS.below = None
 
 
 @pytest.fixture

@@ -68,12 +68,18 @@ def test_a_request_has_one_host() -> None:
     assert not is_for_here(["localhost", "localhost"])
 
 
-@given(st.text(max_size=30))
-def test_nothing_but_the_three_names_passes(host: str) -> None:
-    name = (
-        host.strip().lower().rpartition(":")[0] if host.strip()[-1:].isdigit() and ":" in host else host.strip().lower()
+@given(
+    st.text(max_size=30)
+    | st.lists(st.sampled_from(["localhost", "127.0.0.1", "[::1]", ":", "80", ".", "evil", " ", "@"]), max_size=5).map(
+        "".join
     )
-    assert is_for_here([host]) <= (name in ("localhost", "127.0.0.1", "[::1]") or host.strip() in ("127.0.0.1",))
+)
+def test_nothing_but_the_three_names_passes(host: str) -> None:
+    name, _, port = host.strip().lower().rpartition(":")
+    if port.isascii() and port.isdigit() and len(port) <= 5 and name:
+        assert is_for_here([host]) == (name in ("localhost", "127.0.0.1", "[::1]"))
+    else:
+        assert is_for_here([host]) == (host.strip().lower() in ("localhost", "127.0.0.1", "[::1]"))
 
 
 @given(st.text(max_size=30).filter(lambda text: not any("\ud800" <= each <= "\udfff" for each in text)))

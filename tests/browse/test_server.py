@@ -76,6 +76,32 @@ def test_a_search_in_the_address_shows_what_holds_every_word(server: Server, mak
     assert "<script>alert" not in page
 
 
+def test_a_page_of_which_nothing_has_changed_opens_nothing(
+    server: Server, make_result: MakeResult, opens: list[str]
+) -> None:
+    for number in range(50):
+        make_result(number, report=OWN if number % 2 else None)
+    make_result(90, below="fleet")
+    (server.place / "fleet" / store.ORDER_FILE).write_text("{}")
+    settle(server.place)
+    first = ask(server, "/")[1]
+    assert opens
+    opens.clear()
+    assert ask(server, "/")[1] == first
+    assert ask(server, "/?q=work")[0].status == 200
+    assert opens == []
+
+
+def test_a_name_that_is_no_text_leads_to_its_report(server: Server) -> None:
+    folder = server.place / os.fsdecode(b"20261120T131500Z-caf\xe9")
+    folder.mkdir()
+    (folder / store.EXPERIMENT_FILE).write_text("{")
+    (folder / store.REPORT_FILE).write_text(OWN)
+    page = ask(server, "/")[1]
+    assert 'href="/20261120T131500Z-caf%E9/report.html"' in page
+    assert ask(server, "/20261120T131500Z-caf%E9/report.html")[1] == OWN
+
+
 def test_what_comes_while_it_runs_is_there_on_reload(server: Server, make_result: MakeResult) -> None:
     assert "No results yet" in ask(server, "/")[1]
     made = make_result(1)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import fcntl
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,34 +15,6 @@ from freestone.records import store
 MakeResult = Callable[..., Path]
 
 FOLDERS = 1000
-
-
-class Opens:
-    """Every file and folder that this process opens or lists below a folder."""
-
-    below: str | None = None
-    seen: list[str]
-
-    def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
-        if self.below is not None and event in ("open", "os.listdir", "os.scandir"):
-            name = str(arguments[0])
-            if name.startswith(self.below):
-                self.seen.append(name)
-
-
-OPENS = Opens()
-_HOOKED: list[Opens] = []
-
-
-@pytest.fixture
-def opens(place: Path) -> Iterator[list[str]]:
-    """What was opened below the folder of all results since it was last emptied."""
-    if not _HOOKED:  # a hook stays for ever
-        sys.addaudithook(OPENS)
-        _HOOKED.append(OPENS)
-    OPENS.below, OPENS.seen = str(place), []
-    yield OPENS.seen
-    OPENS.below = None
 
 
 def test_of_a_thousand_folders_the_second_look_opens_none(

@@ -108,7 +108,7 @@ def test_a_disk_that_is_full_at_any_moment_leaves_nothing(
     target = tmp_path / "both"
     counted = [0]
 
-    def fails(descriptor: int) -> None:
+    def fails(descriptor: object) -> None:
         counted[0] += 1
         if counted[0] > moment:
             raise OSError(error, os.strerror(error))
@@ -142,12 +142,12 @@ def test_one_that_is_killed_at_any_moment_leaves_nothing_that_is_listed(
     if process == 0:
         counted = [0]
 
-        def ends(descriptor: int) -> None:
+        def ends(descriptor: object) -> None:
             counted[0] += 1
             if counted[0] > moment:
                 os._exit(9)
 
-        os.fsync = ends
+        monkeypatch.setattr(os, "fsync", ends)
         copy_together([original], ORDER, place / "both")
         os._exit(0)
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
