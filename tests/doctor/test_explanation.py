@@ -13,7 +13,7 @@ import pytest
 import symptoms_page
 from freestone.commands.explain import explain as verb
 from freestone.commands.status import ExitStatus, Stop
-from freestone.doctor import explanation, remedies, symptoms, thresholds
+from freestone.doctor import explanation, in_code, remedies, symptoms, thresholds
 from freestone.doctor.explanation import NAMES, ExplanationError
 from freestone.doctor.words import PLAIN
 
@@ -96,7 +96,7 @@ def test_what_the_doctor_tries_is_shown(name: str) -> None:
     for each in remedies.CANDIDATES[name]:
         assert each.why in text
         assert all(f"{setting}={value}" in text for setting, value in each.settings)
-    assert all(line in text for line in remedies.ADVICE.get(name, ()))
+    assert all(line in text for line in in_code.ADVICE.get(name, ()))
 
 
 def test_texts_name_the_patients_that_there_are() -> None:

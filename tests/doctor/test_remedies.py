@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.doctor import remedies
+from freestone.doctor import in_code, remedies
 from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Observations, Platform
 from freestone.doctor.remedies import CANDIDATES, Remedy
@@ -51,10 +51,17 @@ def test_a_setting_is_planned_only_where_its_allocator_alone_is(
             assert any(one.allocator == each.allocator and is_plain(one) for one in tried[:place])
 
 
+def test_who_forbids_itself_huge_pages_is_told_where() -> None:
+    missing = Finding("huge-pages-missing", (), time=0.5)
+    assert not any("PR_SET_THP_DISABLE" in line for line in in_code.advice([missing], SEEN))
+    forbidden = SEEN.model_copy(update={"settings": SEEN.settings.model_copy(update={"huge_pages_off": True})})
+    assert "leave out prctl(PR_SET_THP_DISABLE)" in in_code.advice([missing], forbidden)[0]
+
+
 def test_what_malloc_did_not_give_has_no_remedy_of_malloc() -> None:
     outside = Finding("first-touch-faults", (), time=0.9, outside_malloc=True)
     assert remedies.plan([outside], SEEN, 8).tried == []
-    assert any("MAP_POPULATE" in line for line in remedies.advice([outside]))
+    assert any("MAP_POPULATE" in line for line in in_code.advice([outside], SEEN))
     churn = Finding("mapping-churn", (), time=0.1)
     beside = remedies.plan([outside, churn], SEEN, 8).tried
     assert beside == remedies.plan([churn], SEEN, 8).tried

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.doctor import evidence, remedies, shares, symptoms, touched, words
+from freestone.doctor import evidence, in_code, remedies, shares, symptoms, touched, words
 from freestone.doctor.lasting import lasting
 from freestone.doctor.observations import (
     CallSite,
@@ -91,7 +91,7 @@ def test_there_is_a_rule_and_a_cure_or_advice_for_each() -> None:
     for rule in symptoms.RULES:
         name = rule.__name__.replace("_", "-")
         assert name in remedies.CANDIDATES
-        assert remedies.CANDIDATES[name] or remedies.ADVICE.get(name) or name == "own-allocator"
+        assert remedies.CANDIDATES[name] or in_code.ADVICE.get(name) or name == "own-allocator"
 
 
 def test_no_knob_of_glibc_freezes_what_another_leaves_open() -> None:

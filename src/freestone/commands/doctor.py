@@ -25,7 +25,7 @@ from freestone.commands.service_options import NO_SERVICE, ServiceOptions
 from freestone.commands.status import ExitStatus, Stop
 from freestone.commands.terminal import say
 from freestone.doctor import chart as charts
-from freestone.doctor import conditions, observe, remedies, symptoms, words
+from freestone.doctor import conditions, in_code, observe, symptoms, words
 from freestone.doctor.as_json import as_json as as_json_of
 from freestone.doctor.chart import Chart
 from freestone.doctor.conditions import Conditions, no_huge_pages
@@ -228,7 +228,7 @@ def _diagnosed(case: _Case, goal: Goal, *, apply: bool, as_json: bool) -> int:
     if as_json:
         print(json_format.dumps(as_json_of(seen, found, weighed, left_out), indent=2))
     else:
-        print(words.advice(remedies.advice(found), width=width), end="")
+        print(words.advice(in_code.advice(found, seen), width=width), end="")
         print(f"Records: {case.folder}")
     try:
         doctor_page.write(case.folder, goal, quiet=as_json)

@@ -13,7 +13,7 @@ from freestone.commands import doctor_page, terminal
 from freestone.commands.doctor_trials import MOST_REMEDIES
 from freestone.commands.status import ExitStatus, Stop
 from freestone.commands.terminal import say
-from freestone.doctor import chart, remedies, running, symptoms, words
+from freestone.doctor import chart, in_code, remedies, running, symptoms, words
 from freestone.doctor.observations import Observations
 from freestone.doctor.running import NoProcess, Process
 from freestone.experiments.interruption import Interruption
@@ -86,7 +86,7 @@ def show(seen: Observations) -> None:
     print(words.findings(found, seen, width=width))
     doctor_page.draw(seen)
     print(words.to_try(remedies.plan(found, seen, MOST_REMEDIES).tried, seen.command, width=width), end="")
-    print(words.advice(remedies.advice(found), width=width), end="")
+    print(words.advice(in_code.advice(found, seen), width=width), end="")
 
 
 def _as_json(seen: Observations) -> dict[str, object]:
@@ -95,6 +95,6 @@ def _as_json(seen: Observations) -> dict[str, object]:
         "observations": json.loads(seen.model_dump_json()),
         "findings": [each.as_json() for each in found],
         "unjudged": symptoms.unjudged(seen),
-        "advice": remedies.advice(found),
+        "advice": in_code.advice(found, seen),
         "to_try": [remedies.title(each) for each in remedies.plan(found, seen, MOST_REMEDIES).tried],
     }

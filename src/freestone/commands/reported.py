@@ -72,7 +72,7 @@ def read(given: Path) -> Reported:
 def show(what: Reported) -> None:
     """Print what the terminal shows of a diagnosis: what it printed itself."""
     from freestone.commands import doctor_page, doctor_process, doctor_trials
-    from freestone.doctor import remedies, words
+    from freestone.doctor import in_code, words
 
     assert what.told is not None
     told, width = what.told, terminal.width()
@@ -85,7 +85,7 @@ def show(what: Reported) -> None:
     if what.source is not None and told.verdict is not None:
         (workload,) = what.source.experiment.workloads
         doctor_trials.show_cures(what.source.experiment, workload, what.source.summary, told.verdict)
-    print(words.advice(remedies.advice(told.found), width=width), end="")
+    print(words.advice(in_code.advice(told.found, told.seen), width=width), end="")
 
 
 def _source(folder: Path) -> Source:

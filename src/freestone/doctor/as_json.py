@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from freestone.doctor import remedies
+from freestone.doctor import in_code, remedies
 from freestone.doctor.finding import Finding
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy
@@ -23,7 +23,7 @@ def as_json(
     return {
         "observations": json.loads(seen.model_dump_json()),
         "findings": [each.as_json() for each in found],
-        "advice": remedies.advice(found),
+        "advice": in_code.advice(found, seen),
         "left_out": [{"remedy": remedies.title(each), "why": why} for each, why in left_out],
         "goal": None if weighed is None else weighed.goal,
         "best": None if weighed is None or weighed.best is None else weighed.best.configuration,

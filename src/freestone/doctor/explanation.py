@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Final
 
-from freestone.doctor import remedies, symptoms, thresholds
+from freestone.doctor import in_code, remedies, symptoms, thresholds
 from freestone.doctor.words import PLAIN
 
 NAMES: Final = tuple(rule.__name__.replace("_", "-") for rule in (*symptoms.RULES, symptoms.healthy))
@@ -121,7 +121,7 @@ def parse(symptom: str, text: str) -> Explanation:
         recognised=_filled(parts["How the doctor tells"]),
         cure=_filled(parts["Cure and price"]),
         tried=tuple(_tried(each) for each in remedies.CANDIDATES[symptom]),
-        advice=tuple(remedies.ADVICE.get(symptom, ())),
+        advice=tuple(in_code.ADVICE.get(symptom, ())),
         known=_filled(parts["Known from"]),
         patient=_filled(parts["Patient"]),
     )

@@ -1,4 +1,4 @@
-"""What can help against a symptom: configurations to try, and advice where no setting cures. Pure.
+"""What can help against a symptom: configurations to try (advice where none cures: :mod:`.in_code`). Pure.
 
 A knob of glibc's never stands alone where it freezes another (research note, section 5.1): setting one of the four of
 ``mmap_threshold``, ``trim_threshold``, ``top_pad``, ``mmap_max`` stops both thresholds from following the program
@@ -7,7 +7,7 @@ A knob of glibc's never stands alone where it freezes another (research note, se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -164,26 +164,6 @@ An allocator with a setting or a switch stands behind that allocator alone, with
 setting would be credited with what the allocator does. glibc alone is the untouched program.
 """
 
-ADVICE: Final[Mapping[str, tuple[str, ...]]] = {
-    "quadratic-realloc": (
-        "grow by a factor (half as much again) instead of by a constant: the copies then add up to twice the end",
-    ),
-    "calloc-clearing": ("ask by malloc where every byte is written anyway, or keep the buffer and use it again",),
-    "leak": (
-        "no setting cures it: heaptrack or memray name the call sites of what stays",
-        "what grows with the work and is meant to stay needs a bound, or a limit",
-    ),
-    "mapping-churn": ("or keep the buffer and use it again: one that is not freed is not mapped anew",),
-    "remote-free-pingpong": ("hand blocks back in batches, or free them where they were asked for",),
-    "first-touch-faults": ("memory that is used again costs no fault: keep buffers instead of asking anew",),
-    "memory-limit-pressure": ("raise the limit, or run fewer of it beside each other",),
-}
-
-OUTSIDE_MALLOC: Final = (
-    "of a mapping of its own: mmap with MAP_POPULATE, or madvise, brings many pages in by one call",
-)
-"""What no setting does where memory did not come from malloc."""
-
 LIGHT: Final = 0.25
 """Below this part of the heaviest that can be cured a symptom is not worth trials of its own."""
 
@@ -257,12 +237,3 @@ def _kib(name: str) -> int:
 
 def _version(text: str | None) -> tuple[int, ...]:
     return tuple(int(part) for part in (text or "").split(".") if part.isdigit())
-
-
-def advice(found: Iterable[Finding]) -> list[str]:
-    """What no setting does."""
-    return [
-        line
-        for each in found
-        for line in (*ADVICE.get(each.symptom, ()), *(OUTSIDE_MALLOC if each.outside_malloc else ()))
-    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from freestone.doctor import explanation, judgement, remedies, symptoms, words
+from freestone.doctor import explanation, in_code, judgement, remedies, symptoms, words
 from freestone.doctor.diagnosis import Diagnosis
 from freestone.doctor.finding import Finding
 from freestone.doctor.headline import headline
@@ -56,7 +56,7 @@ def _part(told: Diagnosis, anchor: str) -> DiagnosisPart:
             *(words.looked_at(seen) if seen.running is not None else []),
         ],
         by_itself=words.by_itself(seen),
-        in_code=remedies.advice(found),
+        in_code=in_code.advice(found, seen),
         over_time=over_time,
         lacking_over_time=course.lines(seen),
         where=words.where(seen),
