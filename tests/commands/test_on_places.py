@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import socket
 import stat
 import subprocess
 from collections.abc import Callable
@@ -18,7 +21,11 @@ from freestone.records import store
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 
-OPTIONS = (["--on", "local"], ["--on=local"], ["--results", "r"], ["--json"], ["-n", "3"], ["--resume=x"])
+OPTIONS = (
+    *(["--on", "local"], ["--on=local"], ["--results", "r"], ["--json"], ["-n", "3"], ["--resume=x"]),
+    *(["--subject", "s"], ["--markdown=x"]),
+)
+OF_THIS_PLACE = ("--on", "--results", "--json", "--resume", "--subject", "--markdown")
 WORDS = st.lists(st.sampled_from(OPTIONS)).map(lambda parts: [word for part in parts for word in part])
 
 
@@ -28,7 +35,7 @@ def test_an_order_says_everything_but_where(options: list[str], command: list[st
     split = found.index("--")
     assert found[0] == "compare"
     assert found[split + 1 :] == command, "the program is nobody else's to read"
-    assert not any(each.partition("=")[0] in ("--on", "--results", "--json", "--resume") for each in found[1:split])
+    assert not any(each.partition("=")[0] in OF_THIS_PLACE for each in found[1:split])
 
 
 def trials(folder: Path) -> int:
@@ -140,6 +147,68 @@ def test_a_clock_that_is_apart_is_told(freestone: Tool, tmp_path: Path, by_ssh: 
     assert "s apart from this one; the times of day in its records are its own" in done.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_full_disk_costs_one_place_and_keeps_what_fits(
+    freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]
+) -> None:
+    cache = tmp_path / "board" / ".cache" / "freestone" / "orders"
+    cache.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "small", cache], check=True)
+    try:
+        asked = ["compare", "--on", "ssh:board", "--on", "local", "-n", "12", "-a", "glibc,freestone", "--", "true"]
+        done = freestone(*asked, env=by_ssh)
+    finally:
+        subprocess.run(["umount", cache], check=True)
+    assert done.returncode == 4, done.stderr
+    told = [line for line in done.stderr.splitlines() if "no space left on device" in line]
+    assert len(told) == 1, done.stderr
+    assert told[0].startswith("board: cannot write ")
+    assert told[0].endswith("finished trials kept"), "how to go on is the order's to tell"
+    assert done.stderr.splitlines()[-1].startswith("freestone: not finished: board; go on with: ")
+    folder = only(tmp_path / "results")
+    assert trials(folder / "local") == 36
+    assert 0 < trials(folder / "board") < 36
+    assert store.read_trials(folder / "board").damage == []
+
+
+def test_results_that_cannot_be_fetched_are_not_taken_for_measured(
+    freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]
+) -> None:
+    tar = tmp_path / "tools" / "tar"
+    tar.write_text("#!/bin/sh\necho 'tar: the connection is gone' >&2\nexit 2\n")
+    tar.chmod(0o755)
+    done = freestone("compare", "--on", "ssh:board", "-n", "1", "-a", "glibc", "--", "true", env=by_ssh)
+    assert done.returncode == 3, done.stderr
+    assert "board: tar: the connection is gone" in done.stderr
+    assert "not finished: board; go on with: " in done.stderr
+    tar.unlink()
+    again = freestone("compare", "--resume", str(only(tmp_path / "results")), env=by_ssh)
+    assert again.returncode == 0, again.stderr
+    assert trials(only(tmp_path / "results") / "board") == 2
+
+
+def test_a_place_without_any_of_the_allocators_is_one_line(freestone: Tool, tmp_path: Path) -> None:
+    done = freestone("compare", "--on", "local", "-n", "1", "-a", "nonesuch", "--", "true")
+    assert done.returncode == 3
+    assert done.stderr.count("unknown allocator 'nonesuch'") == 1
+    assert done.stderr.count("\n") == 2, done.stderr
+
+
+def test_a_host_that_refuses_is_one_line(freestone: Tool, tmp_path: Path) -> None:
+    if shutil.which("ssh") is None:
+        pytest.skip("no ssh here (Debian: openssh-client)")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # a port that nobody listens on
+        done = freestone(
+            *("compare", "--on", f"ssh:me@127.0.0.1:{closed.getsockname()[1]}", "--on", "local"),
+            *("-n", "1", "-a", "glibc", "--", "true"),
+        )
+    assert done.returncode == 4
+    (told,) = [line for line in done.stderr.splitlines() if "onnection refused" in line]
+    assert told.startswith("me-127.0.0.1-")
+    assert trials(only(tmp_path / "results") / "local") == 2
+
+
 @pytest.mark.long
 def test_a_lost_connection_costs_a_trial(
     freestone: Tool, tmp_path: Path, by_ssh: dict[str, str], command: list[str]
@@ -165,7 +234,10 @@ def test_a_lost_connection_costs_a_trial(
     ("more", "told"),
     [
         (["--on", "cloud"], "--on takes local, ssh, slurm, dask"),
-        (["--on", "local", "--export-csv", "x.csv"], "exports are of one machine's results"),
+        (
+            ["--on", "local", "--export-csv", "x.csv"],
+            "--export-csv: that is of one machine's results: freestone report",
+        ),
     ],
 )
 def test_what_cannot_be_ordered_is_one_line(freestone: Tool, tmp_path: Path, more: list[str], told: str) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,51 +12,9 @@ from ordered import TRIALS, Ordered, begun
 from waiting import soon
 
 from freestone.records import store
+from own_clusters.dask import Cluster, free_ports
 
 COMMAND = [sys.executable, "-m", "freestone"]
-
-
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port: int = listening.getsockname()[1]
-        return port
-
-
-class Cluster:
-    """A scheduler, and workers by name."""
-
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        self.folder, self.environment = folder, environment
-        self.address = f"tcp://127.0.0.1:{_free_port()}"
-        self.running: dict[str, subprocess.Popen[bytes]] = {}
-        self.start("scheduler", "--host", "127.0.0.1", "--port", self.address.rpartition(":")[2])
-
-    def start(self, what: str, *words: str, processor: int | None = None, name: str | None = None) -> None:
-        home = self.folder / (name or what)
-        home.mkdir(exist_ok=True)
-        pinned = [] if processor is None else ["taskset", "-c", str(processor)]
-        with (home / "log").open("ab") as log:
-            self.running[name or what] = subprocess.Popen(
-                [*pinned, sys.executable, "-m", "distributed.cli.dask_" + what, *words, "--no-dashboard"],
-                cwd=home,
-                env={**self.environment, "XDG_CACHE_HOME": str(home / "cache")},
-                stdout=log,
-                stderr=log,
-            )
-
-    def worker(self, kind: str, processor: int | None = None) -> None:
-        words = [self.address, "--nthreads", "1", "--no-nanny", "--resources", f"{kind}=1"]
-        self.start("worker", *words, processor=processor, name=kind)
-
-    def kill(self, name: str) -> None:
-        self.running[name].kill()
-        self.running[name].wait()
-
-    def end(self) -> None:
-        for process in self.running.values():
-            process.kill()
-            process.wait()
 
 
 @pytest.fixture
@@ -89,7 +45,7 @@ def test_a_worker_that_is_killed_costs_a_trial(cluster: Cluster, tmp_path: Path,
 
 
 def test_a_scheduler_that_does_not_answer_is_one_line(tmp_path: Path, environment: dict[str, str]) -> None:
-    ordered = Ordered(tmp_path, environment, COMMAND, f"dask:tcp://127.0.0.1:{_free_port()}")
+    ordered = Ordered(tmp_path, environment, COMMAND, f"dask:tcp://127.0.0.1:{free_ports(1)[0]}")
     assert ordered.ended() == 3
     said = ordered.said.read_text()
     assert "dask: no scheduler answers at tcp://127.0.0.1:" in said

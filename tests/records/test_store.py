@@ -66,6 +66,32 @@ def test_the_head_is_never_rewritten(tmp_path: Path, experiment: Experiment) -> 
         store.write_experiment(tmp_path, experiment)
 
 
+def test_a_head_that_is_not_seen_yet_is_not_rewritten_either(
+    tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a shared folder a look may say for a while that nothing is there; the file system itself knows."""
+    store.write_experiment(tmp_path, experiment)
+    monkeypatch.setattr(Path, "exists", lambda path: False)
+    with pytest.raises(StoreError, match="never rewritten"):
+        store.write_experiment(tmp_path, experiment.model_copy(update={"id": "another"}))
+    monkeypatch.undo()
+    assert store.read_experiment(tmp_path) == experiment
+    assert [each.name for each in tmp_path.iterdir()] == [store.EXPERIMENT_FILE]
+
+
+def test_a_file_system_without_links_has_a_head_too(
+    tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "operation not permitted")
+
+    monkeypatch.setattr("os.link", refused)
+    store.write_experiment(tmp_path, experiment)
+    assert store.read_experiment(tmp_path) == experiment
+    with pytest.raises(StoreError):
+        store.write_experiment(tmp_path, experiment)
+
+
 @fixed
 @given(cut=st.integers(0, 5000), junk=st.binary(max_size=30))
 def test_a_damaged_end_costs_one_line_and_the_next_record_is_whole(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from freestone.analysis.statistics import FEWEST_PAIRS
-from simulated_tables import __main__ as command
 from simulated_tables import campaign, noise, trials
 from simulated_tables.campaign import PLANTED, Tally
 from simulated_tables.trials import Truth
@@ -73,13 +70,3 @@ def test_the_table_has_a_line_for_each_kind_and_number_of_rounds() -> None:
     lines = campaign.table([("plain", 10, found)]).splitlines()
     assert lines[-1] == "| plain | 10 | 95 % | 2 % | 0 % | 0 % | 50 % | 50 % | 50 % |"
     assert {line.count("|") for line in lines} == {10}
-
-
-def test_the_page_is_changed_between_its_marks_only(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{command.BEGIN}\nold\n{command.END}\nafter\n", encoding="utf-8")
-    command.put(page, "new")
-    assert page.read_text(encoding="utf-8") == f"before\n{command.BEGIN}\n\nnew\n\n{command.END}\nafter\n"
-    page.write_text("no marks", encoding="utf-8")
-    with pytest.raises(ValueError, match="has no marks"):
-        command.put(page, "new")

@@ -8,22 +8,10 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from made_part import put
 from simulated_tables import campaign, noise
 
-BEGIN, END = "<!-- made by make simulated-tables -->", "<!-- end of what was made -->"
-
-
-def put(page: Path, table: str) -> None:
-    """Replace what stands between the marks.
-
-    Raises:
-        ValueError: the page has no marks.
-    """
-    text = page.read_text(encoding="utf-8")
-    if BEGIN not in text or END not in text:
-        raise ValueError(f"{page} has no marks {BEGIN} and {END}")
-    before, _, rest = text.partition(BEGIN)
-    page.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+MAKER = "make simulated-tables"
 
 
 def main() -> int:
@@ -45,7 +33,7 @@ def main() -> int:
         print(made)
         return 0
     try:
-        put(given.page, made)
+        put(given.page, made, MAKER)
     except (OSError, ValueError) as error:
         print(f"simulated_tables: {error}", file=sys.stderr)
         return 1

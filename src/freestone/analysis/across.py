@@ -1,33 +1,26 @@
 """One workload on several machines: which allocator is best where, and where the ranking changes. Pure functions.
 
-Machines stand side by side and are never pooled. Of each is said what its own summary says; a ranking has changed
-where a configuration really takes less than the baseline on one machine and really more on another.
+Machines stand side by side and are never pooled. Of each is said what its own summary says. A ranking has changed where
+a configuration really takes less than the baseline on one machine and really more on another, by intervals that hold
+for all machines, configurations and workloads at once: among a thousand machines chance alone would turn some.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from freestone.analysis import machines
-from freestone.analysis.headline import MEMORY, TIME, aspects
-from freestone.records.schema import Experiment, Ratio, Summary, Workload
+from freestone.analysis import family, kinds, statistics
+from freestone.analysis.one_machine import ASPECTS, There
+from freestone.analysis.statistics import Estimate
 
-ASPECTS = (TIME, MEMORY)
-"""What somebody is best in."""
+NOBODY: Final = ""
+"""Stands for no configuration where it is counted who is best: nobody is really better than the baseline."""
 
-
-@dataclass(frozen=True)
-class There:
-    """One machine's results of a workload."""
-
-    place: str
-    best: Mapping[str, str]
-    """``time``, ``peak memory`` -> who is really best there."""
-    ratios: Mapping[str, Mapping[str, Ratio]]
-    """The same -> configuration -> its ratio to the baseline."""
-    machine: str
-    """What is equal for results of one machine."""
+_WHOLE: Final = 1.0
+"""Which part of the 5 % the rankings have: it is all that they are asked."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +34,19 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Machines of one kind."""
+
+    name: str
+    places: Sequence[There]
+
+    def best(self, aspect: str) -> list[tuple[str, int]]:
+        """Who is best, or :data:`NOBODY`, on how many of them; those that most say first, then by name."""
+        counted = Counter(there.best.get(aspect, NOBODY) for there in self.places)
+        return sorted(counted.items(), key=lambda each: (-each[1], each[0] == NOBODY, each[0]))
+
+
+@dataclass(frozen=True)
 class Across:
     """A workload at several places."""
 
@@ -48,6 +54,10 @@ class Across:
     baseline: str
     places: Sequence[There]
     turns: Sequence[Turn]
+    groups: Sequence[Group]
+    """The same places by kind, the largest kind first; none where no two are of one kind."""
+    whole: bool
+    """Whether it is all workloads together."""
 
     def agreed(self, aspect: str) -> str | None:
         """Who is best at every place; None where there is nobody, or not the same one."""
@@ -61,53 +71,78 @@ class Across:
 
     @property
     def again(self) -> list[list[str]]:
-        """Places that are one machine, measured several times."""
-        found: dict[str, list[str]] = {}
-        for there in self.places:
-            found.setdefault(there.machine, []).append(there.place)
-        return [names for names in found.values() if len(names) > 1]
+        """Places that are one machine, measured more than once."""
+        return [[there.place for there in places] for places in _by_machine(self.places) if len(places) > 1]
 
 
-def across(results: Sequence[tuple[str, Experiment, Summary]], *, one_order: bool = False) -> list[Across]:
+def across(results: Sequence[There], *, one_order: bool = False) -> list[Across]:
     """Every workload that several machines have measured against the same baseline.
 
     Args:
-        results: a name for each place, unlike each other, with what was measured there.
+        results: of all machines, which have names unlike each other.
         one_order: whether they are of one folder: then they stand side by side also where they are of one machine,
             and workloads of one name are the same ones, wherever their programs lie.
     """
-    if not one_order and len({experiment.machine.id for _, experiment, _ in results}) < 2:
+    if not one_order and len({there.machine for there in results}) < 2:
         return []
     found: dict[tuple[str, tuple[str, ...], str], list[There]] = {}
-    for place, experiment, summary in results:
-        for workload in experiment.workloads:
-            key = (workload.name, () if one_order else tuple(workload.command), summary.baseline)
-            found.setdefault(key, []).append(_there(place, experiment, workload, summary))
+    for there in results:
+        found.setdefault((there.workload, () if one_order else there.command, there.baseline), []).append(there)
+    tables = [places for places in found.values() if len(places) > 1]
     return [
-        Across(name, baseline, places, _turns(places))
-        for (name, _, baseline), places in found.items()
-        if len(places) > 1
+        Across(
+            places[0].workload,
+            places[0].baseline,
+            places,
+            _turns(places, len(tables)),
+            _groups(places),
+            places[0].whole,
+        )
+        for places in tables
     ]
 
 
-def _there(place: str, experiment: Experiment, workload: Workload, summary: Summary) -> There:
-    cells = [cell for cell in summary.cells if cell.workload == workload.name and cell.status == "ok"]
-    ratios = {
-        aspect: {cell.configuration: cell.ratio[metric] for cell in cells if metric in cell.ratio}
-        for aspect, metric in aspects(workload).items()
-        if aspect in ASPECTS
-    }
-    return There(place, summary.best.get(workload.name, {}), ratios, machines.key(experiment.machine))
+def _by_machine(places: Sequence[There]) -> list[list[There]]:
+    found: dict[str, list[There]] = {}
+    for there in places:
+        found.setdefault(there.machine, []).append(there)
+    return list(found.values())
 
 
-def _turns(places: Sequence[There]) -> list[Turn]:
-    names = dict.fromkeys(name for there in places for ratios in there.ratios.values() for name in ratios)
+def _groups(places: Sequence[There]) -> list[Group]:
+    if len(_by_machine(places)) < len(places):
+        return []  # a machine that stands there twice would count twice
+    by_kind: dict[kinds.Kind, list[There]] = {}
+    for there in places:
+        by_kind.setdefault(there.kind, []).append(there)
+    if len(by_kind) == len(places):
+        return []
+    names = kinds.names(by_kind)
+    return sorted(
+        (Group(names[kind], mine) for kind, mine in by_kind.items()), key=lambda group: (-len(group.places), group.name)
+    )
+
+
+def _turns(places: Sequence[There], tables: int) -> list[Turn]:
+    """Args: tables: how many workloads are looked at beside this one, itself included."""
+    names = dict.fromkeys(name for there in places for found in there.estimates.values() for name in found)
+    sure = family.confidence(_WHOLE, tables * len(ASPECTS) * len(names) * len(places))
     turns = []
     for aspect in ASPECTS:
         for name in names:
-            told = [(there.place, ratio) for there in places if (ratio := there.ratios[aspect].get(name)) is not None]
-            less = [place for place, ratio in told if ratio.different and ratio.value < 1]
-            more = [place for place, ratio in told if ratio.different and ratio.value > 1]
+            told = [(there.place, found) for there in places if (found := there.estimates[aspect].get(name))]
+            less = [place for place, each in told if _is_less(each, sure)]
+            more = [place for place, each in told if _is_more(each, sure)]
             if less and more:
                 turns.append(Turn(aspect, name, less, more))
     return turns
+
+
+def _is_less(estimate: Estimate, sure: float) -> bool:
+    # What is so far out is asked for only where it can matter.
+    return estimate.middle < 0 and statistics.interval(estimate, sure).is_below_one
+
+
+def _is_more(estimate: Estimate, sure: float) -> bool:
+    held = statistics.interval(estimate, sure) if estimate.middle > 0 else None
+    return held is not None and held.known and held.low > 1

@@ -10,10 +10,11 @@ from cyclopts import Parameter
 
 from freestone import suites
 from freestone.allocators import AllocatorError
-from freestone.commands import bench_all, bench_suites, measurement, scoreboard
-from freestone.commands.bench_request import ALL, BenchRequest
+from freestone.commands import bench_all, bench_suites, into_folder, measurement, on_places, scoreboard
+from freestone.commands.bench_request import ALL, NOTHING_ASKED, BenchRequest, require_some
 from freestone.commands.durations import Rest
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
+from freestone.commands.place_options import HERE, PlaceOptions
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments.plan import PlanError
 from freestone.records.store import StoreError
@@ -68,6 +69,7 @@ def bench(
     seed: Seed = None,
     results: Results = Path("results"),
     resume: Resume = None,
+    places: PlaceOptions = HERE,
     markdown: Annotated[Path | None, Parameter(help="Write the scoreboard into this file as Markdown.")] = None,
     json: Annotated[bool, Parameter(negative="", help="Print the score as JSON instead of tables.")] = False,
     list_: Annotated[
@@ -87,6 +89,7 @@ def bench(
         freestone bench field -a freestone,mimalloc,jemalloc --only 'random-*' -n 5
         freestone bench apps --time-budget 600 --markdown apps.md
         freestone bench all --quick
+        freestone bench field --on ssh:board1,board2
         freestone bench --list
         freestone bench --resume results/20261120T131500Z-field
         freestone bench --resume results
@@ -100,6 +103,16 @@ def bench(
     try:
         if list_:
             return _list(suite, request)
+        if places.on is not None or on_places.is_order(resume):
+            of_one = [*_for_one(markdown, json), *(["--subject"] if subject else [])]
+            return on_places.measure(_ordered(suite, name, resume), places.on, results, resume, seed, of_one)
+        if places.into is not None:
+            if ALL in suite:
+                raise SuiteError(_ALL_ELSEWHERE)
+            resume = into_folder.begun_already(places.into)
+            if resume is not None:
+                request.require_same(suite, resume)
+                suite, name, request = (), None, NOTHING_ASKED  # the very same words as when it was begun
         if resume is not None:
             given = [
                 word for word, value in {"SUITE": suite or None, "--name": name, **request.given()}.items() if value
@@ -115,15 +128,42 @@ def bench(
             if len(suite) > 1 or name is not None or _for_one(markdown, json):
                 raise SuiteError(f"'{ALL}' stands alone: --name, --markdown and --json are for single suites")
             return bench_all.begun(results, request, subject)
-        called = name or "-".join(Path(each).name.removesuffix(".toml") for each in suite)
+        called = name or _called(suite)
+        if places.into is not None and allocators is not None:
+            request = request.of_those(into_folder.those_here(allocators))
         experiment = request.within(QUICK_S * len(suite)).experiment(suite, called)
         held = scoreboard.subject_of(experiment, subject)
-        folder = measurement.begun(results, called, experiment)
+        folder = measurement.begun(results, called, experiment, places.into)
         return bench_suites.measured(folder, experiment, held, markdown=markdown, as_json=json)
     except (AllocatorError, PlanError, SuiteError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
+
+
+def _called(suite: Sequence[str]) -> str:
+    return "-".join(Path(each).name.removesuffix(".toml") for each in suite)
+
+
+_ALL_ELSEWHERE: Final = (
+    f"'{ALL}' makes a folder of each suite, and a place has one: name the suites, as in: freestone bench field apps"
+)
+
+
+def _ordered(suite: Sequence[str], name: str | None, resume: Path | None) -> str:
+    """What an order of suites is called; refused here is what no place could measure.
+
+    Raises:
+        SuiteError: there is no such suite.
+    """
+    if ALL in suite:
+        raise SuiteError(_ALL_ELSEWHERE)
+    if resume is None:
+        require_some(suite)
+        for each in suite:
+            if not each.endswith(".toml"):  # a file may be there and not here
+                suites.load(each)
+    return name or _called(suite)
 
 
 def _for_one(markdown: Path | None, as_json: bool) -> list[str]:

@@ -6,11 +6,13 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from freestone import suites
 from freestone.commands import measurement
-from freestone.experiments.plan import Extent
+from freestone.experiments.plan import Extent, PlanError
+from freestone.records import store
 from freestone.records.schema import Configuration, Experiment, Workload
 from freestone.suites import Absent, Selection, Setting, Suite, SuiteError
 
@@ -33,6 +35,8 @@ class BenchRequest:
     baseline: str | None
     timeout: float | None
     seed: int | None
+    missing: bool = False
+    """Whether allocators that were asked for are not here."""
 
     def given(self) -> dict[str, object]:
         """Option -> its value, None where it was not given."""
@@ -81,10 +85,28 @@ class BenchRequest:
             SuiteError: one is for allocators that are not compared.
         """
         names = {each.name for each in compared}
-        for setting in settings if self.settings is not None else ():
+        for setting in settings if self.settings is not None and not self.missing else ():
             if not names & set(setting.allocators):
                 who = " and ".join(setting.allocators)
                 raise SuiteError(f"the setting {setting.name} is for {who}; compare that too, or leave the setting out")
+
+    def require_same(self, names: Sequence[str], folder: Path) -> None:
+        """What a folder holds already has to be of these suites.
+
+        Raises:
+            PlanError: it is not.
+            StoreError: the folder cannot be read.
+            SuiteError: there is no such suite.
+        """
+        asked = self.selection([suites.load(name) for name in names])
+        known = {each.name for each in asked.workloads} | {each.name for each in asked.absent}
+        others = [each.name for each in store.read_experiment(folder).workloads if each.name not in known]
+        if others:
+            raise PlanError(f"cannot resume {folder}: it measured other workloads ({', '.join(others[:3])})")
+
+    def of_those(self, here: list[str]) -> BenchRequest:
+        """With those of the allocators asked for that are here; a setting for another is then nobody's."""
+        return replace(self, allocators=here, missing=True)
 
     def within(self, seconds: float) -> BenchRequest:
         """In so much time, where everything is to be quick and nobody said how often."""
@@ -99,9 +121,18 @@ class BenchRequest:
         return replace(self, settings=[each.name for each in suite.setting if each in chosen] or [suites.NO_SETTING])
 
 
-def _workloads(names: Sequence[str], selection: Selection) -> list[Workload]:
+NOTHING_ASKED: Final = BenchRequest(None, None, None, [], False, None, None, None, None, None, None)
+"""Of a folder that goes on with what it has."""
+
+
+def require_some(names: Sequence[str]) -> None:
+    """Raises SuiteError where no suite was given."""
     if not names:
         raise SuiteError(f"no suite given; there are {', '.join([*suites.names(), ALL])}, as in: freestone bench field")
+
+
+def _workloads(names: Sequence[str], selection: Selection) -> list[Workload]:
+    require_some(names)
     workloads, absent = selection.workloads, list(selection.absent)
     try:
         suites.prepare(workloads)

@@ -103,7 +103,7 @@ def compare(
     try:
         exports.require_writable()
         if places.on is not None or on_places.is_order(resume):
-            return on_places.compare(request, places.on, results, resume, exports, seed)
+            return on_places.measure(request.called(), places.on, results, resume, seed, exports.given())
         if places.into is not None:
             resume = into_folder.begun_already(places.into)
         if resume is not None:

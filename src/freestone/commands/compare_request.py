@@ -46,6 +46,10 @@ class CompareRequest:
             **self.service.given(),
         }
 
+    def called(self) -> str:
+        """What an order of it is called, where its programs may be somewhere else."""
+        return self.name or (Path(self.words[0]).name if self.words else "commands")
+
     def workloads(self, tell: Callable[[str], None]) -> list[Workload]:
         """Every program with everything around it, once for each point of the scans.
 

@@ -60,7 +60,7 @@ class ExportOptions:
         told = to_use.recommended(experiment, records, summary) if self.asked else []
         failed: list[str] = []
         texts = (interchange.markdown, interchange.csv_rows, interchange.json_results)
-        for text, file in zip(texts, (self.export_markdown, self.export_csv, self.export_json), strict=True):
+        for text, file in zip(texts, self._options().values(), strict=True):
             try:
                 if file is not None:
                     _put(file, text(experiment, records, summary, told))
@@ -72,7 +72,18 @@ class ExportOptions:
     @property
     def asked(self) -> list[Path]:
         """The files."""
-        return [file for file in (self.export_markdown, self.export_csv, self.export_json) if file is not None]
+        return [file for file in self._options().values() if file is not None]
+
+    def given(self) -> list[str]:
+        """The options that were."""
+        return [option for option, file in self._options().items() if file is not None]
+
+    def _options(self) -> dict[str, Path | None]:
+        return {
+            "--export-markdown": self.export_markdown,
+            "--export-csv": self.export_csv,
+            "--export-json": self.export_json,
+        }
 
 
 def _is_stream(file: Path) -> bool:

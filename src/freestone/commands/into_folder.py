@@ -37,8 +37,8 @@ def those_here(asked: Sequence[str]) -> list[str]:
         AllocatorError: none can, or what was asked for is no configuration.
     """
     here, missing = present(asked, known=discover())
-    for error in missing:
-        print(f"freestone: left out here: {error}", file=sys.stderr)
     if missing and not here:
         raise missing[-1]
+    for error in missing:
+        print(f"freestone: left out here: {error}", file=sys.stderr)
     return here

@@ -1,4 +1,4 @@
-"""A comparison at several places: the order, who carries it out, and what came of it."""
+"""A measurement at several places: the order, who carries it out, and what came of it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from typing import Final
 
 import freestone
 from freestone.commands import program
-from freestone.commands.compare_request import CompareRequest
-from freestone.commands.export_options import ExportOptions
 from freestone.commands.status import ExitStatus
-from freestone.experiments import Interruption, places
+from freestone.experiments import Interruption, clocks, places
 from freestone.experiments.engines import Carried, Unreachable, engine_of
 from freestone.experiments.plan import PlanError
 from freestone.records import store
 from freestone.records.schema import Order, Place
 
-OF_THIS_PLACE: Final = ("--on", "--results", "--resume", "--into", "--export-markdown", "--export-csv", "--export-json")
+OF_THIS_PLACE: Final = (
+    *("--on", "--results", "--resume", "--into"),
+    *("--export-markdown", "--export-csv", "--export-json", "--markdown", "--subject"),
+)
 """Options with a value that are for whoever gives an order, and not for whoever carries it out."""
 
 FLAGS_OF_THIS_PLACE: Final = ("--json", "--report", "--no-report")
@@ -36,22 +37,33 @@ def is_order(folder: Path | None) -> bool:
     return folder is not None and (folder / store.ORDER_FILE).exists()
 
 
-def compare(
-    request: CompareRequest,
+def measure(
+    called: str,
     on: Sequence[str] | None,
     results: Path,
     resume: Path | None,
-    exports: ExportOptions,
     seed: int | None,
+    of_one_machine: Sequence[str],
 ) -> int:
-    """Have a comparison carried out at every place, show what came of each, and return the exit status.
+    """Have what was typed carried out at every place, show what came of each, and return the exit status.
+
+    Args:
+        called: what the order is to be called.
+        on: the places, as they were typed; None to go on with an order.
+        results: the folder for a new order.
+        resume: the folder of an order that is to go on.
+        seed: of the random order of runs; None for one that is drawn here, the same for all places.
+        of_one_machine: options that were given and can be had of the results of one machine only.
 
     Raises:
         PlanError: what was asked for cannot be ordered.
         StoreError: the order cannot be written or read.
     """
-    if exports.asked:
-        raise PlanError("exports are of one machine's results: freestone report FOLDER/PLACE --export-csv ...")
+    if of_one_machine:
+        raise PlanError(
+            f"{' and '.join(of_one_machine)}: that is of one machine's results: freestone report FOLDER/PLACE "
+            f"{of_one_machine[0]} ..."
+        )
     if resume is not None:
         if on is not None:
             raise PlanError(f"--resume goes on at the places of {resume}; leave out --on")
@@ -60,15 +72,9 @@ def compare(
             raise PlanError(f"{resume} was merged of others: go on where they were measured, and merge again")
     else:
         order = _order(places.read(on or []), sys.argv[1:], seed)
-        folder = store.create_folder(
-            results, request.name or _called(request), datetime.fromisoformat(order.created_at)
-        )
+        folder = store.create_folder(results, called, datetime.fromisoformat(order.created_at))
         store.write_order(folder, order)
     return _carry_out(order, folder)
-
-
-def _called(request: CompareRequest) -> str:
-    return Path(request.words[0]).name if request.words else "commands"
 
 
 def _order(asked: Sequence[Place], typed: Sequence[str], seed: int | None) -> Order:
@@ -108,12 +114,16 @@ def ordered(typed: Sequence[str]) -> list[str]:
 
 def _carry_out(order: Order, folder: Path) -> int:
     said = threading.Lock()
+    last: dict[str, str] = {}
     ended: dict[str, Carried | Unreachable] = {}
     halt = threading.Event()
 
     def tell(place: Place, line: str) -> None:
+        told = passed_on(line)
         with said:
-            print(f"{place.name}: {line.removeprefix('freestone: ')}", file=sys.stderr, flush=True)
+            if last.get(place.name) != told:  # engines that pass on every line have told the last one
+                print(f"{place.name}: {told}", file=sys.stderr, flush=True)
+            last[place.name] = told
 
     def work(place: Place) -> Carried:
         return engine_of(place.engine).carry_out(
@@ -131,12 +141,29 @@ def _carry_out(order: Order, folder: Path) -> int:
                     carried = ended[place.name] = done.result()
                     if carried.status not in (ExitStatus.FINE, ExitStatus.PARTLY_MEASURED) and carried.last:
                         tell(place, carried.last)
+                    if place.engine != "ssh":  # which looks at the clock before anything runs
+                        apart = clocks.apart_s(order.created_at, datetime.now(UTC), _started(folder / place.name))
+                        if apart is not None:
+                            tell(place, clocks.told(apart))
                 except Unreachable as error:
                     ended[place.name] = error
                     tell(place, str(error))
         finally:
             halt.set()
     return _told(order, folder, ended, interrupted=stop())
+
+
+def passed_on(line: str) -> str:
+    """A line of a place as it is told here: how to go on there is not how to go on with the order. Pure."""
+    return line.removeprefix("freestone: ").partition("go on with: ")[0].rstrip(" ,;")
+
+
+def _started(folder: Path) -> list[str]:
+    """When the trials of a place were started, by its clock."""
+    try:
+        return [record.started_at for record in store.read_trials(folder).records]
+    except store.StoreError:  # whoever reads the results tells of it
+        return []
 
 
 def _pass_on(stop: Interruption, halt: threading.Event) -> None:
@@ -152,7 +179,7 @@ def _told(order: Order, folder: Path, ended: dict[str, Carried | Unreachable], *
     if store.places(folder):
         reporting.report(folder, output=folder / store.REPORT_FILE)
     failed = [name for name, each in ended.items() if isinstance(each, Unreachable) or each.status not in (0, 4)]
-    again = f"{program.tool_as_typed()} compare --resume {folder}"
+    again = f"{program.tool_as_typed()} {order.words[0]} --resume {folder}"
     if interrupted:
         print(f"freestone: interrupted; what was measured is kept, go on with: {again}", file=sys.stderr)
         return ExitStatus.INTERRUPTED

@@ -1,4 +1,4 @@
-"""Options of where a comparison is made."""
+"""Options of where something is measured."""
 
 from __future__ import annotations
 

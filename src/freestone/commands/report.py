@@ -16,7 +16,7 @@ from freestone.commands.status import ExitStatus, Stop
 if TYPE_CHECKING:  # what reads and draws results is large, and the help needs none of it
     from freestone.commands.reported import Reported
     from freestone.records.schema import Score
-    from freestone.reports.grid import Grid
+    from freestone.reports.across import SideBySide
     from freestone.reports.source import Source
 
 
@@ -56,7 +56,8 @@ def report(
     """Write results as one HTML file that opens without a network, and print their tables.
 
     All is computed again from the records, also while the experiment goes on. Several folders stand one after the
-    other: results of different machines or experiments are never pooled.
+    other: results of different machines or experiments are never pooled. An order of more than 16 machines is shown by
+    kind of machine, with a row for each.
 
     Of freestone bench, the scoreboard is printed: one allocator against the best of the others on each workload, and
     the whole field. --subject holds another allocator against the rest; with it or with --markdown there is a
@@ -73,7 +74,7 @@ def report(
 
     Exit status: 0 fine, 2 wrong use, 3 no figure to export, 5 results could not be read or something not written.
     """
-    from freestone.commands import reported, scoreboard, side_by_side
+    from freestone.commands import report_many, reported, scoreboard, side_by_side
     from freestone.experiments.plan import PlanError
     from freestone.records import store
     from freestone.records.store import StoreError
@@ -88,11 +89,29 @@ def report(
     if exports.asked and len(results) > 1:
         raise Stop("exports are of one results folder; give one", ExitStatus.USAGE)
     exports.require_writable()
-    given = results
+    given = len(results)
     try:
-        results = tuple(place for folder in results for place in store.places(folder))
+        destination = (output or _destination(results)) if page else None
+        order, results = results[0], tuple(place for folder in results for place in store.places(folder))
         if not results:
             raise Stop("no place has measured anything yet", ExitStatus.NOTHING_MEASURED)
+        if len(results) > report_many.MOST_WHOLE and given == 1:
+            of_one = [
+                word
+                for word, value in {
+                    "--subject": subject,
+                    "--markdown": markdown,
+                    "--figures": figures,
+                    "--benchmark-json": benchmark_json,
+                }.items()
+                if value is not None
+            ]
+            if of_one:
+                raise Stop(
+                    f"{' and '.join(of_one)}: of one machine, as in freestone report {results[0]} {of_one[0]} ...",
+                    ExitStatus.USAGE,
+                )
+            return report_many.report(order, results, destination, as_json=json)
         found = [reported.read(folder) for folder in results]
         sources = [each.source for each in found if each.source is not None]
         measured = any(cell.status == "ok" for source in sources for cell in source.summary.cells)
@@ -116,8 +135,11 @@ def report(
                 if each.source is not None and board is not None
             ]
             scoreboard.write(documents, markdown)
-        destination = (output or _destination(given)) if page else None
-        machines = side_by_side.grids(found)
+        names = side_by_side.names(results)
+        machines = side_by_side.tables(
+            [there for name, each in zip(names, found, strict=True) for there in side_by_side.there(name, each)],
+            one_order=given == 1,
+        )
         written = _write(found, machines, destination, figures, picture, benchmark_json)
         for source in sources:
             exports.write(source.experiment, source.records, source.summary)
@@ -150,7 +172,7 @@ def _score(source: Source, subject: str | None) -> Score:
 
 def _write(
     found: Sequence[Reported],
-    machines: Sequence[Grid],
+    machines: Sequence[SideBySide],
     destination: Path | None,
     figures: Path | None,
     picture: Literal["svg", "png"],
@@ -159,6 +181,7 @@ def _write(
     """Write the page, pictures and times that were asked for; the page's file."""
     if destination is None and figures is None and benchmark_json is None:
         return None
+    from freestone.commands import side_by_side
     from freestone.reports import extras, google_benchmark, pictures
 
     written, folders = None, [each.folder for each in found]
@@ -172,7 +195,8 @@ def _write(
 
             parts = [each.part(number) for number, each in enumerate(found, start=1)]
             try:
-                written = None if destination is None else html.write_parts(parts, destination, machines)
+                anchors = {name: part.anchor for name, part in zip(side_by_side.names(folders), parts, strict=True)}
+                written = None if destination is None else html.write_parts(parts, destination, machines, anchors)
             except html.ReportError as error:
                 raise Stop(str(error), ExitStatus.STORE) from error
             for folder, part in zip(folders, parts, strict=True):

@@ -98,9 +98,12 @@ def write_experiment(folder: Path, experiment: Experiment) -> None:
         StoreError: it exists already, or cannot be written.
     """
     target = folder / EXPERIMENT_FILE
-    if target.exists():
-        raise StoreError(f"{target} exists already; an experiment is never rewritten")
-    _write_whole(target, experiment.model_dump_json(indent=2) + "\n")
+    try:
+        write_whole(target, experiment.model_dump_json(indent=2) + "\n", new=True)
+    except FileExistsError as error:
+        raise StoreError(f"{target} exists already; an experiment is never rewritten") from error
+    except OSError as error:
+        raise StoreError(f"cannot write {target}: {why(error)}") from error
 
 
 def read_experiment(folder: Path) -> Experiment:

@@ -3,34 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from freestone.analysis.across import ASPECTS, Across, There
+from freestone.analysis import kinds
+from freestone.analysis.across import NOBODY, Across, Group, Turn
+from freestone.analysis.headline import ended
+from freestone.analysis.one_machine import ASPECTS, There
 from freestone.reports import quantities
 from freestone.reports.grid import Grid, Piece
 
 _NOBODY: Final = "–"
 
+MOST_NAMED: Final = 8
+"""So many machines are named in a sentence; of more, the number is."""
 
-def grids(found: Sequence[Across]) -> list[Grid]:
-    """A table for each workload: a row for each place, and who is best there, with the ratio to the baseline."""
+_BEST: Final = tuple(f"best in {aspect}" for aspect in ASPECTS)
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """A workload on several machines."""
+
+    table: Grid
+    """A row for each kind of machines, or for each machine where no two are of a kind."""
+    sentences: Sequence[str]
+    """What they have in common, and where the ranking changes."""
+    kinds: Sequence[Grid]
+    """The machines of each kind, one by one; none where ``table`` has them."""
+
+
+def tables(found: Sequence[Across]) -> list[SideBySide]:
+    """What several machines say of each workload; what all workloads together say comes first."""
+    ordered = sorted(found, key=lambda each: not each.whole)
     return [
-        Grid(
-            f"{each.workload} {_where(each)}",
-            ["", *(f"best in {aspect}" for aspect in ASPECTS)],
-            [[Piece(there.place), *(_best(there, aspect) for aspect in ASPECTS)] for there in each.places],
-            " ".join(sentences(each)),
-            left=frozenset({0, 1, 2}),
-        )
-        for each in found
+        SideBySide(_by_kind(each), sentences(each), [_machines(group) for group in each.groups]) for each in ordered
     ]
 
 
-def _where(each: Across) -> str:
+def _by_kind(each: Across) -> Grid:
+    title = f"{each.workload} {_where_measured(each)}"
+    note = "\n".join(sentences(each))
+    if not each.groups:
+        rows = [_row(there) for there in each.places]
+        return Grid(title, ["", *_BEST], rows, note, left=frozenset({0, 1, 2}))
+    rows = [
+        [Piece(group.name), Piece(str(len(group.places))), *(_votes(group, aspect) for aspect in ASPECTS)]
+        for group in each.groups
+    ]
+    return Grid(title, ["kind", "machines", *_BEST], rows, note, left=frozenset({0, 2, 3}))
+
+
+def _where_measured(each: Across) -> str:
     if not each.again:
-        return f"on {each.machines} machines"
-    machines = "one machine" if each.machines == 1 else f"{each.machines} machines"
-    return f"in {len(each.places)} results of {machines}"
+        return f"on {_count(each.machines)}"
+    return f"in {len(each.places)} results of {'one machine' if each.machines == 1 else _count(each.machines)}"
+
+
+def _machines(group: Group) -> Grid:
+    rows = [_row(there) for there in group.places]
+    made_of = kinds.described(group.places[0].kind)
+    return Grid(
+        f"{group.name}: {_count(len(rows))}" + (f" ({made_of})" if made_of else ""),
+        ["", *_BEST],
+        rows,
+        left=frozenset({0, 1, 2}),
+    )
+
+
+def _row(there: There) -> list[Piece]:
+    return [Piece(there.place), *(_best(there, aspect) for aspect in ASPECTS)]
 
 
 def _best(there: There, aspect: str) -> Piece:
@@ -39,6 +81,23 @@ def _best(there: There, aspect: str) -> Piece:
     if name is None or ratio is None:
         return Piece(_NOBODY, "same")
     return Piece(f"{name} ×{quantities.ratio_number(ratio)} {quantities.interval(ratio)}", "better")
+
+
+def _votes(group: Group, aspect: str) -> Piece:
+    """Who is best on how many machines, and how far the ratios of those lie apart: theirs, and no common one."""
+    said = []
+    for name, count in group.best(aspect):
+        if name == NOBODY:
+            said.append(f"{_NOBODY} on {count}")
+            continue
+        ratios = [there.ratios[aspect][name].value for there in group.places if there.best.get(aspect) == name]
+        said.append(f"{name} on {count} ×{_reach(ratios)}")
+    return Piece("; ".join(said), "better" if group.best(aspect)[0][0] != NOBODY else "same")
+
+
+def _reach(ratios: Sequence[float]) -> str:
+    least, most = f"{min(ratios):.2f}", f"{max(ratios):.2f}"
+    return least if least == most else f"{least} to {most}"
 
 
 def sentences(each: Across) -> list[str]:
@@ -51,15 +110,46 @@ def sentences(each: Across) -> list[str]:
     for turn in each.turns:
         said.append(
             f"The ranking in {turn.aspect} changes: {turn.configuration} takes less than {each.baseline} on "
-            f"{_and(turn.less)}, and more on {_and(turn.more)}."
+            f"{_where(each, turn, turn.less)}, and more on {_where(each, turn, turn.more)}."
         )
     if not each.turns:
         what = "machine" if each.machines > 1 else "result"
         said.append(f"No ranking is seen to change from one {what} to another.")
-    said += [f"{_and(names)} are one machine, measured more than once." for names in each.again]
-    there = "in that result" if each.again else "on that machine"
-    return [*said, f"×: ratio to {each.baseline} {there}; {_NOBODY}: nobody is really better. Never pooled."]
+    said += [f"{_listed(names, 'result')} are one machine, measured more than once." for names in each.again]
+    if each.groups:
+        said.append(
+            f"A row counts what its machines say, each by its own rounds; ×: the least and the largest of their ratios "
+            f"to {each.baseline}; {_NOBODY}: nobody is really better. Never pooled."
+        )
+    else:
+        there = "in that result" if each.again else "on that machine"
+        said.append(f"×: ratio to {each.baseline} {there}; {_NOBODY}: nobody is really better. Never pooled.")
+    return [ended(sentence) for sentence in said]
 
 
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _where(each: Across, turn: Turn, places: Sequence[str]) -> str:
+    """Machines by name, or where they are many, how many of each kind."""
+    if not each.groups:
+        return _listed(places, "machine")
+    among = set(places)
+    return _listed(
+        [
+            f"{count} of {len(group.places)} {group.name}"
+            for group in each.groups
+            if (count := sum(there.place in among for there in group.places))
+        ],
+        "kind",
+    )
+
+
+def _listed(names: Sequence[str], what: str) -> str:
+    if len(names) == 1:
+        return names[0]
+    if len(names) <= MOST_NAMED:
+        return f"{', '.join(names[:-1])} and {names[-1]}"
+    left = len(names) - MOST_NAMED
+    return f"{', '.join(names[:MOST_NAMED])} and {left} more {what}{'' if left == 1 else 's'}"
+
+
+def _count(machines: int) -> str:
+    return f"{machines:,} machine{'' if machines == 1 else 's'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -15,8 +15,8 @@ from freestone.records import cached, store
 from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.records.whole import why, write_whole
 from freestone.reports import vega
+from freestone.reports.across import SideBySide
 from freestone.reports.diagnosis.parts import DiagnosisPart
-from freestone.reports.grid import Grid
 from freestone.reports.page import ExperimentPart, experiment_part
 from freestone.reports.recommendation import Recommendation
 from freestone.reports.source import Source, read
@@ -56,36 +56,66 @@ def write(folders: Sequence[Path], destination: Path, *, use: Use = lambda exper
     return write_parts([part(source, number, use=use) for number, source in enumerate(sources, start=1)], destination)
 
 
-def write_parts(parts: Sequence[Part], destination: Path, side_by_side: Sequence[Grid] = ()) -> Path:
+def write_parts(
+    parts: Sequence[Part],
+    destination: Path,
+    side_by_side: Sequence[SideBySide] = (),
+    anchors: Mapping[str, str] | None = None,
+) -> Path:
     """Write the page of experiments that stand ready, as :func:`write` does.
 
     Args:
         side_by_side: tables of what several machines say of one workload, for the top of the page.
+        anchors: machine -> where on the page its own part is.
     """
-    target = destination / store.REPORT_FILE if destination.is_dir() else destination
-    _write_whole(target, render(parts, side_by_side))
-    return target
+    machines = len({part.machine_id for part in parts})
+    return _write_page(destination, render(parts, side_by_side, machines=machines, anchors=anchors))
 
 
-def render(parts: Sequence[Part], side_by_side: Sequence[Grid] = ()) -> str:
+def write_machines(side_by_side: Sequence[SideBySide], machines: int, destination: Path, order: Path) -> Path:
+    """Write the page of more machines than can each have a part on it.
+
+    Args:
+        side_by_side: tables of what they say of each workload.
+        machines: how many they are.
+        destination: the file to write, or a folder to write ``report.html`` into.
+        order: the folder with a results folder for each.
+
+    Raises:
+        ReportError: the page cannot be written.
+    """
+    return _write_page(destination, render([], side_by_side, machines=machines, order=str(order)))
+
+
+def render(
+    parts: Sequence[Part],
+    side_by_side: Sequence[SideBySide] = (),
+    *,
+    machines: int = 1,
+    anchors: Mapping[str, str] | None = None,
+    order: str = "",
+) -> str:
     """The page as text. Scripts, styles and data are inside; its content policy forbids it to load anything."""
+    several = f"{len(parts)} experiments" if parts else f"{machines:,} machines"
     return (
         templates()
         .get_template("report.html.jinja")
         .render(
             parts=parts,
             side_by_side=side_by_side,
-            title=parts[0].headline if len(parts) == 1 else f"{len(parts)} experiments",
-            machines=len({part.machine_id for part in parts}),
+            anchors=anchors or {},
+            order=order,
+            title=parts[0].headline if len(parts) == 1 else several,
+            machines=machines,
             diagnoses=any(part.kind == DiagnosisPart.kind for part in parts),
             written_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             version=freestone.__version__,
-            policy=POLICY,
+            policy=markupsafe.Markup(POLICY),  # quotes and all, into an attribute
             font=markupsafe.Markup(FONT),  # quotes and all, into the style sheet
             light=LIGHT,
             dark=DARK,
             look=vega.look(),
-            vega=_vega(),
+            vega=_vega() if parts else "",
         )
     )
 
@@ -117,9 +147,11 @@ def _vega() -> str:
     return cached.text(f"vega-embed-{converter}-{vega.VEGA_LITE}.js", bundle)
 
 
-def _write_whole(target: Path, text: str) -> None:
+def _write_page(destination: Path, text: str) -> Path:
+    target = destination / store.REPORT_FILE if destination.is_dir() else destination
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, text, mode=0o644)
     except OSError as error:
         raise ReportError(f"cannot write {target}: {why(error)}") from error
+    return target

@@ -18,6 +18,8 @@ from freestone.records.schema import Order
 def test_the_order_reaches_the_place_word_by_word(more: list[str]) -> None:
     order = Order(id="x", created_at="", freestone_version="", words=["compare", *more], places=[])
     assert command.words(order, "there") == ["compare", "--into", "there", "--no-report", *more]
+    suites = order.model_copy(update={"words": ["bench", *more]})
+    assert command.words(suites, "there") == ["bench", "--into", "there", *more], "it writes no report anyway"
 
 
 def test_each_line_is_told_and_the_last_is_kept() -> None:

@@ -23,7 +23,8 @@ def words(order: Order, folder: str) -> list[str]:
         folder: the results folder at the place.
     """
     verb, *more = order.words
-    return [verb, "--into", folder, "--no-report", *more]
+    alone = ["--no-report"] if verb == "compare" else []  # the other verbs write no report of their own
+    return [verb, "--into", folder, *alone, *more]
 
 
 def kept_as(order: Order, place: Place) -> str:

@@ -38,6 +38,9 @@ LOST: Final = {"NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED", "DEADLINE"}
 MOST_LOST: Final = 3
 """So many jobs of a place may be lost."""
 
+MEASURED: Final = (0, 4)
+"""Exit statuses of a job that has written all that there is: its summary is the last of it."""
+
 LATE_S: Final = 60.0
 """How long a folder that is shared may take to show what a node has written."""
 
@@ -60,7 +63,7 @@ class Slurm:
             if stop.is_set():
                 return Carried(130, "interrupted")
             if state not in LOST:
-                _await(folder, log)
+                _await(folder, log, store.SUMMARY_FILE if status in MEASURED else store.EXPERIMENT_FILE)
                 return Carried(status, _last(log) if status else None)
             tell(f"job {job} was lost ({state.lower()}): what it had finished is kept; it is submitted again")
         raise Unreachable(f"{MOST_LOST + 1} jobs were lost; what they had finished is kept")
@@ -109,15 +112,18 @@ def _waited(job: str, stop: threading.Event, tell: Callable[[str], None]) -> tup
             return "CANCELLED", 130
 
 
-def _await(folder: Path, log: Path) -> None:
+def _await(folder: Path, log: Path, last: str) -> None:
     """Until the folder shows what the job has written.
+
+    Args:
+        last: the file that is there when all others are.
 
     Raises:
         Unreachable: it never does.
     """
     end = time.monotonic() + LATE_S
-    while not (folder / store.EXPERIMENT_FILE).exists():
-        if "freestone: " in (_last(log) or ""):
+    while not (folder / last).exists():
+        if last == store.EXPERIMENT_FILE and "freestone: " in (_last(log) or ""):
             return  # it could not begin, and says why
         if time.monotonic() > end:
             raise Unreachable(f"{folder} shows nothing of its job: is it shared by the nodes?")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 import freestone
+from freestone.experiments import clocks
 from freestone.experiments.engines import Carried, Unreachable, command
 from freestone.experiments.engines.archive import unpacked
 from freestone.records.schema import Order, Place
@@ -27,9 +28,6 @@ OPTIONS: Final = tuple(
     for word in ("-o", option)
 )
 """Nobody is there to type a password, and a connection that is gone is noticed within a minute."""
-
-MOST_APART_S: Final = 60.0
-"""Clocks that differ by more are told of: the times of day in the records are each machine's own."""
 
 _FIND: Final = 'PATH="$PATH:$HOME/.local/bin"; '
 """Where installers for one account put programs, which a shell that is not asked in has not on its path."""
@@ -50,13 +48,12 @@ class Ssh:
         asked = " ".join(there if word == _HERE else shlex.quote(word) for word in command.words(order, _HERE))
         directory = f"cd {shlex.quote(order.directory)} 2>/dev/null || cd; "
         line = f"{_FIND}{directory}mkdir -p {there}; " + command.held(f"freestone {asked}")
-        try:
-            carried = command.run(self._command(place, line), tell, stop, hold=True)
-        finally:
-            with contextlib.suppress(Unreachable):
-                self._fetch(place, there, folder)
+        carried = command.run(self._command(place, line), tell, stop, hold=True)
         if carried.status == 255:
+            with contextlib.suppress(Unreachable):  # most likely it is gone
+                self._fetch(place, there, folder)
             raise Unreachable(carried.last or "ssh lost the connection")
+        self._fetch(place, there, folder)  # what is not brought here is not measured
         return carried
 
     def _command(self, place: Place, line: str) -> list[str]:
@@ -73,8 +70,8 @@ class Ssh:
             raise Unreachable(f"has freestone {had}, and this one is {freestone.__version__}: install the same on both")
         clock = float(said[-1]) if said[-1].isdigit() else before
         apart = max(before - clock, clock - after) - 1
-        if apart > MOST_APART_S:
-            tell(f"its clock is {apart:.0f} s apart from this one; the times of day in its records are its own")
+        if apart > clocks.MOST_APART_S:
+            tell(clocks.told(apart))
 
     def _fetch(self, place: Place, there: str, folder: Path) -> None:
         archive = self._run(place, f"tar -C {there} -cf - .")

@@ -1,0 +1,63 @@
+"""Machines of one kind: alike in what decides which allocator suits them. Pure functions.
+
+A kind is a way to read many machines at once, and no reason to pool them: each keeps its own figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from freestone.records.schema import Machine
+
+Fact = str | int | float | bool | None
+
+Kind = tuple[Fact, ...]
+"""The values of :data:`FACTS` on a machine."""
+
+
+def _pages(size: Fact) -> str:
+    return f"{int(size) // 1024} KiB pages" if isinstance(size, int) else "pages unknown"
+
+
+FACTS: Final[Mapping[str, Callable[[Fact], str]]] = {
+    "cpu": lambda fact: str(fact or "unknown processor"),
+    "architecture": str,
+    "cores_allowed": lambda fact: f"{fact} CPU{'' if fact == 1 else 's'}",
+    "page_size": _pages,
+    "thp": lambda fact: f"huge pages {fact}",
+    "mthp": lambda fact: f"mTHP {fact}",
+    "overcommit": lambda fact: f"overcommit {fact}",
+    "cgroup_memory_max": lambda fact: f"memory limit {fact}",
+    "libc": str,
+}
+"""What makes a kind, and how it is said. The kernel's version, sizes of memory and clocks make none: a fleet in which
+every machine is a kind of its own cannot be read."""
+
+
+_CPU: Final = list(FACTS).index("cpu")
+
+
+def kind_of(machine: Machine) -> Kind:
+    """Which kind a machine is of."""
+    return tuple(machine.facts.get(name) for name in FACTS)
+
+
+def names(kinds: Iterable[Kind]) -> dict[Kind, str]:
+    """What to call each of some kinds: the processor, and what tells it from others with the same one."""
+    known = list(dict.fromkeys(kinds))
+    found = {}
+    for kind in known:
+        alike = [each for each in known if each[_CPU] == kind[_CPU]]
+        telling = [number for number in range(len(FACTS)) if len({each[number] for each in alike}) > 1]
+        found[kind] = ", ".join(_said(kind, number) for number in (_CPU, *telling))
+    return found
+
+
+def described(kind: Kind) -> str:
+    """All that makes a kind, but for the processor; what a machine does not state is left out."""
+    return ", ".join(_said(kind, number) for number in range(len(FACTS)) if number != _CPU and kind[number] is not None)
+
+
+def _said(kind: Kind, number: int) -> str:
+    return list(FACTS.values())[number](kind[number])

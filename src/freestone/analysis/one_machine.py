@@ -1,0 +1,171 @@
+"""What one machine says of a workload, and of all its workloads together, to stand beside others. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from freestone.analysis import arms, family, machines, statistics, winners
+from freestone.analysis.arms import ByRound
+from freestone.analysis.headline import MEMORY, TIME, aspects
+from freestone.analysis.kinds import Kind, kind_of
+from freestone.analysis.rivals import Rivals
+from freestone.analysis.rounds import Arm
+from freestone.analysis.statistics import Estimate
+from freestone.analysis.summary import as_ratio
+from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord, Workload
+
+ASPECTS: Final = (TIME, MEMORY)
+"""What somebody is best in."""
+
+
+@dataclass(frozen=True)
+class There:
+    """One machine's results of a workload."""
+
+    place: str
+    machine: str
+    """What is equal for results of one machine."""
+    kind: Kind
+    workload: str
+    command: tuple[str, ...]
+    baseline: str
+    best: Mapping[str, str]
+    """``time``, ``peak memory`` -> who is really best there."""
+    ratios: Mapping[str, Mapping[str, Ratio]]
+    """The same -> configuration -> its ratio to the baseline."""
+    estimates: Mapping[str, Mapping[str, Estimate]]
+    """What each ratio was made of: a table of many machines needs wider intervals than that of one."""
+    whole: bool = False
+    """Whether it is all workloads together."""
+
+
+def measured(place: str, experiment: Experiment, records: Sequence[TrialRecord], summary: Summary) -> list[There]:
+    """What a machine says of each workload, and of all that count together where there are several.
+
+    Args:
+        place: what the machine is called.
+        experiment: what was measured there.
+        records: its records.
+        summary: of them.
+    """
+    by_arm = arms.by_arm(arms.without_parameters(arms.counted(experiment, records)))
+    rounds = {arm: arms.by_round(mine) for arm, mine in by_arm.items() if arms.verdict(mine)[0] == "ok"}
+    found = [
+        _there(place, experiment, workload, summary.cells, summary.best, rounds) for workload in experiment.workloads
+    ]
+    whole = _together(experiment, rounds)
+    if whole is not None:
+        workload, composed = whole
+        alone = experiment.model_copy(update={"workloads": [workload]})
+        cells = _cells(alone, workload, composed)
+        best = winners.best(alone, cells, Rivals(alone, composed))
+        found.append(replace(_there(place, alone, workload, cells, best, composed), whole=True))
+    return found
+
+
+def _there(
+    place: str,
+    experiment: Experiment,
+    workload: Workload,
+    cells: Sequence[Cell],
+    best: Mapping[str, Mapping[str, str]],
+    rounds: Mapping[Arm, ByRound],
+) -> There:
+    own = [cell for cell in cells if cell.workload == workload.name and cell.status == "ok"]
+    metrics = {aspect: metric for aspect, metric in aspects(workload).items() if aspect in ASPECTS}
+    return There(
+        place=place,
+        machine=machines.key(experiment.machine),
+        kind=kind_of(experiment.machine),
+        workload=workload.name,
+        command=tuple(workload.command),
+        baseline=experiment.baseline,
+        best=best.get(workload.name, {}),
+        ratios={
+            aspect: {cell.configuration: cell.ratio[metric] for cell in own if metric in cell.ratio}
+            for aspect, metric in metrics.items()
+        },
+        estimates={
+            aspect: {
+                cell.configuration: found
+                for cell in own
+                if metric in cell.ratio
+                and (found := _estimate(workload.name, cell.configuration, metric, experiment.baseline, rounds))
+            }
+            for aspect, metric in metrics.items()
+        },
+    )
+
+
+def _estimate(
+    workload: str, configuration: str, metric: str, baseline: str, rounds: Mapping[Arm, ByRound]
+) -> Estimate | None:
+    one, other = (rounds.get((workload, name), {}).get(metric, {}) for name in (configuration, baseline))
+    return statistics.within_rounds(one, other, arms.step(metric))
+
+
+def _together(experiment: Experiment, rounds: Mapping[Arm, ByRound]) -> tuple[Workload, dict[Arm, ByRound]] | None:
+    """All workloads that count as if they were one: in a round, the geometric mean of what each took in it.
+
+    So the ratio to the baseline is the geometric mean of the workloads' ratios. A configuration that has no result on
+    one of them has none here; a workload on which the baseline has none is left out for everybody, and the points of a
+    scan are no suite.
+    """
+    counted = [
+        each
+        for each in experiment.workloads
+        if each.counted and each.series is None and (each.name, experiment.baseline) in rounds
+    ]
+    if len(counted) < 2:
+        return None
+    whole = Workload(name=f"all {len(counted)} workloads together", command=sorted(each.name for each in counted))
+    composed: dict[Arm, ByRound] = {}
+    for configuration in experiment.configurations:
+        by_metric: ByRound = {}
+        for aspect, metric in aspects(whole).items():
+            of_each = [
+                rounds.get((each.name, configuration.name), {}).get(aspects(each)[aspect], {}) for each in counted
+            ]
+            mean = _mean_by_round(of_each)
+            if mean:
+                by_metric[metric] = mean
+        if by_metric:
+            composed[whole.name, configuration.name] = by_metric
+    return whole, composed
+
+
+def _mean_by_round(of_each: Sequence[Mapping[int, float]]) -> dict[int, float]:
+    """Round -> geometric mean, over the rounds that all have; nothing where a value was ever zero."""
+    if not all(of_each) or min(min(each.values()) for each in of_each) <= 0:
+        return {}
+    shared = set.intersection(*(set(each) for each in of_each))
+    return {number: statistics.geometric_mean([each[number] for each in of_each]) for number in sorted(shared)}
+
+
+def _cells(experiment: Experiment, whole: Workload, rounds: Mapping[Arm, ByRound]) -> list[Cell]:
+    peers = len(experiment.configurations) - 1
+    sure = family.confidence(family.MEANS, len(ASPECTS) * peers)
+    cells = []
+    for configuration in experiment.configurations:
+        if configuration.name == experiment.baseline or (whole.name, configuration.name) not in rounds:
+            continue
+        ratio = {
+            metric: as_ratio(statistics.interval(found, sure))
+            for aspect, metric in aspects(whole).items()
+            if aspect in ASPECTS
+            and (found := _estimate(whole.name, configuration.name, metric, experiment.baseline, rounds))
+        }
+        count = max((each.pairs for each in ratio.values()), default=0)
+        cells.append(
+            Cell(
+                workload=whole.name,
+                configuration=configuration.name,
+                status="ok",
+                trials_ok=count,
+                trials_total=count,
+                ratio=ratio,
+            )
+        )
+    return cells

@@ -1,0 +1,100 @@
+"""What one machine says, to stand beside others: its own summary, and all of its workloads as if they were one."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from invented_records import MakeExperiment, MakeRecord
+
+from freestone.analysis import one_machine, summarise
+from freestone.analysis.one_machine import There
+from freestone.records.schema import Experiment, TrialRecord, Workload
+
+ROUNDS = 8
+SUITE = [Workload(name=name, command=[name]) for name in ("short", "long")]
+
+
+def _records(
+    make_record: MakeRecord, factors: dict[tuple[str, str], float], failing: tuple[str, str] | None = None
+) -> list[TrialRecord]:
+    """(workload, configuration) -> what it takes beside the others there; the workloads differ a thousandfold."""
+    return [
+        make_record(
+            configuration,
+            number,
+            workload=workload,
+            repeat=repeat,
+            wall_s=(0.001 if workload == "short" else 1.0) * factor * (1 + 0.01 * ((number * 7 + repeat) % 5)),
+            status="failed" if (workload, configuration) == failing and number == 0 else "ok",
+        )
+        for (workload, configuration), factor in factors.items()
+        for number in range(ROUNDS)
+        for repeat in range(2 if configuration == "glibc" else 1)
+    ]
+
+
+def _measured(experiment: Experiment, records: list[TrialRecord]) -> dict[str, There]:
+    found = one_machine.measured("here", experiment, records, summarise(experiment, records))
+    return {each.workload: each for each in found}
+
+
+FACTORS = {
+    ("short", "glibc"): 1.0,
+    ("long", "glibc"): 1.0,
+    ("short", "freestone"): 0.5,
+    ("long", "freestone"): 0.8,
+    ("short", "jemalloc"): 0.4,
+    ("long", "jemalloc"): 1.3,
+}
+
+
+def test_together_is_the_geometric_mean_of_the_workloads_ratios(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    found = _measured(make_experiment(workloads=SUITE, rounds=ROUNDS), _records(make_record, FACTORS))
+    whole = found["all 2 workloads together"]
+    assert whole.whole
+    for name in ("freestone", "jemalloc"):
+        ratios = [found[each].ratios["time"][name].value for each in ("short", "long")]
+        assert whole.ratios["time"][name].value == pytest.approx(math.sqrt(ratios[0] * ratios[1]))
+        assert math.exp(whole.estimates["time"][name].middle) == pytest.approx(whole.ratios["time"][name].value)
+    assert {name: each.best.get("time") for name, each in found.items()} == {
+        "short": "jemalloc",
+        "long": "freestone",
+        whole.workload: "freestone",
+    }
+
+
+def test_who_failed_on_one_workload_is_not_best_of_all(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    records = _records(make_record, FACTORS, failing=("short", "freestone"))
+    whole = _measured(make_experiment(workloads=SUITE, rounds=ROUNDS), records)["all 2 workloads together"]
+    assert "freestone" not in whole.ratios["time"]
+    assert whole.best["time"] == "jemalloc"
+
+
+def test_one_workload_and_what_is_not_counted_have_no_whole(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    records = _records(make_record, FACTORS)
+    aside = [SUITE[0], SUITE[1].model_copy(update={"counted": False})]
+    for workloads in (SUITE[:1], aside):
+        found = _measured(make_experiment(workloads=workloads, rounds=ROUNDS), records)
+        assert list(found) == [each.name for each in workloads]
+
+
+def test_points_of_a_scan_have_no_whole(make_experiment: MakeExperiment, make_record: MakeRecord) -> None:
+    points = [each.model_copy(update={"series": "scan"}) for each in SUITE]
+    found = _measured(make_experiment(workloads=points, rounds=ROUNDS), _records(make_record, FACTORS))
+    assert list(found) == ["short", "long"]
+
+
+def test_a_machine_says_what_its_summary_says(make_experiment: MakeExperiment, make_record: MakeRecord) -> None:
+    experiment, records = make_experiment(workloads=SUITE, rounds=ROUNDS), _records(make_record, FACTORS)
+    summary = summarise(experiment, records)
+    for each in one_machine.measured("here", experiment, records, summary)[:2]:
+        assert each.best == summary.best[each.workload]
+        for name, ratio in each.ratios["time"].items():
+            assert math.exp(each.estimates["time"][name].middle) == pytest.approx(ratio.value)
