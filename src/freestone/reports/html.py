@@ -80,7 +80,7 @@ def render(parts: Sequence[Part], side_by_side: Sequence[Grid] = ()) -> str:
             diagnoses=any(part.kind == DiagnosisPart.kind for part in parts),
             written_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             version=freestone.__version__,
-            policy=POLICY,
+            policy=markupsafe.Markup(POLICY),  # quotes and all, into an attribute
             font=markupsafe.Markup(FONT),  # quotes and all, into the style sheet
             light=LIGHT,
             dark=DARK,
