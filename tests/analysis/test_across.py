@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 from invented_machines import estimate, there
 
 from freestone.analysis.across import NOBODY, across
+from freestone.analysis.machines import key
 from freestone.analysis.statistics import estimate as estimated
+from freestone.records.schema import Machine
+from freestone.reports.across import tables
 
 NAMES = ("freestone", "jemalloc")
 
@@ -75,6 +79,35 @@ def test_machines_of_one_kind_are_counted_together_and_stay_themselves() -> None
 def test_machines_of_which_no_two_are_alike_are_no_kinds() -> None:
     (found,) = across([there("a", {}), there("b", {})])
     assert found.groups == []
+
+
+def test_one_machine_twice_in_one_folder_stands_side_by_side_and_is_told() -> None:
+    monday = there("monday", {"freestone": estimate(0.8)}, "freestone", cpu="A")
+    friday = replace(there("friday", {"freestone": estimate(1.2)}, cpu="A"), machine="monday")
+    other = there("b", {"freestone": estimate(0.8)}, "freestone", cpu="A")
+    assert across([monday, friday]) == []
+    (found,) = across([monday, friday], one_order=True)
+    assert (found.machines, found.again, found.groups) == (1, [["monday", "friday"]], [])
+    (side_by_side,) = tables([found])
+    assert side_by_side.table.title == "work in 2 results of one machine"
+    assert "monday and friday are one machine, measured more than once." in side_by_side.sentences
+    (found,) = across([monday, other, friday], one_order=True)
+    assert (found.machines, found.again) == (2, [["monday", "friday"]])
+    assert found.groups == [], "a machine that stands there twice would count twice"
+    assert tables([found])[0].table.title == "work in 3 results of 2 machines"
+
+
+def test_another_kernel_makes_no_other_machine_of_a_host() -> None:
+    host = {"host": "h"}
+    assert key(Machine(id="old", facts=host)) == key(Machine(id="new", facts=host)) != key(Machine(id="old", facts={}))
+
+
+def test_in_one_folder_a_program_may_lie_elsewhere() -> None:
+    here, other = (there(name, {"freestone": estimate(0.8)}) for name in ("a", "b"))
+    moved = replace(other, command=("/elsewhere/work",))
+    assert across([here, moved]) == []
+    (found,) = across([here, moved], one_order=True)
+    assert [each.place for each in found.places] == ["a", "b"]
 
 
 @given(

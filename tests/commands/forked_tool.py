@@ -24,6 +24,7 @@ import freestone
 from freestone import cli
 from freestone.allocators.discovery import discover
 from freestone.reports import html
+from freestone.reports.templating import templates
 
 DRAWING = ("compare", "report")
 """Verbs that write a page, into which the same large script goes every time."""
@@ -39,8 +40,8 @@ def warm_up() -> None:
     """What every call would do again and find the same: load libraries, compile templates, read allocators' files."""
     for library in ("duckdb", "elftools.elf.elffile", "cyclopts.help"):
         importlib.import_module(library)
-    for template in html.templates().list_templates():
-        html.templates().get_template(template)
+    for template in templates().list_templates():
+        templates().get_template(template)
     discover()
 
 

@@ -83,3 +83,9 @@ def test_a_notebook_is_told_what_it_lacks(tmp_path: Path, environment: dict[str,
 def test_here_all_of_them_are_there() -> None:
     assert extras.missing() is None
     assert parquet.missing() is None
+
+
+def test_the_page_over_all_results_is_told_what_it_lacks(tmp_path: Path, environment: dict[str, str]) -> None:
+    done = run(tmp_path, environment, "serve", "--port", "0")
+    assert (done.returncode, done.stdout) == (5, "")
+    assert done.stderr == "freestone: the page needs: pip install '.[figures]' in the clone\n"

@@ -24,7 +24,9 @@ CALLS: dict[str, tuple[str, ...]] = {
     "tune": ("--time-budget", "2", "-a", "glibc", "--", "true"),
     "explain": ("leak",),
     "list": ("--results", "one"),
+    "serve": ("--help",),  # it ends by Ctrl-C: test_serve.py starts it
     "report": ("one",),
+    "merge": ("--help",),  # the second time its folder would be there: test_merge.py starts it
     "diff": ("one", "one"),
     "run": ("--", "sh", "-c", "echo $LD_PRELOAD; exit 7"),
     "env": ("--for", "shell"),

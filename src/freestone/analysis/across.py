@@ -69,18 +69,30 @@ class Across:
         names = {there.best.get(aspect) for there in self.places}
         return names.pop() if len(names) == 1 else None
 
+    @property
+    def machines(self) -> int:
+        """How many machines the places are."""
+        return len({there.machine for there in self.places})
 
-def across(results: Sequence[There]) -> list[Across]:
+    @property
+    def again(self) -> list[list[str]]:
+        """Places that are one machine, measured more than once."""
+        return [[there.place for there in places] for places in _by_machine(self.places) if len(places) > 1]
+
+
+def across(results: Sequence[There], *, one_order: bool = False) -> list[Across]:
     """Every workload that several machines have measured against the same baseline.
 
     Args:
         results: of all machines, which have names unlike each other.
+        one_order: whether they are of one folder: then they stand side by side also where they are of one machine,
+            and workloads of one name are the same ones, wherever their programs lie.
     """
-    if len({there.machine for there in results}) < 2:
+    if not one_order and len({there.machine for there in results}) < 2:
         return []
     found: dict[tuple[str, tuple[str, ...], str], list[There]] = {}
     for there in results:
-        found.setdefault((there.workload, there.command, there.baseline), []).append(there)
+        found.setdefault((there.workload, () if one_order else there.command, there.baseline), []).append(there)
     tables = [places for places in found.values() if len(places) > 1]
     return [
         Across(
@@ -95,7 +107,16 @@ def across(results: Sequence[There]) -> list[Across]:
     ]
 
 
+def _by_machine(places: Sequence[There]) -> list[list[There]]:
+    found: dict[str, list[There]] = {}
+    for there in places:
+        found.setdefault(there.machine, []).append(there)
+    return list(found.values())
+
+
 def _groups(places: Sequence[There]) -> list[Group]:
+    if len(_by_machine(places)) < len(places):
+        return []  # a machine that stands there twice would count twice
     by_kind: dict[kinds.Kind, list[There]] = {}
     for there in places:
         by_kind.setdefault(there.kind, []).append(there)

@@ -42,12 +42,7 @@ def common_workloads(before: Side, after: Side, apart: list[Apart]) -> list[Work
             side = before if name in old else after
             apart.append(Apart(what=f"workload {name}", reason=f"only in {side.experiment.id}"))
             continue
-        reason = (
-            _other_work(old[name], new[name], (_named(name, before), _named(name, after)))
-            or _other_program(name, before, after)
-            or _other_files(name, before, after)
-            or (None if new[name].output_may_differ else _other_output(name, before, after))
-        )
+        reason = workload_apart(old[name], new[name], before, after)
         if reason:
             apart.append(Apart(what=f"workload {name}", reason=reason))
         else:
@@ -55,6 +50,25 @@ def common_workloads(before: Side, after: Side, apart: list[Apart]) -> list[Work
     if not common:
         raise NotComparable(f"no workload is the same in both results: {_first_reasons(apart)}")
     return common
+
+
+def workload_apart(one: Workload, other: Workload, before: Side, after: Side, *, any_build: bool = False) -> str | None:
+    """How a workload of two results is not the same work; None where it is.
+
+    Args:
+        one: the workload as the first has it.
+        other: as the second has it, by the same name.
+        before: the first.
+        after: the second.
+        any_build: whether its program may be another build, as on machines that each have their own.
+    """
+    name = one.name
+    return (
+        _other_work(one, other, (_named(name, before), _named(name, after)))
+        or (None if any_build else _other_program(name, before, after))
+        or _other_files(name, before, after)
+        or (None if other.output_may_differ else _other_output(name, before, after))
+    )
 
 
 def _first_reasons(apart: Sequence[Apart]) -> str:

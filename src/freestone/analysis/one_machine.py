@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from freestone.analysis import arms, family, statistics, winners
+from freestone.analysis import arms, family, machines, statistics, winners
 from freestone.analysis.arms import ByRound
 from freestone.analysis.headline import MEMORY, TIME, aspects
 from freestone.analysis.kinds import Kind, kind_of
@@ -26,6 +26,7 @@ class There:
 
     place: str
     machine: str
+    """What is equal for results of one machine."""
     kind: Kind
     workload: str
     command: tuple[str, ...]
@@ -76,7 +77,7 @@ def _there(
     metrics = {aspect: metric for aspect, metric in aspects(workload).items() if aspect in ASPECTS}
     return There(
         place=place,
-        machine=experiment.machine.id,
+        machine=machines.key(experiment.machine),
         kind=kind_of(experiment.machine),
         workload=workload.name,
         command=tuple(workload.command),

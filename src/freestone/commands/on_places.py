@@ -68,6 +68,8 @@ def measure(
         if on is not None:
             raise PlanError(f"--resume goes on at the places of {resume}; leave out --on")
         folder, order = resume, store.read_order(resume)
+        if any(place.engine == "merged" for place in order.places):
+            raise PlanError(f"{resume} was merged of others: go on where they were measured, and merge again")
     else:
         order = _order(places.read(on or []), sys.argv[1:], seed)
         folder = store.create_folder(results, called, datetime.fromisoformat(order.created_at))

@@ -51,7 +51,7 @@ def report(order: Path, folders: Sequence[Path], destination: Path | None, *, as
         raise Stop(f"none of the {len(folders)} results folders of {order} can be read", ExitStatus.STORE)
     if as_json:
         print("]")
-    machines = side_by_side.tables(found)
+    machines = side_by_side.tables(found, one_order=True)
     if not as_json:
         side_by_side.show(machines)
         print(f"Records: {order}; of one machine: freestone report {order}/NAME")

@@ -32,12 +32,16 @@ def there(name: str, what: Reported) -> list[There]:
     return one_machine.measured(name, what.source.experiment, what.source.records, what.source.summary)
 
 
-def tables(found: Sequence[There]) -> list[SideBySide]:
-    """A table for each workload that several machines have measured; none where one machine has."""
+def tables(found: Sequence[There], *, one_order: bool) -> list[SideBySide]:
+    """A table for each workload that several machines have measured; none where one machine has.
+
+    Args:
+        one_order: whether they are of one folder: then also where one machine has measured it more than once.
+    """
     from freestone.analysis.across import across
     from freestone.reports.across import tables as made
 
-    return made(across(found))
+    return made(across(found, one_order=one_order))
 
 
 def show(machines: Sequence[SideBySide]) -> None:

@@ -414,7 +414,9 @@ class Place(_Row):
     """Where an order is carried out."""
 
     name: str = Field(description="what it is called, and its folder")
-    engine: Literal["local", "ssh", "slurm", "dask"]
+    engine: Literal["local", "ssh", "slurm", "dask", "merged"] = Field(
+        description="how it is reached; 'merged': it was measured by itself, and its results were copied"
+    )
     address: str | None = Field(None, description="of ssh the host, of dask the scheduler")
     kind: str | None = Field(None, description="of slurm a feature of nodes, of dask a resource of workers")
 

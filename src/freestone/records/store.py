@@ -10,7 +10,7 @@ import contextlib
 import fcntl
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -145,11 +145,15 @@ def read_order(folder: Path) -> Order:
     return _read_whole(folder / ORDER_FILE, Order, folder)
 
 
-def places(folder: Path) -> list[Path]:
-    """The results folders of an order that hold something, by name; of any other folder itself."""
+def places(folder: Path, children: Callable[[Path], Iterable[Path]] = Path.iterdir) -> list[Path]:
+    """The results folders of an order that hold something, by name; of any other folder itself.
+
+    Args:
+        children: gives what a folder holds.
+    """
     if not (folder / ORDER_FILE).exists():
         return [folder]
-    return sorted(each for each in folder.iterdir() if (each / EXPERIMENT_FILE).exists())
+    return sorted(each for each in children(folder) if (each / EXPERIMENT_FILE).exists())
 
 
 def write_summary(folder: Path, summary: Summary) -> None:
@@ -236,22 +240,28 @@ def read_trials(folder: Path) -> Reading:
     return Reading(records, damage)
 
 
-def is_being_written(folder: Path) -> bool:
+def is_being_written(folder: Path, locked: frozenset[int] | None = None) -> bool:
     """Whether somebody appends trials to a folder now, or holds it, by the locks of processes that are seen from here.
 
     Only read: whoever tried to take the lock would be in the way of one that starts.
+
+    Args:
+        locked: what :func:`locked_files` gave; None to ask now.
     """
-    inodes = []
+    inodes = set()
     for each in (folder, folder / TRIALS_FILE):
         with contextlib.suppress(OSError):
-            inodes.append(str(each.stat().st_ino))
+            inodes.add(each.stat().st_ino)
+    return bool(inodes & (locked_files() if locked is None else locked)) if inodes else False
+
+
+def locked_files() -> frozenset[int]:
+    """The inodes of files and folders that somebody holds for himself, as far as the kernel shows them here."""
     try:
         locks = Path("/proc/locks").read_text(encoding="ascii", errors="replace")
     except OSError:
-        return False
-    return (
-        re.search(rf"\bFLOCK +ADVISORY +WRITE +\S+ +\S+:({'|'.join(inodes)}) ", locks) is not None if inodes else False
-    )
+        return frozenset()
+    return frozenset(int(inode) for inode in re.findall(r"\bFLOCK +ADVISORY +WRITE +\S+ +\S+:(\d+) ", locks))
 
 
 @contextlib.contextmanager

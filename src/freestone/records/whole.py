@@ -26,7 +26,7 @@ def write_whole(path: Path, text: str, *, mode: int | None = None, new: bool = F
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask() if mode is None else mode)
+        os.chmod(temporary, 0o666 & ~umask() if mode is None else mode)
         if new:
             _link(temporary, path)
         else:
@@ -51,7 +51,8 @@ def why(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def _umask() -> int:
+def umask() -> int:
+    """The mask of this process for new files. A moment without one: for one thread alone."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

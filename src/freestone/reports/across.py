@@ -43,7 +43,7 @@ def tables(found: Sequence[Across]) -> list[SideBySide]:
 
 
 def _by_kind(each: Across) -> Grid:
-    title = f"{each.workload} on {_count(len(each.places), each.noun)}"
+    title = f"{each.workload} {_where_measured(each)}"
     note = "\n".join(sentences(each))
     if not each.groups:
         rows = [_row(there) for there in each.places]
@@ -53,6 +53,14 @@ def _by_kind(each: Across) -> Grid:
         for group in each.groups
     ]
     return Grid(title, ["kind", f"{each.noun}s", *_BEST], rows, note, left=frozenset({0, 2, 3}))
+
+
+def _where_measured(each: Across) -> str:
+    if not each.again:
+        return f"on {_count(each.machines, 'machine')}"
+    return (
+        f"in {len(each.places)} results of {'one machine' if each.machines == 1 else _count(each.machines, 'machine')}"
+    )
 
 
 def _machines(group: Group, noun: str) -> Grid:
@@ -109,6 +117,7 @@ def sentences(each: Across) -> list[str]:
         )
     if not each.turns:
         said.append(f"No ranking is seen to change from one {each.noun} to another.")
+    said += [f"{_listed(names, each.noun)} are one machine, measured more than once." for names in each.again]
     if each.groups:
         said.append(
             f"A row counts what its {each.noun}s say, each by its own rounds; ×: the least and the largest of their "

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-import jinja2
 import markupsafe
 
 import freestone
@@ -21,6 +20,7 @@ from freestone.reports.diagnosis.parts import DiagnosisPart
 from freestone.reports.page import ExperimentPart, experiment_part
 from freestone.reports.recommendation import Recommendation
 from freestone.reports.source import Source, read
+from freestone.reports.templating import POLICY, templates
 from freestone.reports.theme import DARK, FONT, LIGHT
 
 
@@ -110,24 +110,13 @@ def render(
             diagnoses=any(part.kind == DiagnosisPart.kind for part in parts),
             written_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             version=freestone.__version__,
+            policy=markupsafe.Markup(POLICY),  # quotes and all, into an attribute
             font=markupsafe.Markup(FONT),  # quotes and all, into the style sheet
             light=LIGHT,
             dark=DARK,
             look=vega.look(),
             vega=_vega() if parts else "",
         )
-    )
-
-
-@functools.cache
-def templates() -> jinja2.Environment:
-    """What the page is made from; each is compiled once."""
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("freestone.reports"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
     )
 
 

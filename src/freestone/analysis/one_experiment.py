@@ -1,0 +1,155 @@
+"""Whether results of several folders are of one experiment, so that they may stand side by side. Pure.
+
+Machines and days may differ, and with them the builds of allocators, how many rounds there are and their order: each
+result has its own intervals, and none is pooled with another. What was run, and how, has to be the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from freestone.analysis import machines
+from freestone.analysis.comparable import workload_apart
+from freestone.analysis.same_environment import environments_differ
+from freestone.analysis.sides import Side
+from freestone.records.schema import Configuration, Environment, Experiment, Workload
+
+VERBS: Final = ("compare", "bench")
+"""What measures the same when it is typed again; the others choose as they go."""
+
+_JUDGED: Final = ("name", "command", "environment", "reads", "service", "stages", "warmup", "input")
+"""Of a workload: what :func:`freestone.analysis.comparable.workload_apart` judges by its meaning."""
+
+_OF_THE_PLACE: Final = ("directory", "memory_mib", "disk_mib")
+"""Of a workload: where it was, and what is asked before it is run."""
+
+
+def differs(one: Side, other: Side, *, any_build: bool = False) -> str | None:
+    """What keeps two results from being one experiment, in words; None where nothing does.
+
+    Args:
+        one: what the other is held against.
+        other: a result of the same machine or of another one.
+        any_build: whether programs may be other builds where the machines are two.
+    """
+    first, second = one.experiment, other.experiment
+    if first.freestone_version != second.freestone_version:
+        return f"another version of the lab: {second.freestone_version}, not {first.freestone_version}"
+    verbs = verb(first), verb(second)
+    if verbs[0] != verbs[1]:
+        return f"another verb: {verbs[1]}, not {verbs[0]}"
+    return (
+        _other_workloads(one, other, any_build=any_build)
+        or _other_configurations(first, second)
+        or _other_settings(first, second)
+    )
+
+
+def verb(experiment: Experiment) -> str:
+    """What has measured."""
+    return (experiment.command_line[1:2] or ["compare"])[0]
+
+
+def _other_workloads(one: Side, other: Side, *, any_build: bool) -> str | None:
+    mine = {each.name: each for each in one.experiment.workloads}
+    theirs = {each.name: each for each in other.experiment.workloads}
+    if len(mine) == len(theirs) == 1 and mine.keys() != theirs.keys():
+        said = _command(*theirs.values()), _command(*mine.values())
+        if said[0] == said[1]:
+            return f"another name of the workload: {', '.join(theirs)}, not {', '.join(mine)}"
+        return f"another command: {said[0]}, not {said[1]}"
+    if mine.keys() != theirs.keys():
+        return f"other workloads: {_apart(list(mine), list(theirs))}"
+    own = any_build and machines.key(one.experiment.machine) != machines.key(other.experiment.machine)
+    for name, workload in mine.items():
+        told = workload_apart(workload, theirs[name], one, other, any_build=own) or _other_rules(workload, theirs[name])
+        if told == "another command":
+            return f"another command: {_command(theirs[name])}, not {_command(workload)}"
+        if told is not None:
+            return f"{name}: {told}" if len(mine) > 1 else told
+    return None
+
+
+def _command(workload: Workload) -> str:
+    said = " ".join(workload.command)
+    return said if len(said) <= 60 else f"{said[:57]}..."
+
+
+def _other_rules(one: Workload, other: Workload) -> str | None:
+    """A setting of a workload that is not the same."""
+    for name in Workload.model_fields:
+        values = getattr(one, name), getattr(other, name)
+        if name not in (*_JUDGED, *_OF_THE_PLACE) and values[0] != values[1]:
+            return f"another {name}: {_value(values[1])}, not {_value(values[0])}"
+    return None
+
+
+def _value(value: Any) -> str:
+    return "none" if value in (None, [], {}) else str(value)
+
+
+def _other_configurations(one: Experiment, other: Experiment) -> str | None:
+    mine, theirs = ({each.name: each for each in side.configurations} for side in (one, other))
+    if mine.keys() != theirs.keys():
+        return f"other configurations: {_apart(list(mine), list(theirs))}"
+    if one.baseline != other.baseline:
+        return f"another baseline: {other.baseline}, not {one.baseline}"
+    return next((f"{name}: {told}" for name in mine if (told := _other_setting(mine[name], theirs[name]))), None)
+
+
+def _other_setting(one: Configuration, other: Configuration) -> str | None:
+    if one.allocator.name != other.allocator.name:
+        return f"another allocator: {other.allocator.name}, not {one.allocator.name}"
+    for mine, theirs in ((one.environment, other.environment), (one.kernel, other.kernel)):
+        for name in sorted(mine.keys() | theirs.keys()):
+            if mine.get(name) != theirs.get(name):
+                return f"other settings: {name} is {theirs.get(name, 'not set')}, not {mine.get(name, 'not set')}"
+    return None if one.huge_pages_off == other.huge_pages_off else "huge pages are off on one side only"
+
+
+def _other_settings(one: Experiment, other: Experiment) -> str | None:
+    if one.timeout_s != other.timeout_s:
+        return f"another timeout: {_value(other.timeout_s)}, not {_value(one.timeout_s)}"
+    if one.environment is None or other.environment is None:
+        return None
+    if one.environment.kept != other.environment.kept:
+        return "the lab's environment was kept on one side only"
+    found = environments_differ(_read_by_programs(one, one.environment), _read_by_programs(other, other.environment))
+    return None if found is None else f"another environment: {found}"
+
+
+def _read_by_programs(experiment: Experiment, environment: Environment) -> Environment:
+    """What is recorded with its value, without what every workload sets for itself; the rest is each machine's own."""
+    set_anew = set.intersection(*(set(each.environment) for each in experiment.workloads))
+    return Environment(told={name: value for name, value in environment.told.items() if name not in set_anew})
+
+
+def _apart(mine: Sequence[str], theirs: Sequence[str]) -> str:
+    """What only one of two lists of names has."""
+    more = [name for name in theirs if name not in mine]
+    less = [name for name in mine if name not in theirs]
+    told = [f"{word} {_first(names)}" for word, names in (("with", more), ("without", less)) if names]
+    return ", ".join(told)
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def builds_apart(experiments: Sequence[tuple[str, Experiment]]) -> list[str]:
+    """Which allocators are other versions at some places, a sentence each: a difference of the places to know of.
+
+    Args:
+        experiments: by the names of places; each has the same configurations.
+    """
+    told = []
+    for configuration in experiments[0][1].configurations if experiments else []:
+        versions: dict[str, list[str]] = {}
+        for place, experiment in experiments:
+            here = next(each for each in experiment.configurations if each.name == configuration.name)
+            versions.setdefault(here.allocator.version or "of unknown version", []).append(place)
+        if len(versions) > 1:
+            said = (f"{version} on {' and '.join(there)}" for version, there in versions.items())
+            told.append(f"{configuration.name} is {', '.join(said)}")
+    return told
