@@ -246,8 +246,8 @@ def traps(server: Server, make_result: MakeResult) -> Server:
 def test_nothing_but_reports_of_results_is_answered(traps: Server, target: str) -> None:
     answer, text = ask(traps, target)
     assert SECRET not in text
-    if target == "/":
-        assert answer.status == 200
+    if not target.strip("/"):
+        assert answer.status in ((200,) if target == "/" else (200, 404)), "Python's server takes several for one"
     elif target == "/20261120T000001Z-work/report.html":
         assert (answer.status, text) == (200, OWN)
     else:
