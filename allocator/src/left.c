@@ -100,7 +100,7 @@ static struct thread_cache *take_oldest(uint32_t looks) {
 }
 
 bool left_empty_one(bool all) {
-    struct thread_cache *cache = count_left() > 0 ? take_oldest(all ? 0 : 2) : NULL;
+    struct thread_cache *cache = count_left() > 0 ? take_oldest(all ? 0 : 1) : NULL;
     if (cache != NULL) {
         cache_empty_left(cache);
     }

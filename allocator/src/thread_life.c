@@ -428,10 +428,11 @@ static void forget_cache(void) {
 /* The thread is inside with the cache it gives up, and inside without when this is over. */
 static void give_up_cache(struct thread_cache *cache) {
     size_t bytes = left_prepare(cache);
-    bool is_left = bytes != LEFT_NOT;
-    if (!is_left) {
+    if (bytes == LEFT_NOT) {
         cache_flush(cache);
     }
+    struct heap *heap = cache->heap;
+    bool is_left = false;
     thread_view.outside = 1;
     forget_cache();
     atomic_fetch_add_explicit(&gate.outsiders, 1, memory_order_seq_cst); /* it need not ask: it is inside already */
@@ -441,14 +442,11 @@ static void give_up_cache(struct thread_cache *cache) {
     /* Here and not before: who borrows looks under this lock, and would find a cache that is about to go. Nor later: it is another's then. */
     atomic_store_explicit(&cache->busy, 0, memory_order_seq_cst);
     count_out(cache);
-    struct heap *heap = cache->heap;
-    bool has_place = left_put(cache, bytes);
+    is_left = left_put(cache, bytes);
     lock_free(&registry.lock);
     heap_leave(&heap);
-    if (!has_place && is_left) {
+    if (!is_left) {
         cache_empty_left(cache);
-    } else if (!has_place) {
-        keep_unused(cache);
     }
     thread_leave_outside();
 }
