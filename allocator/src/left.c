@@ -67,6 +67,8 @@ bool left_put(struct thread_cache *cache, size_t bytes) {
     return true;
 }
 
+const struct thread_cache *left_at(uint32_t place) { return place < count_left() ? left.of[place].cache : NULL; }
+
 /* Takes out number `place`; those behind it move up. */
 static struct thread_cache *take_out(uint32_t place) {
     struct thread_cache *cache = left.of[place].cache;

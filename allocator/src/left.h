@@ -15,6 +15,9 @@ bool left_put(struct thread_cache *cache, size_t bytes);
 /* The last one that was left of that heap, which is the caller's then; NULL when there is none. With the registry's lock. */
 struct thread_cache *left_take(const struct heap *heap);
 
+/* The one in that place, from 0 on; NULL behind the last. With the registry's lock. */
+const struct thread_cache *left_at(uint32_t place);
+
 /* Empties one: of those that nobody has taken for two of the keeper's looks, or of all. False when there is none. The caller is inside. */
 bool left_empty_one(bool all);
 

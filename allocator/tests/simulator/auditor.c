@@ -12,6 +12,7 @@
 #include "huge.h"
 #include "keeper.h"
 #include "large.h"
+#include "left.h"
 #include "options.h"
 #include "os.h"
 #include "program.h"
@@ -355,7 +356,7 @@ static void audit_room(const struct thread_cache *cache) {
 static size_t audit_left(void) {
     size_t bytes = 0;
     unsigned count = 0;
-    for (const struct thread_cache *cache; (cache = seam_left(count)) != NULL; count++) {
+    for (const struct thread_cache *cache; (cache = left_at(count)) != NULL; count++) {
         size_t held = 0;
         for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
             const struct cache_class *magazines = &cache->slots[slot];

@@ -10,6 +10,7 @@
 #include "gate.h"
 #include "heap_inside.h"
 #include "keeper.h"
+#include "left.h"
 #include "options.h"
 #include "os.h"
 #include "program.h"
@@ -144,7 +145,7 @@ static void see(struct sight *sight, const struct step *step) {
     for (void *block = shelter_parked; block != NULL; block = *(void **)block) {
         sight->parked++;
     }
-    for (const struct thread_cache *left; (left = seam_left(sight->left)) != NULL; sight->left++) {
+    for (const struct thread_cache *left; (left = left_at(sight->left)) != NULL; sight->left++) {
         sight->of[heap_number(left->heap)].left++;
     }
     see_heaps(sight);
@@ -334,7 +335,8 @@ static void check_choice(const struct sight *now) {
         CHECK(there <= fewest && (there == 0 || before.heaps >= seam_heaps_most()),
               "choice: born among %u threads, some heap had %u, and there are %u", there, fewest, before.heaps);
         uint32_t left = now->heap->number < before.heaps ? before.of[now->heap->number].left : 0;
-        CHECK(left == 0 || now->of[now->heap->number].left < left, "choice: born to a new cache, and %u were left", left);
+        CHECK(left == 0 || now->of[now->heap->number].left < left, "choice: born to a new cache, and %u were left",
+              left);
         return;
     }
     uint32_t had = before.of[before.heap->number].threads;

@@ -73,8 +73,7 @@ uint32_t seam_purge_awaiting(void);
 const struct thread_view *seam_view(void);
 const struct thread_cache *seam_no_cache(void);
 
-/* The cache that was left in that place, and the bytes of blocks noted for it; NULL, and those of all together, behind the last. */
-const struct thread_cache *seam_left(unsigned place);
+/* The bytes of blocks noted for the cache that was left in that place; behind the last, those of all together. */
 size_t seam_left_bytes(unsigned place);
 size_t seam_left_most(void);
 
