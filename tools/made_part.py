@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -29,3 +30,16 @@ def put(page: Path, text: str, maker: str) -> None:
     if not mark or not end:
         raise ValueError(f"{page} has no marks {begin(maker)} and {END}")
     page.write_text(f"{before}{mark}\n\n{text}\n\n{end}{after}", encoding="utf-8")
+
+
+def deliver(page: Path | None, text: str, maker: str) -> int:
+    """Print what was made, or put it into a page; the exit status of the command that made it."""
+    if page is None:
+        print(text)
+        return 0
+    try:
+        put(page, text, maker)
+    except (OSError, ValueError) as error:
+        print(f"{maker}: {error}", file=sys.stderr)
+        return 1
+    return 0

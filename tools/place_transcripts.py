@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from freestone.records import store
-from made_part import put
+from made_part import deliver
 from own_clusters import slurm
 from own_clusters.dask import Cluster
 from simulated_fleet.cost import BROWSERS
@@ -232,15 +232,7 @@ def main() -> int:
                 folder.mkdir(mode=0o755)
                 made.append(f"### {name.capitalize()}\n\n```text\n{run(folder).rstrip()}\n```")
     text = "\n\n".join(made)
-    if given.page is None:
-        print(text)
-        return 0
-    try:
-        put(given.page, text, MAKER)
-    except (OSError, ValueError) as error:
-        print(f"place_transcripts: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return deliver(given.page, text, MAKER)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from made_part import put
+from made_part import deliver
 from simulated_fleet import cost, fleet
 
 MAKER = "make simulated-fleet"
@@ -28,15 +28,7 @@ def main() -> int:
             costs.append(cost.of(folder, count))
             print(f"{count} machines: {costs[-1]}", file=sys.stderr)
     made = cost.table(costs)
-    if given.page is None:
-        print(made)
-        return 0
-    try:
-        put(given.page, made, MAKER)
-    except (OSError, ValueError) as error:
-        print(f"simulated_fleet: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return deliver(given.page, made, MAKER)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from made_part import put
+from made_part import deliver
 from simulated_tables import campaign, noise
 
 MAKER = "make simulated-tables"
@@ -29,15 +28,7 @@ def main() -> int:
         tallies = [pool.submit(campaign.tally, kind, rounds, given.tables, seed=given.seed) for kind, rounds in asked]
         found = [(kind, rounds, each.result()) for (kind, rounds), each in zip(asked, tallies, strict=True)]
     made = campaign.table(found)
-    if given.page is None:
-        print(made)
-        return 0
-    try:
-        put(given.page, made, MAKER)
-    except (OSError, ValueError) as error:
-        print(f"simulated_tables: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return deliver(given.page, made, MAKER)
 
 
 if __name__ == "__main__":
