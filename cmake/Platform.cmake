@@ -1,4 +1,4 @@
-# The compiler for C, if it makes programs for a 64-bit Linux; else one line says what it makes. allocator/src/platform.h asks the same of
+# The compiler for C, if it makes programs for a 64-bit Linux; else one line says what it makes, in the words of allocator/src/platform.h, which asks
 # compilers that come without CMake.
 
 set(needs "Freestone needs a 64-bit Linux (docs/reference/platforms.md)")
@@ -7,26 +7,21 @@ if(NOT CMAKE_SYSTEM_NAME STREQUAL Linux)
   message(FATAL_ERROR "${needs}: this is for ${CMAKE_SYSTEM_NAME}")
 endif()
 
-# Compiled only, not linked: a compiler for 32 bits often comes without a C library, and would be called broken.
-set(told_of_trials "${CMAKE_TRY_COMPILE_TARGET_TYPE}")
-set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+# Asked before CMake looks at the compiler: one for 32 bits often comes without a C library, and would be called broken. What CMake finds out then
+# (where libraries lie, say) it finds by linking, so its own look stays as it is.
+set(asked "${CMAKE_C_COMPILER}")
+if(NOT asked)
+  set(asked "$ENV{CC}")
+endif()
+if(NOT asked)
+  set(asked cc)
+endif()
+separate_arguments(asked UNIX_COMMAND "${asked} $ENV{CFLAGS} ${CMAKE_C_FLAGS}")
+execute_process(COMMAND ${asked} -fsyntax-only -x c "${PROJECT_SOURCE_DIR}/allocator/src/platform.h"
+  RESULT_VARIABLE refused OUTPUT_QUIET ERROR_VARIABLE said)
+if(NOT refused EQUAL 0 AND said MATCHES "Freestone needs")
+  list(JOIN asked " " asked)
+  message(FATAL_ERROR "${needs}: ${asked} makes programs for another system")
+endif()
+
 enable_language(C)
-set(CMAKE_TRY_COMPILE_TARGET_TYPE "${told_of_trials}")
-
-include(CheckCSourceCompiles)
-set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
-check_c_source_compiles("#if !defined(__linux__) || !defined(__LP64__)
-                         #error
-                         #endif
-                         int of_64_bits;"
-                        FREESTONE_LINUX_OF_64_BITS)
-set(CMAKE_TRY_COMPILE_TARGET_TYPE "${told_of_trials}")
-if(NOT FREESTONE_LINUX_OF_64_BITS)
-  string(STRIP "${CMAKE_C_COMPILER} ${CMAKE_C_FLAGS}" compiler)
-  message(FATAL_ERROR "${needs}: ${compiler} makes programs for another system")
-endif()
-
-check_c_source_compiles("int main(void) { return 0; }" FREESTONE_LINKS_PROGRAMS)
-if(NOT FREESTONE_LINKS_PROGRAMS)
-  message(FATAL_ERROR "${CMAKE_C_COMPILER} compiles, and links no program; is the C library for it installed (Debian: libc6-dev)?")
-endif()
