@@ -17,7 +17,11 @@ Kind = tuple[Fact, ...]
 
 
 def _pages(size: Fact) -> str:
-    return f"{int(size) // 1024} KiB pages" if isinstance(size, int) else "pages unknown"
+    if size is None:
+        return "pages unknown"
+    return (
+        f"{size // 1024} KiB pages" if isinstance(size, int) and size > 0 and size % 1024 == 0 else f"pages of {size}"
+    )
 
 
 FACTS: Final[Mapping[str, Callable[[Fact], str]]] = {
@@ -48,13 +52,19 @@ def kind_of(machine: Machine) -> Kind:
 
 
 def names(kinds: Iterable[Kind]) -> dict[Kind, str]:
-    """What to call each of some kinds: the processor, and what tells it from others with the same one."""
+    """What to call each of some kinds: the processor, and what tells it from others with the same one; a number where
+    that reads the same."""
     known = list(dict.fromkeys(kinds))
     found = {}
     for kind in known:
         alike = [each for each in known if each[_CPU] == kind[_CPU]]
         telling = [number for number in range(len(FACTS)) if len({each[number] for each in alike}) > 1]
-        found[kind] = ", ".join(_said(kind, number) for number in (_CPU, *telling))
+        said = ", ".join(_said(kind, number) for number in (_CPU, *telling))
+        name, number = said, 1
+        while name in found.values():
+            number += 1
+            name = f"{said} ({number})"
+        found[kind] = name
     return found
 
 

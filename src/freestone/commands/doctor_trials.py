@@ -18,7 +18,6 @@ from freestone.doctor.conditions import Conditions
 from freestone.doctor.finding import Finding
 from freestone.doctor.goal import Goal
 from freestone.doctor.observations import Observations
-from freestone.doctor.page import cures
 from freestone.doctor.remedies import Remedy
 from freestone.doctor.verdict import LEAST_ROUNDS, Verdict
 from freestone.experiments.plan import PlanError
@@ -126,6 +125,8 @@ def show_cures(measured: Experiment, workload: Workload, summary: Summary, judge
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))
     print(words.verdict(judged, width=width))
     if judged.best is not None:
+        from freestone.doctor.page import cures  # draws figures as well: not before there is one to draw
+
         print("\n".join(textwrap.wrap(cures.price(cells_of(summary, workload.name)[judged.best.configuration]), width)))
         best = next(each for each in measured.configurations if each.name == judged.best.configuration)
         lines = [*deployment.lines(workload, best), *deployment.more_lines(workload, best)]
