@@ -55,7 +55,7 @@ def names(kinds: Iterable[Kind]) -> dict[Kind, str]:
     """What to call each of some kinds: the processor, and what tells it from others with the same one; a number where
     that reads the same."""
     known = list(dict.fromkeys(kinds))
-    found = {}
+    found: dict[Kind, str] = {}
     for kind in known:
         alike = [each for each in known if each[_CPU] == kind[_CPU]]
         telling = [number for number in range(len(FACTS)) if len({each[number] for each in alike}) > 1]
