@@ -12,7 +12,7 @@ from freestone.commands import measurement, terminal
 from freestone.commands.status import ExitStatus, Stop
 from freestone.commands.terminal import say
 from freestone.doctor import chart as charts
-from freestone.doctor import conditions, diagnosis, remedies, words
+from freestone.doctor import conditions, diagnosis, judgement, remedies, words
 from freestone.doctor.chart import Chart
 from freestone.doctor.conditions import Conditions
 from freestone.doctor.finding import Finding
@@ -125,9 +125,11 @@ def show_cures(measured: Experiment, workload: Workload, summary: Summary, judge
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))
     print(words.verdict(judged, width=width))
     if judged.best is not None:
-        from freestone.doctor.page import cures  # draws figures as well: not before there is one to draw
-
-        print("\n".join(textwrap.wrap(cures.price(cells_of(summary, workload.name)[judged.best.configuration]), width)))
+        print(
+            "\n".join(
+                textwrap.wrap(judgement.price(cells_of(summary, workload.name)[judged.best.configuration]), width)
+            )
+        )
         best = next(each for each in measured.configurations if each.name == judged.best.configuration)
         lines = [*deployment.lines(workload, best), *deployment.more_lines(workload, best)]
         print("\n".join(["To use it:", *lines, ""]))

@@ -7,11 +7,24 @@ from typing import Final
 from freestone.analysis.statistics import FEWEST_PAIRS
 from freestone.doctor.goal import Goal
 from freestone.doctor.verdict import Tried, Verdict, apart
-from freestone.records.schema import Ratio
+from freestone.records.schema import Cell, Ratio
 from freestone.reports import quantities
+from freestone.reports.quantities import quantity_of
 
 GOALS: Final[dict[Goal, str]] = {"time": "time", "memory": "memory", "balanced": "time and memory together"}
 """As they stand in a sentence."""
+
+COMPARED: Final = (
+    "user_s",
+    "sys_s",
+    "minor_faults",
+    "major_faults",
+    "peak_rss_kib",
+    "tree_peak_rss_kib",
+    "end_rss_kib",
+    "figure:rss_kib_loaded",
+)
+"""What is told before and after, behind the time."""
 
 COARSE: Final = 0.85
 """A gain that would matter to most: rounds that cannot rule it out say so."""
@@ -56,6 +69,20 @@ def why(found: Verdict) -> str:
     if adds:
         return f": {name} alone has {alone}; the setting adds {', '.join(adds)} ({best.remedy.why})"
     return f": {name} alone is not told apart from it ({alone}), so nothing of that is known to be the setting's"
+
+
+def price(best: Cell) -> str:
+    """What of time and memory the best really costs, in a sentence."""
+    costs = []
+    for key in (quantities.time_of([best]), "user_s", "sys_s", *COMPARED[4:]):
+        ratio = best.ratio.get(key)
+        if ratio is not None and ratio.different and ratio.value > 1:
+            quantity = quantity_of(key)
+            costs.append(
+                f"{quantity.title.lower().replace('rss', 'RSS')} ×{quantities.ratio_number(ratio)} "
+                f"{quantities.interval(ratio)}, {quantities.verdict(quantity, ratio)}"
+            )
+    return f"Its price: {'; '.join(costs)}." if costs else "Its price: none was seen, in time or in memory."
 
 
 def _quotient(one: Ratio, other: Ratio) -> Ratio:

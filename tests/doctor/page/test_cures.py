@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from invented_summaries import any_summary
 
-from freestone.doctor import symptoms
+from freestone.doctor import judgement, symptoms
 from freestone.doctor.chart import Chart
 from freestone.doctor.diagnosis import Diagnosis, judge, ungiven, without
 from freestone.doctor.goal import Goal
@@ -172,8 +172,8 @@ def test_before_and_after_are_the_means_and_the_price_is_what_rose() -> None:
     assert rows["Peak RSS"][:2] == ["4.00 MiB", "8.00 MiB"]
     assert rows["System time"] == ["500 ms", "250 ms", "–", "–", "–"]
     assert "Major faults" not in rows, "0 before and 0 after is no row"
-    assert cures.price(summary.cells[1]).startswith("Its price: peak RSS ×2.000 [1.960, 2.040]")
-    assert cures.price(summary.cells[0]) == "Its price: none was seen, in time or in memory."
+    assert judgement.price(summary.cells[1]).startswith("Its price: peak RSS ×2.000 [1.960, 2.040]")
+    assert judgement.price(summary.cells[0]) == "Its price: none was seen, in time or in memory."
 
 
 def test_a_median_among_means_is_marked() -> None:

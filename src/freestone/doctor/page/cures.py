@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from freestone.doctor import judgement
 from freestone.doctor.diagnosis import Diagnosis, memory_of
 from freestone.doctor.judgement import GOALS
 from freestone.doctor.page import short
 from freestone.doctor.remedies import title
 from freestone.doctor.verdict import Tried, Verdict, beats, helps
-from freestone.records.schema import Cell, Ratio, Summary
+from freestone.records.schema import Ratio, Summary
 from freestone.reports import figures, pieces, quantities
 from freestone.reports.diagnosis.parts import CurePart, TriedPart
 from freestone.reports.drawn import NOTHING, Figure, Table
@@ -20,18 +21,6 @@ from freestone.reports.shown import cells_of, order_of
 from freestone.reports.source import Source
 from freestone.reports.theme import COLOURS
 from freestone.reports.vega import document
-
-_COMPARED = (
-    "user_s",
-    "sys_s",
-    "minor_faults",
-    "major_faults",
-    "peak_rss_kib",
-    "tree_peak_rss_kib",
-    "end_rss_kib",
-    "figure:rss_kib_loaded",
-)
-"""What is told before and after, behind the time."""
 
 
 def tried(told: Diagnosis) -> TriedPart | None:
@@ -59,7 +48,7 @@ def tried(told: Diagnosis) -> TriedPart | None:
         [quantity_of(key).title for key in keys],
         cures,
         before_after(source.summary, workload.name, best) if best is not None else None,
-        price(cells[best]) if best is not None else "",
+        judgement.price(cells[best]) if best is not None else "",
         _figures(source, workload.name, verdict, keys, called),
     )
 
@@ -113,7 +102,7 @@ def before_after(summary: Summary, workload: str, best: str) -> Table:
     cells = cells_of(summary, workload)
     before, after = cells[summary.baseline], cells[best]
     rows = []
-    for key in (quantities.time_of(cells.values()), *_COMPARED):
+    for key in (quantities.time_of(cells.values()), *judgement.COMPARED):
         values = [before.figure(key), after.figure(key)]
         ratio = after.ratio.get(key)
         known = [value for value in values if value is not None]
@@ -129,20 +118,6 @@ def before_after(summary: Summary, workload: str, best: str) -> Table:
             said = quantities.verdict(quantity_of(key), ratio)
             rows.append([*row, f"×{quantities.ratio_number(ratio)}", quantities.interval(ratio), said])
     return Table(["", f"before: {summary.baseline}", f"after: {best}", "ratio", "interval", "in words"], rows)
-
-
-def price(best: Cell) -> str:
-    """What of time and memory the best really costs, in a sentence."""
-    costs = []
-    for key in (quantities.time_of([best]), "user_s", "sys_s", *_COMPARED[4:]):
-        ratio = best.ratio.get(key)
-        if ratio is not None and ratio.different and ratio.value > 1:
-            quantity = quantity_of(key)
-            costs.append(
-                f"{quantity.title.lower().replace('rss', 'RSS')} ×{quantities.ratio_number(ratio)} "
-                f"{quantities.interval(ratio)}, {quantities.verdict(quantity, ratio)}"
-            )
-    return f"Its price: {'; '.join(costs)}." if costs else "Its price: none was seen, in time or in memory."
 
 
 def _values(each: Tried, keys: Sequence[str]) -> list[Value]:
