@@ -133,7 +133,7 @@ ROOMS = {
         "trace_frames",
         "trace_return",
     },
-    "thread_cache": {"sampling", "thread_inside", "thread_life", "left", "borrow", "keeping", "last_look", "fork"},
+    "thread_cache": {"sampling", "thread_inside", "thread_life", "borrow", "keeping", "last_look", "fork"},
 }
 """What a layer is made of, where that is more than one file; the rooms of a layer know each other."""
 LEAVES = {

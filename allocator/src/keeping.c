@@ -3,7 +3,6 @@
 #include "arena.h"
 #include "gate.h"
 #include "guarded.h"
-#include "left.h"
 #include "shelter.h"
 #include "thread_inside.h"
 
@@ -52,22 +51,12 @@ static void free_parked(void) {
     }
 }
 
-static void empty_left(void) {
-    bool emptied = true;
-    while (emptied && begin_piece()) {
-        emptied = left_empty_one(false);
-        gate_leave();
-    }
-}
-
 size_t keeping_look(bool *more) {
     *more = false;
     free_parked();
-    empty_left();
     if (!begin_piece()) {
         return 0;
     }
-    left_look();
     borrow_caches(NULL, false, goes_on);
     thread_adopt_some();
     arena_revive(false);
@@ -99,7 +88,7 @@ bool keeping_summon(void) {
 
 /* What is given back, piece by piece; false after the last. The thread comes out between two, so that a fork does not wait for all of it. */
 struct purge {
-    enum { PARKED, OWN, LEFT, HEAPS, SLABS, SPANS } stage;
+    enum { PARKED, OWN, HEAPS, SLABS, SPANS } stage;
     unsigned step;
     uint32_t slice;
     size_t bytes;
@@ -117,10 +106,7 @@ static bool purge_some(struct purge *purge, enum pass pass) {
         if (pass == PASS_CACHE) {
             cache_flush(thread_view.cache);
         }
-        purge->stage = LEFT;
-        return true;
-    case LEFT:
-        purge->stage = left_empty_one(true) ? LEFT : HEAPS;
+        purge->stage = HEAPS;
         return true;
     case HEAPS:
         purge->stage = heap_reclaim_piece(&purge->step) ? HEAPS : SLABS;

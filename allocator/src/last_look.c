@@ -1,10 +1,9 @@
-/* At the end of the program: what the thread that ends it has freed, or threads before it, and nobody has looked at yet. Last among destructors, and nothing but
+/* At the end of the program: what the thread that ends it has freed, and nobody has looked at yet. Last among destructors, and nothing but
  * looking: a child of a fork that ends so copies no page for it.
  *
  * Other threads may have been stopped for good by then, with a lock or with this thread's cache in their hands: what is not to be had
  * within some milliseconds is not looked at. */
 #include "hardened.h"
-#include "left.h"
 #include "options.h"
 #include "os.h"
 #include "patience.h"
@@ -32,29 +31,6 @@ static unsigned gather(void **top, void **blocks) {
     return count;
 }
 
-static void look_at(const struct thread_cache *cache, struct patience *patience) {
-    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
-        void *blocks[2 * MAGAZINE_MOST];
-        magazine_lift(cache->slots[slot].top);
-        unsigned count = gather(cache->slots[slot].top, blocks);
-        count += gather(cache->slots[slot].previous, blocks + count);
-        if (count > 0) {
-            heap_check(slot_class(slot), blocks, count, patience);
-        }
-    }
-}
-
-/* With the registry's lock, so that nobody goes on with one meanwhile; heaps' locks are taken after that. */
-static void look_at_left(struct patience *patience) {
-    if (lock_take_within(&registry.lock, patience)) {
-        const struct thread_cache *cache;
-        for (uint32_t place = 0; (cache = left_at(place)) != NULL; place++) {
-            look_at(cache, patience);
-        }
-        lock_free(&registry.lock);
-    }
-}
-
 __attribute__((destructor(101))) void thread_last_look(void) {
     if (thread_view.state != THREAD_ALIVE || !is_own(thread_view.cache)) {
         return;
@@ -64,8 +40,16 @@ __attribute__((destructor(101))) void thread_last_look(void) {
     if (pass == PASS_CACHE && (modes() & MODE_HARDENED) != 0) {
         (void)hardened_check(thread_view.cache->hard, &patience);
     } else if (pass == PASS_CACHE) {
-        look_at(thread_view.cache, &patience);
-        look_at_left(&patience);
+        const struct thread_cache *cache = thread_view.cache;
+        for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+            void *blocks[2 * MAGAZINE_MOST];
+            magazine_lift(cache->slots[slot].top);
+            unsigned count = gather(cache->slots[slot].top, blocks);
+            count += gather(cache->slots[slot].previous, blocks + count);
+            if (count > 0) {
+                heap_check(slot_class(slot), blocks, count, &patience);
+            }
+        }
     }
     thread_come_out(pass);
 }

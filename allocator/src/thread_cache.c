@@ -5,7 +5,6 @@
 #include "hardened.h"
 #include "keeping.h"
 #include "large.h"
-#include "left.h"
 #include "message.h"
 #include "os.h"
 #include "shelter.h"
@@ -281,8 +280,6 @@ OUT_OF_LINE void thread_cache_reclaim(void) {
     while (shelter_has_parked() && thread_free_parked()) {
     }
     borrow_caches(thread_view.cache, true, always);
-    while (left_empty_one(true)) {
-    }
     heap_reclaim();
 }
 

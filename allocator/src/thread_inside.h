@@ -37,9 +37,6 @@ extern struct registry registry INTERNAL;
 void cache_flush_slot(struct thread_cache *cache, unsigned slot);
 void cache_flush(struct thread_cache *cache);
 
-/* Frees everything in a cache that was left, and keeps it for a thread to come. By who has it in his hands, inside. */
-void cache_empty_left(struct thread_cache *cache);
-
 /* Frees the blocks of the slot's other magazine; also by who has borrowed the cache. */
 void cache_flush_previous(struct thread_cache *cache, unsigned slot);
 

@@ -5,7 +5,6 @@
 #include "guarded.h"
 #include "hardened.h"
 #include "keeping.h"
-#include "left.h"
 #include "options.h"
 #include "os.h"
 #include "shelter.h"
@@ -162,8 +161,11 @@ static void make_empty(struct thread_cache *cache) {
     }
 }
 
-/* With the registry's lock. */
-static struct thread_cache *unused_cache(void) {
+static struct thread_cache *new_cache(void) {
+    if (street_bookkeeping_is_low()) {
+        (void)street_bookkeeping_grow();
+    }
+    lock_take(&registry.lock);
     struct thread_cache *cache = registry.unused;
     if (cache != NULL) {
         registry.unused = cache->next;
@@ -176,49 +178,27 @@ static struct thread_cache *unused_cache(void) {
         make_empty(cache);
         cache->hard = hard;
         cache->summons = summons;
-    }
-    return cache;
-}
-
-/* Of a thread that is about to be born to that heap: what another has left, or an empty one. NULL when memory is out. */
-static struct thread_cache *new_cache(struct heap *heap) {
-    if (street_bookkeeping_is_low()) {
-        (void)street_bookkeeping_grow();
-    }
-    lock_take(&registry.lock);
-    struct thread_cache *cache = left_take(heap);
-    if (cache == NULL) {
-        cache = unused_cache();
-    }
-    if (cache != NULL) {
-        cache->heap = heap;
         link_cache(cache);
         note_birth(cache);
-        atomic_fetch_add_explicit(&registry.room, cache->room, memory_order_relaxed); /* of one that was left */
     }
     lock_free(&registry.lock);
     return cache;
 }
 
 /* Its thread works no more. */
-static void count_off(struct thread_cache *cache) {
+static void count_off(const struct thread_cache *cache) {
     uint32_t epoch = atomic_load_explicit(&workers.epoch, memory_order_relaxed) + 1;
     if (cache->epoch == epoch) {
         atomic_fetch_sub_explicit(&workers.now, 1, memory_order_relaxed);
     } else if (cache->epoch + 1 == epoch && atomic_load_explicit(&workers.before, memory_order_relaxed) > 0) {
         atomic_fetch_sub_explicit(&workers.before, 1, memory_order_relaxed);
     }
-    cache->epoch = 0;
 }
 
-/* Its thread is not inside with it any more. */
-static void count_out(struct thread_cache *cache) {
+/* An emptied cache is for the next thread. Its thread is not inside with it any more. */
+static void keep_unused(struct thread_cache *cache) {
     count_off(cache);
     atomic_fetch_sub_explicit(&registry.room, cache->room, memory_order_relaxed);
-}
-
-/* An emptied cache, which counts as nobody's any more, is for the next thread. */
-static void keep_unused(struct thread_cache *cache) {
     lock_take(&registry.lock);
     cache->next = registry.unused;
     registry.unused = cache;
@@ -261,44 +241,23 @@ void thread_leave_outside(void) {
     thread_view.outside = 0;
 }
 
-void thread_point_steps(unsigned class, struct cache_class *magazines) {
-    if (class_bytes[class] <= STEP_LARGEST) {
-        unsigned step = class == 0 ? 0 : class_bytes[class - 1] >> CLASS_STEP_BITS;
-        for (; step < class_bytes[class] >> CLASS_STEP_BITS; step++) {
-            thread_view.by_step[step] = magazines;
-        }
-    }
-}
-
-/* In a cache that was left the thread takes from where the one before did. */
-static void point_all(struct thread_cache *cache) {
-    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
-        if (cache->slots[slot].taken != TAKING_NOT) {
-            thread_point_steps(slot_class(slot), &cache->slots[slot]);
-        }
-    }
-}
-
 /* Gives the calling thread a cache. False when memory is out, or the gate closed. */
 static bool be_born(void) {
     if (!enter_outside()) {
         return false;
     }
-    struct heap *heap = NULL;
-    heap_join(&heap);
-    struct thread_cache *cache = new_cache(heap);
-    if (cache == NULL) {
-        heap_leave(&heap);
-    } else {
+    struct thread_cache *cache = new_cache();
+    if (cache != NULL) {
+        heap_join(&cache->heap);
         if (unlikely((modes() & MODE_HARDENED) != 0) && cache->hard == NULL) {
             cache->hard = hardened_cache();
         }
         if (unlikely((modes() & MODE_GUARDED) != 0) && cache->summons == NULL) {
             cache->summons = sampling_summons();
         }
-        thread_view.cache = cache; /* by_step leaves a slot out until blocks are taken: see begin_taking */
-        point_all(cache);
-        thread_view.state = THREAD_ALIVE;
+        struct thread_view *view = &thread_view;
+        view->cache = cache; /* by_step leaves every slot out until blocks are taken: see begin_taking */
+        view->state = THREAD_ALIVE;
     }
     thread_leave_outside();
     if (cache == NULL) {
@@ -374,6 +333,15 @@ void cache_flush_previous(struct thread_cache *cache, unsigned slot) {
     }
 }
 
+void thread_point_steps(unsigned class, struct cache_class *magazines) {
+    if (class_bytes[class] <= STEP_LARGEST) {
+        unsigned step = class == 0 ? 0 : class_bytes[class - 1] >> CLASS_STEP_BITS;
+        for (; step < class_bytes[class] >> CLASS_STEP_BITS; step++) {
+            thread_view.by_step[step] = magazines;
+        }
+    }
+}
+
 /* The fast paths of this thread take blocks of the class from there. */
 static bool is_pointed_at(unsigned class, const struct cache_class *magazines) {
     return class_bytes[class] <= STEP_LARGEST &&
@@ -427,12 +395,7 @@ static void forget_cache(void) {
 
 /* The thread is inside with the cache it gives up, and inside without when this is over. */
 static void give_up_cache(struct thread_cache *cache) {
-    size_t bytes = left_prepare(cache);
-    if (bytes == LEFT_NOT) {
-        cache_flush(cache);
-    }
-    struct heap *heap = cache->heap;
-    bool is_left = false;
+    cache_flush(cache);
     thread_view.outside = 1;
     forget_cache();
     atomic_fetch_add_explicit(&gate.outsiders, 1, memory_order_seq_cst); /* it need not ask: it is inside already */
@@ -441,13 +404,9 @@ static void give_up_cache(struct thread_cache *cache) {
     unlink_cache(cache);
     /* Here and not before: who borrows looks under this lock, and would find a cache that is about to go. Nor later: it is another's then. */
     atomic_store_explicit(&cache->busy, 0, memory_order_seq_cst);
-    count_out(cache);
-    is_left = left_put(cache, bytes);
     lock_free(&registry.lock);
-    heap_leave(&heap);
-    if (!is_left) {
-        cache_empty_left(cache);
-    }
+    heap_leave(&cache->heap);
+    keep_unused(cache);
     thread_leave_outside();
 }
 
@@ -508,15 +467,6 @@ static void flush_orphans_slot(struct thread_cache *cache, unsigned slot) {
     flush_slot(cache, slot);
 }
 
-void cache_empty_left(struct thread_cache *cache) {
-    for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
-        if (cache->slots[slot].top != VOID_TOP) {
-            flush_orphans_slot(cache, slot);
-        }
-    }
-    keep_unused(cache);
-}
-
 void thread_adopt_some(void) {
     struct thread_cache *cache = take_orphan();
     if (cache == NULL) {
@@ -547,7 +497,6 @@ void thread_adopt_some(void) {
     lock_free(&registry.lock);
     if (finished) {
         heap_leave(&cache->heap);
-        count_out(cache);
         keep_unused(cache);
     }
 }

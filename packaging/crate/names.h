@@ -82,7 +82,6 @@
 #define borrow_after_fork freestone_own_borrow_after_fork
 #define borrow_caches freestone_own_borrow_caches
 #define borrow_to_summon freestone_own_borrow_to_summon
-#define cache_empty_left freestone_own_cache_empty_left
 #define cache_flush freestone_own_cache_flush
 #define cache_flush_previous freestone_own_cache_flush_previous
 #define cache_flush_slot freestone_own_cache_flush_slot
@@ -269,12 +268,6 @@
 #define large_take_growing freestone_own_large_take_growing
 #define large_usable freestone_own_large_usable
 #define large_wrong_size freestone_own_large_wrong_size
-#define left_at freestone_own_left_at
-#define left_empty_one freestone_own_left_empty_one
-#define left_look freestone_own_left_look
-#define left_prepare freestone_own_left_prepare
-#define left_put freestone_own_left_put
-#define left_take freestone_own_left_take
 #define libc_functions freestone_own_libc_functions
 #define libc_look_up freestone_own_libc_look_up
 #define lock_abandon_all freestone_own_lock_abandon_all

@@ -12,7 +12,6 @@
 #include "huge.h"
 #include "keeper.h"
 #include "large.h"
-#include "left.h"
 #include "options.h"
 #include "os.h"
 #include "program.h"
@@ -352,31 +351,6 @@ static void audit_room(const struct thread_cache *cache) {
     CHECK(cache->sweep == 0 || (cache->swept > 0 && cache->swept < SLOT_COUNT), "cache: a sweep that is over goes on");
 }
 
-/* What ended threads have left: nobody's, fit to be gone on with, and no more than is noted. Returns how many. */
-static size_t audit_left(void) {
-    size_t bytes = 0;
-    unsigned count = 0;
-    for (const struct thread_cache *cache; (cache = left_at(count)) != NULL; count++) {
-        size_t held = 0;
-        for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
-            const struct cache_class *magazines = &cache->slots[slot];
-            audit_slot(magazines, slot);
-            CHECK(magazines->top == VOID_TOP || magazines->taken, "left: slot %u, of which nothing was taken", slot);
-            size_t blocks = magazines->top == VOID_TOP ? 0 : magazine_count(magazines->top);
-            blocks += magazines->previous == NULL ? 0 : magazine_count(magazines->previous);
-            held += blocks * slot_bytes[slot];
-        }
-        CHECK(cache->owner == NULL && cache->orphan == 0 && cache->busy == 0 && cache->borrowed == 0,
-              "left: a cache that is somebody's");
-        CHECK(held == seam_left_bytes(count) && held <= seam_left_most(), "left: %zu bytes, %zu noted", held,
-              seam_left_bytes(count));
-        audit_room(cache);
-        bytes += held;
-    }
-    CHECK(bytes == seam_left_bytes(count), "left: %zu bytes in all, %zu noted", bytes, seam_left_bytes(count));
-    return count;
-}
-
 static void audit_caches(size_t *caches) {
     const struct thread_cache *before = NULL;
     uint32_t count = 0, orphans = 0, of_heap[64] = {0};
@@ -403,10 +377,8 @@ static void audit_caches(size_t *caches) {
             of_heap[heap_number(cache->heap) % 64]++;
         }
     }
-    size_t left = 0;
     if (is_free(&registry.lock)) {
         audit_hands();
-        left = audit_left();
     }
     CHECK(cursor || !is_free(&registry.lock), "registry: the next to be borrowed is a cache that is gone");
     static uint32_t most;
@@ -432,7 +404,7 @@ static void audit_caches(size_t *caches) {
     /* A count that raced with the change of epochs may be one too low, or too high. */
     CHECK((int32_t)seam_workers() <= (int32_t)count + FIBERS_MOST, "registry: %u threads work, and there are %u",
           seam_workers(), count);
-    *caches = count + left;
+    *caches = count;
     for (const struct thread_cache *cache = registry.unused; cache != NULL; cache = cache->next) {
         ++*caches;
     }

@@ -10,7 +10,6 @@
 #include "gate.h"
 #include "heap_inside.h"
 #include "keeper.h"
-#include "left.h"
 #include "options.h"
 #include "os.h"
 #include "program.h"
@@ -39,10 +38,10 @@ struct sight {
     uint64_t loaded[2]; /* a bit for each of its slots */
     unsigned given;  /* of its slots: loaded, and only given to */
     size_t room, parked, slab_bytes, purged, orphans; /* orphans: their loaded slots, and themselves */
-    unsigned nulls, heaps, left, empty; /* left: caches; empty: slabs of several slices without a block in use */
+    unsigned nulls, heaps, empty; /* empty: slabs of several slices without a block in use */
     uint64_t refused, now;
     struct {
-        uint32_t threads, events, due, low, magazines, left;
+        uint32_t threads, events, due, low, magazines;
         uint64_t settled;
         size_t traffic, free_bytes, depot_bytes;
     } of[HEAPS_MOST];
@@ -144,9 +143,6 @@ static void see(struct sight *sight, const struct step *step) {
     }
     for (void *block = shelter_parked; block != NULL; block = *(void **)block) {
         sight->parked++;
-    }
-    for (const struct thread_cache *left; (left = left_at(sight->left)) != NULL; sight->left++) {
-        sight->of[heap_number(left->heap)].left++;
     }
     see_heaps(sight);
     sight->empty = step->verb == VERB_FREE ? empty_slabs(2) : 0;
@@ -256,7 +252,6 @@ static void check_look(const struct sight *now) {
     if (quiet.looks >= LOOKS) {
         check_relieved(NULL, "kept", "however often the keeper looks");
         check_depots("however often the keeper looks");
-        CHECK(now->left == 0, "kept: %u caches are left, however often the keeper looks", now->left);
         CHECK(empty_slabs(2) == 0,
               "kept: a slab of several slices without a block in use, however often the keeper looks");
     }
@@ -334,9 +329,6 @@ static void check_choice(const struct sight *now) {
     if (before.heap == NULL) {
         CHECK(there <= fewest && (there == 0 || before.heaps >= seam_heaps_most()),
               "choice: born among %u threads, some heap had %u, and there are %u", there, fewest, before.heaps);
-        uint32_t left = now->heap->number < before.heaps ? before.of[now->heap->number].left : 0;
-        CHECK(left == 0 || now->of[now->heap->number].left < left, "choice: born to a new cache, and %u were left",
-              left);
         return;
     }
     uint32_t had = before.of[before.heap->number].threads;
@@ -430,7 +422,6 @@ static void check_null(const struct step *step, const struct sight *now) {
         }
     }
     CHECK(now->parked == 0, "refused: %u bytes, and %zu blocks are parked", step->size, now->parked);
-    CHECK(now->left == 0, "refused: %u bytes, and %u caches are left", step->size, now->left);
     check_relieved(now->cache, "refused", "and a block was refused");
     CHECK(empty_slabs(1) == 0, "refused: %u bytes, and a slab has no block in use", step->size);
     CHECK(step->size <= CLASS_LARGEST || ages_slices() == 0, "refused: %u bytes, and %u slices are dirty", step->size,
@@ -442,7 +433,6 @@ static void check_trim(const struct sight *now) {
     check_depots(when);
     check_emptied(now->cache, "kept", when);
     CHECK(now->parked == 0, "kept: %zu blocks are parked, %s", now->parked, when);
-    CHECK(now->left == 0, "kept: %u caches are left, %s", now->left, when);
     CHECK(ages_slices() == 0 && bins_slices(SPAN_KEPT) == 0, "kept: dirty spans, %s", when);
     check_slabs(true);
     uint32_t last = spans_front() == street_first() ? 0 : arena_span(spans_front() - 1)->first;
@@ -487,9 +477,6 @@ static void check_figures(const struct sight *now) {
         for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
             figures.uordblks += bytes_of_slot(&cache->slots[slot], slot);
         }
-    }
-    for (unsigned place = 0; place < now->left; place++) {
-        figures.uordblks += seam_left_bytes(place);
     }
     figures.fordblks = figures.keepcost;
     for (unsigned i = 0; i < now->heaps; i++) {

@@ -73,10 +73,6 @@ uint32_t seam_purge_awaiting(void);
 const struct thread_view *seam_view(void);
 const struct thread_cache *seam_no_cache(void);
 
-/* The bytes of blocks noted for the cache that was left in that place; behind the last, those of all together. */
-size_t seam_left_bytes(unsigned place);
-size_t seam_left_most(void);
-
 /* Threads counted as at work in this epoch. */
 uint32_t seam_workers(void);
 

@@ -11,7 +11,6 @@
 #include "arena.h"
 #include "keeping.h"
 #include "large.h"
-#include "left.h"
 #include "looks.h"
 #include "options.h"
 #include "os.h"
@@ -51,22 +50,14 @@ static struct heap_figures figures_now(void) {
     return figures;
 }
 
-static void flush_all(void) {
-    thread_cache_flush();
-    enum pass pass = thread_enter();
-    while (left_empty_one(true)) {
-    }
-    thread_leave(pass);
-}
-
-/* In use by the heaps' account, with the calling thread's cache emptied, and those that threads have left. */
+/* In use by the heaps' account, with the calling thread's cache emptied. */
 static size_t in_use_outside_caches(void) {
-    flush_all();
+    thread_cache_flush();
     return figures_now().in_use;
 }
 
 static void expect_nothing_left(void) {
-    flush_all();
+    thread_cache_flush();
     look_trim();
     (void)arena_purge_all();
     struct heap_figures figures = figures_now();
@@ -1650,69 +1641,7 @@ static void who_only_frees_is_not_held_up(void) {
     expect_nothing_left();
 }
 
-/* -- what a thread leaves ------------------------------------------------------------------------------------- */
-
-enum { LIFE = 450, LIFE_CLASSES = 20 };
-static size_t exchanges_of_life;
-
-static void *live(void *argument) {
-    (void)argument;
-    static void *block[LIFE];
-    uint32_t before = 0;
-    for (int i = 0; i < LIFE; i++) {
-        block[i] = take((size_t)(1 + i % LIFE_CLASSES) * 48);
-        before = i == 0 ? thread_view.cache->exchanges : before;
-    }
-    for (int i = 0; i < LIFE; i++) {
-        give(block[i]);
-    }
-    exchanges_of_life = thread_view.cache->exchanges - before;
-    return NULL;
-}
-
-/* A thread finds the magazines of the one before it: it goes to a heap for nothing, and after a trim for everything. */
-static void a_thread_goes_on_with_what_was_left(void) {
-    run_thread(live, NULL);
-    size_t first = exchanges_of_life;
-    EXPECT(first >= LIFE_CLASSES, "%zu exchanges with heaps", first);
-    for (int i = 0; i < 10; i++) {
-        run_thread(live, NULL);
-        EXPECT(i == 0 || exchanges_of_life == 0, "%zu exchanges with heaps in life %d", exchanges_of_life, i);
-    }
-    EXPECT(in_use_outside_caches() == 0, "blocks are in use");
-    run_thread(live, NULL);
-    EXPECT(exchanges_of_life >= first - 1, "what was left is still there after a trim");
-    expect_nothing_left();
-}
-
-static void *hold_much(void *argument) {
-    enum { BLOCKS = 4000 };
-    static void *block[BLOCKS];
-    size_t size = *(size_t *)argument;
-    for (int i = 0; i < BLOCKS; i++) {
-        block[i] = take(size);
-    }
-    for (int i = 0; i < BLOCKS; i++) {
-        give(block[i]);
-    }
-    return NULL;
-}
-
-/* However much threads had, what they leave is bounded. */
-static void what_is_left_is_bounded(void) {
-    enum { LEFT_AT_MOST = 512 * 1024 };
-    for (size_t size = 64; size <= 32768; size *= 2) {
-        run_thread(hold_much, &size);
-        thread_cache_flush();
-        struct heap_figures figures = figures_now();
-        EXPECT(figures.in_use <= LEFT_AT_MOST, "%zu bytes are left", figures.in_use);
-    }
-    expect_nothing_left();
-}
-
 static const struct scenario scenarios[] = {
-    {"a_thread_goes_on_with_what_was_left", a_thread_goes_on_with_what_was_left},
-    {"what_is_left_is_bounded", what_is_left_is_bounded},
     {"what_a_heap_has_is_not_loaded", what_a_heap_has_is_not_loaded},
     {"every_size_to_a_mebibyte", every_size_to_a_mebibyte},
     {"every_alignment", every_alignment},
