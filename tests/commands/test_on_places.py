@@ -150,10 +150,16 @@ def test_another_lab_measures_nothing(freestone: Tool, tmp_path: Path, by_ssh: d
     assert "board: there is no freestone on its path: install the wheel there" in missing.stderr
 
 
+def stand_in(folder: Path, name: str, script: str) -> Path:
+    """What stands for a tool on the path of those who measure by ssh."""
+    tool = folder / "tools" / name
+    tool.write_text(f"#!/bin/sh\n{script}\n")
+    tool.chmod(0o755)
+    return tool
+
+
 def test_a_clock_that_is_apart_is_told(freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]) -> None:
-    date = tmp_path / "tools" / "date"
-    date.write_text("#!/bin/sh\necho 1000000000\n")
-    date.chmod(0o755)
+    stand_in(tmp_path, "date", "echo 1000000000")
     done = freestone("compare", "--on", "ssh:board", "-n", "1", "-a", "glibc", "--", "true", env=by_ssh)
     assert done.returncode == 0, done.stderr
     assert "s apart from this one; the times of day in its records are its own" in done.stderr
@@ -186,9 +192,7 @@ def test_a_full_disk_costs_one_place_and_keeps_what_fits(
 def test_results_that_cannot_be_fetched_are_not_taken_for_measured(
     freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]
 ) -> None:
-    tar = tmp_path / "tools" / "tar"
-    tar.write_text("#!/bin/sh\necho 'tar: the connection is gone' >&2\nexit 2\n")
-    tar.chmod(0o755)
+    tar = stand_in(tmp_path, "tar", "echo 'tar: the connection is gone' >&2\nexit 2")
     done = freestone("compare", "--on", "ssh:board", "-n", "1", "-a", "glibc", "--", "true", env=by_ssh)
     assert done.returncode == 3, done.stderr
     assert "board: tar: the connection is gone" in done.stderr

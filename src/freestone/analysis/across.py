@@ -55,14 +55,14 @@ class Across:
     places: Sequence[There]
     turns: Sequence[Turn]
     groups: Sequence[Group]
-    """The same places by kind, the largest kind first; none where no two are of one kind."""
+    """The same places by kind, the largest kind first; none where no two are of one kind, or some are one machine."""
     whole: bool
     """Whether it is all workloads together."""
 
     @property
     def noun(self) -> str:
         """What the places are: machines, or where some are one and the same, no more than places."""
-        return "machine" if len({there.machine for there in self.places}) == len(self.places) else "place"
+        return "machine" if self.machines == len(self.places) else "place"
 
     def agreed(self, aspect: str) -> str | None:
         """Who is best at every place; None where there is nobody, or not the same one."""

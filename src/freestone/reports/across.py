@@ -37,8 +37,7 @@ def tables(found: Sequence[Across]) -> list[SideBySide]:
     """What several machines say of each workload; what all workloads together say comes first."""
     ordered = sorted(found, key=lambda each: not each.whole)
     return [
-        SideBySide(_by_kind(each), sentences(each), [_machines(group, each.noun) for group in each.groups])
-        for each in ordered
+        SideBySide(_by_kind(each), sentences(each), [_machines(group) for group in each.groups]) for each in ordered
     ]
 
 
@@ -52,7 +51,7 @@ def _by_kind(each: Across) -> Grid:
         [Piece(group.name), Piece(str(len(group.places))), *(_votes(group, aspect) for aspect in ASPECTS)]
         for group in each.groups
     ]
-    return Grid(title, ["kind", f"{each.noun}s", *_BEST], rows, note, left=frozenset({0, 2, 3}))
+    return Grid(title, ["kind", "machines", *_BEST], rows, note, left=frozenset({0, 2, 3}))
 
 
 def _where_measured(each: Across) -> str:
@@ -63,11 +62,11 @@ def _where_measured(each: Across) -> str:
     )
 
 
-def _machines(group: Group, noun: str) -> Grid:
+def _machines(group: Group) -> Grid:
     rows = [_row(there) for there in group.places]
     made_of = kinds.described(group.places[0].kind)
     return Grid(
-        f"{group.name}: {_count(len(rows), noun)}" + (f" ({made_of})" if made_of else ""),
+        f"{group.name}: {_count(len(rows), 'machine')}" + (f" ({made_of})" if made_of else ""),
         ["", *_BEST],
         rows,
         left=frozenset({0, 1, 2}),
@@ -120,8 +119,8 @@ def sentences(each: Across) -> list[str]:
     said += [f"{_listed(names, each.noun)} are one machine, measured more than once." for names in each.again]
     if each.groups:
         said.append(
-            f"A row counts what its {each.noun}s say, each by its own rounds; ×: the least and the largest of their "
-            f"ratios to {each.baseline}; {_NOBODY}: nobody is really better. Never pooled."
+            f"A row counts what its machines say, each by its own rounds; ×: the least and the largest of their ratios "
+            f"to {each.baseline}; {_NOBODY}: nobody is really better. Never pooled."
         )
     else:
         said.append(

@@ -47,6 +47,8 @@ class Provider:
 
 
 STATIC: Final = "static binary: "
+"""How the reason begins of what is not proved because nothing can be preloaded into an image."""
+
 OWN_MALLOC: Final = "own malloc: "
 """How the reason begins of what is not proved because an image has its own; who has it follows."""
 

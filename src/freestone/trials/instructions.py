@@ -15,7 +15,7 @@ from freestone.records.schema import (
 )
 from freestone.trials import cachegrind, environment, memcheck, output, preload, valgrind
 from freestone.trials.ending import failure, never_started
-from freestone.trials.evidence import Cause
+from freestone.trials.evidence import STATIC, Cause
 from freestone.trials.launch import LaunchReading, LaunchRequest, ResultLost, launch
 from freestone.trials.stage import run_stage
 from freestone.trials.trial import Rehearsal, rehearse
@@ -128,7 +128,7 @@ def _became(rehearsal: Rehearsal, complaint: str | None) -> tuple[Status, str | 
         return rehearsal.status, reason
     other = reason.removeprefix(finding.text).removeprefix("; ")
     if rehearsal.status == "invalid" and not other:
-        return "invalid", "static binary: a program of it loads no shared library, so nothing can be preloaded"
+        return "invalid", f"{STATIC}a program of it loads no shared library, so nothing can be preloaded"
     return "failed", f"under valgrind: {other}"
 
 
