@@ -123,7 +123,15 @@ def bench(
                 )
             experiment, left_out = bench_suites.resumed(resume, given)
             held = scoreboard.subject_of(experiment, subject)
-            return bench_suites.measured(resume, experiment, held, markdown=markdown, as_json=json, left_out=left_out)
+            return bench_suites.measured(
+                resume,
+                experiment,
+                held,
+                markdown=markdown,
+                as_json=json,
+                left_out=left_out,
+                ordered=places.into is not None,
+            )
         if ALL in suite:
             if len(suite) > 1 or name is not None or _for_one(markdown, json):
                 raise SuiteError(f"'{ALL}' stands alone: --name, --markdown and --json are for single suites")
@@ -134,7 +142,9 @@ def bench(
         experiment = request.within(QUICK_S * len(suite)).experiment(suite, called)
         held = scoreboard.subject_of(experiment, subject)
         folder = measurement.begun(results, called, experiment, places.into)
-        return bench_suites.measured(folder, experiment, held, markdown=markdown, as_json=json)
+        return bench_suites.measured(
+            folder, experiment, held, markdown=markdown, as_json=json, ordered=places.into is not None
+        )
     except (AllocatorError, PlanError, SuiteError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:

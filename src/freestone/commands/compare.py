@@ -142,6 +142,7 @@ def compare(
         verb="compare",
         show=show,
         report=(lambda: _report(folder, as_json=json)) if report else None,
+        ordered=places.into is not None,
     )
 
 
