@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import socket
-import stat
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reached_hosts import only, stand_in, trials
 from waiting import soon
 
 from freestone.commands.on_places import ordered
@@ -36,34 +36,6 @@ def test_an_order_says_everything_but_where(options: list[str], command: list[st
     assert found[0] == "compare"
     assert found[split + 1 :] == command, "the program is nobody else's to read"
     assert not any(each.partition("=")[0] in OF_THIS_PLACE for each in found[1:split])
-
-
-def trials(folder: Path) -> int:
-    return len(store.read_trials(folder).records)
-
-
-def only(results: Path) -> Path:
-    (folder,) = results.iterdir()
-    return folder
-
-
-@pytest.fixture
-def by_ssh(tmp_path: Path, environment: dict[str, str], command: list[str]) -> dict[str, str]:
-    """An environment whose ssh reaches ``board``: a shell of its own, which has the lab; and no other host."""
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    lab = tools / "freestone"
-    lab.write_text(f'#!/bin/sh\nexec {" ".join(command)} "$@"\n')
-    ssh = tools / "ssh"
-    ssh.write_text(
-        "#!/bin/sh\n"
-        "for word; do host=$line; line=$word; done\n"
-        '[ "$host" = board ] || { echo "ssh: Could not resolve hostname $host" >&2; exit 255; }\n'
-        f'PATH={tools}:/usr/bin:/bin; HOME={tmp_path}/board; mkdir -p "$HOME"; cd; exec sh -c "$line"\n'
-    )
-    for program in (lab, ssh):
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    return {**environment, "PATH": f"{tools}:{environment['PATH']}"}
 
 
 def test_the_same_line_again_measures_what_is_missing(freestone: Tool, tmp_path: Path) -> None:
@@ -148,14 +120,6 @@ def test_another_lab_measures_nothing(freestone: Tool, tmp_path: Path, by_ssh: d
     (tmp_path / "tools" / "freestone").unlink()
     missing = freestone("compare", "--on", "ssh:board", "-n", "1", "-a", "glibc", "--", "true", env=by_ssh)
     assert "board: there is no freestone on its path: install the wheel there" in missing.stderr
-
-
-def stand_in(folder: Path, name: str, script: str) -> Path:
-    """What stands for a tool on the path of those who measure by ssh."""
-    tool = folder / "tools" / name
-    tool.write_text(f"#!/bin/sh\n{script}\n")
-    tool.chmod(0o755)
-    return tool
 
 
 def test_a_clock_that_is_apart_is_told(freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]) -> None:

@@ -37,10 +37,8 @@ def report(order: Path, folders: Sequence[Path], destination: Path | None, *, as
     found, damaged = [], 0
     first = True
     for name, folder in zip(side_by_side.names(folders), folders, strict=True):
-        try:
-            what = reported.read(folder)
-        except StoreError as error:
-            print(f"freestone: {name} is left out: {error}", file=sys.stderr)
+        what = reported.read_among(name, folder)
+        if what is None:
             damaged += 1
             continue
         if as_json:
