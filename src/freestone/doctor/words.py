@@ -95,7 +95,10 @@ def unnamed(found: Sequence[Finding], seen: Observations) -> str | None:
         return None
     said = f"Nothing can be named: page faults are {faults:.0%} of its processor time"
     if seen.calls is None:
-        return f"{said}, on memory that was touched before, and the calls that they come from were not seen."
+        return (
+            f"{said}, more than its new memory explains, and the calls that they come from were not seen. Memory that "
+            "was given back and is used again makes such, and pages that forked processes share or copy."
+        )
     given = _given_back(seen)
     if given:
         return f"{said}. {given}"
