@@ -15,12 +15,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from invented_results import make_results
 from reached_hosts import only, stand_in, trials
 from waiting import soon
 
 from freestone.commands import on_places
-from freestone.experiments.engines import Carried
+from freestone.experiments import turns
+from freestone.experiments.engines import Carried, Unreachable
 from freestone.records import store
+from freestone.records.schema import Place
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -192,6 +195,53 @@ def test_places_that_are_one_machine_are_measured_one_after_the_other(
         spans.append((min(began), max(began) + timedelta(seconds=0.3)))
     first, second = sorted(spans)
     assert first[1] <= second[0]
+
+
+def test_one_that_waits_for_its_turn_can_be_interrupted(
+    tmp_path: Path, environment: dict[str, str], command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = [*command, "compare", "--into", "here", "-n", "1", "-a", "glibc", "--no-report", "--", "true"]
+    env = {**environment, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    with (
+        turns.taken(lambda: False, lambda line: None),
+        subprocess.Popen(words, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as tool,
+    ):
+        assert b"waits until it has measured" in tool.stderr.readline()
+        tool.send_signal(signal.SIGINT)
+        _, said = tool.communicate(timeout=60)
+    assert tool.returncode == 130
+    assert b"go on with: " in said
+    assert trials(tmp_path / "here") == 0
+
+
+@pytest.mark.parametrize("what", ["fails", "lacks libraries"])
+def test_how_to_go_on_is_said_whatever_becomes_of_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    class Brings:
+        def carry_out(self, order: object, place: Place, folder: Path, tell: object, stop: object) -> Carried:
+            if place.engine == "ssh":
+                raise Unreachable("is away")
+            make_results().write(folder)
+            return Carried(0, None)
+
+    def fail(*_: object, **__: object) -> int:
+        raise KeyError("nobody")
+
+    monkeypatch.setattr(on_places, "engine_of", lambda name: Brings())
+    monkeypatch.setattr("sys.argv", ["freestone", *ASKED])
+    if what == "fails":
+        monkeypatch.setattr("freestone.commands.report.report", fail)
+    else:
+        monkeypatch.setattr("freestone.reports.extras.missing", lambda: "something is missing")
+    status = on_places.measure("x", ["ssh:board", "local"], tmp_path / "results", None, 1, [])
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1].startswith("freestone: not finished: board; go on with: ")
+    if what == "fails":
+        assert (status, said[-2]) == (5, "freestone: no report: KeyError: 'nobody'; every record is kept")
+    else:
+        assert (status, said[-2]) == (4, "freestone: no report.html: something is missing")
 
 
 @given(st.text())
