@@ -5,6 +5,7 @@ Shared by the verbs.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -103,6 +104,30 @@ def settings(pairs: Sequence[str]) -> dict[str, str]:
         elif not equals or not name:
             raise Stop(f"--env takes NAME=VALUE, or NAME of a variable that is set, not '{pair}'", ExitStatus.USAGE)
         found[name] = value
+    return found
+
+
+def env_as_here(words: Sequence[str]) -> list[str]:
+    """A command line for other places, in which each ``--env NAME`` has the value that it has in this process.
+
+    Args:
+        words: the verb and what is behind it.
+
+    Raises:
+        Stop: as :func:`settings`.
+    """
+    found: list[str] = []
+    left = iter(words)
+    for word in left:
+        if word == "--":
+            return [*found, word, *left]
+        option, sign, value = word.partition("=")
+        if option != "--env":
+            found.append(word)
+            continue
+        for pair in [value] if sign else list(itertools.islice(left, 1)):
+            ((name, as_here),) = settings([pair]).items()
+            found += [option, f"{name}={as_here}"]
     return found
 
 
