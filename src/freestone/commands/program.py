@@ -41,6 +41,7 @@ def found(command: Sequence[str], env: Sequence[str], *, verb: str) -> tuple[Pat
         PlanError, Stop: as :func:`settings` and :func:`require`.
     """
     environment = settings(env)
+    require_last(command)
     executable = require(command, {**os.environ, **environment}, verb=verb)
     return executable, Workload(
         name=executable.name, command=list(command), environment=environment, directory=os.getcwd()
@@ -64,11 +65,6 @@ def require(
     if not command or not command[0]:
         raise Stop(
             f"no program given; write it after --, as in: freestone {verb} -- python3 program.py", ExitStatus.USAGE
-        )
-    if "--" not in sys.argv and command[0] in sys.argv[1:] and sys.argv[-len(command) :] != list(command):
-        raise Stop(
-            f"options behind {command[0]} would be {tool_as_typed()}'s: write -- before it, and they are the program's",
-            ExitStatus.USAGE,
         )
     name = command[0]
     if "\0" in "".join(command):
@@ -105,6 +101,22 @@ def settings(pairs: Sequence[str]) -> dict[str, str]:
             raise Stop(f"--env takes NAME=VALUE, or NAME of a variable that is set, not '{pair}'", ExitStatus.USAGE)
         found[name] = value
     return found
+
+
+def require_last(words: Sequence[str]) -> None:
+    """Refuse options behind a program that stands without ``--``: they may be the program's.
+
+    Args:
+        words: the program and its arguments, as they were taken from the command line.
+
+    Raises:
+        Stop: there are some (2).
+    """
+    if words and "--" not in sys.argv and words[0] in sys.argv[1:] and sys.argv[-len(words) :] != list(words):
+        raise Stop(
+            f"options behind {words[0]} would be {tool_as_typed()}'s: write -- before it, and they are the program's",
+            ExitStatus.USAGE,
+        )
 
 
 def env_as_here(words: Sequence[str]) -> list[str]:
