@@ -18,7 +18,7 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date
@@ -158,11 +158,19 @@ ONLY_SAID = (
 )
 """... but for what only puts it into words, what is expected, and what measures on other machines."""
 
+ONLY_CURES = (
+    *(f"src/freestone/commands/doctor_{name}.py" for name in ("screening", "trials")),
+    *(f"src/freestone/doctor/{name}.py" for name in ("diagnosis", "remedies", "screening", "verdict")),
+    *(f"src/freestone/{room}/**/*" for room in ("experiments", "analysis")),
+)
+"""What an answer without a cure does not come from."""
 
-def asked_of() -> str:
-    """Of which doctor, and of which patients: a digest of everything that makes an answer."""
+
+def asked_of(*, cure: bool) -> str:
+    """Of which doctor, and of which patients: a digest of everything that makes an answer, with a cure or without."""
     digest = hashlib.sha256()
-    said = {file for pattern in ONLY_SAID for file in REPOSITORY.glob(pattern)}
+    others = ONLY_SAID if cure else (*ONLY_SAID, *ONLY_CURES)
+    said = {file for pattern in others for file in REPOSITORY.glob(pattern)}
     for pattern in ASKED:
         for file in sorted(REPOSITORY.glob(pattern)):
             if file.suffix in (".py", ".c", ".h", ".toml") and file not in said:
@@ -170,15 +178,19 @@ def asked_of() -> str:
     return digest.hexdigest()[:16]
 
 
-def kept(file: Path, of: str) -> list[Answer]:
-    """The answers in a file that are of the same doctor and the same patients; a line that was cut off is none."""
+def kept(file: Path, of: Mapping[bool, str]) -> list[Answer]:
+    """The answers in a file that are of the same doctor and the same patients; a line that was cut off is none.
+
+    Args:
+        of: the digest of answers with a cure, and of those without.
+    """
     answers = []
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else []:
         try:
             answer = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if answer["of"] == of:
+        if answer["of"] == of[answer["cure"]]:
             answers.append(answer)
     return answers
 
@@ -237,7 +249,7 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error(f"no such patient: {', '.join(sorted(unknown))}")
     if asked.patients:
         patients = [each for each in patients if each.name in asked.patients]
-    of = asked_of()
+    of = {cured: asked_of(cure=cured) for cured in (False, True)}
     by_name = {each.name: each for each in patients}
     for answer in kept(asked.answers, of):
         if answer["patient"] in by_name:
@@ -245,7 +257,7 @@ def main(words: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="freestone-doctor-") as results:
 
         def heard(patient: Patient, answer: Answer) -> None:
-            keep(asked.answers, {**answer, "of": of})
+            keep(asked.answers, {**answer, "of": of[answer["cure"]]})
             count(patient, answer)
 
         for number in range(max(asked.times, asked.cures)):
