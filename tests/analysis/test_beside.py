@@ -17,6 +17,7 @@ from freestone.records.schema import (
     Machine,
     ProcessProof,
     Proof,
+    Service,
     TrialRecord,
     Workload,
 )
@@ -71,6 +72,13 @@ def test_what_machines_have_of_their_own_keeps_nobody_apart(sides: Sides) -> Non
         sides("b", workload={"directory": "/elsewhere", "command": ["./work", "in.dat"]}),
     ):
         assert beside.sort(other)["work"] == first
+
+
+def test_the_log_of_a_server_is_each_machine_s_own(sides: Sides) -> None:
+    beside = Beside(one_order=True)
+    served = {"service": Service(ready="true", load="true")}
+    one, other = (beside.sort(sides(host, said=host, workload=served))["work"] for host in ("a", "b"))
+    assert one == other
 
 
 APART: dict[str, tuple[dict[str, Any], str]] = {
