@@ -122,6 +122,58 @@ def test_another_lab_measures_nothing(freestone: Tool, tmp_path: Path, by_ssh: d
     assert "board: there is no freestone on its path: install the wheel there" in missing.stderr
 
 
+@pytest.fixture
+def other_script(tmp_path: Path, by_ssh: dict[str, str]) -> dict[str, str]:
+    """An environment in which the program ``work`` is one script here and another one on the board."""
+    stand_in(tmp_path, "work", "exit 0 # as the board has it")
+    mine = tmp_path / "mine" / "work"
+    mine.parent.mkdir()
+    mine.write_text("#!/bin/sh\nexit 0\n")
+    mine.chmod(0o755)
+    return {**by_ssh, "PATH": f"{mine.parent}:{by_ssh['PATH']}"}
+
+
+def test_another_program_of_the_same_name_stands_beside_nobody(
+    freestone: Tool, tmp_path: Path, other_script: dict[str, str]
+) -> None:
+    asked = ["compare", "--on", "local", "--on", "ssh:board", "-n", "3", "-a", "glibc,freestone", "--", "work"]
+    done = freestone(*asked, env=other_script)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "Left out: local: another content of work." in said
+    assert "on 2 machines" not in said
+    assert "ranking" not in said
+    page = (only(tmp_path / "results") / store.REPORT_FILE).read_text()
+    assert "Left out: local: another content of work." in page
+
+
+def test_a_variable_has_everywhere_the_value_that_it_has_here(
+    freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]
+) -> None:
+    lab = tmp_path / "tools" / "freestone"
+    lab.write_text(lab.read_text().replace("\nexec", "\nexport FOO=there\nexec"))
+    asked = ["compare", "--on", "ssh:board", "-n", "1", "-a", "glibc", "--env", "FOO", "--env=BAR", "--", "true"]
+    done = freestone(*asked, env={**by_ssh, "FOO": "here", "BAR": "x=y"})
+    assert done.returncode == 0, done.stderr
+    order = only(tmp_path / "results")
+    (workload,) = store.read_experiment(order / "board").workloads
+    assert workload.environment == {"FOO": "here", "BAR": "x=y"}
+    unset = freestone(*asked, env=by_ssh)
+    assert unset.returncode == 2
+    assert "--env takes NAME=VALUE, or NAME of a variable that is set, not 'FOO'" in unset.stderr
+    assert only(tmp_path / "results") == order, "nothing is ordered"
+
+
+def test_an_order_goes_on_by_the_version_that_began_it(freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]) -> None:
+    freestone("compare", "--on", "ssh:nowhere", "-n", "1", "-a", "glibc", "--", "true", env=by_ssh)
+    folder = only(tmp_path / "results")
+    store.write_order(folder, store.read_order(folder).model_copy(update={"freestone_version": "0.0.1"}))
+    done = freestone("compare", "--resume", folder, env=by_ssh)
+    assert done.returncode == 2
+    assert f"{folder} was begun by freestone 0.0.1, and this one is " in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_clock_that_is_apart_is_told(freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]) -> None:
     stand_in(tmp_path, "date", "echo 1000000000")
     done = freestone("compare", "--on", "ssh:board", "-n", "1", "-a", "glibc", "--", "true", env=by_ssh)
