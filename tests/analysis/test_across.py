@@ -2,56 +2,126 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from invented_machines import estimate, there
+from invented_machines import there, took
 from invented_records import MakeExperiment, MakeRecord
 
 from freestone.analysis import one_machine, summarise
-from freestone.analysis.across import NOBODY, Across, LeftOut, across
+from freestone.analysis.across import Across, LeftOut, across
 from freestone.analysis.beside import Work
 from freestone.analysis.machines import key
-from freestone.analysis.one_machine import There
-from freestone.analysis.statistics import estimate as estimated
+from freestone.analysis.there import ASPECTS, There
+from freestone.analysis.turns import Turn
+from freestone.analysis.votes import Says
 from freestone.records.schema import Machine, Workload
 from freestone.reports.across import tables
 
 NAMES = ("freestone", "jemalloc")
 
 
+def _gauss(source: random.Random) -> float:
+    return source.gauss(0, 0.02)
+
+
+def _now_and_then(source: random.Random) -> float:
+    """One round in ten is a third slower or faster: no Student's t."""
+    return (0.0 if source.random() < 0.9 else source.choice((-0.3, 0.3))) + source.gauss(0, 0.001)
+
+
+def _late(source: random.Random) -> float:
+    """One round in ten is late, and by how much has a long tail."""
+    return source.expovariate(1) * 0.3 if source.random() < 0.1 else source.gauss(0, 0.001)
+
+
+def _drawn(
+    source: random.Random, draw: Callable[[random.Random], float], rounds: int = 10, *, shared: bool = False
+) -> dict[str, list[float]]:
+    """Nobody is better or worse: what differs is noise, shared where a baseline's own is in every ratio."""
+    common = [draw(source) if shared else 0.0 for _ in range(rounds)]
+    return {name: [math.exp(draw(source) - each) for each in common] for name in (*NAMES, "mimalloc", "tcmalloc")}
+
+
 def test_a_ranking_that_changes_is_named_with_its_places() -> None:
-    here = there("a", {"freestone": estimate(0.8), "jemalloc": estimate(0.9)}, "freestone")
-    other = there("b", {"freestone": estimate(1.2), "jemalloc": estimate(0.9)}, "jemalloc")
+    here = there("a", {"freestone": took(0.8)}, "freestone")
+    other = there("b", {"freestone": took(1.2), "jemalloc": took(1.3)})
     (found,) = across([here, other])
-    (turn,) = found.turns
-    assert (turn.aspect, turn.configuration, turn.less, turn.more) == ("time", "freestone", ["a"], ["b"])
+    assert found.turns == [Turn("time", "freestone", "glibc", ["a"], ["b"])]
     assert found.agreed("time") is None
 
 
+@pytest.mark.parametrize("aspect", ASPECTS)
+def test_two_that_change_places_are_seen_where_neither_crosses_the_baseline(aspect: str) -> None:
+    one, other = ({"freestone": took(low), "jemalloc": took(high)} for low, high in ((0.6, 0.9), (0.9, 0.6)))
+    if aspect == "time":
+        fleet = [there("a", one, "freestone"), there("b", other, "jemalloc")]
+    else:
+        same = {name: took(1.0) for name in NAMES}
+        fleet = [
+            there("a", same, memory=one, best_in_memory="freestone"),
+            there("b", same, memory=other, best_in_memory="jemalloc"),
+        ]
+    (found,) = across(fleet)
+    assert found.turns == [Turn(aspect, "freestone", "jemalloc", ["a"], ["b"])]
+
+
+def test_what_turns_is_asked_of_whoever_is_anywhere() -> None:
+    found = across(
+        [
+            there("a", {"freestone": took(0.8)}),
+            there("b", {"freestone": took(0.8), "jemalloc": took(0.9)}),
+            there("c", {"jemalloc": took(1.1)}),
+        ]
+    )
+    assert [turn for each in found for turn in each.turns] == [Turn("time", "jemalloc", "glibc", ["b"], ["c"])]
+
+
+def test_what_the_winners_do_is_told_before_what_crosses_the_baseline() -> None:
+    here = there("a", {"x": took(0.5), "y": took(0.8), "z": took(0.9)}, "x")
+    other = there("b", {"x": took(1.2), "y": took(0.7), "z": took(0.95)}, "y")
+    (found,) = across([here, other])
+    assert [(turn.configuration, turn.other) for turn in found.turns] == [("x", "y"), ("x", "glibc"), ("x", "z")]
+
+
+def test_the_more_is_asked_the_surer_a_ranking_has_to_be() -> None:
+    """By the intervals of two machines and two tables it turns, and by those of two machines and fifty it does not."""
+
+    def tables_with_a_turn(workloads: int) -> int:
+        fleet = [
+            there(name, {"freestone": took(value, spread=0.004)}, workload=f"work {number}")
+            for name, value in (("a", 0.98), ("b", 1 / 0.98))
+            for number in range(workloads)
+        ]
+        return sum(bool(each.turns) for each in across(fleet))
+
+    assert tables_with_a_turn(2) == 2
+    assert tables_with_a_turn(50) == 0
+
+
 def test_what_is_not_told_apart_turns_nothing() -> None:
-    here = there("a", {"freestone": estimate(0.8)}, "freestone")
-    other = there("b", {"freestone": estimate(1.2, spread=0.2)}, "freestone")
+    here = there("a", {"freestone": took(0.8)}, "freestone")
+    other = there("b", {"freestone": took(1.2, spread=0.2)}, "freestone")
     (found,) = across([here, other])
     assert found.turns == []
     assert found.agreed("time") == "freestone"
 
 
 def test_one_machine_and_other_baselines_are_not_side_by_side() -> None:
-    here = there("a", {"freestone": estimate(0.8)})
+    here = there("a", {"freestone": took(0.8)})
     assert across([here, here]) == []
-    assert across([here, there("b", {"freestone": estimate(0.8)}, baseline="musl")]) == []
+    assert across([here, there("b", {"freestone": took(0.8)}, baseline="musl")]) == []
 
 
 def test_chance_turns_nothing_among_a_thousand_machines() -> None:
     """Nobody is better or worse anywhere: by the intervals of each machine alone, dozens would say so."""
     source = random.Random(1)
-    fleet = [
-        there(f"m{number}", {name: estimated([source.gauss(0, 0.02) for _ in range(10)]) for name in NAMES}, cpu="one")
-        for number in range(1000)
-    ]
+    fleet = [there(f"m{number}", _drawn(source, _gauss), cpu="one") for number in range(1000)]
     (found,) = across(fleet)
     alone = [each.ratios["time"]["freestone"] for each in fleet]
     assert any(each.different and each.value < 1 for each in alone)
@@ -59,9 +129,20 @@ def test_chance_turns_nothing_among_a_thousand_machines() -> None:
     assert found.turns == []
 
 
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("rounds", [4, 10])
+@pytest.mark.parametrize("draw", [_gauss, _now_and_then, _late])
+def test_chance_turns_nothing_in_many_orders(draw: Callable[[random.Random], float], rounds: int, shared: bool) -> None:
+    source = random.Random(7)
+    for _ in range(50):
+        fleet = [there(f"m{number}", _drawn(source, draw, rounds, shared=shared)) for number in range(20)]
+        (found,) = across(fleet)
+        assert found.turns == []
+
+
 def test_what_really_turns_is_seen_among_a_thousand_machines() -> None:
     fleet = [
-        there(f"m{number}", {"freestone": estimate(0.85 if number % 2 else 1.15)}, cpu=f"kind {number % 2}")
+        there(f"m{number}", {"freestone": took(0.85 if number % 2 else 1.15)}, cpu=f"kind {number % 2}")
         for number in range(1000)
     ]
     ((turn,),) = [each.turns for each in across(fleet)]
@@ -70,14 +151,14 @@ def test_what_really_turns_is_seen_among_a_thousand_machines() -> None:
 
 def test_machines_of_one_kind_are_counted_together_and_stay_themselves() -> None:
     fleet = [
-        *(there(f"a{number}", {"freestone": estimate(0.8)}, "freestone", cpu="A") for number in range(3)),
-        there("a3", {"freestone": estimate(1.0)}, None, cpu="A"),
-        there("b0", {"jemalloc": estimate(0.9)}, "jemalloc", cpu="B"),
+        *(there(f"a{number}", {"freestone": took(0.8)}, "freestone", cpu="A") for number in range(3)),
+        there("a3", {"freestone": took(1.0)}, None, cpu="A"),
+        there("b0", {"jemalloc": took(0.9)}, "jemalloc", cpu="B"),
     ]
     (found,) = across(fleet)
     assert [(group.name, len(group.places)) for group in found.groups] == [("A", 4), ("B", 1)]
-    assert found.groups[0].best("time") == [("freestone", 3), (NOBODY, 1)]
-    assert found.groups[1].best("time") == [("jemalloc", 1)]
+    said = [[(vote.says, vote.machines) for vote in group.votes("time")] for group in found.groups]
+    assert said == [[(Says("best", "freestone"), 3), (Says("nobody"), 1)], [(Says("best", "jemalloc"), 1)]]
 
 
 def test_machines_of_which_no_two_are_alike_are_no_kinds() -> None:
@@ -86,9 +167,9 @@ def test_machines_of_which_no_two_are_alike_are_no_kinds() -> None:
 
 
 def test_one_machine_twice_in_one_folder_stands_side_by_side_and_is_told() -> None:
-    monday = there("monday", {"freestone": estimate(0.8)}, "freestone", cpu="A")
-    friday = replace(there("friday", {"freestone": estimate(1.2)}, cpu="A"), machine="monday")
-    other = there("b", {"freestone": estimate(0.8)}, "freestone", cpu="A")
+    monday = there("monday", {"freestone": took(0.8)}, "freestone", cpu="A")
+    friday = replace(there("friday", {"freestone": took(1.2)}, cpu="A"), machine="monday")
+    other = there("b", {"freestone": took(0.8)}, "freestone", cpu="A")
     assert across([monday, friday]) == []
     (found,) = across([monday, friday], one_order=True)
     assert (found.machines, found.again, found.groups) == (1, [["monday", "friday"]], [])
@@ -97,8 +178,15 @@ def test_one_machine_twice_in_one_folder_stands_side_by_side_and_is_told() -> No
     assert "monday and friday are one machine, measured more than once." in side_by_side.sentences
     (found,) = across([monday, other, friday], one_order=True)
     assert (found.machines, found.again) == (2, [["monday", "friday"]])
-    assert found.groups == [], "a machine that stands there twice would count twice"
-    assert tables([found])[0].table.title == "work in 3 results of 2 machines"
+    (group,) = found.groups
+    assert group.machines == 2, "a machine that stands there twice counts once"
+    assert [(vote.says.sort, vote.machines) for vote in group.votes("time")] == [("best", 1), ("unlike", 1)]
+    (side_by_side,) = tables([found])
+    assert side_by_side.table.title == "work in 3 results of 2 machines"
+    assert [piece.text for piece in side_by_side.table.rows[0]][1:3] == [
+        "2",
+        "freestone on 1 ×0.80; not the same each time on 1",
+    ]
 
 
 def test_another_kernel_makes_no_other_machine_of_a_host() -> None:
@@ -107,7 +195,7 @@ def test_another_kernel_makes_no_other_machine_of_a_host() -> None:
 
 
 def test_in_one_folder_a_program_may_lie_elsewhere() -> None:
-    here, other = (there(name, {"freestone": estimate(0.8)}) for name in ("a", "b"))
+    here, other = (there(name, {"freestone": took(0.8)}) for name in ("a", "b"))
     moved = replace(other, command=("/elsewhere/work",))
     assert across([here, moved]) == []
     (found,) = across([here, moved], one_order=True)
@@ -121,7 +209,7 @@ def test_in_one_folder_a_program_may_lie_elsewhere() -> None:
 )
 def test_a_turn_has_somebody_on_either_side(told: list[dict[str, tuple[float, bool]]]) -> None:
     results = [
-        there(f"m{number}", {name: estimate(value, 0.003 if real else 1.0) for name, (value, real) in each.items()})
+        there(f"m{number}", {name: took(value, 0.003 if real else 1.0) for name, (value, real) in each.items()})
         for number, each in enumerate(told)
     ]
     (found,) = across(results)
@@ -198,7 +286,7 @@ def test_who_lacks_a_workload_is_left_out_of_the_whole_of_the_others(
 def test_whatever_stands_side_by_side_is_of_the_same_workloads(sets: list[set[str]]) -> None:
     found = [
         replace(
-            there(f"m{number}", {"freestone": estimate(0.8)}, workload=f"{len(names)} together"),
+            there(f"m{number}", {"freestone": took(0.8)}, workload=f"{len(names)} together"),
             whole=True,
             command=tuple(sorted(names)),
             works=tuple(Work(name, (), 0) for name in sorted(names)),
@@ -216,9 +304,9 @@ def test_whatever_stands_side_by_side_is_of_the_same_workloads(sets: list[set[st
 def test_who_measured_something_else_stands_apart_and_is_told() -> None:
     same, other = Work("work", (), 0), Work("work", (), 1)
     found = [
-        replace(there("a", {"freestone": estimate(0.8)}), works=(same,)),
-        replace(there("b", {"freestone": estimate(1.2)}), works=(other,)),
-        replace(there("c", {"freestone": estimate(0.8)}), works=(same,)),
+        replace(there("a", {"freestone": took(0.8)}), works=(same,)),
+        replace(there("b", {"freestone": took(1.2)}), works=(other,)),
+        replace(there("c", {"freestone": took(0.8)}), works=(same,)),
     ]
     (table,) = across(found, one_order=True, why=lambda one, two: f"{one.number} and {two.number}")
     assert ([each.place for each in table.places], table.turns) == (["a", "c"], [])
@@ -227,7 +315,7 @@ def test_who_measured_something_else_stands_apart_and_is_told() -> None:
 
 def test_other_builds_of_the_program_and_of_allocators_are_told_in_the_first_table() -> None:
     found = [
-        replace(there(name, {"freestone": estimate(0.8)}), build=build, versions={"glibc": version})
+        replace(there(name, {"freestone": took(0.8)}), build=build, versions={"glibc": version})
         for name, build, version in (("a", "11", "2.36"), ("b", "12", "2.31"), ("c", "11", "2.36"))
     ]
     again = [replace(each, workload="other", build=None, command=("other",)) for each in found]

@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from invented_machines import estimate, there
+from invented_machines import there, took
 from opened_page import Opened
 
-from freestone.analysis.across import across
+from freestone.analysis.across import LeftOut, across
 from freestone.reports import html
-from freestone.reports.across import MOST_NAMED, sentences, tables
+from freestone.reports.across import tables
+from freestone.reports.across_said import MOST_NAMED, MOST_TURNS, sentences
 
 MACHINES = 1000
 KINDS = ("EPYC", "Xeon", "Neoverse-V2", "Neoverse-N1", "Raspberry Pi 5")
@@ -24,7 +25,7 @@ def _fleet() -> list[Any]:
     return [
         there(
             f"m{number:04}",
-            {"freestone": estimate(0.85 + source.uniform(0, 0.01)), "jemalloc": estimate(0.8 if number % 5 else 1.2)},
+            {"freestone": took(0.85 + source.uniform(0, 0.01)), "jemalloc": took(0.8 if number % 5 else 1.2)},
             ("jemalloc" if number % 5 else "freestone") if number % 50 else None,
             cpu=KINDS[number % 5],
         )
@@ -42,13 +43,84 @@ def test_a_row_for_each_kind_counts_its_machines_and_has_no_ratio_of_its_own() -
 
 def test_a_ranking_that_changes_says_how_many_of_each_kind() -> None:
     (found,) = across(_fleet())
-    (turn,) = [sentence for sentence in sentences(found) if sentence.startswith("The ranking")]
+    turn, of_winners = [sentence for sentence in sentences(found) if sentence.startswith("The ranking")]
+    assert of_winners.startswith("The ranking in time changes: freestone takes less than jemalloc on 200 of 200 EPYC, ")
+    assert turn.startswith("The ranking in time changes: jemalloc takes less than glibc on ")
     assert turn.endswith("and more on 200 of 200 EPYC.")
     assert "200 of 200 Xeon" in turn
 
 
+def test_of_many_pairs_that_turn_the_first_have_a_sentence_and_the_others_a_name() -> None:
+    names = [f"x{number}" for number in range(6)]
+    up, down = (
+        {name: took(0.5 + 0.05 * number) for number, name in enumerate(order)} for order in (names, names[::-1])
+    )
+    (found,) = across([there("a", up, "x0"), there("b", down, "x5")])
+    assert len(found.turns) == 15
+    said = sentences(found)
+    turns = [sentence for sentence in said if sentence.startswith("The ranking")]
+    assert len(turns) == MOST_TURNS
+    assert turns[0] == "The ranking in time changes: x0 takes less than x5 on a, and more on b."
+    (others,) = [sentence for sentence in said if sentence.startswith("So does that of ")]
+    assert others.startswith("So does that of x0 and x3; ")
+    assert others.endswith(" and 4 more pairs.")
+
+
+def test_the_ratios_of_a_row_are_of_those_that_say_so() -> None:
+    (table,) = tables(
+        across(
+            [
+                there("a", {"freestone": took(0.8), "jemalloc": took(0.9)}, "freestone", cpu="A"),
+                there("b", {"freestone": took(0.7), "jemalloc": took(0.6)}, "jemalloc", cpu="A"),
+                there("c", {"freestone": took(0.75), "jemalloc": took(0.8)}, "freestone", cpu="A"),
+            ]
+        )
+    )
+    assert table.table.rows[0][2].text == "freestone on 2 ×0.75 to 0.80; jemalloc on 1 ×0.60"
+
+
+def test_who_crashed_is_named_and_who_could_not_be_measured_says_nothing() -> None:
+    both = {"freestone": took(0.8), "jemalloc": took(0.9)}
+    (table,) = tables(
+        across(
+            [
+                there("a", both, "freestone", cpu="A"),
+                there("b", both, "jemalloc", cpu="A", failed={"freestone": "killed by SIGSEGV"}),
+                there("c", both, cpu="A", failed={"glibc": "exit status 1"}),
+                there("d", {"freestone": [0.8, 0.8]}, cpu="A"),
+            ]
+        )
+    )
+    assert table.table.heads == ["kind", "machines", "best in time", "best in peak memory", "no result"]
+    assert table.table.rows[0][2].text == (
+        "freestone on 1 ×0.80; jemalloc on 1 ×0.90; not measured on 1 (glibc failed); "
+        "not measured on 1 (too few rounds)"
+    )
+    assert table.table.rows[0][4].text == ("freestone on 1 (failed); glibc on 1 (failed); jemalloc on 1 (is not there)")
+    assert "freestone failed on b: killed by SIGSEGV." in table.sentences
+    assert "glibc failed on c: exit status 1." in table.sentences
+    rows = {row[0].text: [piece.text for piece in row[1:]] for row in table.kinds[0].rows}
+    assert rows["c"] == ["not measured (glibc failed)", "not measured (glibc failed)", "glibc (failed)"]
+    assert rows["a"][2] == ""
+
+
+def test_of_a_place_that_there_is_nothing_of_nobody_is_best() -> None:
+    fleet = [there(name, {"x": took(0.8)}, "x") for name in ("a", "b", "c")]
+    assert "x is best in time everywhere." in sentences(across(fleet)[0])
+    (found,) = across(fleet, one_order=True, absent=[LeftOut(["gone"], "nothing measured yet")])
+    said = sentences(found)
+    assert not any("everywhere" in sentence for sentence in said)
+    assert "x is best in time on all 3 machines that can tell." in said
+    assert "Left out: gone: nothing measured yet." in said
+    assert tables([found])[0].table.title == "work on 3 of 4 places"
+    few = [*fleet[:2], there("c", {"x": [0.8, 0.8]})]
+    assert "x is best in time on both machines that can tell." in sentences(across(few)[0])
+    one = [fleet[0], there("c", {"x": [0.8, 0.8]})]
+    assert not any("best in time" in sentence or "ranking" in sentence for sentence in sentences(across(one)[0]))
+
+
 def test_many_names_are_a_number() -> None:
-    unlike = [there(f"m{n}", {"x": estimate(0.8 if n % 2 else 1.2)}) for n in range(4 * MOST_NAMED)]
+    unlike = [there(f"m{n}", {"x": took(0.8 if n % 2 else 1.2)}) for n in range(4 * MOST_NAMED)]
     (found,) = across(unlike)
     turn = next(sentence for sentence in sentences(found) if sentence.startswith("The ranking"))
     assert f"m15 and {MOST_NAMED} more machines" in turn
@@ -62,7 +134,7 @@ def test_places_that_are_one_machine_are_not_counted_as_several() -> None:
     once_more = [sentence for sentence in table.sentences if "are one machine, measured more than once" in sentence]
     assert len(once_more) == 2
     assert not any("from one machine to another" in sentence for sentence in table.sentences)
-    unlike = [there(name, {"x": estimate(0.8)}, "x") for name in ("a", "b")]
+    unlike = [there(name, {"x": took(0.8)}, "x") for name in ("a", "b")]
     assert "No ranking is seen to change from one machine to another." in sentences(across(unlike)[0])
 
 

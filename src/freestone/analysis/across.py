@@ -1,53 +1,22 @@
 """One workload on several machines: which allocator is best where, and where the ranking changes. Pure functions.
 
-Machines stand side by side and are never pooled. Of each is said what its own summary says. A ranking has changed where
-a configuration really takes less than the baseline on one machine and really more on another, by intervals that hold
-for all machines, configurations and workloads at once: among a thousand machines chance alone would turn some.
-
-Side by side stands what measured the same: the same work, and of all workloads together the same ones.
+Machines stand side by side and are never pooled. Of each is said what its own summary says, or why that says nothing.
+Side by side stands what measured the same: the same work, and of all workloads together the same ones; of an order it
+is told which places are not among them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from freestone.analysis import family, kinds, statistics
 from freestone.analysis.beside import Work
 from freestone.analysis.one_experiment import names_apart
-from freestone.analysis.one_machine import ASPECTS, There, together
-from freestone.analysis.statistics import Estimate
-
-NOBODY: Final = ""
-"""Stands for no configuration where it is counted who is best: nobody is really better than the baseline."""
-
-_WHOLE: Final = 1.0
-"""Which part of the 5 % the rankings have: it is all that they are asked."""
-
-
-@dataclass(frozen=True)
-class Turn:
-    """A configuration that takes less at some places and more at others."""
-
-    aspect: str
-    configuration: str
-    less: Sequence[str]
-    more: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Group:
-    """Machines of one kind."""
-
-    name: str
-    places: Sequence[There]
-
-    def best(self, aspect: str) -> list[tuple[str, int]]:
-        """Who is best, or :data:`NOBODY`, on how many of them; those that most say first, then by name."""
-        counted = Counter(there.best.get(aspect, NOBODY) for there in self.places)
-        return sorted(counted.items(), key=lambda each: (-each[1], each[0] == NOBODY, each[0]))
+from freestone.analysis.one_machine import together
+from freestone.analysis.there import There
+from freestone.analysis.turns import Turn, turns
+from freestone.analysis.votes import Group, by_machine, groups
 
 
 @dataclass(frozen=True)
@@ -67,7 +36,7 @@ class Across:
     places: Sequence[There]
     turns: Sequence[Turn]
     groups: Sequence[Group]
-    """The same places by kind, the largest kind first; none where no two are of one kind, or some are one machine."""
+    """The same places by kind, the largest kind first; none where no two machines are of one kind."""
     whole: bool
     """Whether it is all workloads together."""
     left_out: Sequence[LeftOut] = ()
@@ -80,10 +49,27 @@ class Across:
         """What the places are: machines, or where some are one and the same, no more than places."""
         return "machine" if self.machines == len(self.places) else "place"
 
+    def measured(self, aspect: str) -> list[There]:
+        """The places that know who is best, be it nobody."""
+        return [there for there in self.places if there.unknown(aspect) is None]
+
     def agreed(self, aspect: str) -> str | None:
-        """Who is best at every place; None where there is nobody, or not the same one."""
-        names = {there.best.get(aspect) for there in self.places}
+        """Who is best at every place that knows; None where there is nobody, or not the same one."""
+        names = {there.best.get(aspect) for there in self.measured(aspect)}
         return names.pop() if len(names) == 1 else None
+
+    def without(self) -> dict[tuple[str, str], list[tuple[There, str]]]:
+        """(configuration, what became of it) -> the places where it has no result, each with the reason."""
+        names = dict.fromkeys(name for there in self.places for name in there.outcomes)
+        found: dict[tuple[str, str], list[tuple[There, str]]] = {}
+        for name in names:
+            for there in self.places:
+                outcome = there.outcomes.get(name)
+                if outcome is None:
+                    found.setdefault((name, ABSENT), []).append((there, ""))
+                elif outcome.status != "ok":
+                    found.setdefault((name, outcome.said), []).append((there, outcome.reason or ""))
+        return found
 
     @property
     def machines(self) -> int:
@@ -93,15 +79,22 @@ class Across:
     @property
     def again(self) -> list[list[str]]:
         """Places that are one machine, measured more than once."""
-        return [[there.place for there in places] for places in _by_machine(self.places) if len(places) > 1]
+        return [[there.place for there in places] for places in by_machine(self.places) if len(places) > 1]
 
+
+ABSENT: Final = "is not there"
+"""What becomes of a configuration that others have and a place does not."""
 
 Why = Callable[[Work, Work], str]
 """What keeps the second from standing beside the first, as :meth:`freestone.analysis.beside.Beside.why` says it."""
 
 
 def across(
-    results: Sequence[There], *, one_order: bool = False, why: Why = lambda one, other: "another measurement"
+    results: Sequence[There],
+    *,
+    one_order: bool = False,
+    why: Why = lambda one, other: "another measurement",
+    absent: Sequence[LeftOut] = (),
 ) -> list[Across]:
     """Every workload that several machines have measured against the same baseline.
 
@@ -112,6 +105,7 @@ def across(
         one_order: whether they are of one folder: then they stand side by side also where they are of one machine,
             and workloads of one name are meant to be the same ones, wherever their programs lie.
         why: asked where they are not.
+        absent: places of the order that there is nothing of, which no table has.
     """
     if not one_order and len({there.machine for there in results}) < 2:
         return []
@@ -121,7 +115,35 @@ def across(
         asked.setdefault((name, () if one_order else there.command, there.baseline), []).append(there)
     shown = [tables for places in asked.values() if len(places) > 1 for tables in _tables(places, why)]
     compared = sum(len(each.places) > 1 for each in shown)
-    return [replace(each, turns=_turns(each.places, compared), groups=_groups(each.places)) for each in shown]
+    of_place: dict[str, list[There]] = {}
+    for there in results if one_order else ():
+        of_place.setdefault(there.place, []).append(there)
+    return [
+        replace(
+            each,
+            turns=turns(each.places, compared),
+            groups=groups(each.places),
+            left_out=[*each.left_out, *_elsewhere(each, of_place), *absent],
+        )
+        for each in shown
+    ]
+
+
+def _elsewhere(table: Across, of_place: Mapping[str, Sequence[There]]) -> list[LeftOut]:
+    """Places of an order that have nothing that could have been held against a table's.
+
+    Args:
+        of_place: what each place of the order says.
+    """
+    told = {*(there.place for there in table.places), *(name for each in table.left_out for name in each.places)}
+    found: dict[str, list[str]] = {}
+    for place, results in of_place.items():
+        if place not in told:
+            mine = [each for each in results if each.whole == table.whole]
+            other = next((each.baseline for each in mine if table.whole or each.workload == table.workload), None)
+            lacks = "too few workloads that count together" if table.whole else "no such workload"
+            found.setdefault(lacks if other is None else f"held against {other}", []).append(place)
+    return [LeftOut(places, reason) for reason, places in found.items()]
 
 
 def _tables(asked: Sequence[There], why: Why) -> list[Across]:
@@ -162,49 +184,3 @@ def _told_apart(mine: Sequence[Work], theirs: Sequence[Work], why: Why) -> str:
         told = why(one[name], other[name])
         return told if len(one) == 1 else f"{name}: {told}"
     return f"other workloads, {names_apart(list(one), list(other))}"
-
-
-def _by_machine(places: Sequence[There]) -> list[list[There]]:
-    found: dict[str, list[There]] = {}
-    for there in places:
-        found.setdefault(there.machine, []).append(there)
-    return list(found.values())
-
-
-def _groups(places: Sequence[There]) -> list[Group]:
-    if len(_by_machine(places)) < len(places):
-        return []  # a machine that stands there twice would count twice
-    by_kind: dict[kinds.Kind, list[There]] = {}
-    for there in places:
-        by_kind.setdefault(there.kind, []).append(there)
-    if len(by_kind) == len(places):
-        return []
-    names = kinds.names(by_kind)
-    return sorted(
-        (Group(names[kind], mine) for kind, mine in by_kind.items()), key=lambda group: (-len(group.places), group.name)
-    )
-
-
-def _turns(places: Sequence[There], tables: int) -> list[Turn]:
-    """Args: tables: how many workloads are looked at beside this one, itself included."""
-    names = dict.fromkeys(name for there in places for found in there.estimates.values() for name in found)
-    sure = family.confidence(_WHOLE, tables * len(ASPECTS) * len(names) * len(places))
-    turns = []
-    for aspect in ASPECTS:
-        for name in names:
-            told = [(there.place, found) for there in places if (found := there.estimates[aspect].get(name))]
-            less = [place for place, each in told if _is_less(each, sure)]
-            more = [place for place, each in told if _is_more(each, sure)]
-            if less and more:
-                turns.append(Turn(aspect, name, less, more))
-    return turns
-
-
-def _is_less(estimate: Estimate, sure: float) -> bool:
-    # What is so far out is asked for only where it can matter.
-    return estimate.middle < 0 and statistics.interval(estimate, sure).is_below_one
-
-
-def _is_more(estimate: Estimate, sure: float) -> bool:
-    held = statistics.interval(estimate, sure) if estimate.middle > 0 else None
-    return held is not None and held.known and held.low > 1

@@ -3,51 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import replace
 
 from freestone.analysis import arms, family, machines, statistics, winners
 from freestone.analysis.arms import ByRound
 from freestone.analysis.beside import Work
-from freestone.analysis.headline import MEMORY, TIME, aspects
-from freestone.analysis.kinds import Kind, kind_of
+from freestone.analysis.headline import aspects
+from freestone.analysis.kinds import kind_of
+from freestone.analysis.packed_rounds import PackedRounds
 from freestone.analysis.rivals import Rivals
 from freestone.analysis.rounds import Arm
 from freestone.analysis.statistics import Estimate
 from freestone.analysis.summary import as_ratio
-from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord, Workload
-
-ASPECTS: Final = (TIME, MEMORY)
-"""What somebody is best in."""
-
-
-@dataclass(frozen=True)
-class There:
-    """One machine's results of a workload."""
-
-    place: str
-    machine: str
-    """What is equal for results of one machine."""
-    kind: Kind
-    workload: str
-    command: tuple[str, ...]
-    baseline: str
-    best: Mapping[str, str]
-    """``time``, ``peak memory`` -> who is really best there."""
-    ratios: Mapping[str, Mapping[str, Ratio]]
-    """The same -> configuration -> its ratio to the baseline."""
-    estimates: Mapping[str, Mapping[str, Estimate]]
-    """What each ratio was made of: a table of many machines needs wider intervals than that of one."""
-    whole: bool = False
-    """Whether it is all workloads together."""
-    works: tuple[Work, ...] = ()
-    """What it is made of: the workload, or all of them that count together."""
-    lacking: tuple[str, ...] = ()
-    """Of all workloads together: those that would count and are not among them."""
-    build: str | None = None
-    """The build-id of the program, where that is one and known."""
-    versions: Mapping[str, str] = field(default_factory=dict)
-    """Configuration -> the version of its allocator, where that is known."""
+from freestone.analysis.there import ASPECTS, Outcome, There
+from freestone.records.schema import Cell, Experiment, Summary, TrialRecord, Workload
 
 
 def measured(
@@ -73,7 +42,9 @@ def measured(
     builds = _builds(records)
     found = [
         replace(
-            _there(place, experiment, workload, summary.cells, summary.best, rounds),
+            _there(
+                place, experiment, workload, summary.cells, summary.best, rounds, _outcomes(workload, summary.cells)
+            ),
             works=(works[workload.name],),
             build=builds.get(workload.name),
             versions=versions,
@@ -83,11 +54,12 @@ def measured(
     whole = _together(experiment, rounds)
     if whole is not None:
         workload, composed, lacking = whole
+        outcomes = _outcomes_of_whole(experiment, workload, composed, summary.cells)
         alone = experiment.model_copy(update={"workloads": [workload]})
         cells = _cells(alone, workload, composed)
         best = winners.best(alone, cells, Rivals(alone, composed))
         made_of = tuple(works[name] for name in workload.command)
-        there = _there(place, alone, workload, cells, best, composed)
+        there = _there(place, alone, workload, cells, best, composed, outcomes)
         found.append(replace(there, whole=True, works=made_of, lacking=lacking, versions=versions))
     return found
 
@@ -118,6 +90,7 @@ def _there(
     cells: Sequence[Cell],
     best: Mapping[str, Mapping[str, str]],
     rounds: Mapping[Arm, ByRound],
+    outcomes: Mapping[str, Outcome],
 ) -> There:
     own = [cell for cell in cells if cell.workload == workload.name and cell.status == "ok"]
     metrics = {aspect: metric for aspect, metric in aspects(workload).items() if aspect in ASPECTS}
@@ -133,16 +106,42 @@ def _there(
             aspect: {cell.configuration: cell.ratio[metric] for cell in own if metric in cell.ratio}
             for aspect, metric in metrics.items()
         },
-        estimates={
-            aspect: {
-                cell.configuration: found
-                for cell in own
-                if metric in cell.ratio
-                and (found := _estimate(workload.name, cell.configuration, metric, experiment.baseline, rounds))
-            }
+        rounds={
+            aspect: PackedRounds(
+                {
+                    each.name: rounds.get((workload.name, each.name), {}).get(metric, {})
+                    for each in experiment.configurations
+                },
+                arms.step(metric),
+            )
             for aspect, metric in metrics.items()
         },
+        outcomes=outcomes,
     )
+
+
+def _outcomes(workload: Workload, cells: Sequence[Cell]) -> dict[str, Outcome]:
+    return {cell.configuration: Outcome(cell.status, cell.reason) for cell in cells if cell.workload == workload.name}
+
+
+def _outcomes_of_whole(
+    experiment: Experiment, whole: Workload, composed: Mapping[Arm, ByRound], cells: Sequence[Cell]
+) -> dict[str, Outcome]:
+    """Who has no result on one of the workloads has what became of it there."""
+    by_arm = {(cell.workload, cell.configuration): cell for cell in cells}
+    found: dict[str, Outcome] = {}
+    for name in (each.name for each in experiment.configurations):
+        if (whole.name, name) in composed:
+            found[name] = Outcome("ok")
+            continue
+        lacking = [by_arm[each, name] for each in whole.command if (each, name) in by_arm]
+        cell = next((each for each in lacking if each.status != "ok"), None)
+        found[name] = (
+            Outcome("unmeasured")
+            if cell is None
+            else Outcome(cell.status, f"{cell.workload}: {cell.reason or cell.status}")
+        )
+    return found
 
 
 def _estimate(
