@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -34,12 +35,67 @@ def test_kinds_come_first_and_every_machine_is_on_the_page(freestone: Tool, orde
 
 
 def test_a_damaged_machine_is_a_line_and_the_others_stand(freestone: Tool, order: Path) -> None:
-    (store.places(order)[0] / store.EXPERIMENT_FILE).write_text("{")
+    damaged = store.places(order)[0]
+    (damaged / store.EXPERIMENT_FILE).write_text("{")
     done = freestone("report", order)
     assert done.returncode == 5
-    assert done.stdout.startswith(f"solve on {MACHINES - 1} machines\n")
+    assert done.stdout.startswith(f"solve on {MACHINES - 1} of {MACHINES} places\n")
+    assert f"Left out: {damaged.name}: cannot be read." in done.stdout
     assert "is left out: " in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_places_that_have_nothing_are_named(freestone: Tool, order: Path) -> None:
+    lost, *others = store.read_order(order).places
+    shutil.rmtree(order / lost.name)
+    done = freestone("report", order)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"solve on {MACHINES - 1} of {MACHINES} places\n")
+    assert f"Left out: {lost.name}: nothing measured yet." in done.stdout
+    assert "everywhere" not in done.stdout
+    for place in others[1:]:
+        shutil.rmtree(order / place.name)
+    assert freestone("report", order, "--no-html").returncode == 0
+
+
+def test_one_machine_measured_twice_counts_once_and_kinds_stay(freestone: Tool, order: Path) -> None:
+    first, second = store.places(order)[:2]
+    machine = json.loads((first / store.EXPERIMENT_FILE).read_text())["machine"]
+    other = json.loads((second / store.EXPERIMENT_FILE).read_text())
+    (second / store.EXPERIMENT_FILE).write_text(json.dumps({**other, "machine": machine}))
+    done = freestone("report", order)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"solve in {MACHINES} results of {MACHINES - 1} machines\n")
+    assert " kind " in done.stdout
+    assert f"<h1>{MACHINES - 1} machines</h1>" in (order / store.REPORT_FILE).read_text()
+
+
+def test_a_copy_of_a_measurement_counts_once(freestone: Tool, order: Path) -> None:
+    one, other = store.places(order)[:2]
+    copy = order.parent / "copy"
+    shutil.copytree(one, copy)
+    trials = copy / store.TRIALS_FILE
+    trials.write_text("".join(trials.read_text().splitlines(keepends=True)[:-1]))
+    done = freestone("report", copy, other, one, "--no-html")
+    assert done.returncode == 0
+    assert done.stderr == f"freestone: {copy} is the same measurement as {one}: it counts once\n"
+    assert "solve on 2 machines" in done.stdout
+    assert "more than once" not in done.stdout
+    shutil.copytree(one, order / "copy")
+    done = freestone("report", order, "--no-html")
+    assert done.stdout.startswith(f"solve on {MACHINES} machines\n")
+    assert done.stderr.count("is the same measurement as") == 1
+
+
+def test_parts_of_one_machine_are_one_machine_at_the_top(freestone: Tool, tmp_path: Path) -> None:
+    few = fleet.write(tmp_path, 2, seed=1, rounds=4)
+    one, other = (json.loads((place / store.EXPERIMENT_FILE).read_text()) for place in store.places(few))
+    facts = {**one["machine"]["facts"], "cores_allowed": 1}  # another set of its processors
+    other["machine"] = {**one["machine"], "id": "another", "facts": facts}
+    (store.places(few)[1] / store.EXPERIMENT_FILE).write_text(json.dumps(other))
+    done = freestone("report", few)
+    assert "solve in 2 results of one machine" in done.stdout
+    assert "<h1>2 experiments on 1 machine</h1>" in (few / store.REPORT_FILE).read_text()
 
 
 def test_as_json_there_is_a_summary_of_each(freestone: Tool, order: Path) -> None:

@@ -92,7 +92,8 @@ def report(
     given = len(results)
     try:
         destination = (output or _destination(results)) if page else None
-        order, results = results[0], tuple(place for folder in results for place in store.places(folder))
+        order = results[0]
+        results = tuple(side_by_side.once([place for folder in results for place in store.places(folder)]))
         if not results:
             raise Stop("no place has measured anything yet", ExitStatus.NOTHING_MEASURED)
         if len(results) > report_many.MOST_WHOLE and given == 1:
@@ -145,7 +146,10 @@ def report(
             ]
             scoreboard.write(documents, markdown)
         names = side_by_side.names(results)
-        machines = side_by_side.tables(zip(names, found, strict=True), one_order=given == 1)
+        one_order = given == 1
+        machines = side_by_side.tables(
+            zip(names, found, strict=True), one_order=one_order, order=order if one_order else None
+        )
         written = _write(found, machines, destination, figures, picture, benchmark_json)
         for source in sources:
             exports.write(source.experiment, source.records, source.summary)

@@ -34,7 +34,7 @@ def report(order: Path, folders: Sequence[Path], destination: Path | None, *, as
         StoreError: the page cannot be written.
         Stop: no folder can be read.
     """
-    collected, damaged = side_by_side.Collected(one_order=True), 0
+    collected, damaged = side_by_side.Collected(one_order=True, order=order), 0
     first = True
     for name, folder in zip(side_by_side.names(folders), folders, strict=True):
         what = reported.read_among(name, folder)
@@ -62,7 +62,7 @@ def report(order: Path, folders: Sequence[Path], destination: Path | None, *, as
         from freestone.reports import html  # late: the figures' libraries are large
 
         try:
-            written = html.write_machines(machines, collected.places, destination, order)
+            written = html.write_machines(machines, collected.machines, destination, order)
         except html.ReportError as error:
             raise StoreError(str(error)) from error
         if not as_json:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from freestone.commands import terminal
 
 if TYPE_CHECKING:  # what reads and draws results is large, and the help needs none of it
-    from freestone.analysis.one_machine import There
+    from freestone.analysis.across import LeftOut
+    from freestone.analysis.there import There
     from freestone.commands.reported import Reported
+    from freestone.records.schema import Experiment
     from freestone.reports.across import SideBySide
 
 
@@ -26,18 +28,25 @@ def names(folders: Sequence[Path]) -> list[str]:
 class Collected:
     """What stands side by side, from results that are read one after the other: little of each is kept."""
 
-    def __init__(self, *, one_order: bool) -> None:
-        """Args: one_order: whether they are of one folder: then also where one machine has measured more than once."""
+    def __init__(self, *, one_order: bool, order: Path | None = None) -> None:
+        """Begin with nothing.
+
+        Args:
+            one_order: whether they are of one folder: then also where one machine has measured more than once.
+            order: that folder, which may say which places it is of; None where there is none.
+        """
         from freestone.analysis.beside import Beside
 
         self._one_order = one_order
+        self._order = order
         self._beside = Beside(one_order=one_order)
         self._found: list[There] = []
+        self._measurements: dict[str, str] = {}
 
     @property
-    def places(self) -> int:
-        """How many places there is something of."""
-        return len({each.place for each in self._found})
+    def machines(self) -> int:
+        """How many machines there is something of."""
+        return len({each.machine for each in self._found})
 
     def add(self, name: str, what: Reported) -> None:
         """Take in what a results folder says.
@@ -52,6 +61,7 @@ class Collected:
         if what.source is None:
             return
         experiment, records = what.source.experiment, what.source.records
+        self._measurements[_identity(experiment)] = name
         works = self._beside.sort(Side(experiment, records))
         self._found += one_machine.measured(name, experiment, records, what.source.summary, works)
 
@@ -60,12 +70,77 @@ class Collected:
         from freestone.analysis.across import across
         from freestone.reports.across import tables as made
 
-        return made(across(self._found, one_order=self._one_order, why=self._beside.why))
+        found = across(self._found, one_order=self._one_order, why=self._beside.why, absent=self._absent())
+        return made(found)
+
+    def _absent(self) -> list[LeftOut]:
+        """Places of the order that there is nothing of."""
+        from freestone.analysis.across import LeftOut
+        from freestone.records import store
+
+        if self._order is None or not (self._order / store.ORDER_FILE).exists():
+            return []
+        try:
+            ordered = [place.name for place in store.read_order(self._order).places]
+        except store.StoreError as error:
+            print(f"freestone: which places are missing is not known: {error}", file=sys.stderr)
+            return []
+        told = {each.place for each in self._found}
+        absent = [name for name in ordered if name not in told]
+        by_reason: dict[str, list[str]] = {}
+        for name in absent:
+            by_reason.setdefault(self._why_absent(self._order / name), []).append(name)
+        return [LeftOut(places, why) for why, places in by_reason.items()]
+
+    def _why_absent(self, folder: Path) -> str:
+        from freestone.records import store
+
+        if not (folder / store.EXPERIMENT_FILE).exists():
+            return "nothing measured yet"
+        twin = self._measurements.get(_measurement(folder))
+        return "cannot be read" if twin is None else f"the same measurement as {twin}"
 
 
-def tables(found: Iterable[tuple[str, Reported]], *, one_order: bool) -> list[SideBySide]:
+def once(folders: Sequence[Path]) -> list[Path]:
+    """Some results folders, each measurement once, with a line for each that was there already.
+
+    Of copies of one measurement, that with most trials is taken: the others were made while it ran.
+    """
+    taken: dict[str, Path] = {}
+    for folder in folders:
+        measurement = _measurement(folder)
+        before = taken.setdefault(measurement, folder)
+        if before is not folder:
+            more, less = (folder, before) if _size(folder) > _size(before) else (before, folder)
+            taken[measurement] = more
+            print(f"freestone: {less} is the same measurement as {more}: it counts once", file=sys.stderr)
+    return list(taken.values())
+
+
+def _measurement(folder: Path) -> str:
+    """What is equal for copies of one measurement."""
+    from freestone.records import store
+
+    try:
+        return _identity(store.read_experiment(folder))
+    except store.StoreError:  # whoever reads it tells of it
+        return f"only {folder.resolve()}"
+
+
+def _identity(experiment: Experiment) -> str:
+    return f"{experiment.id} on {experiment.machine.id}"
+
+
+def _size(folder: Path) -> int:
+    from freestone.records import store
+
+    trials = folder / store.TRIALS_FILE
+    return trials.stat().st_size if trials.exists() else 0
+
+
+def tables(found: Iterable[tuple[str, Reported]], *, one_order: bool, order: Path | None = None) -> list[SideBySide]:
     """What :class:`Collected` has of some results folders, each with the name of its machine."""
-    collected = Collected(one_order=one_order)
+    collected = Collected(one_order=one_order, order=order)
     for name, what in found:
         collected.add(name, what)
     return collected.tables()

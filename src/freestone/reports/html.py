@@ -68,7 +68,7 @@ def write_parts(
         side_by_side: tables of what several machines say of one workload, for the top of the page.
         anchors: machine -> where on the page its own part is.
     """
-    machines = len({part.machine_id for part in parts})
+    machines = len({part.machine_key for part in parts})
     return _write_page(destination, render(parts, side_by_side, machines=machines, anchors=anchors))
 
 

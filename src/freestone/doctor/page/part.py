@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from freestone.analysis import machines
 from freestone.doctor import explanation, in_code, judgement, remedies, symptoms, words
 from freestone.doctor.diagnosis import Diagnosis
 from freestone.doctor.finding import Finding
@@ -69,6 +70,7 @@ def _part(told: Diagnosis, anchor: str) -> DiagnosisPart:
         unseen=list(seen.unseen.items()),
         unjudged=symptoms.unjudged(seen),
         machine_id=head.machine.id if head is not None else "",
+        machine_key=machines.key(head.machine) if head is not None else "",
         machine=_machine(told, head),
         rounds=_rounds(told, anchor),
         rounds_say=_how_many(told),

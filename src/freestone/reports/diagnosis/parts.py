@@ -103,6 +103,8 @@ class DiagnosisPart:
     unjudged: list[str]
     """Symptoms that could not be judged without."""
     machine_id: str
+    machine_key: str
+    """What is equal for results of one machine, also where it was set otherwise in between."""
     machine: list[tuple[str, str]]
     rounds: ExperimentPart | None = None
     """The rounds with the remedies as a comparison shows them; None where none was run."""

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
+from freestone.analysis import machines
 from freestone.records.schema import CallCounts, Experiment, InstructionCounts, Summary, TrialRecord
 from freestone.reports import heatmap, pieces, published, references, syscalls, vega
 from freestone.reports.drawn import NOTHING, Figure, Name, Table
@@ -87,6 +88,7 @@ def _experiment_part(
         workloads=parts,
         configurations=[configuration_row(experiment, records, name) for name in names.values()],
         machine_id=experiment.machine.id,
+        machine_key=machines.key(experiment.machine),
         machine=[(title_of_fact(key), fact(key, value)) for key, value in experiment.machine.facts.items()],
         command_line=shlex.join(experiment.command_line),
         seed=experiment.seed,

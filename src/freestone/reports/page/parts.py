@@ -109,6 +109,8 @@ class ExperimentPart:
     workloads: list[WorkloadPart]
     configurations: list[ConfigurationRow]
     machine_id: str
+    machine_key: str
+    """What is equal for results of one machine, also where it was set otherwise in between."""
     machine: list[tuple[str, str]]
     command_line: str
     seed: int
