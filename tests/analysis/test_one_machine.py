@@ -7,7 +7,7 @@ import math
 import pytest
 from invented_records import MakeExperiment, MakeRecord
 
-from freestone.analysis import one_machine, summarise
+from freestone.analysis import family, one_machine, statistics, summarise
 from freestone.analysis.there import There
 from freestone.records.schema import Experiment, TrialRecord, Workload
 
@@ -71,6 +71,32 @@ def test_together_is_the_geometric_mean_of_the_workloads_ratios(
         "long": "freestone",
         whole.workload: "freestone",
     }
+
+
+def test_ratios_of_the_whole_are_as_sure_as_a_table_of_means_has_to_be(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    found = _measured(make_experiment(workloads=SUITE, rounds=ROUNDS), _records(make_record, FACTORS))
+    whole = found["all 2 workloads together"]
+    peers, aspects = 2, 2
+    sure = 1 - 0.05 * family.MEANS / (peers * aspects)
+    for name, ratio in whole.ratios["time"].items():
+        rounds = whole.rounds["time"].ratio(name, "glibc")
+        assert rounds is not None
+        held = statistics.interval(rounds, sure)
+        assert (ratio.low, ratio.high) == (pytest.approx(held.low), pytest.approx(held.high))
+
+
+def test_what_became_of_everybody_is_told_of_each_workload_and_of_the_whole(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    records = _records(make_record, FACTORS, failing=("short", "freestone"))
+    found = _measured(make_experiment(workloads=SUITE, rounds=ROUNDS), records)
+    status = {name: each.outcomes["freestone"].status for name, each in found.items()}
+    assert status == {"short": "failed", "long": "ok", "all 2 workloads together": "failed"}
+    said = found["all 2 workloads together"].outcomes["freestone"].reason
+    assert said == f"short: {found['short'].outcomes['freestone'].reason}"
+    assert found["short"].unknown("time") is None, "jemalloc is known to be better"
 
 
 def test_who_failed_on_one_workload_is_not_best_of_all(
