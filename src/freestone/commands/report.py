@@ -56,8 +56,9 @@ def report(
     """Write results as one HTML file that opens without a network, and print their tables.
 
     All is computed again from the records, also while the experiment goes on. Several folders stand one after the
-    other: results of different machines or experiments are never pooled. An order of more than 16 machines is shown by
-    kind of machine, with a row for each. A place of an order that cannot be read is left out with a line.
+    other: results of different machines or experiments are never pooled, and copies of one count once. An order of more
+    than 16 machines is shown by kind of machine, with a row for each. A place of an order that cannot be read is left
+    out with a line.
 
     Of freestone bench, the scoreboard is printed: one allocator against the best of the others on each workload, and
     the whole field. --subject holds another allocator against the rest; with it or with --markdown there is a
