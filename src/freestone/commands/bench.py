@@ -103,6 +103,7 @@ def bench(
     try:
         if list_:
             return _list(suite, request)
+        into_folder.require_names(places, allocators, baseline)
         if places.on is not None or on_places.is_order(resume):
             of_one = [*_for_one(markdown, json), *(["--subject"] if subject else [])]
             return on_places.measure(_ordered(suite, name, resume), places.on, results, resume, seed, of_one)
@@ -123,18 +124,22 @@ def bench(
                 )
             experiment, left_out = bench_suites.resumed(resume, given)
             held = scoreboard.subject_of(experiment, subject)
-            return bench_suites.measured(resume, experiment, held, markdown=markdown, as_json=json, left_out=left_out)
+            short = into_folder.is_short(places, allocators, experiment)
+            status = bench_suites.measured(resume, experiment, held, markdown=markdown, as_json=json, left_out=left_out)
+            return into_folder.status(status, short=short)
         if ALL in suite:
             if len(suite) > 1 or name is not None or _for_one(markdown, json):
                 raise SuiteError(f"'{ALL}' stands alone: --name, --markdown and --json are for single suites")
             return bench_all.begun(results, request, subject)
         called = name or _called(suite)
-        if places.into is not None and allocators is not None:
-            request = request.of_those(into_folder.those_here(allocators))
+        here = into_folder.those_here(places, allocators)
+        request = request if here is allocators else request.of_those(here)
         experiment = request.within(QUICK_S * len(suite)).experiment(suite, called)
         held = scoreboard.subject_of(experiment, subject)
+        short = into_folder.is_short(places, allocators, experiment)
         folder = measurement.begun(results, called, experiment, places.into)
-        return bench_suites.measured(folder, experiment, held, markdown=markdown, as_json=json)
+        status = bench_suites.measured(folder, experiment, held, markdown=markdown, as_json=json)
+        return into_folder.status(status, short=short)
     except (AllocatorError, PlanError, SuiteError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:

@@ -102,6 +102,7 @@ def compare(
     )
     try:
         exports.require_writable()
+        into_folder.require_names(places, allocators, baseline)
         if places.on is not None or on_places.is_order(resume):
             return on_places.measure(request.called(), places.on, results, resume, seed, exports.given())
         if places.into is not None:
@@ -123,10 +124,10 @@ def compare(
         else:
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
             workloads = request.workloads(lambda line: print(f"freestone: {line}", file=sys.stderr))
-            if places.into is not None and allocators is not None:
-                allocators = into_folder.those_here(allocators)
-            experiment = measurement.planned(name or called(workloads), workloads, allocators, baseline, extent)
+            here = into_folder.those_here(places, allocators)
+            experiment = measurement.planned(name or called(workloads), workloads, here, baseline, extent)
             folder = measurement.begun(results, name or called(workloads), experiment, places.into)
+        short = into_folder.is_short(places, allocators, experiment)
     except (AllocatorError, PlanError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
@@ -136,13 +137,14 @@ def compare(
         _show(experiment, records, summary, folder, as_json=json)
         exports.write(experiment, records, summary)
 
-    return measurement.measure(
+    status = measurement.measure(
         folder,
         experiment,
         verb="compare",
         show=show,
         report=(lambda: _report(folder, as_json=json)) if report else None,
     )
+    return into_folder.status(status, short=short)
 
 
 def _show(
