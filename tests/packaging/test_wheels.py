@@ -13,12 +13,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bill_of_materials import dist
 from wheels import old_root, symbols
 from wheels.sysroot import SysrootMissing
 
@@ -107,6 +109,22 @@ def test_auditwheel_says_the_same() -> None:
             rf'consistent\s+with\s+the\s+following\s+platform\s+tag:\s+"{tag.group(1)}_{tag.group(2)}_{tag.group(3)}_',
             shown.stdout,
         )
+
+
+def test_what_a_static_program_holds_comes_with_its_licence() -> None:
+    for wheel in [*wheels("manylinux"), *wheels("musllinux")]:
+        with zipfile.ZipFile(wheel) as archive:
+            texts = {
+                Path(name).name: archive.read(name).decode()
+                for name in archive.namelist()
+                if ".dist-info/licenses/" in name and not name.endswith("/")
+            }
+        held = dist.read(wheel)
+        assert held is not None
+        assert {part.name for part in held.linked} in ({"glibc", "libgcc"}, {"musl", "libgcc"})
+        assert "freestone-launch is a static program" in texts["static-programs.txt"]
+        assert "GNU LESSER GENERAL PUBLIC LICENSE" in texts["LGPL-2.1.txt"]
+        assert texts["LICENSE"] == (REPOSITORY / "LICENSE").read_text(encoding="utf-8")
 
 
 # --- installed and used -----------------------------------------------------------------------------------------------
