@@ -152,6 +152,7 @@ $(VENV)/.lint: $(VENV)/.test
 # --- build ----------------------------------------------------------------------------------------------------------
 
 $(BUILD)/build.ninja: $(VENV)/.tools
+	@tools/working-compiler
 	@cmake -S . -B $(BUILD) -G Ninja --log-level=WARNING >/dev/null
 	@touch $@
 

@@ -111,6 +111,9 @@ def test_a_symbol_that_disappears_is_noticed(
     [
         (["--", "sh", "-c", "exit 7"], 7, ""),
         ([], 2, "freestone-run: no program given; usage: freestone-run [--] PROGRAM [ARGUMENT...]"),
+        (["./nosuch"], 127, "freestone-run: program './nosuch' not found"),
+        (["no-such-program"], 127, "freestone-run: program 'no-such-program' not found"),
+        (["/etc/hostname"], 126, "freestone-run: program '/etc/hostname' is not executable"),
         (["--harden"], 2, "freestone-run: --harden is not an option; usage: freestone-run [--] PROGRAM [ARGUMENT...]"),
     ],
 )
