@@ -2,9 +2,9 @@
 
     python tools/doctor_check.py [--times N] [--cures N] [--answers FILE] [--page FILE] [PATIENT...]
 
-What each patient has stands in workloads/patients/expected.toml. All of it takes hours: answers are kept beside other results,
-so that it goes on where it was interrupted, also on another day; those of another doctor or of other patients do not
-count.
+What each patient has stands in workloads/patients/expected.toml. All of it takes hours: answers are kept beside other
+results, so that it goes on where it was interrupted, on another day too; those of another doctor or of other patients
+do not count.
 
 Exit status: 0 when it was found every time, nothing that it has not, and each cure that was tried held; 1 otherwise.
 """
@@ -279,8 +279,8 @@ def main(words: Sequence[str] | None = None) -> int:
             "# What the doctor says of patients whose illness is known\n\n"
             f"{date.today().isoformat()}, by `make doctor-check`: each {least} times or more ([the answers]"
             "(results/doctor-check.jsonl)). [What each symptom is](explanation/symptoms.md). `case-`: written after "
-            "what was reported of a real program. New memory costs every program something, more where huge pages are given "
-            "on request alone: what is found of it *beside* is no mistake.\n\n" + told + "\n"
+            "what was reported of a real program. New memory costs every program something, more where huge pages are "
+            "given on request alone: what is found of it *beside* is no mistake.\n\n" + told + "\n"
         )
         asked.page.write_text(page, encoding="utf-8")
     fine = all(
