@@ -2,8 +2,9 @@
 
     python tools/doctor_check.py [--times N] [--cures N] [--answers FILE] [--page FILE] [PATIENT...]
 
-What each patient has stands in workloads/patients/expected.toml. All of it takes hours: answers are kept, so that what
-was interrupted goes on, and those of another doctor or of other patients do not count.
+What each patient has stands in workloads/patients/expected.toml. All of it takes hours: answers are kept beside other
+results, so that it goes on where it was interrupted, on another day too; those of another doctor or of other patients
+do not count.
 
 Exit status: 0 when it was found every time, nothing that it has not, and each cure that was tried held; 1 otherwise.
 """
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date
@@ -29,6 +30,7 @@ import control_group
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BUILD = REPOSITORY / "build"
+ANSWERS = REPOSITORY / "docs" / "results" / "doctor-check.jsonl"
 EXPECTED = REPOSITORY / "workloads" / "patients" / "expected.toml"
 NEW_MEMORY = {"first-touch-faults", "huge-pages-missing"}
 """Found beside others with right: memory that is new costs each of them something, and a small machine more."""
@@ -158,11 +160,19 @@ ONLY_SAID = (
 )
 """... but for what only puts it into words, what is expected, and what measures on other machines."""
 
+ONLY_CURES = (
+    *(f"src/freestone/commands/doctor_{name}.py" for name in ("screening", "trials")),
+    *(f"src/freestone/doctor/{name}.py" for name in ("diagnosis", "remedies", "screening", "verdict")),
+    *(f"src/freestone/{room}/**/*" for room in ("experiments", "analysis")),
+)
+"""What an answer without a cure does not come from."""
 
-def asked_of() -> str:
-    """Of which doctor, and of which patients: a digest of everything that makes an answer."""
+
+def asked_of(*, cure: bool) -> str:
+    """Of which doctor, and of which patients: a digest of everything that makes an answer, with a cure or without."""
     digest = hashlib.sha256()
-    said = {file for pattern in ONLY_SAID for file in REPOSITORY.glob(pattern)}
+    others = ONLY_SAID if cure else (*ONLY_SAID, *ONLY_CURES)
+    said = {file for pattern in others for file in REPOSITORY.glob(pattern)}
     for pattern in ASKED:
         for file in sorted(REPOSITORY.glob(pattern)):
             if file.suffix in (".py", ".c", ".h", ".toml") and file not in said:
@@ -170,15 +180,19 @@ def asked_of() -> str:
     return digest.hexdigest()[:16]
 
 
-def kept(file: Path, of: str) -> list[Answer]:
-    """The answers in a file that are of the same doctor and the same patients; a line that was cut off is none."""
+def kept(file: Path, of: Mapping[bool, str]) -> list[Answer]:
+    """The answers in a file that are of the same doctor and the same patients; a line that was cut off is none.
+
+    Args:
+        of: the digest of answers with a cure, and of those without.
+    """
     answers = []
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else []:
         try:
             answer = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if answer["of"] == of:
+        if answer["of"] == of[answer["cure"]]:
             answers.append(answer)
     return answers
 
@@ -228,7 +242,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--cures", type=int, default=0, metavar="N", help="how often each is cured as well")
     parser.add_argument("--budget", type=float, default=60, help="seconds for each cure")
-    parser.add_argument("--answers", type=Path, default=BUILD / "doctor-check.jsonl", help="where they are kept")
+    parser.add_argument("--answers", type=Path, default=ANSWERS, help="where they are kept")
     parser.add_argument("--page", type=Path)
     parser.add_argument("patients", nargs="*")
     asked = parser.parse_args(words)
@@ -237,7 +251,7 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error(f"no such patient: {', '.join(sorted(unknown))}")
     if asked.patients:
         patients = [each for each in patients if each.name in asked.patients]
-    of = asked_of()
+    of = {cured: asked_of(cure=cured) for cured in (False, True)}
     by_name = {each.name: each for each in patients}
     for answer in kept(asked.answers, of):
         if answer["patient"] in by_name:
@@ -245,7 +259,7 @@ def main(words: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="freestone-doctor-") as results:
 
         def heard(patient: Patient, answer: Answer) -> None:
-            keep(asked.answers, {**answer, "of": of})
+            keep(asked.answers, {**answer, "of": of[answer["cure"]]})
             count(patient, answer)
 
         for number in range(max(asked.times, asked.cures)):
@@ -263,10 +277,10 @@ def main(words: Sequence[str] | None = None) -> int:
         least = min(each.times for each in patients)
         page = (
             "# What the doctor says of patients whose illness is known\n\n"
-            f"{date.today().isoformat()}, by `make doctor-check`: each {least} times or more. [What each symptom is]"
-            "(explanation/symptoms.md). `case-`: written after what was reported of a real program. New memory costs "
-            "every program something, more where huge pages are given on request alone: what is found of it *beside* "
-            "is no mistake.\n\n" + told + "\n"
+            f"{date.today().isoformat()}, by `make doctor-check`: each {least} times or more ([the answers]"
+            "(results/doctor-check.jsonl)). [What each symptom is](explanation/symptoms.md). `case-`: written after "
+            "what was reported of a real program. New memory costs every program something, more where huge pages are "
+            "given on request alone: what is found of it *beside* is no mistake.\n\n" + told + "\n"
         )
         asked.page.write_text(page, encoding="utf-8")
     fine = all(

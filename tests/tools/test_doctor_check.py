@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ def test_every_patient_of_the_table_is_there() -> None:
     assert all(each.has for each in patients)
 
 
+THIS = dict.fromkeys((False, True), "this")
 LOOK = {"patient": "a", "cure": False, "found": ["leak"]}
 
 
@@ -27,7 +29,7 @@ def test_what_was_kept_comes_back(tmp_path_factory: pytest.TempPathFactory, answ
     for answer in answers:
         doctor_check.keep(file, {**answer, "of": "this"})
         doctor_check.keep(file, {**answer, "of": "another"})
-    assert kept(file, "this") == [{**answer, "of": "this"} for answer in answers]
+    assert kept(file, THIS) == [{**answer, "of": "this"} for answer in answers]
 
 
 def test_a_line_that_was_cut_off_costs_itself_alone(tmp_path: Path) -> None:
@@ -37,7 +39,7 @@ def test_a_line_that_was_cut_off_costs_itself_alone(tmp_path: Path) -> None:
     for length in range(1, len(whole)):
         file.write_bytes(whole + whole[:length])
         doctor_check.keep(file, {**LOOK, "of": "this", "number": 3})
-        found = kept(file, "this")
+        found = kept(file, THIS)
         assert (found[0], found[-1]) == ({**LOOK, "of": "this"}, {**LOOK, "of": "this", "number": 3})
 
 
@@ -54,15 +56,31 @@ def test_what_was_not_found_and_what_is_not_there_show() -> None:
     assert patient.broken == ["it said nothing"]
 
 
-def test_another_doctor_is_another_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("src/freestone/doctor/shares.py", "src/freestone/reports/html.py", "workloads/patients/time.c"):
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).write_text("1")
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("src/freestone/reports/html.py", ()),
+        ("src/freestone/doctor/words.py", ()),
+        ("src/freestone/doctor/remedies.py", (True,)),
+        ("src/freestone/experiments/schedule.py", (True,)),
+        ("src/freestone/doctor/shares.py", (False, True)),
+        ("workloads/patients/time.c", (False, True)),
+    ],
+)
+def test_another_doctor_is_another_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, changes: Collection[bool]
+) -> None:
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text("1")
     monkeypatch.setattr(doctor_check, "REPOSITORY", tmp_path)
-    before = doctor_check.asked_of()
-    (tmp_path / "src/freestone/reports/html.py").write_text("2")
-    assert doctor_check.asked_of() == before
-    for name in ("src/freestone/doctor/shares.py", "workloads/patients/time.c"):
-        (tmp_path / name).write_text("2")
-        assert doctor_check.asked_of() != before
-        before = doctor_check.asked_of()
+    before = {cure: doctor_check.asked_of(cure=cure) for cure in (False, True)}
+    (tmp_path / name).write_text("2")
+    assert {cure for cure in before if doctor_check.asked_of(cure=cure) != before[cure]} == set(changes)
+
+
+def test_an_answer_counts_for_what_was_asked(tmp_path: Path) -> None:
+    file = tmp_path / "answers.jsonl"
+    look, cure = {**LOOK, "of": "looks"}, {"patient": "a", "cure": True, "best": "x", "of": "cures"}
+    for answer in (look, cure, {**look, "of": "cures"}, {**cure, "of": "looks"}):
+        doctor_check.keep(file, answer)
+    assert kept(file, {False: "looks", True: "cures"}) == [look, cure]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from freestone.allocators import configuration_for, discover, notation
-from freestone.commands import measurement, terminal
+from freestone.commands import doctor_screening, measurement, terminal
 from freestone.commands.status import ExitStatus, Stop
 from freestone.commands.terminal import say
 from freestone.doctor import chart as charts
@@ -17,7 +17,7 @@ from freestone.doctor.chart import Chart
 from freestone.doctor.conditions import Conditions
 from freestone.doctor.finding import Finding
 from freestone.doctor.goal import Goal
-from freestone.doctor.observations import Observations
+from freestone.doctor.observations import Cost, Observations
 from freestone.doctor.remedies import Remedy
 from freestone.doctor.verdict import LEAST_ROUNDS, Verdict
 from freestone.experiments.plan import PlanError
@@ -29,6 +29,7 @@ from freestone.reports import deployment, system_settings, table
 from freestone.reports.shown import cells_of
 
 MOST_REMEDIES = 8
+MOST_SCREENED = 16
 SLOWER = 1.3
 """What a trial is taken for, against one of the program alone: some remedies are slower, and a busy machine is."""
 
@@ -96,19 +97,43 @@ def _prepared(
             return chart.experiment, {}, chart.left_out
         return measurement.resumed(folder, []), chart.remedies, chart.left_out
     most = most_remedies(chart.experiment, seen)
-    no_room = (
-        f"the time budget has room for {most}; a longer --time-budget tries more" if most < MOST_REMEDIES else None
-    )
-    plan = remedies.plan(found, seen, most, goal=goal, kernel=kernel, no_room=no_room)
-    chosen = _configurations(plan.tried)
+    chosen, left_out = _chosen(chart, found, seen, goal, most, kernel)
     experiment = chart.experiment
     added = [*experiment.configurations, *(one for one, _ in chosen)]
     experiment = experiment.model_copy(update={"configurations": added})
     by_name = {one.name: each for one, each in chosen}
     if chosen:
         store.write_experiment(folder, experiment)
-    charts.write(folder, chart.model_copy(update={"remedies": by_name, "left_out": list(plan.left_out)}))
-    return experiment, by_name, list(plan.left_out)
+    charts.write(folder, chart.model_copy(update={"remedies": by_name, "left_out": left_out}))
+    return experiment, by_name, left_out
+
+
+def _chosen(
+    chart: Chart, found: Sequence[Finding], seen: Observations, goal: Goal, most: int, kernel: str | None
+) -> tuple[list[tuple[Configuration, Remedy]], list[tuple[Remedy, str]]]:
+    """What gets rounds, each as it is run; and what does not, with why not.
+
+    Where there are more remedies than rounds have room for, each runs once before, if there is time for that.
+    """
+    (workload,) = chart.experiment.workloads
+    wide = remedies.plan(found, seen, MOST_SCREENED, goal=goal, kernel=kernel)
+    candidates = _configurations(wide.tried)
+    budget_s = chart.experiment.time_budget_s
+    if len(candidates) > most and budget_s is not None and seen.cost is not None and workload.service is None:
+        fitting = candidates[: doctor_screening.runs_fitting(budget_s, _trial_s(seen.cost))]
+        if len(fitting) > most:
+            memory = diagnosis.memory_of(found, workload)
+            taken, others = doctor_screening.screened(workload, seen.cost, fitting, goal, memory, most)
+            by_remedy = {remedy: one for one, remedy in fitting}
+            unrun = [(each, _no_room(most)) for _, each in candidates[len(fitting) :]]
+            return [(by_remedy[each], each) for each in taken], [*wide.left_out, *others, *unrun]
+    no_room = _no_room(most) if most < MOST_REMEDIES else None
+    plan = remedies.plan(found, seen, most, goal=goal, kernel=kernel, no_room=no_room)
+    return _configurations(plan.tried), list(plan.left_out)
+
+
+def _no_room(most: int) -> str:
+    return f"the time budget has room for {most}; a longer --time-budget tries more"
 
 
 def refusal(chart: Chart) -> str | None:
@@ -142,11 +167,14 @@ def most_remedies(experiment: Experiment, seen: Observations) -> int:
     """
     if experiment.time_budget_s is None or seen.cost is None:
         return MOST_REMEDIES
-    trial_s = SLOWER * (seen.cost.trial_s or seen.cost.wall_s + TRIAL_OVERHEAD_S)
-    trials = int(experiment.time_budget_s / trial_s)
+    trials = int(experiment.time_budget_s / (SLOWER * _trial_s(seen.cost)))
     # LEAST_ROUNDS * (2 + n) trials and 1 + n before them.
     fitting = (trials - 2 * LEAST_ROUNDS - 1) // (LEAST_ROUNDS + 1)
     return max(1, min(MOST_REMEDIES, fitting))
+
+
+def _trial_s(cost: Cost) -> float:
+    return cost.trial_s or cost.wall_s + TRIAL_OVERHEAD_S
 
 
 def _configurations(chosen: Sequence[Remedy]) -> list[tuple[Configuration, Remedy]]:

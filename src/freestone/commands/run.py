@@ -76,6 +76,7 @@ def run(
     if mode:
         _require_freestone(preload, "--harden" if harden else "--guard")
         environment[OPTIONS] = ",".join(filter(None, [environment.get(OPTIONS), mode]))
+    program.require_last(command)
     executable = program.require(command, environment, verb="run")
     obstacle = program.obstacle(executable, Path(preload.files[0]), preload.title)
     if obstacle is not None:

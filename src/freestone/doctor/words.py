@@ -11,6 +11,7 @@ from freestone.doctor import judgement, knobs, shares, symptoms, touched
 from freestone.doctor.finding import Finding
 from freestone.doctor.observations import CHOICE, Observations
 from freestone.doctor.remedies import Remedy, title
+from freestone.doctor.screening import ONE_RUN
 from freestone.doctor.thresholds import WORTH
 from freestone.doctor.verdict import Tried, Verdict
 from freestone.records.schema import Ratio
@@ -94,7 +95,10 @@ def unnamed(found: Sequence[Finding], seen: Observations) -> str | None:
         return None
     said = f"Nothing can be named: page faults are {faults:.0%} of its processor time"
     if seen.calls is None:
-        return f"{said}, on memory that was touched before, and the calls that they come from were not seen."
+        return (
+            f"{said}, more than its new memory explains, and the calls that they come from were not seen. Memory that "
+            "was given back and is used again makes such, and pages that forked processes share or copy."
+        )
     given = _given_back(seen)
     if given:
         return f"{said}. {given}"
@@ -173,10 +177,14 @@ def by_itself(seen: Observations) -> list[str]:
 
 
 def left_out(remedies: Iterable[tuple[Remedy, str]], *, width: int) -> str:
-    """What was not tried though it is for what was found; a paragraph for each reason."""
+    """What got no rounds though it is for what was found: a line for what ran once, a paragraph for another why."""
     by_why: dict[str, list[str]] = {}
+    once = []
     for each, why in remedies:
-        by_why.setdefault(why, []).append(title(each))
+        if why.startswith(ONE_RUN):
+            once.append(f"{title(each)}: {why.removeprefix(ONE_RUN)}")
+        else:
+            by_why.setdefault(why, []).append(title(each))
     lines = [
         line
         for why, names in by_why.items()
@@ -184,6 +192,10 @@ def left_out(remedies: Iterable[tuple[Remedy, str]], *, width: int) -> str:
             f"Not tried: {', '.join(names)}: {why}", width, subsequent_indent="  ", break_on_hyphens=False
         )
     ]
+    if once:
+        lines += textwrap.wrap("Run once, and not chosen for rounds (a longer --time-budget has room for more):", width)
+        for line in once:
+            lines += textwrap.wrap(line, width, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False)
     return "\n".join([*lines, ""]) + "\n" if lines else ""
 
 
