@@ -89,3 +89,13 @@ def test_the_page_over_all_results_is_told_what_it_lacks(tmp_path: Path, environ
     done = run(tmp_path, environment, "serve", "--port", "0")
     assert (done.returncode, done.stdout) == (5, "")
     assert done.stderr == "freestone: the page needs: pip install '.[figures]' in the clone\n"
+
+
+def test_an_order_for_dask_is_told_what_it_lacks(tmp_path: Path, environment: dict[str, str]) -> None:
+    words = ["compare", "--on", "dask:127.0.0.1:1", "-n", "1", "-a", "glibc", "--", "true"]
+    code = f"import sys; sys.modules['distributed'] = None\nfrom freestone.cli import main\nmain({words!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 3, done.stderr
+    assert ": Dask needs: pip install '.[dask]' in the clone" in done.stderr
