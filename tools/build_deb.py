@@ -83,7 +83,7 @@ def changelog(version: str, maintained_by: str, seconds: float) -> str:
     when = email.utils.formatdate(seconds)
     return (
         f"freestone ({debian_version(version)}) unstable; urgency=medium\n\n"
-        f"  * What has changed: /usr/share/doc/libfreestone0/CHANGELOG.md.\n\n -- {maintained_by}  {when}\n"
+        f"  * What has changed: /usr/share/doc/libfreestone0/docs/CHANGELOG.md.\n\n -- {maintained_by}  {when}\n"
     )
 
 

@@ -39,7 +39,7 @@ def test_the_pages_that_messages_name_are_there(debs: dict[str, Path], repositor
         named = set(re.findall(r"docs/(?:guide|reference|explanation)/[\w-]+\.md", said))
         assert len(named) > (2 if package == "freestone" else 0)
         assert {f"usr/share/doc/{package}/{page}" for page in named} <= listed(debs[package])
-    assert "usr/share/doc/libfreestone0/CHANGELOG.md" in listed(debs["libfreestone0"])
+    assert "usr/share/doc/libfreestone0/docs/CHANGELOG.md" in listed(debs["libfreestone0"])
 
 
 def machine_code(library: Path, folder: Path) -> bytes:
@@ -113,7 +113,8 @@ def test_a_symbol_that_disappears_is_noticed(
         ([], 2, "freestone-run: no program given; usage: freestone-run [--] PROGRAM [ARGUMENT...]"),
         (["./nosuch"], 127, "freestone-run: program './nosuch' not found"),
         (["no-such-program"], 127, "freestone-run: program 'no-such-program' not found"),
-        (["/etc/hostname"], 126, "freestone-run: program '/etc/hostname' is not executable"),
+        (["/etc"], 126, "freestone-run: program '/etc' is not executable"),
+        (["/etc/passwd"], 126, "freestone-run: program '/etc/passwd' is not executable"),
         (["--harden"], 2, "freestone-run: --harden is not an option; usage: freestone-run [--] PROGRAM [ARGUMENT...]"),
     ],
 )
