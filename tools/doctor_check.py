@@ -153,9 +153,9 @@ ONLY_SAID = (
     "src/freestone/doctor/page/*",
     *(f"src/freestone/doctor/{name}.py" for name in ("explanation", "headline", "in_code", "judgement", "over_time")),
     "src/freestone/doctor/words.py",
-    "src/freestone/experiments/places.py",
+    *(f"src/freestone/experiments/{name}.py" for name in ("merged_places", "places", "turns")),
     "src/freestone/experiments/engines/*",
-    "src/freestone/analysis/across.py",
+    *(f"src/freestone/analysis/{name}.py" for name in ("across", "beside", "one_experiment", "one_machine")),
     "workloads/patients/expected.toml",
 )
 """... but for what only puts it into words, what is expected, and what measures on other machines."""
