@@ -17,7 +17,7 @@ from hypothesis import settings
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
 
-pytest_plugins = ["invented_records", "opened_page"]
+pytest_plugins = ["invented_records", "opened_page", "reached_hosts"]
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 

@@ -21,10 +21,11 @@ TRIALS = 3 * ROUNDS
 class Ordered:
     """A comparison that is under way at several places."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str], command: Sequence[str], on: str) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str], command: Sequence[str], *on: str) -> None:
         self.results = folder / "results"
         self.said = folder / "said"
-        words = [*command, "compare", "--on", on, "-n", str(ROUNDS), "-a", "glibc,freestone", "--", *PROGRAM]
+        places = [word for place in on for word in ("--on", place)]
+        words = [*command, "compare", *places, "-n", str(ROUNDS), "-a", "glibc,freestone", "--", *PROGRAM]
         with self.said.open("w") as errors:
             self.process = subprocess.Popen(words, cwd=folder, env=dict(environment), stdout=errors, stderr=errors)
 

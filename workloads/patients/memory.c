@@ -35,12 +35,15 @@ static void slab_fragmentation(void) {
 
 static pthread_barrier_t full, over;
 
+/* Threads have much for a moment each, one after the other, and together hold what each once had. */
 static void *fills_arena(void *unused) {
+    static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&turn);
     void **blocks = many(12 * KIB, 1000);
     void *pin = asked(1000);
-    pthread_barrier_wait(&full);
     for (size_t i = 0; i < 12 * KIB; i++)
         free(blocks[i]);
+    pthread_mutex_unlock(&turn);
     pthread_barrier_wait(&over);
     free(pin);
     free(blocks);
@@ -50,7 +53,6 @@ static void *fills_arena(void *unused) {
 static void arena_bloat(void) {
     enum { THREADS = 12 };
     pthread_t threads[THREADS];
-    pthread_barrier_init(&full, NULL, THREADS);
     pthread_barrier_init(&over, NULL, THREADS + 1);
     for (int i = 0; i < THREADS; i++)
         start(&threads[i], fills_arena, NULL);

@@ -22,6 +22,7 @@ def measured(
     markdown: Path | None = None,
     as_json: bool = False,
     left_out: Collection[str] = (),
+    ordered: bool = False,
 ) -> int:
     """Run what is not run yet, show the scoreboard, return the exit status.
 
@@ -30,6 +31,7 @@ def measured(
         markdown: a file for the scoreboard; None for none.
         as_json: print it as JSON.
         left_out: workloads that are not run now.
+        ordered: whether it is one place's part of an order.
     """
 
     def show(experiment: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
@@ -42,7 +44,9 @@ def measured(
         latencies = tails.render(experiment, summary, records, width=width, colour=colour, ascii_only=plain)
         scoreboard.show(board, folder, as_json=as_json, more=latencies)
 
-    return measurement.measure(folder, experiment, verb="bench", show=show, report=None, left_out=left_out)
+    return measurement.measure(
+        folder, experiment, verb="bench", show=show, report=None, left_out=left_out, ordered=ordered
+    )
 
 
 def resumed(folder: Path, given: Sequence[str]) -> tuple[Experiment, set[str]]:

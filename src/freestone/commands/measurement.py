@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Collection, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from freestone import machine
 from freestone.allocators import (
+    OWN,
     SYSTEM,
     AllocatorError,
     configuration_for,
@@ -23,7 +25,7 @@ from freestone.analysis import same_program, summarise
 from freestone.commands import program
 from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus, Stop
-from freestone.experiments import Interruption, Outcome, input_file, mismatch, run, unfinished
+from freestone.experiments import Interruption, Outcome, input_file, mismatch, run, turns, unfinished
 from freestone.experiments.events import Event, StageFailed
 from freestone.experiments.local import Around, environment_alone
 from freestone.experiments.plan import Extent, PlanError, new_experiment
@@ -123,6 +125,9 @@ def chosen(names: Sequence[str] | None, baseline: str | None) -> tuple[list[Conf
     known = discover()
     here = [configuration_for(allocator) for allocator in known if allocator.available]
     compared = here if names is None else configurations(names, known=known)
+    for own in known if names is None else ():
+        if own.name == OWN and not own.available:  # nobody expects that the lab comes without its library
+            print(f"freestone: {OWN} is left out: {own.reason}", file=sys.stderr)
     if not compared:
         raise PlanError("no allocator to compare; 'freestone allocators' shows what is here")
     if baseline is None:
@@ -233,6 +238,7 @@ def measure(
     left_out: Collection[str] = (),
     around: Around = environment_alone,
     environment_told: bool = False,
+    ordered: bool = False,
 ) -> int:
     """Run what the folder does not hold yet, show what there is, and return the exit status.
 
@@ -244,6 +250,7 @@ def measure(
         left_out: workloads that are not run now.
         around: sets what a configuration needs beside the program's environment, for each of its runs.
         environment_told: whether what is taken out of the programs' environment was told before.
+        ordered: whether it is one place's part of an order, of which another may be this very machine.
     """
     progress = Progress(
         sys.stderr,
@@ -266,7 +273,9 @@ def measure(
         if isinstance(event, StageFailed) and event.title == "setup":
             not_set_up.append(event.workload)
 
-    with Interruption() as stop:
+    with Interruption() as stop, contextlib.ExitStack() as turn:
+        if ordered and unfinished(experiment, earlier.records):
+            turn.enter_context(turns.taken(stop, progress.line))
         try:
             outcome = run(
                 experiment,

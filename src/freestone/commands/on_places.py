@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import secrets
 import sys
 import threading
+import unicodedata
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime
@@ -14,7 +16,7 @@ from typing import Final
 
 import freestone
 from freestone.commands import program
-from freestone.commands.status import ExitStatus
+from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments import Interruption, clocks, places
 from freestone.experiments.engines import Carried, Unreachable, engine_of
 from freestone.experiments.plan import PlanError
@@ -30,6 +32,12 @@ OF_THIS_PLACE: Final = (
 FLAGS_OF_THIS_PLACE: Final = ("--json", "--report", "--no-report")
 
 LOOK_S: Final = 0.2
+
+FILES_OF_A_PLACE: Final = 8
+"""So many files of this process a place may have open: the streams of a command, and its ends as it is started."""
+
+FILES_KEPT: Final = 64
+"""So many are left for all else."""
 
 
 def is_order(folder: Path | None) -> bool:
@@ -70,6 +78,11 @@ def measure(
         folder, order = resume, store.read_order(resume)
         if any(place.engine == "merged" for place in order.places):
             raise PlanError(f"{resume} was merged of others: go on where they were measured, and merge again")
+        if order.freestone_version != freestone.__version__:
+            raise PlanError(
+                f"{resume} was begun by freestone {order.freestone_version}, and this one is {freestone.__version__}: "
+                "go on with that version, or give the order anew"
+            )
     else:
         order = _order(places.read(on or []), sys.argv[1:], seed)
         folder = store.create_folder(results, called, datetime.fromisoformat(order.created_at))
@@ -79,7 +92,7 @@ def measure(
 
 def _order(asked: Sequence[Place], typed: Sequence[str], seed: int | None) -> Order:
     now = datetime.now(UTC)
-    words = ordered(typed)
+    words = program.env_as_here(ordered(typed))
     if seed is None:  # one order of rounds for all
         words[1:1] = ["--seed", str(secrets.randbits(32))]
     return Order(
@@ -126,11 +139,13 @@ def _carry_out(order: Order, folder: Path) -> int:
             last[place.name] = told
 
     def work(place: Place) -> Carried:
+        if halt.is_set():
+            return Carried(ExitStatus.INTERRUPTED, None)
         return engine_of(place.engine).carry_out(
             order, place, folder / place.name, lambda line: tell(place, line), halt
         )
 
-    with Interruption() as stop, ThreadPoolExecutor(max(1, len(order.places))) as pool:
+    with Interruption() as stop, ThreadPoolExecutor(_at_once(len(order.places))) as pool:
         working = {pool.submit(work, place): place for place in order.places}
         waiting = threading.Thread(target=lambda: _pass_on(stop, halt), daemon=True)
         waiting.start()
@@ -148,14 +163,40 @@ def _carry_out(order: Order, folder: Path) -> int:
                 except Unreachable as error:
                     ended[place.name] = error
                     tell(place, str(error))
+                except Exception as error:  # whatever it is, it costs this place and no other
+                    why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+                    ended[place.name] = Unreachable(why)
+                    tell(place, why)
         finally:
             halt.set()
     return _told(order, folder, ended, interrupted=stop())
 
 
+def _at_once(count: int) -> int:
+    """How many places are worked at together: each takes files of this process, whose number is limited."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # The limit is left as it is: programs that are measured here would inherit another one.
+    most = count if limit == resource.RLIM_INFINITY else max(1, (limit - FILES_KEPT) // FILES_OF_A_PLACE)
+    if count > most:
+        print(
+            f"freestone: {most} of the {count} places at once, since a process may have {limit} files open: "
+            "for more, ulimit -n",
+            file=sys.stderr,
+        )
+    return max(1, min(count, most))
+
+
 def passed_on(line: str) -> str:
-    """A line of a place as it is told here: how to go on there is not how to go on with the order. Pure."""
-    return line.removeprefix("freestone: ").partition("go on with: ")[0].rstrip(" ,;")
+    """A line of a place as it is told here: how to go on there is not how to go on with the order. Pure.
+
+    What would steer the terminal is shown as a question mark: it was written elsewhere.
+    """
+    told = line.removeprefix("freestone: ").partition("go on with: ")[0].rstrip(" ,;")
+    return "".join("?" if unicodedata.category(each) in _STEERS else each for each in told.replace("\t", " "))
+
+
+_STEERS: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of characters that are no part of a line: escape sequences, and what turns or breaks it."""
 
 
 def _started(folder: Path) -> list[str]:
@@ -174,10 +215,7 @@ def _pass_on(stop: Interruption, halt: threading.Event) -> None:
 
 
 def _told(order: Order, folder: Path, ended: dict[str, Carried | Unreachable], *, interrupted: bool) -> int:
-    from freestone.commands import report as reporting
-
-    if store.places(folder):
-        reporting.report(folder, output=folder / store.REPORT_FILE)
+    reported = _reported(folder) if store.places(folder) else ExitStatus.FINE
     failed = [name for name, each in ended.items() if isinstance(each, Unreachable) or each.status not in (0, 4)]
     again = f"{program.tool_as_typed()} {order.words[0]} --resume {folder}"
     if interrupted:
@@ -185,6 +223,27 @@ def _told(order: Order, folder: Path, ended: dict[str, Carried | Unreachable], *
         return ExitStatus.INTERRUPTED
     if failed:
         print(f"freestone: not finished: {', '.join(failed)}; go on with: {again}", file=sys.stderr)
-        return ExitStatus.PARTLY_MEASURED if store.places(folder) else ExitStatus.NOTHING_MEASURED
+        return reported or (ExitStatus.PARTLY_MEASURED if store.places(folder) else ExitStatus.NOTHING_MEASURED)
     partly = any(isinstance(each, Carried) and each.status for each in ended.values())
-    return ExitStatus.PARTLY_MEASURED if partly else ExitStatus.FINE
+    return reported or (ExitStatus.PARTLY_MEASURED if partly else ExitStatus.FINE)
+
+
+def _reported(folder: Path) -> int:
+    """Show what there is, and return what became of that; whatever it is, how to go on is said behind it."""
+    from freestone.commands import report as reporting
+    from freestone.reports import extras
+
+    lacking = extras.missing()
+    try:
+        status = reporting.report(folder, output=None if lacking else folder / store.REPORT_FILE, page=lacking is None)
+    except Stop as stop:
+        print(f"freestone: {stop.message}", file=sys.stderr)
+        status = stop.status
+    except Exception as error:
+        why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        print(f"freestone: no report: {why}; every record is kept", file=sys.stderr)
+        status = ExitStatus.STORE
+    if lacking is not None:
+        sys.stdout.flush()
+        print(f"freestone: no {store.REPORT_FILE}: {lacking}", file=sys.stderr)
+    return status

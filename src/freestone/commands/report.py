@@ -57,7 +57,7 @@ def report(
 
     All is computed again from the records, also while the experiment goes on. Several folders stand one after the
     other: results of different machines or experiments are never pooled. An order of more than 16 machines is shown by
-    kind of machine, with a row for each.
+    kind of machine, with a row for each. A place of an order that cannot be read is left out with a line.
 
     Of freestone bench, the scoreboard is printed: one allocator against the best of the others on each workload, and
     the whole field. --subject holds another allocator against the rest; with it or with --markdown there is a
@@ -112,7 +112,16 @@ def report(
                     ExitStatus.USAGE,
                 )
             return report_many.report(order, results, destination, as_json=json)
-        found = [reported.read(folder) for folder in results]
+        places = () if given > 1 or results == (order,) else side_by_side.names(results)
+        found = (
+            [each for each in map(reported.read_among, places, results) if each is not None]
+            if places
+            else [reported.read(folder) for folder in results]
+        )
+        damaged = len(results) - len(found)
+        if not found:
+            raise Stop(f"none of the {damaged} results folders of {order} can be read", ExitStatus.STORE)
+        results = tuple(each.folder for each in found)
         sources = [each.source for each in found if each.source is not None]
         measured = any(cell.status == "ok" for source in sources for cell in source.summary.cells)
         exported = bool(exports.asked) or figures is not None or benchmark_json is not None
@@ -136,10 +145,7 @@ def report(
             ]
             scoreboard.write(documents, markdown)
         names = side_by_side.names(results)
-        machines = side_by_side.tables(
-            [there for name, each in zip(names, found, strict=True) for there in side_by_side.there(name, each)],
-            one_order=given == 1,
-        )
+        machines = side_by_side.tables(zip(names, found, strict=True), one_order=given == 1)
         written = _write(found, machines, destination, figures, picture, benchmark_json)
         for source in sources:
             exports.write(source.experiment, source.records, source.summary)
@@ -160,7 +166,7 @@ def report(
         sys.stdout.flush()
         print("freestone: nothing could be measured: what is exported holds reasons and no figure", file=sys.stderr)
         return ExitStatus.NOTHING_MEASURED
-    return _lacking(page, figures)
+    return _lacking(page, figures) or (ExitStatus.STORE if damaged else ExitStatus.FINE)
 
 
 def _score(source: Source, subject: str | None) -> Score:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from freestone.commands import one_folder, terminal
+from freestone.commands.status import Stop
 
 if TYPE_CHECKING:  # what reads and draws results is large, and the help needs none of it
     from freestone.doctor.diagnosis import Diagnosis
@@ -67,6 +68,24 @@ def read(given: Path) -> Reported:
     if told is not None and not (folder / store.EXPERIMENT_FILE).exists():
         return Reported(given, None, told)
     return Reported(given, _source(folder), told)
+
+
+def read_among(name: str, folder: Path) -> Reported | None:
+    """A folder that is one of several; None, and a line that it is left out, where it cannot be read.
+
+    Args:
+        name: what to call it.
+    """
+    from freestone.records import store
+
+    try:
+        return read(folder)
+    except (store.StoreError, Stop) as error:
+        why = str(error)
+    except Exception as error:  # what stands in it may be anything: it comes from elsewhere
+        why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    print(f"freestone: {name} is left out: {why}", file=sys.stderr)
+    return None
 
 
 def show(what: Reported) -> None:

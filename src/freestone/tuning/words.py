@@ -48,7 +48,7 @@ def conclusion(
     """The front, each of it with its price and the lines that put it to use; the best for the goal first."""
     if not found.front:
         return "\n".join(textwrap.wrap(_nothing(found, baseline), width)) + "\n"
-    lines = textwrap.wrap(_best(found, goal, baseline), width, break_long_words=False)
+    lines = textwrap.wrap(_best(found, goal, baseline), width, break_long_words=False, break_on_hyphens=False)
     lines += [
         "",
         "The Pareto front (no other finalist is really better in time and memory; all intervals hold at once):",
@@ -62,9 +62,8 @@ def conclusion(
             ),
         ]
         lines += textwrap.wrap(f"{_gains(each)}", width - 4, initial_indent="    ", subsequent_indent="    ")
-        used = deployment.lines(workload, configurations[each.configuration], brings_malloc)
-        if each is found.best:
-            used = [*used, *deployment.more_lines(workload, configurations[each.configuration])]
+        chosen = configurations[each.configuration]
+        used = [*deployment.lines(workload, chosen, brings_malloc), *deployment.more_lines(workload, chosen)]
         lines += [f"  {line}" for line in used]
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""What a shared folder shows late is waited for, and what it never shows is one line."""
+"""What a cluster shows late is waited for, a job or its folder; and what it never shows is one line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from freestone.experiments.engines import Carried, Unreachable, slurm
+from freestone.experiments.engines import Carried, Unreachable, job, slurm
 from freestone.records import store
 from freestone.records.schema import Order, Place
 
@@ -31,8 +31,99 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tools / "job"
 
 
-def _carried_out(folder: Path) -> Carried:
-    return slurm.Slurm().carry_out(ORDER, PLACE, folder, lambda line: None, threading.Event())
+def _carried_out(folder: Path, told: list[str] | None = None) -> Carried:
+    tell = (lambda line: None) if told is None else told.append
+    return slurm.Slurm().carry_out(ORDER, PLACE, folder, tell, threading.Event())
+
+
+def _stand_in(cluster: Path, name: str, script: str) -> None:
+    (cluster.parent / name).write_text(f"#!/bin/sh\n{script}\n")
+    (cluster.parent / name).chmod(0o755)
+
+
+def _writes(folder: Path) -> str:
+    """What a job does that has measured all: each file is a new one."""
+    files = [store.EXPERIMENT_FILE, store.TRIALS_FILE, store.SUMMARY_FILE]
+    return "\n".join([f"mkdir -p {folder}", *[f"echo x >{folder}/.new; mv {folder}/.new {folder}/{n}" for n in files]])
+
+
+def test_a_controller_that_does_not_answer_is_asked_again(
+    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm, "AGAIN_S", 0.05)
+    folder = tmp_path / "slurm"
+    cluster.write_text(_writes(folder))
+    _stand_in(
+        cluster,
+        "scontrol",
+        f"cd {tmp_path}; echo x >>asked; [ $(wc -l <asked) -gt 3 ] || "
+        "{ echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1; }\n"
+        "echo JobId=1 JobState=COMPLETED Reason=None ExitCode=0:0",
+    )
+    told: list[str] = []
+    assert _carried_out(folder, told).status == 0
+    assert [line for line in told if "Unable to contact" in line] == [
+        "slurm_load_jobs error: Unable to contact slurm controller; it is asked again"
+    ]
+
+
+def test_a_job_that_goes_on_without_us_is_waited_for_and_none_is_put_beside_it(
+    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm, "AGAIN_S", 0.05)
+    monkeypatch.setattr(slurm, "SILENT_S", 0.2)
+    folder = tmp_path / "slurm"
+    _stand_in(cluster, "sbatch", f"echo x >>{tmp_path}/submitted; echo 7")
+    _stand_in(cluster, "scontrol", "echo 'Unable to contact slurm controller' >&2; exit 1")
+    with pytest.raises(Unreachable, match="job 7 may go on, and is waited for when the order goes on"):
+        _carried_out(folder)
+    shown = "echo JobId=7 JobName=freestone-slurm Comment=x Reason=None"
+    _stand_in(
+        cluster,
+        "scontrol",
+        f"cd {tmp_path}; echo x >>asked; [ $(wc -l <asked) -lt 4 ] && {shown} JobState=RUNNING && exit\n"
+        f"{_writes(folder)}\n{shown} JobState=COMPLETED ExitCode=0:0",
+    )
+    told: list[str] = []
+    assert _carried_out(folder, told).status == 0
+    assert told == ["is job 7, which was submitted before"]
+    assert (tmp_path / "submitted").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("shown", ["JobName=another JobState=RUNNING", "JobName=freestone-slurm Comment=y", ""])
+def test_a_job_that_is_not_ours_is_not_waited_for(
+    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: str
+) -> None:
+    """Numbers begin anew where a cluster is set up anew."""
+    folder = tmp_path / "slurm"
+    job.keep(job.Job("7", ""), folder)
+    cluster.write_text(_writes(folder))
+    before = f"echo JobId=7 JobState=RUNNING {shown}" if shown else "echo 'error: Invalid job id specified' >&2; exit 1"
+    _stand_in(
+        cluster,
+        "scontrol",
+        f'for word; do last=$word; done; [ "$last" = 7 ] && {{ {before}; exit; }}\n'
+        "echo JobId=1 JobState=COMPLETED ExitCode=0:0",
+    )
+    told: list[str] = []
+    assert _carried_out(folder, told).status == 0
+    assert told == ["is job 1"]
+
+
+def test_a_summary_of_an_earlier_job_is_not_this_one_s(
+    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm, "LATE_S", 0.5)
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    for name in (store.EXPERIMENT_FILE, store.SUMMARY_FILE):
+        (folder / name).write_text("x")
+    with pytest.raises(Unreachable, match="shows nothing of its job"):
+        _carried_out(folder)
+    monkeypatch.setattr(slurm, "LATE_S", 60.0)
+    cluster.write_text(f"sleep 0.5\n{_writes(folder)}")
+    assert _carried_out(folder).status == 0
+    assert (folder / store.TRIALS_FILE).exists()
 
 
 def test_a_folder_that_comes_late_is_waited_for_with_all_that_is_in_it(cluster: Path, tmp_path: Path) -> None:

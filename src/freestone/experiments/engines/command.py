@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from freestone.experiments.engines import Carried
+from freestone.experiments.engines import Carried, Unreachable
 from freestone.records.schema import Order, Place
 
 PATIENCE_S: Final = 30.0
@@ -65,17 +65,23 @@ def run(
     Args:
         folder: that it is started in; None for this process's own.
         hold: it is told to stop by the end of its standard input, and not by a signal.
+
+    Raises:
+        Unreachable: it cannot be started.
     """
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        stdin=subprocess.PIPE if hold else subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,  # Ctrl-C is for the one who waits for it
-    )
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.PIPE if hold else subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # Ctrl-C is for the one who waits for it
+        )
+    except OSError as error:
+        raise Unreachable(f"{command[0]} cannot be started: {error.strerror or error}") from error
     last: list[str] = []
 
     def listen() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
+import shutil
 import sys
 import threading
 import time
@@ -16,7 +16,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from freestone.experiments.engines import Carried, Unreachable, command
+from freestone.experiments.engines import Carried, Unreachable, command, question
+from freestone.experiments.engines.job import Job, keep, kept, summary_of
 from freestone.records import store
 from freestone.records.schema import Order, Place
 
@@ -46,6 +47,14 @@ LATE_S: Final = 60.0
 
 LOOK_S: Final = 2.0
 
+SILENT_S: Final = 600.0
+"""How long the controller may not answer while a job runs: it is restarted, or its machine is."""
+
+AGAIN_S: Final = 10.0
+
+UNKNOWN: Final = "Invalid job id"
+"""What the controller says of a job that ended long ago."""
+
 
 class Slurm:
     """Submits the order as jobs."""
@@ -56,50 +65,116 @@ class Slurm:
         """As :meth:`freestone.experiments.engines.Engine.carry_out`."""
         log = folder.with_name(f"{folder.name}.log")
         asked = shlex.join([sys.executable, "-m", "freestone", *command.words(order, str(folder.absolute()))])
+        job = earlier = _under_way(order, place, folder, tell, stop)
         for _ in range(MOST_LOST + 1):
-            job = _submitted(order, place, log, asked)
-            tell(f"is job {job}")
-            state, status = _waited(job, stop, tell)
+            if job is None:
+                if stop.is_set():
+                    return Carried(130, "interrupted")
+                held = summary_of(folder)
+                job = Job(_submitted(order, place, log, asked, stop), held)
+                tell(f"is job {job.number}")
+                try:
+                    keep(job, folder)
+                except store.StoreError as error:
+                    tell(str(error))
+            state, status = _waited(job.number, stop, tell)
             if stop.is_set():
                 return Carried(130, "interrupted")
-            if state not in LOST:
-                _await(folder, log, store.SUMMARY_FILE if status in MEASURED else store.EXPERIMENT_FILE)
+            if state not in LOST and not (state == "CANCELLED" and job is earlier):
+                _await(folder, log, job if status in MEASURED else None, stop)
                 return Carried(status, _last(log) if status else None)
-            tell(f"job {job} was lost ({state.lower()}): what it had finished is kept; it is submitted again")
+            tell(f"job {job.number} was lost ({state.lower()}): what it had finished is kept; it is submitted again")
+            job = None
         raise Unreachable(f"{MOST_LOST + 1} jobs were lost; what they had finished is kept")
 
 
-def _submitted(order: Order, place: Place, log: Path, asked: str) -> str:
+def _submitted(order: Order, place: Place, log: Path, asked: str, stop: threading.Event) -> str:
     words = [
         "sbatch",
         "--parsable",
         "--exclusive",
         "--requeue",
         "--open-mode=append",
-        f"--job-name=freestone-{place.name}",
+        f"--job-name={_called(place)}",
+        f"--comment={order.id}",
     ]
     words += [f"--output={log.absolute()}", f"--chdir={order.directory}", f"--time={order.most_minutes}"]
     words += [f"--constraint={place.kind}"] if place.kind else []
     # The job ends with the program's own status, and hears of its end.
-    return _said([*words, f"--wrap=exec {asked}"]).split(";")[0].strip()
+    return _said([*words, f"--wrap=exec {asked}"], stop, wanted=True).split(";")[0].strip()
 
 
-def _said(words: Sequence[str]) -> str:
-    try:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise Unreachable(f"there is no {words[0]} here: submit from a machine of the cluster") from error
-    if done.returncode != 0:
-        raise Unreachable((done.stderr.strip().splitlines() or [f"{words[0]} failed"])[-1])
-    return done.stdout
+def _called(place: Place) -> str:
+    return f"freestone-{place.name}"
+
+
+def _under_way(
+    order: Order, place: Place, folder: Path, tell: Callable[[str], None], stop: threading.Event
+) -> Job | None:
+    """The job of an earlier session that has not ended: another one beside it would only wait for its folder."""
+    before = kept(folder)
+    if before is None:
+        return None
+    fields = _shown(before.number, stop, tell)
+    ours = fields.get("JobName", _called(place)) == _called(place) and fields.get("Comment", order.id) == order.id
+    if not ours or fields.get("JobState") not in UNDER_WAY:
+        return None
+    tell(f"is job {before.number}, which was submitted before")
+    return before
+
+
+def _said(words: Sequence[str], stop: threading.Event, *, wanted: bool = False) -> str:
+    """What a command of Slurm says.
+
+    Args:
+        wanted: also when somebody asks to stop.
+    """
+    if shutil.which(words[0]) is None:
+        raise Unreachable(f"there is no {words[0]} here: submit from a machine of the cluster")
+    answer = question.asked(words, stop, wanted=wanted)
+    if answer.status != 0:
+        raise Unreachable(answer.told or f"{words[0]} failed")
+    return answer.said.decode(errors="replace")
+
+
+def _shown(job: str, stop: threading.Event, tell: Callable[[str], None]) -> dict[str, str]:
+    """What the cluster says of a job; nothing where it knows it no more, or somebody asked to stop.
+
+    A controller that does not answer is asked again: the job runs all the same.
+
+    Raises:
+        Unreachable: it has not answered for :data:`SILENT_S`.
+    """
+    end = time.monotonic() + SILENT_S
+    told = False
+    while not stop.is_set():
+        try:
+            said = _said(["scontrol", "show", "job", "--oneliner", job], stop)
+            return dict(re.findall(r"(\w+)=(\S*)", said))
+        except Unreachable as error:
+            if UNKNOWN in str(error) or stop.is_set():
+                break
+            if time.monotonic() > end:
+                raise Unreachable(f"{error}; job {job} may go on, and is waited for when the order goes on") from error
+            if not told:
+                tell(f"{error}; it is asked again")
+            told = True
+        stop.wait(AGAIN_S)
+    return {}
 
 
 def _waited(job: str, stop: threading.Event, tell: Callable[[str], None]) -> tuple[str, int]:
     """The state in which a job has ended, and its exit status; it is cancelled when asked to stop."""
     told = ""
     while True:
-        fields = dict(re.findall(r"(\w+)=(\S*)", _said(["scontrol", "show", "job", "--oneliner", job])))
+        fields = _shown(job, stop, tell)
         state = fields.get("JobState", "UNKNOWN")
+        if stop.is_set():
+            if state in UNDER_WAY or not fields:
+                _said(["scancel", job], stop, wanted=True)
+            return "CANCELLED", 130
+        if not fields:
+            raise Unreachable(f"the cluster knows nothing of job {job} any more: what it has measured is kept")
         if state not in UNDER_WAY:
             status, _, number = fields.get("ExitCode", "1:0").partition(":")
             return state, -int(number) if number not in ("", "0") else int(status)
@@ -107,28 +182,35 @@ def _waited(job: str, stop: threading.Event, tell: Callable[[str], None]) -> tup
         if state == "PENDING" and reason not in ("None", told):
             tell(f"job {job} waits: {reason}")
             told = reason
-        if stop.wait(LOOK_S):
-            _said(["scancel", job])
-            return "CANCELLED", 130
+        stop.wait(LOOK_S)
 
 
-def _await(folder: Path, log: Path, last: str) -> None:
+def _await(folder: Path, log: Path, measured: Job | None, stop: threading.Event) -> None:
     """Until the folder shows what the job has written.
 
     Args:
-        last: the file that is there when all others are.
+        measured: a job that has written a summary of its own when all else was written; None for one that may not
+            even have begun.
 
     Raises:
         Unreachable: it never does.
     """
     end = time.monotonic() + LATE_S
-    while not (folder / last).exists():
-        if last == store.EXPERIMENT_FILE and "freestone: " in (_last(log) or ""):
+    while not _shows(folder, measured):
+        if measured is None and "freestone: " in (_last(log) or ""):
             return  # it could not begin, and says why
+        if stop.is_set():
+            return
         if time.monotonic() > end:
             raise Unreachable(f"{folder} shows nothing of its job: is it shared by the nodes?")
-        time.sleep(LOOK_S)
+        stop.wait(LOOK_S)
         list(folder.parent.iterdir())  # some file systems look again only when asked
+
+
+def _shows(folder: Path, measured: Job | None) -> bool:
+    if measured is None:
+        return (folder / store.EXPERIMENT_FILE).exists()
+    return summary_of(folder) not in ("", measured.summary)
 
 
 def _last(log: Path) -> str | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import re
+import secrets
 import shlex
-import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -18,8 +18,9 @@ from typing import Final
 
 import freestone
 from freestone.experiments import clocks
-from freestone.experiments.engines import Carried, Unreachable, command
-from freestone.experiments.engines.archive import unpacked
+from freestone.experiments.engines import Carried, Unreachable, archive, command
+from freestone.experiments.engines.question import Answer, asked
+from freestone.records import store
 from freestone.records.schema import Order, Place
 
 OPTIONS: Final = tuple(
@@ -32,6 +33,9 @@ OPTIONS: Final = tuple(
 _FIND: Final = 'PATH="$PATH:$HOME/.local/bin"; '
 """Where installers for one account put programs, which a shell that is not asked in has not on its path."""
 
+_NOT_FOUND: Final = 127
+_LOST: Final = 255
+
 
 class Ssh:
     """Runs the order by ssh."""
@@ -43,28 +47,59 @@ class Ssh:
         self, order: Order, place: Place, folder: Path, tell: Callable[[str], None], stop: threading.Event
     ) -> Carried:
         """As :meth:`freestone.experiments.engines.Engine.carry_out`."""
-        self._require_same_lab(place, tell)
+        host = _Host(self._program, place, stop)
+        host.require_same_lab(tell)
         there = f'"${{XDG_CACHE_HOME:-$HOME/.cache}}/freestone/orders/{command.kept_as(order, place)}"'
-        asked = " ".join(there if word == _HERE else shlex.quote(word) for word in command.words(order, _HERE))
+        _give_back(host, there, folder, tell)
+        words = " ".join(there if word == _HERE else shlex.quote(word) for word in command.words(order, _HERE))
         directory = f"cd {shlex.quote(order.directory)} 2>/dev/null || cd; "
-        line = f"{_FIND}{directory}mkdir -p {there}; " + command.held(f"freestone {asked}")
-        carried = command.run(self._command(place, line), tell, stop, hold=True)
-        if carried.status == 255:
+        line = f"{_FIND}{directory}mkdir -p {there}; " + command.held(f"freestone {words}")
+        carried = command.run(host.command(line), tell, stop, hold=True)
+        if carried.status == _LOST:
             with contextlib.suppress(Unreachable):  # most likely it is gone
-                self._fetch(place, there, folder)
+                archive.unpacked(host.packed(there), folder)
             raise Unreachable(carried.last or "ssh lost the connection")
-        self._fetch(place, there, folder)  # what is not brought here is not measured
+        archive.unpacked(host.packed(there), folder)  # what is not brought here is not measured
         return carried
 
-    def _command(self, place: Place, line: str) -> list[str]:
-        address = str(place.address)
+
+def _give_back(host: _Host, there: str, folder: Path, tell: Callable[[str], None]) -> None:
+    """See to it that a place goes on where it was, also where it has lost what was brought from it before.
+
+    Raises:
+        Unreachable: what it holds is less than what is here, or something else.
+    """
+    if not store.read_trials(folder).records:
+        return
+    if host.has(there):
+        lost = archive.lost(host.packed(there), folder)
+        if lost is not None:
+            raise Unreachable(archive.to_take_away(lost, there))
+        return
+    tell("it has lost what it had measured: it is given back, and goes on from there")
+    host.said(f"mkdir -p {there} && tar -C {there} -xf -", given=archive.packed(folder))
+
+
+class _Host:
+    """A host, and the questions that it is asked."""
+
+    def __init__(self, program: str, place: Place, stop: threading.Event) -> None:
+        self._program, self._place, self._stop = program, place, stop
+
+    def command(self, line: str) -> list[str]:
+        """What gives a line to the shell there."""
+        address = str(self._place.address)
         with_port = re.fullmatch(r"[^:]+:\d+", address)
         return [self._program, *OPTIONS, f"ssh://{address}" if with_port else address, line]
 
-    def _require_same_lab(self, place: Place, tell: Callable[[str], None]) -> None:
+    def require_same_lab(self, tell: Callable[[str], None]) -> None:
+        """Raises Unreachable where there is another lab, or none; a clock that is apart is told."""
         before = time.time()
-        said = self._ask(place, f"{_FIND}freestone --version && date +%s").split()
+        answer, text = self._answer(f"{_FIND}freestone --version && date +%s")
         after = time.time()
+        if answer.status == _NOT_FOUND:
+            raise Unreachable("there is no freestone on its path: install the wheel there")
+        said = _fine(answer, text).decode(errors="replace").split()
         if len(said) < 3 or said[-2] != freestone.__version__:
             had = said[-2] if len(said) > 2 else "another freestone"
             raise Unreachable(f"has freestone {had}, and this one is {freestone.__version__}: install the same on both")
@@ -73,29 +108,39 @@ class Ssh:
         if apart > clocks.MOST_APART_S:
             tell(clocks.told(apart))
 
-    def _fetch(self, place: Place, there: str, folder: Path) -> None:
-        archive = self._run(place, f"tar -C {there} -cf - .")
-        unpacked(archive, folder)
+    def has(self, there: str) -> bool:
+        """Whether a folder there holds anything of an experiment."""
+        files = " || ".join(f"[ -e {there}/{name} ]" for name in (store.EXPERIMENT_FILE, store.TRIALS_FILE))
+        return self.said(f"if {files}; then echo yes; else echo no; fi").strip() == b"yes"
 
-    def _ask(self, place: Place, line: str) -> str:
-        return self._run(place, line).decode(errors="replace")
+    def packed(self, there: str) -> bytes:
+        """A folder there as an archive; also when somebody asks to stop, as long as anything comes."""
+        return self.said(f"tar -C {there} -cf - .", wanted=True)
 
-    def _run(self, place: Place, line: str) -> bytes:
-        try:
-            done = subprocess.run(
-                self._command(place, line),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-            )
-        except OSError as error:
-            raise Unreachable(f"{self._program}: {error.strerror or error}") from error
-        if done.returncode != 0:
-            told = done.stderr.decode(errors="replace").strip().splitlines()
-            if done.returncode == 127:
-                raise Unreachable("there is no freestone on its path: install the wheel there")
-            raise Unreachable(told[-1] if told else f"ssh ended with status {done.returncode}")
-        return done.stdout
+    def said(self, line: str, *, given: bytes = b"", wanted: bool = False) -> bytes:
+        """What a line said there.
+
+        Raises:
+            Unreachable: the host does not answer, or the line failed.
+        """
+        return _fine(*self._answer(line, given=given, wanted=wanted))
+
+    def _answer(self, line: str, *, given: bytes = b"", wanted: bool = False) -> tuple[Answer, bytes | None]:
+        """The answer to a line, and what it said; None where the line was never begun."""
+        # What greets whoever comes in is said before. In two parts: the line itself may be said, too.
+        one, other = secrets.token_hex(8), secrets.token_hex(8)
+        marked = f"printf '%s%s\\n' {one} {other}; {line}"
+        answer = asked(self.command(marked), self._stop, given=given, wanted=wanted)
+        _, mark, text = answer.said.partition(f"{one}{other}\n".encode())
+        return answer, text if mark else None
+
+
+def _fine(answer: Answer, text: bytes | None) -> bytes:
+    if answer.status != 0:
+        raise Unreachable(answer.told or f"ssh ended with status {answer.status}")
+    if text is None:
+        raise Unreachable("its shell ends before it does what it is asked for: see what runs there at login")
+    return text
 
 
 _HERE: Final = "\0"
