@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scale import counted, page, said
 from scale.contention import Outcome, Prices, Step, play, scripts
 from scale.counted import ARENA, GROWING, HEAP, OTHER, Cost, Counted, Event, Lock, NotCounted, Site
-from scale.page import CALL_NS, HANDOVER_NS, HEAPS, PATTERNS, THREADS, Depth, Run, Story
+from scale.page import CALL_NS, HANDOVER_NS, HEAPS, PATTERNS, THREADS, Deeper, Depth, Run, Story
 
 LOCK = 7
 WRITTEN = "\n".join(
@@ -187,8 +187,8 @@ def test_what_a_thread_plays_frees_exactly_what_it_takes(holds: list[tuple[int, 
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
-def story(slow: int = 10, malloc: float = 25.0) -> Story:
-    """At 64 threads so many slow paths, beside the most blocks so many instructions of a malloc."""
+def story(slow: int = 10) -> Story:
+    """At 64 threads so many slow paths."""
     outcome = {(call, handover): (Outcome(0.25, 0.9, 1), HEAP) for call in CALL_NS for handover in HANDOVER_NS}
 
     def run(threads: int) -> Run:
@@ -200,7 +200,7 @@ def story(slow: int = 10, malloc: float = 25.0) -> Story:
         locks = (Lock(1, HEAP, 10, 5), Lock(2, ARENA, 1, 1))
         return Run(Counted(1_000_000, sites, locks), outcome)
 
-    depths = [Depth(title, {"malloc": Cost(mean, 700)}) for title, mean in (("few", 25.0), ("many", malloc))]
+    depths = [Depth(title, {"malloc": Cost(25, 700)}) for title in ("few", "many")]
     return Story(
         day="2026-11-26",
         machine="a machine",
@@ -218,9 +218,18 @@ def test_what_grows_is_named_with_its_reason() -> None:
     assert "Nowhere 1.5 times as many: slow paths, heaps' locks" in page.growth(story())
 
 
-def test_what_is_deeper_is_not_called_flat() -> None:
-    assert page.flat(story().live).startswith("Flat")
-    assert "malloc: 25 -> 40 instructions" in page.flat(story(malloc=40).live)
+def test_what_is_deeper_anywhere_is_not_called_flat() -> None:
+    assert page.flat(story().live).startswith("Flat:")
+    least, most = Cost(25, 700), Cost(40, 900)
+    depths = [Depth(title, {"malloc": cost}) for title, cost in (("few", least), ("more", most), ("many", least))]
+    assert page.deeper(depths) == [Deeper("malloc", least, most, "more")]
+    assert "malloc: 25 -> 40 instructions, more; it grows." in page.flat(depths)
+
+
+def test_more_calls_that_go_the_same_long_way_are_no_growth() -> None:
+    depths = [Depth("few", {"malloc": Cost(25, 700)}), Depth("many", {"malloc": Cost(690, 700)})]
+    assert not page.deeper(depths)[0].grows
+    assert "25 -> 690 instructions, many; bounded" in page.flat(depths)
 
 
 def test_the_page_has_a_row_for_each_pattern_and_number_of_heaps() -> None:

@@ -129,9 +129,11 @@ def main(words: Sequence[str]) -> int:
         told.page.write_text(said, encoding="utf-8")
     else:
         print(said)
-    found = [each for depths in (story.live, story.spread) for each in deeper(depths) if each[0] not in LINEAR]
-    for name, first, last in found:
-        print(f"scale: {name}: {first.mean:.0f} instructions, and {last.mean:.0f} beside more", file=sys.stderr)
+    deep = [each for depths in (story.live, story.spread) for each in deeper(depths)]
+    found = [each for each in deep if each.grows and each.name not in LINEAR]
+    for each in found:
+        means = f"{each.first.mean:.0f} instructions, and {each.most.mean:.0f}"
+        print(f"scale: {each.name}: {means} beside {each.title}", file=sys.stderr)
     return 1 if found else 0
 
 

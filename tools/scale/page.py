@@ -223,14 +223,30 @@ def depth(depths: Sequence[Depth]) -> str:
     return table(["instructions of", *(each.title for each in depths)], rows)
 
 
-def deeper(depths: Sequence[Depth]) -> list[tuple[str, Cost, Cost]]:
-    """Operations whose mean is higher beside the last than beside the first."""
-    first, last = depths[0].costs, depths[-1].costs
-    return [
-        (name, first[name], last[name])
-        for name in first
-        if last[name].mean > DEEPER * first[name].mean and last[name].mean - first[name].mean > DEEPER_BY
-    ]
+@dataclass(frozen=True)
+class Deeper:
+    """An operation that takes more beside something than beside the least, and beside what it takes most."""
+
+    name: str
+    first: Cost
+    most: Cost
+    title: str
+
+    @property
+    def grows(self) -> bool:
+        """Its longest call is longer too; else more of its calls go the same long way."""
+        return self.most.longest > DEEPER * self.first.longest
+
+
+def deeper(depths: Sequence[Depth]) -> list[Deeper]:
+    """Operations whose mean is higher beside any than beside the first."""
+    first, found = depths[0].costs, []
+    for name, least in first.items():
+        most = max(depths, key=lambda each: each.costs[name].mean)
+        mean = most.costs[name].mean
+        if mean > DEEPER * least.mean and mean - least.mean > DEEPER_BY:
+            found.append(Deeper(name, least, most.costs[name], most.title))
+    return found
 
 
 def flat(depths: Sequence[Depth]) -> str:
@@ -238,6 +254,15 @@ def flat(depths: Sequence[Depth]) -> str:
     found = deeper(depths)
     if not found:
         more = f"{100 * (DEEPER - 1):.0f} % and {DEEPER_BY:g} instructions"
-        return f"Flat: no operation takes {more} more on the right than on the left."
-    lines = (f"- {name}: {first.mean:,.0f} -> {last.mean:,.0f} instructions." for name, first, last in found)
+        return f"Flat: no operation takes {more} more anywhere than on the left."
+    lines = []
+    for each in found:
+        why = (
+            "it grows"
+            if each.grows
+            else f"bounded: the longest takes about what it took on the left ({each.first.longest:,}), more calls go that way"
+        )
+        lines.append(
+            f"- {each.name}: {each.first.mean:,.0f} -> {each.most.mean:,.0f} instructions, {each.title}; {why}."
+        )
     return "\n".join(["Flat but for:", "", *lines])

@@ -25,8 +25,9 @@ what threads on CPUs of their own would do to each other; they are no times.
 Nine of ten blocks have up to 512 bytes, one in a thousand 64 to 256 KiB. A thread has about 500 live blocks. Each makes
 100,000 calls to warm up; then 20,000 of each of {MANY} threads are counted, or more of fewer. The clock is the
 program's: 100 ns a call. There is no keeper, who goes by the machine's clock, so calls purge what it would. `heaps=N`
-is the most heaps there may be: a machine of 64 CPUs has 64 for all sizes. Hot paths have no atomic at all, whatever
-there is of threads and heaps ([the table](design/allocator.md#the-hot-path)).
+is the most heaps there may be: a machine of 64 CPUs has 64 for all sizes. Hot paths have no locked instruction
+([the table](design/allocator.md#the-hot-path)). Not counted: the lines of the program's blocks, and, one by one, the
+words that a lock protects.
 
 ## Per million calls of malloc and free
 
@@ -58,7 +59,7 @@ On {HEAPS[-1]} heaps with {MANY} threads, per million calls:
   second later, and the line stays with everybody.
 - `&heap->threads` is read of every heap every 256 exchanges of a thread, and lies on a line that each exchange of that
   heap writes: linear in heaps.
-- `slot` is a magazine that another thread had before; `tags` are those of slabs that came or went.
+- `tags`, and what tag.h reads, are those of slabs that came or went.
 
 ## How long threads would wait
 
