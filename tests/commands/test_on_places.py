@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -83,6 +84,15 @@ def test_settings_with_commas_are_left_whole_where_another_allocator_is_missing(
     measured = store.read_experiment(tmp_path / "here").configurations
     assert [each.environment for each in measured] == [{"FREESTONE_OPTIONS": "harden=1,keeper=0"}, {}]
     assert "left out here: unknown allocator 'nonesuch'" in done.stderr
+
+
+def test_a_program_that_measures_itself_is_not_waited_for(freestone: Tool, tmp_path: Path, command: list[str]) -> None:
+    inner = shlex.join([*command, "compare", "--into", "inner", "-n", "1", "-a", "glibc", "--no-report", "--", "true"])
+    words = ["compare", "--into", "outer", "-n", "1", "-a", "glibc", "--timeout", "60", "--no-report", "--"]
+    done = freestone(*words, "sh", "-c", f"rm -rf inner; {inner}")
+    assert "very machine" not in done.stderr
+    assert trials(tmp_path / "inner") == 2, "the rehearsal, and the round"
+    assert all(each.status != "failed" for each in store.read_trials(tmp_path / "outer").records), done.stdout
 
 
 def test_a_report_of_an_order_that_nobody_has_carried_out_is_one_line(
@@ -201,12 +211,12 @@ def test_a_lost_connection_costs_a_trial(
     (left,) = there.iterdir()
     soon(lambda: not store.is_being_written(left), 60)
     begun = trials(left)
+    first = (left / store.TRIALS_FILE).read_text().splitlines()[:begun]
     assert 2 < begun < 12
     folder = only(tmp_path / "results")
     done = freestone("compare", "--resume", str(folder), env=by_ssh)
     assert done.returncode == 0, done.stderr
     assert trials(folder / "board") == 12
-    first = (left / store.TRIALS_FILE).read_text().splitlines()[:begun]
     assert (folder / "board" / store.TRIALS_FILE).read_text().splitlines()[:begun] == first, "nothing is measured twice"
 
 
