@@ -152,6 +152,7 @@ $(VENV)/.lint: $(VENV)/.test
 # --- build ----------------------------------------------------------------------------------------------------------
 
 $(BUILD)/build.ninja: $(VENV)/.tools
+	@tools/working-compiler
 	@cmake -S . -B $(BUILD) -G Ninja --log-level=WARNING >/dev/null
 	@touch $@
 
@@ -287,7 +288,7 @@ misuses: build
 	@PYTHONPATH=tools $(BIN)/python -m misuses $(if $(ONLY),--only '$(ONLY)') $(if $(ALLOCATORS),--allocators '$(ALLOCATORS)') \
 	    $(if $(ONLY)$(ALLOCATORS),,--page docs/misuses.md)
 
-# What the doctor says of every patient, 20 times each, and whether its cures hold. Some three hours; goes on where it was interrupted.
+# What the doctor says of every patient, 20 times each, and whether its cures hold. Some four hours; goes on where it was interrupted, also on another day.
 doctor-check: build
 	@$(BIN)/python tools/doctor_check.py --times $(or $(TIMES),20) --cures $(or $(CURES),2) --page docs/doctor-check.md
 

@@ -8,11 +8,15 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 from invented_machines import estimate, there
+from invented_records import MakeExperiment, MakeRecord
 
-from freestone.analysis.across import NOBODY, across
+from freestone.analysis import one_machine, summarise
+from freestone.analysis.across import NOBODY, Across, LeftOut, across
+from freestone.analysis.beside import Work
 from freestone.analysis.machines import key
+from freestone.analysis.one_machine import There
 from freestone.analysis.statistics import estimate as estimated
-from freestone.records.schema import Machine
+from freestone.records.schema import Machine, Workload
 from freestone.reports.across import tables
 
 NAMES = ("freestone", "jemalloc")
@@ -126,3 +130,108 @@ def test_a_turn_has_somebody_on_either_side(told: list[dict[str, tuple[float, bo
         assert turn.less
         assert turn.more
         assert not set(turn.less) & set(turn.more)
+
+
+SUITE = ("w1", "w2", "w3")
+FACTORS = {"w1": 0.5, "w2": 1.0, "w3": 2.0}
+"""What freestone takes beside glibc of each workload: the very same on every machine."""
+
+
+def _suite(make_experiment: MakeExperiment, make_record: MakeRecord, place: str, failing: set[str]) -> list[There]:
+    workloads = [Workload(name=name, command=[name]) for name in SUITE]
+    experiment = make_experiment(("glibc", "freestone"), workloads=workloads, rounds=8, machine=Machine(id=place))
+    records = [
+        make_record(
+            configuration,
+            number,
+            workload=name,
+            repeat=repeat,
+            wall_s=(FACTORS[name] if configuration == "freestone" else 1.0) * (1 + 0.01 * ((number * 7 + repeat) % 5)),
+            status="failed" if name in failing and number == 0 else "ok",
+        )
+        for name in SUITE
+        for configuration in ("glibc", "freestone")
+        for number in range(8)
+        for repeat in range(2 if configuration == "glibc" else 1)
+    ]
+    return one_machine.measured(place, experiment, records, summarise(experiment, records))
+
+
+def _whole(found: list[Across]) -> Across:
+    (whole,) = [each for each in found if each.whole]
+    return whole
+
+
+def test_all_workloads_together_stand_beside_the_same_ones_only(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    found = [
+        *_suite(make_experiment, make_record, "A", {"w3"}),
+        *_suite(make_experiment, make_record, "B", {"w1"}),
+    ]
+    assert [each.turns for each in across(found, one_order=True) if each.turns] == [], "the machines say the same"
+    whole = _whole(across(found, one_order=True))
+    assert ([each.place for each in whole.places], whole.workload) == (["A"], "2 of 3 workloads together")
+    assert whole.left_out == [LeftOut(["B"], "other workloads, with w3, without w1")]
+    (shown,) = [each for each in tables([whole]) if "together" in each.table.title]
+    assert "Left out: B: other workloads, with w3, without w1." in shown.sentences
+    assert "Without w3: no result of glibc to hold others against." in shown.sentences
+    assert not any("everywhere" in each or "ranking" in each for each in shown.sentences), "of one place"
+
+
+def test_who_lacks_a_workload_is_left_out_of_the_whole_of_the_others(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    found = [
+        each
+        for place, failing in (("A", set()), ("B", {"w1"}), ("C", set()))
+        for each in _suite(make_experiment, make_record, place, failing)
+    ]
+    whole = _whole(across(found, one_order=True))
+    assert (whole.workload, whole.turns) == ("all 3 workloads together", [])
+    assert [each.place for each in whole.places] == ["A", "C"]
+    assert whole.left_out == [LeftOut(["B"], "other workloads, without w1")]
+    assert len({round(each.ratios["time"]["freestone"].value, 9) for each in whole.places}) == 1
+
+
+@given(st.lists(st.sets(st.sampled_from(SUITE), min_size=2), min_size=2, max_size=6))
+def test_whatever_stands_side_by_side_is_of_the_same_workloads(sets: list[set[str]]) -> None:
+    found = [
+        replace(
+            there(f"m{number}", {"freestone": estimate(0.8)}, workload=f"{len(names)} together"),
+            whole=True,
+            command=tuple(sorted(names)),
+            works=tuple(Work(name, (), 0) for name in sorted(names)),
+        )
+        for number, names in enumerate(sets)
+    ]
+    tables_of = across(found, one_order=True)
+    for each in tables_of:
+        assert len({one.command for one in each.places}) == 1
+        told = [one.place for one in each.places] + [name for left in each.left_out for name in left.places]
+        assert sorted(told) == sorted(one.place for one in found), "nobody is lost without a word"
+    assert tables_of
+
+
+def test_who_measured_something_else_stands_apart_and_is_told() -> None:
+    same, other = Work("work", (), 0), Work("work", (), 1)
+    found = [
+        replace(there("a", {"freestone": estimate(0.8)}), works=(same,)),
+        replace(there("b", {"freestone": estimate(1.2)}), works=(other,)),
+        replace(there("c", {"freestone": estimate(0.8)}), works=(same,)),
+    ]
+    (table,) = across(found, one_order=True, why=lambda one, two: f"{one.number} and {two.number}")
+    assert ([each.place for each in table.places], table.turns) == (["a", "c"], [])
+    assert table.left_out == [LeftOut(["b"], "0 and 1")]
+
+
+def test_other_builds_of_the_program_and_of_allocators_are_told_in_the_first_table() -> None:
+    found = [
+        replace(there(name, {"freestone": estimate(0.8)}), build=build, versions={"glibc": version})
+        for name, build, version in (("a", "11", "2.36"), ("b", "12", "2.31"), ("c", "11", "2.36"))
+    ]
+    again = [replace(each, workload="other", build=None, command=("other",)) for each in found]
+    first, second = tables(across([*found, *again], one_order=True))
+    assert "The program is another build on b than on a and c." in first.sentences
+    assert "glibc is 2.36 on a and c, 2.31 on b." in first.sentences
+    assert not any("build" in each or "2.31" in each for each in second.sentences)

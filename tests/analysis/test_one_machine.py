@@ -98,3 +98,15 @@ def test_a_machine_says_what_its_summary_says(make_experiment: MakeExperiment, m
         assert each.best == summary.best[each.workload]
         for name, ratio in each.ratios["time"].items():
             assert math.exp(each.estimates["time"][name].middle) == pytest.approx(ratio.value)
+
+
+def test_who_lacks_a_workload_says_so_in_the_name_of_the_whole(
+    make_experiment: MakeExperiment, make_record: MakeRecord
+) -> None:
+    three = [*SUITE, Workload(name="lost", command=["lost"])]
+    factors = {**FACTORS, ("lost", "glibc"): 1.0, ("lost", "freestone"): 0.1}
+    found = _measured(
+        make_experiment(workloads=three, rounds=ROUNDS), _records(make_record, factors, failing=("lost", "glibc"))
+    )
+    whole = found["2 of 3 workloads together"]
+    assert (whole.command, whole.lacking) == (("long", "short"), ("lost",))

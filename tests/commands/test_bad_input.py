@@ -280,6 +280,19 @@ def test_options_behind_a_program_without_dashes_are_refused(freestone: Tool, tm
     assert freestone("compare", "-n", "1", "-a", "glibc", "--no-report", "true").returncode == 0
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--command", "true", "--command", "echo a", "-n", "1"],
+        ["--command=true", "-n", "1", "--command", "echo a"],
+        ["-n", "1", "--scan", "n=1,2", "echo", "{n}"],
+    ],
+)
+def test_programs_that_are_values_of_options_have_nothing_behind_them(freestone: Tool, words: list[str]) -> None:
+    done = freestone("compare", "-a", "glibc", "--no-report", *words)
+    assert (done.returncode, done.stderr.count("would be freestone's")) == (0, 0), done.stderr
+
+
 @pytest.mark.parametrize("words", [["compare", "--", "true"], ["bench", "patterns"], ["doctor", "--pid", "1"]])
 def test_a_folder_that_was_removed_is_named(
     words: list[str], command: list[str], environment: dict[str, str], tmp_path: Path

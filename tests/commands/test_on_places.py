@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from reached_hosts import only, stand_in, trials
 from waiting import soon
 
+from freestone import native
 from freestone.commands.on_places import ordered
 from freestone.records import store
 
@@ -64,10 +65,15 @@ def test_an_order_goes_on_in_its_own_folder_wherever_that_is_asked_for(freestone
     assert trials(folder / "local") == 2
 
 
-def test_what_is_not_at_a_place_is_left_out_there(freestone: Tool, tmp_path: Path) -> None:
-    done = freestone("compare", "--on", "local", "-n", "1", "-a", "glibc,nonesuch", "--", "true")
-    assert done.returncode == 0, done.stderr
-    assert "local: left out here: unknown allocator 'nonesuch'" in done.stderr
+ABSENT = "mimalloc3"
+"""An allocator of the catalogue that the home of a test does not have."""
+
+
+def test_what_is_not_at_a_place_is_left_out_there_and_not_all_was_measured(freestone: Tool, tmp_path: Path) -> None:
+    done = freestone("compare", "--on", "local", "-n", "1", "-a", f"glibc,{ABSENT},/nowhere/lib.so", "--", "true")
+    assert done.returncode == 4, done.stderr
+    assert f"local: left out here: allocator '{ABSENT}' is not available: " in done.stderr
+    assert "local: left out here: allocator library /nowhere/lib.so does not exist" in done.stderr
     folder = only(tmp_path / "results")
     assert [each.name for each in store.read_experiment(folder / "local").configurations] == ["glibc"]
     assert (folder / store.REPORT_FILE).exists()
@@ -78,12 +84,42 @@ def test_what_is_not_at_a_place_is_left_out_there(freestone: Tool, tmp_path: Pat
 def test_settings_with_commas_are_left_whole_where_another_allocator_is_missing(
     freestone: Tool, tmp_path: Path
 ) -> None:
-    asked = "freestone:FREESTONE_OPTIONS=harden=1,keeper=0,nonesuch,glibc"
+    asked = f"freestone:FREESTONE_OPTIONS=harden=1,keeper=0,{ABSENT},glibc"
     done = freestone("compare", "--into", "here", "-n", "1", "-a", asked, "--no-report", "--", "true")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 4, done.stderr
     measured = store.read_experiment(tmp_path / "here").configurations
     assert [each.environment for each in measured] == [{"FREESTONE_OPTIONS": "harden=1,keeper=0"}, {}]
-    assert "left out here: unknown allocator 'nonesuch'" in done.stderr
+    assert f"left out here: allocator '{ABSENT}' is not available" in done.stderr
+
+
+@pytest.mark.parametrize("where", [["--on", "local"], ["--into", "here"]])
+@pytest.mark.parametrize("asked", [["-a", "glibc,freestnoe"], ["-a", "glibc", "--baseline", "freestnoe"]])
+@pytest.mark.parametrize("verb", [["compare", "--", "true"], ["bench", "field"]])
+def test_a_slip_is_told_before_anything_is_ordered_or_run(
+    freestone: Tool, tmp_path: Path, verb: list[str], asked: list[str], where: list[str]
+) -> None:
+    done = freestone(verb[0], *where, *asked, "-n", "1", *verb[1:])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("freestone: unknown allocator 'freestnoe'; did you mean freestone")
+    assert done.stderr.count("\n") == 1
+    assert not any((tmp_path / each).exists() for each in ("results", "here"))
+
+
+def test_the_baseline_of_an_order_may_be_a_library_that_is_elsewhere(freestone: Tool, tmp_path: Path) -> None:
+    words = ("compare", "--on", "local", "-n", "1", "-a", "glibc,mine=/nowhere/lib.so", "--baseline", "mine")
+    assert "unknown allocator 'mine'" in freestone(*words, "--", "true").stderr, "told by the place"
+    assert (only(tmp_path / "results") / store.ORDER_FILE).exists()
+
+
+def test_the_same_line_again_says_again_that_not_all_is_measured(freestone: Tool, tmp_path: Path) -> None:
+    line = ["compare", "--into", "here", "-n", "1", "-a", "glibc,./later.so", "--no-report", "--", "true"]
+    for _ in range(2):
+        done = freestone(*line)
+        assert (done.returncode, "left out here: allocator library later.so does not exist" in done.stderr) == (4, True)
+    shutil.copy(native.path("libfreestone.so"), tmp_path / "later.so")
+    late = freestone(*line)
+    assert late.returncode == 4
+    assert "left out of here: it was begun without later.so; give a folder that is not there yet" in late.stderr
 
 
 def test_a_program_that_measures_itself_is_not_waited_for(freestone: Tool, tmp_path: Path, command: list[str]) -> None:
@@ -132,6 +168,58 @@ def test_another_lab_measures_nothing(freestone: Tool, tmp_path: Path, by_ssh: d
     assert "board: there is no freestone on its path: install the wheel there" in missing.stderr
 
 
+@pytest.fixture
+def other_script(tmp_path: Path, by_ssh: dict[str, str]) -> dict[str, str]:
+    """An environment in which the program ``work`` is one script here and another one on the board."""
+    stand_in(tmp_path, "work", "exit 0 # as the board has it")
+    mine = tmp_path / "mine" / "work"
+    mine.parent.mkdir()
+    mine.write_text("#!/bin/sh\nexit 0\n")
+    mine.chmod(0o755)
+    return {**by_ssh, "PATH": f"{mine.parent}:{by_ssh['PATH']}"}
+
+
+def test_another_program_of_the_same_name_stands_beside_nobody(
+    freestone: Tool, tmp_path: Path, other_script: dict[str, str]
+) -> None:
+    asked = ["compare", "--on", "local", "--on", "ssh:board", "-n", "3", "-a", "glibc,freestone", "--", "work"]
+    done = freestone(*asked, env=other_script)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "Left out: local: another content of work." in said
+    assert "on 2 machines" not in said
+    assert "ranking" not in said
+    page = (only(tmp_path / "results") / store.REPORT_FILE).read_text()
+    assert "Left out: local: another content of work." in page
+
+
+def test_a_variable_has_everywhere_the_value_that_it_has_here(
+    freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]
+) -> None:
+    lab = tmp_path / "tools" / "freestone"
+    lab.write_text(lab.read_text().replace("\nexec", "\nexport FOO=there\nexec"))
+    asked = ["compare", "--on", "ssh:board", "-n", "1", "-a", "glibc", "--env", "FOO", "--env=BAR", "--", "true"]
+    done = freestone(*asked, env={**by_ssh, "FOO": "here", "BAR": "x=y"})
+    assert done.returncode == 0, done.stderr
+    order = only(tmp_path / "results")
+    (workload,) = store.read_experiment(order / "board").workloads
+    assert workload.environment == {"FOO": "here", "BAR": "x=y"}
+    unset = freestone(*asked, env=by_ssh)
+    assert unset.returncode == 2
+    assert "--env takes NAME=VALUE, or NAME of a variable that is set, not 'FOO'" in unset.stderr
+    assert only(tmp_path / "results") == order, "nothing is ordered"
+
+
+def test_an_order_goes_on_by_the_version_that_began_it(freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]) -> None:
+    freestone("compare", "--on", "ssh:nowhere", "-n", "1", "-a", "glibc", "--", "true", env=by_ssh)
+    folder = only(tmp_path / "results")
+    store.write_order(folder, store.read_order(folder).model_copy(update={"freestone_version": "0.0.1"}))
+    done = freestone("compare", "--resume", folder, env=by_ssh)
+    assert done.returncode == 2
+    assert f"{folder} was begun by freestone 0.0.1, and this one is " in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_clock_that_is_apart_is_told(freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]) -> None:
     stand_in(tmp_path, "date", "echo 1000000000")
     done = freestone("compare", "--on", "ssh:board", "-n", "1", "-a", "glibc", "--", "true", env=by_ssh)
@@ -178,9 +266,9 @@ def test_results_that_cannot_be_fetched_are_not_taken_for_measured(
 
 
 def test_a_place_without_any_of_the_allocators_is_one_line(freestone: Tool, tmp_path: Path) -> None:
-    done = freestone("compare", "--on", "local", "-n", "1", "-a", "nonesuch", "--", "true")
+    done = freestone("compare", "--on", "local", "-n", "1", "-a", ABSENT, "--", "true")
     assert done.returncode == 3
-    assert done.stderr.count("unknown allocator 'nonesuch'") == 1
+    assert done.stderr.count(f"allocator '{ABSENT}' is not available") == 1
     assert done.stderr.count("\n") == 2, done.stderr
 
 

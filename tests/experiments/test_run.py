@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import freestone
 from freestone.analysis.rounds import Slot, plan_round
 from freestone.experiments import Interruption, Outcome, mismatch, run, unfinished
 from freestone.experiments.events import BudgetSpent, GivenUp, TrialEnded, TrialStarted
@@ -273,12 +274,14 @@ def test_what_the_program_did_after_a_signal_is_not_kept(
 
 
 def test_an_experiment_is_resumed_only_as_it_was(make_experiment: Callable[..., Experiment]) -> None:
-    experiment = make_experiment(("glibc", "jemalloc"))
+    experiment = make_experiment(("glibc", "jemalloc"), freestone_version=freestone.__version__)
     glibc, jemalloc = experiment.configurations
     assert mismatch(experiment, experiment.machine, [glibc, jemalloc]) is None
     nice = Machine(id="elsewhere", facts={**experiment.machine.facts, "limits": "nice=5"})
     refusal = mismatch(experiment, nice, [glibc, jemalloc]) or ""
     assert "another machine" in refusal
+    earlier = experiment.model_copy(update={"freestone_version": "0.0.1"})
+    assert "begun by freestone 0.0.1" in (mismatch(earlier, experiment.machine, [glibc, jemalloc]) or "")
     assert "limits None and nice=5 (then and now)" in refusal
 
     def changed(**changes: object) -> str:

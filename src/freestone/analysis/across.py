@@ -3,17 +3,21 @@
 Machines stand side by side and are never pooled. Of each is said what its own summary says. A ranking has changed where
 a configuration really takes less than the baseline on one machine and really more on another, by intervals that hold
 for all machines, configurations and workloads at once: among a thousand machines chance alone would turn some.
+
+Side by side stands what measured the same: the same work, and of all workloads together the same ones.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from freestone.analysis import family, kinds, statistics
-from freestone.analysis.one_machine import ASPECTS, There
+from freestone.analysis.beside import Work
+from freestone.analysis.one_experiment import names_apart
+from freestone.analysis.one_machine import ASPECTS, There, together
 from freestone.analysis.statistics import Estimate
 
 NOBODY: Final = ""
@@ -47,6 +51,14 @@ class Group:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """Places that were asked for the same and do not stand beside the others."""
+
+    places: Sequence[str]
+    why: str
+
+
+@dataclass(frozen=True)
 class Across:
     """A workload at several places."""
 
@@ -58,6 +70,10 @@ class Across:
     """The same places by kind, the largest kind first; none where no two are of one kind, or some are one machine."""
     whole: bool
     """Whether it is all workloads together."""
+    left_out: Sequence[LeftOut] = ()
+    """Who measured something else, and what."""
+    lacking: Sequence[str] = ()
+    """Of all workloads together: those that somebody has and that are not among these."""
 
     @property
     def noun(self) -> str:
@@ -80,31 +96,72 @@ class Across:
         return [[there.place for there in places] for places in _by_machine(self.places) if len(places) > 1]
 
 
-def across(results: Sequence[There], *, one_order: bool = False) -> list[Across]:
+Why = Callable[[Work, Work], str]
+"""What keeps the second from standing beside the first, as :meth:`freestone.analysis.beside.Beside.why` says it."""
+
+
+def across(
+    results: Sequence[There], *, one_order: bool = False, why: Why = lambda one, other: "another measurement"
+) -> list[Across]:
     """Every workload that several machines have measured against the same baseline.
+
+    Where no two have measured the same, the first stands alone, with what keeps the others from standing beside it.
 
     Args:
         results: of all machines, which have names unlike each other.
         one_order: whether they are of one folder: then they stand side by side also where they are of one machine,
-            and workloads of one name are the same ones, wherever their programs lie.
+            and workloads of one name are meant to be the same ones, wherever their programs lie.
+        why: asked where they are not.
     """
     if not one_order and len({there.machine for there in results}) < 2:
         return []
-    found: dict[tuple[str, tuple[str, ...], str], list[There]] = {}
+    asked: dict[tuple[str, tuple[str, ...], str], list[There]] = {}
     for there in results:
-        found.setdefault((there.workload, () if one_order else there.command, there.baseline), []).append(there)
-    tables = [places for places in found.values() if len(places) > 1]
-    return [
-        Across(
-            places[0].workload,
-            places[0].baseline,
-            places,
-            _turns(places, len(tables)),
-            _groups(places),
-            places[0].whole,
-        )
-        for places in tables
-    ]
+        name = "" if there.whole else there.workload
+        asked.setdefault((name, () if one_order else there.command, there.baseline), []).append(there)
+    shown = [tables for places in asked.values() if len(places) > 1 for tables in _tables(places, why)]
+    compared = sum(len(each.places) > 1 for each in shown)
+    return [replace(each, turns=_turns(each.places, compared), groups=_groups(each.places)) for each in shown]
+
+
+def _tables(asked: Sequence[There], why: Why) -> list[Across]:
+    """Those that were asked for the same by what they measured; no turns and groups yet."""
+    by_work: dict[tuple[Work, ...], list[There]] = {}
+    for there in asked:
+        by_work.setdefault(there.works, []).append(there)
+    several = [places for places in by_work.values() if len(places) > 1] or list(by_work.values())[:1]
+    names = {name for there in asked for name in (*there.lacking, *(each.workload for each in there.works))}
+    return [_table(places, list(by_work.values()), sorted(names), why) for places in several]
+
+
+def _table(places: list[There], by_work: Sequence[list[There]], names: Sequence[str], why: Why) -> Across:
+    """Args: names: of all workloads that anybody has."""
+    first = places[0]
+    mine = {each.workload for each in first.works}
+    return Across(
+        together(len(mine), len(names)) if first.whole and mine else first.workload,
+        first.baseline,
+        places,
+        turns=(),
+        groups=(),
+        whole=first.whole,
+        left_out=[
+            LeftOut([there.place for there in others], _told_apart(first.works, others[0].works, why))
+            for others in by_work
+            if others is not places
+        ],
+        lacking=[name for name in names if name not in mine] if first.whole else [],
+    )
+
+
+def _told_apart(mine: Sequence[Work], theirs: Sequence[Work], why: Why) -> str:
+    """What keeps a result from standing beside another one that was asked for the same."""
+    one, other = ({each.workload: each for each in works} for works in (mine, theirs))
+    if one.keys() == other.keys():
+        name = next(name for name in one if one[name] != other[name])
+        told = why(one[name], other[name])
+        return told if len(one) == 1 else f"{name}: {told}"
+    return f"other workloads, {names_apart(list(one), list(other))}"
 
 
 def _by_machine(places: Sequence[There]) -> list[list[There]]:

@@ -13,10 +13,15 @@ from freestone.analysis import machines
 from freestone.analysis.comparable import workload_apart
 from freestone.analysis.same_environment import environments_differ
 from freestone.analysis.sides import Side
-from freestone.records.schema import Configuration, Environment, Experiment, Workload
+from freestone.records.schema import Configuration, Environment, Experiment, Machine, Workload
 
 VERBS: Final = ("compare", "bench")
 """What measures the same when it is typed again; the others choose as they go."""
+
+_THREADS_PER_CPU: Final = (1, 4)
+"""What suites know as ``{cores}`` and ``{4cores}``."""
+
+_ANOTHER_COMMAND: Final = "another command"
 
 _JUDGED: Final = ("name", "command", "environment", "reads", "service", "stages", "warmup", "input")
 """Of a workload: what :func:`freestone.analysis.comparable.workload_apart` judges by its meaning."""
@@ -46,6 +51,44 @@ def differs(one: Side, other: Side, *, any_build: bool = False) -> str | None:
     )
 
 
+def stands_apart(one: Side, other: Side) -> str | None:
+    """What keeps two results of one workload from standing side by side, in words; None where nothing does.
+
+    Machines may lack configurations that others have, and each may have its own build of the program.
+
+    Args:
+        one: what the other is held against, with this workload alone.
+        other: likewise, by the same name.
+    """
+    first, second = one.experiment, other.experiment
+    if first.freestone_version != second.freestone_version:
+        return f"another version of the lab: {second.freestone_version}, not {first.freestone_version}"
+    (mine,), (theirs,) = first.workloads, second.workloads
+    if verb(first) == verb(second) == "bench":
+        theirs = _as_many_threads(mine, theirs, first.machine, second.machine)
+    own = machines.key(first.machine) != machines.key(second.machine)
+    return (
+        _told_apart(mine, theirs, workload_apart(mine, theirs, one, other, any_build=own))
+        or _other_shared(first, second)
+        or _other_settings(first, second)
+    )
+
+
+def _as_many_threads(mine: Workload, theirs: Workload, here: Machine, there: Machine) -> Workload:
+    """The second workload as a suite has it on the first machine, where only the number of CPUs tells them apart.
+
+    A suite says what depends on it in the same words for all machines: one thread for each CPU, or four.
+    """
+    one, other = (each.facts.get("cores_allowed") for each in (here, there))
+    if not isinstance(one, int) or not isinstance(other, int) or len(mine.command) != len(theirs.command):
+        return theirs
+    depending = {(str(times * one), str(times * other)) for times in _THREADS_PER_CPU}
+    words = [
+        word if (word, said) in depending else said for word, said in zip(mine.command, theirs.command, strict=True)
+    ]
+    return theirs.model_copy(update={"command": words})
+
+
 def verb(experiment: Experiment) -> str:
     """What has measured."""
     return (experiment.command_line[1:2] or ["compare"])[0]
@@ -60,15 +103,25 @@ def _other_workloads(one: Side, other: Side, *, any_build: bool) -> str | None:
             return f"another name of the workload: {', '.join(theirs)}, not {', '.join(mine)}"
         return f"another command: {said[0]}, not {said[1]}"
     if mine.keys() != theirs.keys():
-        return f"other workloads: {_apart(list(mine), list(theirs))}"
+        return f"other workloads: {names_apart(list(mine), list(theirs))}"
     own = any_build and machines.key(one.experiment.machine) != machines.key(other.experiment.machine)
     for name, workload in mine.items():
-        told = workload_apart(workload, theirs[name], one, other, any_build=own) or _other_rules(workload, theirs[name])
-        if told == "another command":
-            return f"another command: {_command(theirs[name])}, not {_command(workload)}"
+        found = workload_apart(workload, theirs[name], one, other, any_build=own)
+        told = _told_apart(workload, theirs[name], found)
         if told is not None:
-            return f"{name}: {told}" if len(mine) > 1 else told
+            return f"{name}: {told}" if len(mine) > 1 and found != _ANOTHER_COMMAND else told
     return None
+
+
+def _told_apart(one: Workload, other: Workload, found: str | None) -> str | None:
+    """What is not the same of two workloads of one name; both commands, where these are not.
+
+    Args:
+        found: what :func:`freestone.analysis.comparable.workload_apart` says.
+    """
+    if found == _ANOTHER_COMMAND:
+        return f"another command: {_command(other)}, not {_command(one)}"
+    return found or _other_rules(one, other)
 
 
 def _command(workload: Workload) -> str:
@@ -92,10 +145,17 @@ def _value(value: Any) -> str:
 def _other_configurations(one: Experiment, other: Experiment) -> str | None:
     mine, theirs = ({each.name: each for each in side.configurations} for side in (one, other))
     if mine.keys() != theirs.keys():
-        return f"other configurations: {_apart(list(mine), list(theirs))}"
+        return f"other configurations: {names_apart(list(mine), list(theirs))}"
     if one.baseline != other.baseline:
         return f"another baseline: {other.baseline}, not {one.baseline}"
-    return next((f"{name}: {told}" for name in mine if (told := _other_setting(mine[name], theirs[name]))), None)
+    return _other_shared(one, other)
+
+
+def _other_shared(one: Experiment, other: Experiment) -> str | None:
+    """What is not the same of a configuration that both have."""
+    mine, theirs = ({each.name: each for each in side.configurations} for side in (one, other))
+    shared = [name for name in mine if name in theirs]
+    return next((f"{name}: {told}" for name in shared if (told := _other_setting(mine[name], theirs[name]))), None)
 
 
 def _other_setting(one: Configuration, other: Configuration) -> str | None:
@@ -125,8 +185,8 @@ def _read_by_programs(experiment: Experiment, environment: Environment) -> Envir
     return Environment(told={name: value for name, value in environment.told.items() if name not in set_anew})
 
 
-def _apart(mine: Sequence[str], theirs: Sequence[str]) -> str:
-    """What only one of two lists of names has."""
+def names_apart(mine: Sequence[str], theirs: Sequence[str]) -> str:
+    """What only one of two lists of names has: ``with`` what is more in the second, ``without`` what it lacks."""
     more = [name for name in theirs if name not in mine]
     less = [name for name in mine if name not in theirs]
     told = [f"{word} {_first(names)}" for word, names in (("with", more), ("without", less)) if names]

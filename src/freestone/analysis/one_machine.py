@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from freestone.analysis import arms, family, machines, statistics, winners
 from freestone.analysis.arms import ByRound
+from freestone.analysis.beside import Work
 from freestone.analysis.headline import MEMORY, TIME, aspects
 from freestone.analysis.kinds import Kind, kind_of
 from freestone.analysis.rivals import Rivals
@@ -39,9 +40,23 @@ class There:
     """What each ratio was made of: a table of many machines needs wider intervals than that of one."""
     whole: bool = False
     """Whether it is all workloads together."""
+    works: tuple[Work, ...] = ()
+    """What it is made of: the workload, or all of them that count together."""
+    lacking: tuple[str, ...] = ()
+    """Of all workloads together: those that would count and are not among them."""
+    build: str | None = None
+    """The build-id of the program, where that is one and known."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Configuration -> the version of its allocator, where that is known."""
 
 
-def measured(place: str, experiment: Experiment, records: Sequence[TrialRecord], summary: Summary) -> list[There]:
+def measured(
+    place: str,
+    experiment: Experiment,
+    records: Sequence[TrialRecord],
+    summary: Summary,
+    works: Mapping[str, Work] | None = None,
+) -> list[There]:
     """What a machine says of each workload, and of all that count together where there are several.
 
     Args:
@@ -49,20 +64,51 @@ def measured(place: str, experiment: Experiment, records: Sequence[TrialRecord],
         experiment: what was measured there.
         records: its records.
         summary: of them.
+        works: workload -> what was measured of it; None where all of one name are the same.
     """
     by_arm = arms.by_arm(arms.without_parameters(arms.counted(experiment, records)))
     rounds = {arm: arms.by_round(mine) for arm, mine in by_arm.items() if arms.verdict(mine)[0] == "ok"}
+    works = works or {each.name: Work(each.name, (), 0) for each in experiment.workloads}
+    versions = {each.name: each.allocator.version for each in experiment.configurations if each.allocator.version}
+    builds = _builds(records)
     found = [
-        _there(place, experiment, workload, summary.cells, summary.best, rounds) for workload in experiment.workloads
+        replace(
+            _there(place, experiment, workload, summary.cells, summary.best, rounds),
+            works=(works[workload.name],),
+            build=builds.get(workload.name),
+            versions=versions,
+        )
+        for workload in experiment.workloads
     ]
     whole = _together(experiment, rounds)
     if whole is not None:
-        workload, composed = whole
+        workload, composed, lacking = whole
         alone = experiment.model_copy(update={"workloads": [workload]})
         cells = _cells(alone, workload, composed)
         best = winners.best(alone, cells, Rivals(alone, composed))
-        found.append(replace(_there(place, alone, workload, cells, best, composed), whole=True))
+        made_of = tuple(works[name] for name in workload.command)
+        there = _there(place, alone, workload, cells, best, composed)
+        found.append(replace(there, whole=True, works=made_of, lacking=lacking, versions=versions))
     return found
+
+
+def together(count: int, asked: int) -> str:
+    """What workloads are called that count together.
+
+    Args:
+        count: how many they are.
+        asked: how many would count.
+    """
+    return f"{'all' if count == asked else f'{count} of'} {asked} workloads together"
+
+
+def _builds(records: Sequence[TrialRecord]) -> dict[str, str]:
+    """Workload -> the build-id of its program, where that is one."""
+    found: dict[str, set[str | None]] = {}
+    for record in arms.good(records):
+        if record.proof.processes:
+            found.setdefault(record.workload, set()).add(record.proof.processes[0].exe_build_id)
+    return {name: build for name, (build, *more) in found.items() if build is not None and not more}
 
 
 def _there(
@@ -106,21 +152,22 @@ def _estimate(
     return statistics.within_rounds(one, other, arms.step(metric))
 
 
-def _together(experiment: Experiment, rounds: Mapping[Arm, ByRound]) -> tuple[Workload, dict[Arm, ByRound]] | None:
+def _together(
+    experiment: Experiment, rounds: Mapping[Arm, ByRound]
+) -> tuple[Workload, dict[Arm, ByRound], tuple[str, ...]] | None:
     """All workloads that count as if they were one: in a round, the geometric mean of what each took in it.
 
     So the ratio to the baseline is the geometric mean of the workloads' ratios. A configuration that has no result on
     one of them has none here; a workload on which the baseline has none is left out for everybody, and the points of a
     scan are no suite.
+
+    Returns: what they are as one, whose command is their names; what each round took; which were left out.
     """
-    counted = [
-        each
-        for each in experiment.workloads
-        if each.counted and each.series is None and (each.name, experiment.baseline) in rounds
-    ]
+    asked = [each for each in experiment.workloads if each.counted and each.series is None]
+    counted = [each for each in asked if (each.name, experiment.baseline) in rounds]
     if len(counted) < 2:
         return None
-    whole = Workload(name=f"all {len(counted)} workloads together", command=sorted(each.name for each in counted))
+    whole = Workload(name=together(len(counted), len(asked)), command=sorted(each.name for each in counted))
     composed: dict[Arm, ByRound] = {}
     for configuration in experiment.configurations:
         by_metric: ByRound = {}
@@ -133,7 +180,7 @@ def _together(experiment: Experiment, rounds: Mapping[Arm, ByRound]) -> tuple[Wo
                 by_metric[metric] = mean
         if by_metric:
             composed[whole.name, configuration.name] = by_metric
-    return whole, composed
+    return whole, composed, tuple(each.name for each in asked if each not in counted)
 
 
 def _mean_by_round(of_each: Sequence[Mapping[int, float]]) -> dict[int, float]:

@@ -26,6 +26,9 @@ State = Literal["complete", "interrupted", "running", "damaged"]
 NAMED: Final = re.compile(r"\d{8}T\d{6}Z-")
 """How the name of a results folder begins."""
 
+_LONGEST: Final = 200
+"""Characters of what went wrong where nobody expected it."""
+
 _FLAGS: Final = ("--quick", "--json")
 """Options of bench that no value follows."""
 
@@ -50,10 +53,28 @@ class Listed:
     time_budget_s: float | None = None
     machine: str | None = None
     headline: str | None = None
+    order: str | None = None
+    """The folder of the order that it is a place of, which is what goes on; None where it is nobody's."""
 
 
 def listed(folder: Path) -> Listed:
     """What is told of one results folder."""
+    return dataclasses.replace(_listed(folder), order=_order(folder))
+
+
+def _order(folder: Path) -> str | None:
+    """The folder of the order that a results folder is of; what was merged has none that goes on."""
+    above = folder.parent if folder.name else folder.resolve().parent
+    try:
+        if not (above / store.ORDER_FILE).exists():
+            return None
+        merged = any(place.engine == "merged" for place in store.read_order(above).places)
+    except (StoreError, OSError):  # whoever goes on with it is told why not
+        return str(above)
+    return None if merged else str(above)
+
+
+def _listed(folder: Path) -> Listed:
     name = folder.resolve().name
     try:
         if not (folder / store.EXPERIMENT_FILE).exists() and (folder / kept.TUNING_FILE).exists():
@@ -65,6 +86,9 @@ def listed(folder: Path) -> Listed:
         return Listed(name, str(folder), "damaged", str(error))
     except OSError as error:
         return Listed(name, str(folder), "damaged", f"cannot read {error.filename or folder}: {why(error)}")
+    except Exception as error:  # one folder, whatever it holds, takes no other one from the list
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST]
+        return Listed(name, str(folder), "damaged", f"cannot tell what {folder} holds: {said}")
 
 
 def newest_first(found: Iterable[Listed]) -> list[Listed]:

@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 from freestone.browse.folders import folders, list_children
 from freestone.browse.listed import Listed, listed, newest_first
 from freestone.doctor import chart as charts
-from freestone.records import store
+from freestone.records import locks, store
 from freestone.tuning import kept
 
 READ: Final = (
@@ -70,13 +70,13 @@ class Shelf:
             OSError: the folder of all results cannot be read.
         """
         with self._turn:
-            locked = store.locked_files()
+            locked = locks.held_files()
             found = folders(self.place, self._list_children)
             told = {folder: self._listed(folder, locked) for folder in found}
             self._told = {folder: self._told[folder] for folder in found if folder in self._told}
             return newest_first(told.values())
 
-    def _listed(self, folder: Path, locked: frozenset[int]) -> Listed:
+    def _listed(self, folder: Path, locked: locks.Held) -> Listed:
         batches = _batches(folder)
         files = [folder, *(folder / name for name in READ), *(batch / store.EXPERIMENT_FILE for batch in batches)]
         written = (store.is_being_written(each, locked) for each in (folder, *batches))

@@ -45,7 +45,7 @@ def when(created_at: str) -> str:
     """A time of the records as people read it, in UTC."""
     try:
         return f"{datetime.fromisoformat(created_at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    except ValueError:
+    except (ValueError, OverflowError):  # of a clock far from ours
         return created_at
 
 
@@ -58,4 +58,4 @@ def going_on(listed: Listed, tool: str) -> str | None:
     if listed.state != "interrupted":
         return None
     verb = listed.verb if listed.verb in _RESUMING else "compare"
-    return f"{tool} {verb} --resume {shlex.quote(listed.folder)}"
+    return f"{tool} {verb} --resume {shlex.quote(listed.order or listed.folder)}"

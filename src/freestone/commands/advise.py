@@ -59,6 +59,7 @@ def advise(
     try:
         extent = Extent(time_budget_s=time_budget)
         settings = program.settings(env or [])
+        program.require_last(command)
         executable = program.require(command, {**os.environ, **settings}, verb="advise")
         workload = service.applied(
             Workload(name=executable.name, command=list(command), environment=settings, directory=os.getcwd())

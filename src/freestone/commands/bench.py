@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
@@ -10,7 +11,7 @@ from cyclopts import Parameter
 
 from freestone import suites
 from freestone.allocators import AllocatorError
-from freestone.commands import bench_all, bench_suites, into_folder, measurement, on_places, scoreboard
+from freestone.commands import asked_again, bench_all, bench_suites, into_folder, measurement, on_places, scoreboard
 from freestone.commands.bench_request import ALL, NOTHING_ASKED, BenchRequest, require_some
 from freestone.commands.durations import Rest
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
@@ -103,6 +104,12 @@ def bench(
     try:
         if list_:
             return _list(suite, request)
+        places.require_one(resume)
+        into_folder.require_names(places, allocators, baseline)
+        if resume is not None and on_places.is_order(resume):
+            asked_again.require_nothing_else(
+                resume, "bench", {"SUITE": suite or None, "--name": name, **request.given()}
+            )
         if places.on is not None or on_places.is_order(resume):
             of_one = [*_for_one(markdown, json), *(["--subject"] if subject else [])]
             return on_places.measure(_ordered(suite, name, resume), places.on, results, resume, seed, of_one)
@@ -112,6 +119,7 @@ def bench(
             resume = into_folder.begun_already(places.into)
             if resume is not None:
                 request.require_same(suite, resume)
+                asked_again.require_same_line(resume, sys.argv[1:])
                 suite, name, request = (), None, NOTHING_ASKED  # the very same words as when it was begun
         if resume is not None:
             given = [
@@ -123,7 +131,8 @@ def bench(
                 )
             experiment, left_out = bench_suites.resumed(resume, given)
             held = scoreboard.subject_of(experiment, subject)
-            return bench_suites.measured(
+            short = into_folder.is_short(places, allocators, experiment)
+            status = bench_suites.measured(
                 resume,
                 experiment,
                 held,
@@ -132,19 +141,22 @@ def bench(
                 left_out=left_out,
                 ordered=places.into is not None,
             )
+            return into_folder.status(status, short=short)
         if ALL in suite:
             if len(suite) > 1 or name is not None or _for_one(markdown, json):
                 raise SuiteError(f"'{ALL}' stands alone: --name, --markdown and --json are for single suites")
             return bench_all.begun(results, request, subject)
         called = name or _called(suite)
-        if places.into is not None and allocators is not None:
-            request = request.of_those(into_folder.those_here(allocators))
+        here = into_folder.those_here(places, allocators)
+        request = request if here is allocators else request.of_those(here)
         experiment = request.within(QUICK_S * len(suite)).experiment(suite, called)
         held = scoreboard.subject_of(experiment, subject)
+        short = into_folder.is_short(places, allocators, experiment)
         folder = measurement.begun(results, called, experiment, places.into)
-        return bench_suites.measured(
+        status = bench_suites.measured(
             folder, experiment, held, markdown=markdown, as_json=json, ordered=places.into is not None
         )
+        return into_folder.status(status, short=short)
     except (AllocatorError, PlanError, SuiteError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:

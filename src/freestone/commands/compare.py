@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from freestone.allocators import AllocatorError
-from freestone.commands import into_folder, measurement, on_places, one_folder, terminal, to_use
+from freestone.commands import asked_again, into_folder, measurement, on_places, one_folder, terminal, to_use
 from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.compare_request import CompareRequest, called
 from freestone.commands.durations import Rest
@@ -102,31 +102,39 @@ def compare(
     )
     try:
         exports.require_writable()
+        places.require_one(resume, report=report)
+        into_folder.require_names(places, allocators, baseline)
+        given = {
+            "-a": allocators,
+            "-n": rounds,
+            "--time-budget": time_budget,
+            "--baseline": baseline,
+            "--timeout": timeout,
+            "--seed": seed,
+            **request.given(),
+        }
+        if resume is not None and on_places.is_order(resume):
+            more = {"--no-report": None if report else True}
+            asked_again.require_nothing_else(resume, "compare", {**given, **more}, command)
         if places.on is not None or on_places.is_order(resume):
-            return on_places.measure(request.called(), places.on, results, resume, seed, exports.given())
+            of_one = [*exports.given(), *(["--json"] if json else [])]
+            return on_places.measure(request.called(), places.on, results, resume, seed, of_one)
         if places.into is not None:
             resume = into_folder.begun_already(places.into)
         if resume is not None:
-            given = {
-                "-a": allocators,
-                "-n": rounds,
-                "--time-budget": time_budget,
-                "--baseline": baseline,
-                "--timeout": timeout,
-                "--seed": seed,
-                **request.given(),
-            }
             folder = one_folder.required(resume)
-            asked_again = places.into is not None  # the very same words as when it was begun
-            changed = [] if asked_again else [option for option, value in given.items() if value is not None]
-            experiment = request.resumed(folder, changed)
+            if places.into is not None:
+                asked_again.require_same_line(folder, sys.argv[1:])
+                experiment = measurement.resumed(folder, [])
+            else:
+                experiment = request.resumed(folder, [option for option, value in given.items() if value is not None])
         else:
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
             workloads = request.workloads(lambda line: print(f"freestone: {line}", file=sys.stderr))
-            if places.into is not None and allocators is not None:
-                allocators = into_folder.those_here(allocators)
-            experiment = measurement.planned(name or called(workloads), workloads, allocators, baseline, extent)
+            here = into_folder.those_here(places, allocators)
+            experiment = measurement.planned(name or called(workloads), workloads, here, baseline, extent)
             folder = measurement.begun(results, name or called(workloads), experiment, places.into)
+        short = into_folder.is_short(places, allocators, experiment)
     except (AllocatorError, PlanError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
@@ -136,7 +144,7 @@ def compare(
         _show(experiment, records, summary, folder, as_json=json)
         exports.write(experiment, records, summary)
 
-    return measurement.measure(
+    status = measurement.measure(
         folder,
         experiment,
         verb="compare",
@@ -144,6 +152,7 @@ def compare(
         report=(lambda: _report(folder, as_json=json)) if report else None,
         ordered=places.into is not None,
     )
+    return into_folder.status(status, short=short)
 
 
 def _show(

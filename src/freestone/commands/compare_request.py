@@ -59,6 +59,8 @@ class CompareRequest:
         Raises:
             PlanError, Stop: it cannot be run as it was asked for.
         """
+        if not self.programs.shell:
+            program.require_last(self.words)
         environment = program.settings(self.env)
         whole = [
             self._around(

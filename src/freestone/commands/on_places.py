@@ -78,6 +78,11 @@ def measure(
         folder, order = resume, store.read_order(resume)
         if any(place.engine == "merged" for place in order.places):
             raise PlanError(f"{resume} was merged of others: go on where they were measured, and merge again")
+        if order.freestone_version != freestone.__version__:
+            raise PlanError(
+                f"{resume} was begun by freestone {order.freestone_version}, and this one is {freestone.__version__}: "
+                "go on with that version, or give the order anew"
+            )
     else:
         order = _order(places.read(on or []), sys.argv[1:], seed)
         folder = store.create_folder(results, called, datetime.fromisoformat(order.created_at))
@@ -87,7 +92,7 @@ def measure(
 
 def _order(asked: Sequence[Place], typed: Sequence[str], seed: int | None) -> Order:
     now = datetime.now(UTC)
-    words = ordered(typed)
+    words = program.env_as_here(ordered(typed))
     if seed is None:  # one order of rounds for all
         words[1:1] = ["--seed", str(secrets.randbits(32))]
     return Order(

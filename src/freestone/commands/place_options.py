@@ -8,6 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from freestone.experiments.plan import PlanError
+
 
 @Parameter(name="*")
 @dataclass(frozen=True)
@@ -26,9 +28,26 @@ class PlaceOptions:
         Path | None,
         Parameter(
             help="The results folder itself. What it does not hold yet is measured, so the same line may be given "
-            "again. Allocators that are not here are left out."
+            "again. Allocators that are not here are left out: status 4."
         ),
     ] = None
+
+    def require_one(self, resume: Path | None, *, report: bool = True) -> None:
+        """Refuse what says twice where results go, and would be dropped.
+
+        Args:
+            resume: the folder that is to be gone on with.
+            report: whether a report is asked for.
+
+        Raises:
+            PlanError: there is such an option.
+        """
+        if self.into is not None and self.on is not None:
+            raise PlanError("--on makes a results folder for each place, and --into names one: leave one of them out")
+        if self.into is not None and resume is not None:
+            raise PlanError("--into and --resume both name the results folder: leave one of them out")
+        if self.on is not None and not report:
+            raise PlanError("--no-report: what several places have measured is shown by a report; leave it out")
 
 
 HERE = PlaceOptions()

@@ -5,6 +5,7 @@ Shared by the verbs.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -40,6 +41,7 @@ def found(command: Sequence[str], env: Sequence[str], *, verb: str) -> tuple[Pat
         PlanError, Stop: as :func:`settings` and :func:`require`.
     """
     environment = settings(env)
+    require_last(command)
     executable = require(command, {**os.environ, **environment}, verb=verb)
     return executable, Workload(
         name=executable.name, command=list(command), environment=environment, directory=os.getcwd()
@@ -63,11 +65,6 @@ def require(
     if not command or not command[0]:
         raise Stop(
             f"no program given; write it after --, as in: freestone {verb} -- python3 program.py", ExitStatus.USAGE
-        )
-    if "--" not in sys.argv and command[0] in sys.argv[1:] and sys.argv[-len(command) :] != list(command):
-        raise Stop(
-            f"options behind {command[0]} would be {tool_as_typed()}'s: write -- before it, and they are the program's",
-            ExitStatus.USAGE,
         )
     name = command[0]
     if "\0" in "".join(command):
@@ -103,6 +100,46 @@ def settings(pairs: Sequence[str]) -> dict[str, str]:
         elif not equals or not name:
             raise Stop(f"--env takes NAME=VALUE, or NAME of a variable that is set, not '{pair}'", ExitStatus.USAGE)
         found[name] = value
+    return found
+
+
+def require_last(words: Sequence[str]) -> None:
+    """Refuse options behind a program that stands without ``--``: they may be the program's.
+
+    Args:
+        words: the program and its arguments, as they were taken from the command line.
+
+    Raises:
+        Stop: there are some (2).
+    """
+    if words and "--" not in sys.argv and words[0] in sys.argv[1:] and sys.argv[-len(words) :] != list(words):
+        raise Stop(
+            f"options behind {words[0]} would be {tool_as_typed()}'s: write -- before it, and they are the program's",
+            ExitStatus.USAGE,
+        )
+
+
+def env_as_here(words: Sequence[str]) -> list[str]:
+    """A command line for other places, in which each ``--env NAME`` has the value that it has in this process.
+
+    Args:
+        words: the verb and what is behind it.
+
+    Raises:
+        Stop: as :func:`settings`.
+    """
+    found: list[str] = []
+    left = iter(words)
+    for word in left:
+        if word == "--":
+            return [*found, word, *left]
+        option, sign, value = word.partition("=")
+        if option != "--env":
+            found.append(word)
+            continue
+        for pair in [value] if sign else list(itertools.islice(left, 1)):
+            ((name, as_here),) = settings([pair]).items()
+            found += [option, f"{name}={as_here}"]
     return found
 
 

@@ -146,10 +146,7 @@ def report(
             ]
             scoreboard.write(documents, markdown)
         names = side_by_side.names(results)
-        machines = side_by_side.tables(
-            [there for name, each in zip(names, found, strict=True) for there in side_by_side.there(name, each)],
-            one_order=given == 1,
-        )
+        machines = side_by_side.tables(zip(names, found, strict=True), one_order=given == 1)
         written = _write(found, machines, destination, figures, picture, benchmark_json)
         for source in sources:
             exports.write(source.experiment, source.records, source.summary)

@@ -34,7 +34,7 @@ def report(order: Path, folders: Sequence[Path], destination: Path | None, *, as
         StoreError: the page cannot be written.
         Stop: no folder can be read.
     """
-    found, damaged = [], 0
+    collected, damaged = side_by_side.Collected(one_order=True), 0
     first = True
     for name, folder in zip(side_by_side.names(folders), folders, strict=True):
         what = reported.read_among(name, folder)
@@ -44,12 +44,12 @@ def report(order: Path, folders: Sequence[Path], destination: Path | None, *, as
         if as_json:
             print(("[" if first else ",") + json.dumps(what.row(None), indent=2))
         first = False
-        found += side_by_side.there(name, what)
+        collected.add(name, what)
     if first:
         raise Stop(f"none of the {len(folders)} results folders of {order} can be read", ExitStatus.STORE)
     if as_json:
         print("]")
-    machines = side_by_side.tables(found, one_order=True)
+    machines = collected.tables()
     if not as_json:
         side_by_side.show(machines)
         print(f"Records: {order}; of one machine: freestone report {order}/NAME")
@@ -62,7 +62,7 @@ def report(order: Path, folders: Sequence[Path], destination: Path | None, *, as
         from freestone.reports import html  # late: the figures' libraries are large
 
         try:
-            written = html.write_machines(machines, len({each.place for each in found}), destination, order)
+            written = html.write_machines(machines, collected.places, destination, order)
         except html.ReportError as error:
             raise StoreError(str(error)) from error
         if not as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,25 +23,52 @@ def names(folders: Sequence[Path]) -> list[str]:
     return [name if count[name] == 1 else str(each) for name, each in zip(short, folders, strict=True)]
 
 
-def there(name: str, what: Reported) -> list[There]:
-    """What stands beside others of a results folder: little, whatever its trials are."""
-    from freestone.analysis import one_machine
+class Collected:
+    """What stands side by side, from results that are read one after the other: little of each is kept."""
 
-    if what.source is None:
-        return []
-    return one_machine.measured(name, what.source.experiment, what.source.records, what.source.summary)
+    def __init__(self, *, one_order: bool) -> None:
+        """Args: one_order: whether they are of one folder: then also where one machine has measured more than once."""
+        from freestone.analysis.beside import Beside
+
+        self._one_order = one_order
+        self._beside = Beside(one_order=one_order)
+        self._found: list[There] = []
+
+    @property
+    def places(self) -> int:
+        """How many places there is something of."""
+        return len({each.place for each in self._found})
+
+    def add(self, name: str, what: Reported) -> None:
+        """Take in what a results folder says.
+
+        Args:
+            name: of its machine.
+            what: the folder, read.
+        """
+        from freestone.analysis import one_machine
+        from freestone.analysis.sides import Side
+
+        if what.source is None:
+            return
+        experiment, records = what.source.experiment, what.source.records
+        works = self._beside.sort(Side(experiment, records))
+        self._found += one_machine.measured(name, experiment, records, what.source.summary, works)
+
+    def tables(self) -> list[SideBySide]:
+        """A table for each workload that several machines have measured; none where one machine has."""
+        from freestone.analysis.across import across
+        from freestone.reports.across import tables as made
+
+        return made(across(self._found, one_order=self._one_order, why=self._beside.why))
 
 
-def tables(found: Sequence[There], *, one_order: bool) -> list[SideBySide]:
-    """A table for each workload that several machines have measured; none where one machine has.
-
-    Args:
-        one_order: whether they are of one folder: then also where one machine has measured it more than once.
-    """
-    from freestone.analysis.across import across
-    from freestone.reports.across import tables as made
-
-    return made(across(found, one_order=one_order))
+def tables(found: Iterable[tuple[str, Reported]], *, one_order: bool) -> list[SideBySide]:
+    """What :class:`Collected` has of some results folders, each with the name of its machine."""
+    collected = Collected(one_order=one_order)
+    for name, what in found:
+        collected.add(name, what)
+    return collected.tables()
 
 
 def show(machines: Sequence[SideBySide]) -> None:

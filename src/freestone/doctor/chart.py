@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from freestone.doctor.goal import Goal
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy
+from freestone.records import regular
 from freestone.records.schema import Experiment
 from freestone.records.store import StoreError
 from freestone.records.whole import write_whole
@@ -56,7 +57,7 @@ def read(folder: Path) -> Chart:
         StoreError: there is none, or it is damaged; the message is one line.
     """
     try:
-        return Chart.model_validate_json((folder / CHART).read_bytes())
+        return Chart.model_validate_json(regular.content(folder / CHART))
     except OSError as error:
         raise StoreError(f"{folder} holds no diagnosis to go on with: {CHART} cannot be read") from error
     except ValidationError as error:
@@ -93,7 +94,7 @@ def read_seen(folder: Path) -> Observations | None:
         StoreError: it is damaged.
     """
     try:
-        return Observations.model_validate_json((folder / OBSERVATIONS).read_bytes())
+        return Observations.model_validate_json(regular.content(folder / OBSERVATIONS))
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -87,7 +87,7 @@ def _time(each: Measured) -> str:
 def _begun(each: Measured, form: str) -> str:
     try:
         return datetime.fromisoformat(each.experiment.created_at).astimezone(UTC).strftime(form)
-    except ValueError:
+    except (ValueError, OverflowError):  # of a clock far from ours
         return "undated"
 
 

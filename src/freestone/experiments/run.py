@@ -10,6 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
+import freestone
 from freestone.analysis.comparable import machines_differ
 from freestone.analysis.rounds import Arm, Slot, plan_round
 from freestone.analysis.same_environment import environments_differ
@@ -351,6 +352,11 @@ def mismatch(
         configurations: the experiment's, with the allocators as they are found now.
         environment: what programs would inherit now.
     """
+    if experiment.freestone_version != freestone.__version__:
+        return (
+            f"it was begun by freestone {experiment.freestone_version}, and this one is {freestone.__version__}: go on "
+            "with that version, or measure anew"
+        )
     other = machines_differ(experiment.machine, machine)
     if other is not None:
         return f"it was begun on another machine, or on this one as it was set up otherwise: {other} (then and now)"

@@ -400,7 +400,7 @@ class Experiment(_Row):
     freestone_version: str
     command_line: list[str]
     machine: Machine
-    workloads: list[Workload]
+    workloads: list[Workload] = Field(min_length=1)
     configurations: list[Configuration]
     baseline: str = Field(description="name of a configuration")
     rounds: int = Field(ge=1, le=MOST_ROUNDS)

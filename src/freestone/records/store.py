@@ -19,6 +19,7 @@ from typing import Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from freestone.records import locks, regular
 from freestone.records.schema import (
     SCHEMA_VERSION,
     CallCounts,
@@ -38,6 +39,9 @@ SUMMARY_FILE = "summary.json"
 REPORT_FILE = "report.html"
 CALLS_FILE = "calls.json"
 INSTRUCTIONS_FILE = "instructions.json"
+
+MOST_BYTES = 1 << 30
+"""Of a file that is one document. More takes all memory of a reader, and nobody measures so many cells."""
 
 Document = TypeVar("Document", bound=BaseModel)
 
@@ -218,7 +222,7 @@ def read_trials(folder: Path) -> Reading:
     """
     path = folder / TRIALS_FILE
     try:
-        content = path.read_bytes()
+        content = regular.content(path)
     except FileNotFoundError:
         return Reading([], [])
     except OSError as error:
@@ -240,28 +244,14 @@ def read_trials(folder: Path) -> Reading:
     return Reading(records, damage)
 
 
-def is_being_written(folder: Path, locked: frozenset[int] | None = None) -> bool:
+def is_being_written(folder: Path, held_files: locks.Held | None = None) -> bool:
     """Whether somebody appends trials to a folder now, or holds it, by the locks of processes that are seen from here.
 
-    Only read: whoever tried to take the lock would be in the way of one that starts.
-
     Args:
-        locked: what :func:`locked_files` gave; None to ask now.
+        held_files: what :func:`freestone.records.locks.held_files` gave; None to ask now.
     """
-    inodes = set()
-    for each in (folder, folder / TRIALS_FILE):
-        with contextlib.suppress(OSError):
-            inodes.add(each.stat().st_ino)
-    return bool(inodes & (locked_files() if locked is None else locked)) if inodes else False
-
-
-def locked_files() -> frozenset[int]:
-    """The inodes of files and folders that somebody holds for himself, as far as the kernel shows them here."""
-    try:
-        locks = Path("/proc/locks").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return frozenset()
-    return frozenset(int(inode) for inode in re.findall(r"\bFLOCK +ADVISORY +WRITE +\S+ +\S+:(\d+) ", locks))
+    now = locks.held_files() if held_files is None else held_files
+    return any(locks.is_held(each, now) for each in (folder, folder / TRIALS_FILE))
 
 
 @contextlib.contextmanager
@@ -379,7 +369,7 @@ def _read_counts(folder: Path, name: str, kind: type[Document]) -> Document | No
 
 def _read_whole(path: Path, kind: type[Document], folder: Path) -> Document:
     try:
-        content = path.read_bytes()
+        content = regular.content(path, most_bytes=MOST_BYTES)
     except FileNotFoundError as error:
         missing = f"{folder} does not exist" if not folder.exists() else f"{folder} holds no {path.name}"
         raise StoreError(f"{missing}; give a results folder of freestone compare or bench") from error

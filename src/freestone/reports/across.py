@@ -18,6 +18,8 @@ _NOBODY: Final = "–"
 MOST_NAMED: Final = 8
 """So many machines are named in a sentence; of more, the number is."""
 
+_PLACE: Final = "place"
+
 _BEST: Final = tuple(f"best in {aspect}" for aspect in ASPECTS)
 
 
@@ -34,16 +36,24 @@ class SideBySide:
 
 
 def tables(found: Sequence[Across]) -> list[SideBySide]:
-    """What several machines say of each workload; what all workloads together say comes first."""
+    """What several machines say of each workload; what all workloads together say comes first.
+
+    Allocators that are other versions at some of them are told of once.
+    """
     ordered = sorted(found, key=lambda each: not each.whole)
+    versions = _other_versions(ordered)
     return [
-        SideBySide(_by_kind(each), sentences(each), [_machines(group) for group in each.groups]) for each in ordered
+        _side_by_side(each, [*sentences(each), *(versions if number == 0 else [])])
+        for number, each in enumerate(ordered)
     ]
 
 
-def _by_kind(each: Across) -> Grid:
+def _side_by_side(each: Across, said: Sequence[str]) -> SideBySide:
+    return SideBySide(_by_kind(each, "\n".join(said)), said, [_machines(group) for group in each.groups])
+
+
+def _by_kind(each: Across, note: str) -> Grid:
     title = f"{each.workload} {_where_measured(each)}"
-    note = "\n".join(sentences(each))
     if not each.groups:
         rows = [_row(there) for there in each.places]
         return Grid(title, ["", *_BEST], rows, note, left=frozenset({0, 1, 2}))
@@ -104,19 +114,25 @@ def _reach(ratios: Sequence[float]) -> str:
 
 def sentences(each: Across) -> list[str]:
     """What the places have in common, and where the ranking changes."""
-    said = []
+    said, several = [], len(each.places) > 1
     for aspect in ASPECTS:
         name = each.agreed(aspect)
-        if name is not None:
+        if name is not None and several:
             said.append(f"{name} is best in {aspect} everywhere.")
     for turn in each.turns:
         said.append(
             f"The ranking in {turn.aspect} changes: {turn.configuration} takes less than {each.baseline} on "
             f"{_where(each, turn, turn.less)}, and more on {_where(each, turn, turn.more)}."
         )
-    if not each.turns:
+    if not each.turns and several:
         said.append(f"No ranking is seen to change from one {each.noun} to another.")
     said += [f"{_listed(names, each.noun)} are one machine, measured more than once." for names in each.again]
+    said += [f"Left out: {_listed(apart.places, each.noun)}: {apart.why}." for apart in each.left_out]
+    if each.lacking:
+        said.append(
+            f"Without {_listed(each.lacking, 'workload')}: no result of {each.baseline} to hold others against."
+        )
+    said += _other_builds(each)
     if each.groups:
         said.append(
             f"A row counts what its machines say, each by its own rounds; ×: the least and the largest of their ratios "
@@ -127,6 +143,34 @@ def sentences(each: Across) -> list[str]:
             f"×: ratio to {each.baseline} on that {each.noun}; {_NOBODY}: nobody is really better. Never pooled."
         )
     return [ended(sentence) for sentence in said]
+
+
+def _other_builds(each: Across) -> list[str]:
+    """Where the program is not the build that most have: then what differs may be the program's."""
+    by_build: dict[str, list[str]] = {}
+    for there in each.places:
+        if there.build is not None:
+            by_build.setdefault(there.build, []).append(there.place)
+    usual, *others = sorted(by_build.values(), key=len, reverse=True) or [[]]
+    where = [name for names in others for name in names]
+    if not where:
+        return []
+    builds = "another build" if len(others) == 1 else f"{len(others)} other builds"
+    return [f"The program is {builds} on {_listed(where, each.noun)} than on {_listed(usual, each.noun)}."]
+
+
+def _other_versions(found: Sequence[Across]) -> list[str]:
+    """Which allocators are not of one version at all places, a sentence each."""
+    by_name: dict[str, dict[str, dict[str, None]]] = {}
+    for each in found:
+        for there in each.places:
+            for name, version in there.versions.items():
+                by_name.setdefault(name, {}).setdefault(version, {})[there.place] = None
+    return [
+        ended(f"{name} is {', '.join(f'{version} on {_listed(list(on), _PLACE)}' for version, on in versions.items())}")
+        for name, versions in by_name.items()
+        if len(versions) > 1
+    ]
 
 
 def _where(each: Across, turn: Turn, places: Sequence[str]) -> str:

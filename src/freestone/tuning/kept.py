@@ -19,7 +19,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from freestone.doctor.goal import Goal
-from freestone.records import store
+from freestone.records import regular, store
 from freestone.records.schema import Configuration, Experiment, TrialRecord
 from freestone.records.store import StoreError
 from freestone.records.whole import why, write_whole
@@ -72,7 +72,7 @@ def read_tuning(folder: Path) -> Tuning:
     """
     path = folder / TUNING_FILE
     try:
-        return Tuning.model_validate_json(path.read_bytes())
+        return Tuning.model_validate_json(regular.content(path))
     except FileNotFoundError as error:
         raise StoreError(f"{folder} holds no {TUNING_FILE}; give a results folder of freestone tune") from error
     except OSError as error:

@@ -17,7 +17,7 @@ def moment(text: str) -> str:
     """A moment of ISO 8601 to the minute; what is none as it stands."""
     try:
         return datetime.fromisoformat(text).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    except ValueError:
+    except (ValueError, OverflowError):  # of a clock far from ours
         return text
 
 
