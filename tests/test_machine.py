@@ -144,7 +144,12 @@ def test_what_a_shell_has_set_is_a_fact(command: str, expected: str) -> None:
     assert expected in said.stdout
 
 
-UNKNOWN = ({}, {"etc/machine-id": ""}, {"etc/machine-id": "\n"}, {"etc/machine-id": "uninitialized\n"})
+UNKNOWN: tuple[dict[str, str], ...] = (
+    {},
+    {"etc/machine-id": ""},
+    {"etc/machine-id": "\n"},
+    {"etc/machine-id": "uninitialized\n"},
+)
 
 
 @pytest.mark.parametrize("files", UNKNOWN)
