@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -119,6 +120,15 @@ def test_the_same_line_again_says_again_that_not_all_is_measured(freestone: Tool
     late = freestone(*line)
     assert late.returncode == 4
     assert "left out of here: it was begun without later.so; give a folder that is not there yet" in late.stderr
+
+
+def test_a_program_that_measures_itself_is_not_waited_for(freestone: Tool, tmp_path: Path, command: list[str]) -> None:
+    inner = shlex.join([*command, "compare", "--into", "inner", "-n", "1", "-a", "glibc", "--no-report", "--", "true"])
+    words = ["compare", "--into", "outer", "-n", "1", "-a", "glibc", "--timeout", "60", "--no-report", "--"]
+    done = freestone(*words, "sh", "-c", f"rm -rf inner; {inner}")
+    assert "very machine" not in done.stderr
+    assert trials(tmp_path / "inner") == 2, "the rehearsal, and the round"
+    assert all(each.status != "failed" for each in store.read_trials(tmp_path / "outer").records), done.stdout
 
 
 def test_a_report_of_an_order_that_nobody_has_carried_out_is_one_line(
@@ -289,12 +299,12 @@ def test_a_lost_connection_costs_a_trial(
     (left,) = there.iterdir()
     soon(lambda: not store.is_being_written(left), 60)
     begun = trials(left)
+    first = (left / store.TRIALS_FILE).read_text().splitlines()[:begun]
     assert 2 < begun < 12
     folder = only(tmp_path / "results")
     done = freestone("compare", "--resume", str(folder), env=by_ssh)
     assert done.returncode == 0, done.stderr
     assert trials(folder / "board") == 12
-    first = (left / store.TRIALS_FILE).read_text().splitlines()[:begun]
     assert (folder / "board" / store.TRIALS_FILE).read_text().splitlines()[:begun] == first, "nothing is measured twice"
 
 
