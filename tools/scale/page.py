@@ -257,11 +257,10 @@ def flat(depths: Sequence[Depth]) -> str:
         return f"Flat: no operation takes {more} more anywhere than on the left."
     lines = []
     for each in found:
-        why = (
-            "it grows"
-            if each.grows
-            else f"bounded: the longest takes about what it took on the left ({each.first.longest:,}), more calls go that way"
+        bounded = (
+            f"bounded: the longest takes about what it took on the left ({each.first.longest:,}), more go that way"
         )
+        why = "it grows" if each.grows else bounded
         lines.append(
             f"- {each.name}: {each.first.mean:,.0f} -> {each.most.mean:,.0f} instructions, {each.title}; {why}."
         )
