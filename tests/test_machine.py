@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from freestone import machine
+from freestone.analysis import machines
+from freestone.analysis.comparable import machines_differ
+from freestone.records import identity
 from freestone.records.schema import Machine
 
 
@@ -80,16 +85,16 @@ def test_facts_are_read_from_the_kernels_files(tmp_path: Path) -> None:
     assert {name: facts[name] for name in expected} == expected
 
 
-@pytest.mark.parametrize("fact", machine.IDENTIFYING)
+@pytest.mark.parametrize("fact", identity.IDENTIFYING)
 def test_a_machine_with_another_fact_is_another_machine(fact: str) -> None:
     facts = dict(machine.describe().facts)
     assert fact in facts
-    assert machine.identity({**facts, fact: "something else"}) != machine.identity(facts)
+    assert identity.identity({**facts, fact: "something else"}) != identity.identity(facts)
 
 
 def test_a_fact_that_changes_no_result_changes_no_identity() -> None:
     facts = dict(machine.describe().facts)
-    assert machine.identity({**facts, "distribution": "another"}) == machine.identity(facts)
+    assert identity.identity({**facts, "distribution": "another"}) == identity.identity(facts)
 
 
 def test_the_machine_is_not_named(tmp_path: Path) -> None:
@@ -117,8 +122,8 @@ def test_results_of_before_a_fact_was_known_are_not_told_to_differ_in_it(tmp_pat
 def test_the_file_that_steers_jemalloc_makes_another_machine_and_its_absence_none(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     without = machine.describe(tmp_path)
-    facts = {name: value for name, value in without.facts.items() if name not in machine.MADE_KNOWN}
-    assert machine.identity(facts) == without.id, "results of before the fact was known stay comparable"
+    facts = {name: value for name, value in without.facts.items() if name not in identity.MADE_KNOWN or value}
+    assert identity.identity(facts) == without.id, "results of before the fact was known stay comparable"
     (tmp_path / "etc/malloc.conf").symlink_to("narenas:1")
     assert machine.describe(tmp_path).id != without.id
     assert machine.changed(without, tmp_path) == "jemalloc_conf of the machine was None and is narenas:1"
@@ -137,3 +142,71 @@ def test_what_a_shell_has_set_is_a_fact(command: str, expected: str) -> None:
         check=True,
     )
     assert expected in said.stdout
+
+
+UNKNOWN: tuple[dict[str, str], ...] = (
+    {},
+    {"etc/machine-id": ""},
+    {"etc/machine-id": "\n"},
+    {"etc/machine-id": "uninitialized\n"},
+)
+
+
+@pytest.mark.parametrize("files", UNKNOWN)
+def test_a_machine_without_an_identity_is_known_by_its_boot(
+    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for name, boot in (("one", "b1"), ("two", "b1"), ("one", "b2")):
+        monkeypatch.setattr(platform, "node", lambda name=name: name)
+        found.append(_machine(tmp_path / f"{name}-{boot}", {**files, "proc/sys/kernel/random/boot_id": f"{boot}\n"}))
+    one, two, other = found
+    assert one.facts["host"] != two.facts["host"], "containers have names of their own"
+    assert machines.key(one) == machines.key(two)
+    assert machines_differ(one, two) is None, "what one has begun goes on in the other"
+    assert machines.key(one) != machines.key(other)
+    assert machines_differ(one, other) is None, "a machine that keeps its name and was started anew goes on"
+    assert "b1" not in str(one.facts), "nothing of it is shown"
+
+
+def test_containers_of_one_machine_that_are_set_otherwise_are_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot = {"proc/sys/kernel/random/boot_id": "b1"}
+    found = []
+    for name, overcommit in (("one", "0"), ("two", "1")):
+        monkeypatch.setattr(platform, "node", lambda name=name: name)
+        found.append(_machine(tmp_path / name, {**boot, "proc/sys/vm/overcommit_memory": overcommit}))
+    told = machines_differ(*found)
+    assert told is not None
+    assert "overcommit 0 and 1" in told
+
+
+def test_machines_from_one_disk_with_two_processors_are_two(tmp_path: Path) -> None:
+    found = [
+        _machine(tmp_path / cpu, {"etc/machine-id": "0123\n", "proc/cpuinfo": f"model name : {cpu}\n"})
+        for cpu in ("A", "B")
+    ]
+    assert found[0].facts["host"] == found[1].facts["host"]
+    assert machines.key(found[0]) != machines.key(found[1])
+
+
+@pytest.mark.parametrize("files", [{"etc/machine-id": "0123\n"}, *UNKNOWN])
+def test_results_of_before_the_boot_was_known_go_on_where_they_were_begun(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    now = _machine(tmp_path, {**files, "proc/sys/kernel/random/boot_id": "b1"})
+    facts = {name: value for name, value in now.facts.items() if name not in machines.BESIDE_THE_HOST}
+    known = files.get("etc/machine-id", "").strip() or platform.node()
+    facts["host"] = hashlib.sha256(f"freestone host {known}".encode()).hexdigest()[:12]
+    before = Machine(id=identity.identity(facts), facts=facts)
+    assert machines_differ(before, now) is None
+    other = {**facts, "cpu": "another"}
+    assert machines_differ(Machine(id=identity.identity(other), facts=other), now) is not None
+
+
+def test_a_boot_is_never_what_is_said_to_differ(tmp_path: Path) -> None:
+    boot = "proc/sys/kernel/random/boot_id"
+    one = _machine(tmp_path / "one", {"etc/machine-id": "1", boot: "b1"})
+    other = _machine(tmp_path / "other", {"etc/machine-id": "2", boot: "b2"})
+    assert machines_differ(one, other) == f"host {one.facts['host']} and {other.facts['host']}"

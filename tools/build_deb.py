@@ -23,9 +23,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-SOURCES = ("CMakeLists.txt", "LICENSE", "allocator", "cmake", "probes", "src", "workloads")
+SOURCES = ("CHANGELOG.md", "CMakeLists.txt", "LICENSE", "allocator", "cmake", "docs", "probes", "src", "workloads")
 """What is built; nothing else of the tree goes into the copy."""
-NOT_SOURCES = ("__pycache__", "_native", "*.egg-info")
+NOT_SOURCES = ("__pycache__", "_native", "*.egg-info", "images")
 SYSTEM_PYTHON = "/usr/bin/python3"
 NOBODY = ("The Freestone authors", "no-mail@freestone.invalid")
 """Name and address where nobody has said who answers for the packages: mail to .invalid can reach nobody (RFC 6761)."""
@@ -83,7 +83,7 @@ def changelog(version: str, maintained_by: str, seconds: float) -> str:
     when = email.utils.formatdate(seconds)
     return (
         f"freestone ({debian_version(version)}) unstable; urgency=medium\n\n"
-        f"  * What has changed: CHANGELOG.md.\n\n -- {maintained_by}  {when}\n"
+        f"  * What has changed: /usr/share/doc/libfreestone0/docs/CHANGELOG.md.\n\n -- {maintained_by}  {when}\n"
     )
 
 

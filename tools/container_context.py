@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Lays out what an image with libfreestone is built from: packaging/container/Containerfile beside the libraries.
+"""Lays out what an image with libfreestone is built from: its Dockerfile, which is packaging/container/Containerfile,
+beside the libraries.
 
 Usage: ``python3 tools/container_context.py [--dist dist] [--out build/container]``
 
@@ -19,6 +20,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CONTAINERFILE = REPOSITORY / "packaging" / "container" / "Containerfile"
+LAID_OUT = "Dockerfile"
+"""What docker looks for; podman and buildah read it as well."""
 IN_WHEEL = "freestone/_native/libfreestone.so"
 LIBRARIES = {"manylinux": "libfreestone.so", "musllinux": "libfreestone-musl.so"}
 """By the kind of a wheel, what its library is called in the image."""
@@ -47,7 +50,7 @@ def lay_out(dist: Path, out: Path) -> None:
         raise Failure(f"{dist} has no {' and no '.join(absent)} wheel: make wheel")
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    shutil.copy(CONTAINERFILE, out)
+    shutil.copy(CONTAINERFILE, out / LAID_OUT)
     for kind, name in chosen.items():
         with zipfile.ZipFile(dist / str(name)) as wheel:
             (out / LIBRARIES[kind]).write_bytes(wheel.read(IN_WHEEL))

@@ -2,8 +2,9 @@
 
     python tools/doctor_check.py [--times N] [--cures N] [--answers FILE] [--page FILE] [PATIENT...]
 
-What each patient has stands in workloads/patients/expected.toml. All of it takes hours: answers are kept, so that what
-was interrupted goes on, and those of another doctor or of other patients do not count.
+What each patient has stands in workloads/patients/expected.toml. All of it takes hours: answers are kept beside other
+results, so that it goes on where it was interrupted, on another day too; those of another doctor or of other patients
+do not count.
 
 Exit status: 0 when it was found every time, nothing that it has not, and each cure that was tried held; 1 otherwise.
 """
@@ -29,6 +30,7 @@ import control_group
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BUILD = REPOSITORY / "build"
+ANSWERS = REPOSITORY / "docs" / "results" / "doctor-check.jsonl"
 EXPECTED = REPOSITORY / "workloads" / "patients" / "expected.toml"
 NEW_MEMORY = {"first-touch-faults", "huge-pages-missing"}
 """Found beside others with right: memory that is new costs each of them something, and a small machine more."""
@@ -151,9 +153,9 @@ ONLY_SAID = (
     "src/freestone/doctor/page/*",
     *(f"src/freestone/doctor/{name}.py" for name in ("explanation", "headline", "in_code", "judgement", "over_time")),
     "src/freestone/doctor/words.py",
-    "src/freestone/experiments/places.py",
+    *(f"src/freestone/experiments/{name}.py" for name in ("merged_places", "places", "turns")),
     "src/freestone/experiments/engines/*",
-    "src/freestone/analysis/across.py",
+    *(f"src/freestone/analysis/{name}.py" for name in ("across", "beside", "one_experiment", "one_machine")),
     "workloads/patients/expected.toml",
 )
 """... but for what only puts it into words, what is expected, and what measures on other machines."""
@@ -240,7 +242,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--cures", type=int, default=0, metavar="N", help="how often each is cured as well")
     parser.add_argument("--budget", type=float, default=60, help="seconds for each cure")
-    parser.add_argument("--answers", type=Path, default=BUILD / "doctor-check.jsonl", help="where they are kept")
+    parser.add_argument("--answers", type=Path, default=ANSWERS, help="where they are kept")
     parser.add_argument("--page", type=Path)
     parser.add_argument("patients", nargs="*")
     asked = parser.parse_args(words)
@@ -275,10 +277,10 @@ def main(words: Sequence[str] | None = None) -> int:
         least = min(each.times for each in patients)
         page = (
             "# What the doctor says of patients whose illness is known\n\n"
-            f"{date.today().isoformat()}, by `make doctor-check`: each {least} times or more. [What each symptom is]"
-            "(explanation/symptoms.md). `case-`: written after what was reported of a real program. New memory costs "
-            "every program something, more where huge pages are given on request alone: what is found of it *beside* "
-            "is no mistake.\n\n" + told + "\n"
+            f"{date.today().isoformat()}, by `make doctor-check`: each {least} times or more ([the answers]"
+            "(results/doctor-check.jsonl)). [What each symptom is](explanation/symptoms.md). `case-`: written after "
+            "what was reported of a real program. New memory costs every program something, more where huge pages are "
+            "given on request alone: what is found of it *beside* is no mistake.\n\n" + told + "\n"
         )
         asked.page.write_text(page, encoding="utf-8")
     fine = all(

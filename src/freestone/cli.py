@@ -75,7 +75,8 @@ Examples:
     freestone allocators
     freestone bench field
 
-'freestone VERB --help' has more of each. Documentation: docs/reference/cli.md"""
+'freestone VERB --help' has more of each. Documentation: docs/reference/cli.md. Pages that are named docs/... are in the
+clone and in the packed source; the Debian package has put them into /usr/share/doc/freestone."""
 
 REMOVED = "the current folder was removed; go to one that is there (cd), and start again"
 """What a relative path that is not there means then."""

@@ -5,8 +5,6 @@ Everything is read from the kernel's files; a fact this machine does not state i
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import platform
 import re
@@ -14,38 +12,10 @@ import resource
 from pathlib import Path
 
 from freestone import control_groups
+from freestone.records.identity import UNKNOWN, Fact, hashed, identity
 from freestone.records.schema import Machine
 
-Fact = str | int | float | bool | None
-
-IDENTIFYING = (
-    "host",
-    "cpu",
-    "architecture",
-    "cores_online",
-    "cores_allowed",
-    "cache_l1d",
-    "cache_l2",
-    "cache_l3",
-    "governor",
-    "turbo",
-    "memory_kib",
-    "page_size",
-    "kernel",
-    "thp",
-    "thp_defrag",
-    "mthp",
-    "overcommit",
-    "cgroup_cpu_max",
-    "cgroup_memory_max",
-    "libc",
-    "virtualised",
-)
-"""The facts whose difference makes two results incomparable; their hash is the machine's ``id``."""
-
-MADE_KNOWN = ("jemalloc_conf", "limits")
-"""Facts that identify too, where they are stated: most machines have none, and their results stay comparable."""
-
+_BOOT = Path("proc/sys/kernel/random/boot_id")
 
 _USUAL_STACK_BYTES = 8 << 20
 
@@ -58,13 +28,6 @@ def describe(root: Path = Path("/")) -> Machine:
     """
     facts = _facts(root)
     return Machine(id=identity(facts), facts=facts)
-
-
-def identity(facts: dict[str, Fact]) -> str:
-    """Sixteen hex digits that are equal exactly when all :data:`IDENTIFYING` facts are."""
-    comparable = {name: facts.get(name) for name in IDENTIFYING}
-    comparable |= {name: facts[name] for name in MADE_KNOWN if facts.get(name) is not None}
-    return hashlib.sha256(json.dumps(comparable, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def changed(before: Machine, root: Path = Path("/")) -> str | None:
@@ -103,7 +66,7 @@ def _facts(root: Path) -> dict[str, Fact]:
     cpuinfo = _text(root / "proc/cpuinfo") or ""
     cpu0 = root / "sys/devices/system/cpu/cpu0"
     return {
-        "host": _host(root),
+        **_host(root),
         "cpu": _cpu_model(cpuinfo),
         "architecture": platform.machine(),
         "cores_online": os.cpu_count(),
@@ -166,10 +129,20 @@ def chosen(text: str | None) -> str | None:
     return found[1] if found else text
 
 
-def _host(root: Path) -> str | None:
-    """A hash, so that results can be shown around without naming machines."""
-    known = _text(root / "etc/machine-id") or platform.node()
-    return hashlib.sha256(f"freestone host {known}".encode()).hexdigest()[:12] if known else None
+def _host(root: Path) -> dict[str, Fact]:
+    """Which machine it is, as hashes, so that results can be shown around without naming it.
+
+    Images of containers and of disks have no identity, or say that they have none yet. Then it is told by the host's
+    name, which is a container's own, and by the boot, which all containers of a machine have in common.
+    """
+    known = _text(root / "etc/machine-id")
+    by_identity = known not in (None, UNKNOWN)
+    boot = _text(root / _BOOT)
+    return {
+        "host": hashed("host", known if by_identity else platform.node()),
+        "host_by": "identity" if by_identity else "name",
+        "boot": hashed("boot", boot),
+    }
 
 
 def _cpu_model(cpuinfo: str) -> str | None:

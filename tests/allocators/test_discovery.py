@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from freestone import allocators
+from freestone import allocators, native
 from freestone.allocators import catalogue, peers, search, versions
 from freestone.allocators.search import LibrarySearch
 from freestone.records.schema import Allocator
@@ -184,6 +184,22 @@ def test_paths_that_cannot_serve_are_refused_in_one_line(
         with pytest.raises(allocators.AllocatorError, match=told) as caught:
             allocators.find([f"{path}" if path != spaced else f"x={path}"], known=[])
         assert "\n" not in str(caught.value)
+
+
+def test_the_bundled_library_is_refused_where_the_loader_cannot_be_told_of_it(
+    bump_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, readable in [("plain", True), ("my venv", False), ("at:noon", False)]:
+        place = tmp_path / folder
+        place.mkdir()
+        shutil.copy(bump_library, place / "libfreestone.so")
+        monkeypatch.setattr(native, "_folders", lambda place=place: [place])
+        (own,) = [each for each in allocators.discover() if each.name == allocators.OWN]
+        assert own.available is readable
+        if not readable:
+            assert "its path holds a space or a colon; install freestone into a folder without" in str(own.reason)
+            with pytest.raises(allocators.BrokenLibrary, match="holds a space or a colon"):
+                allocators.bundled("libfreestone.so")
 
 
 def test_a_configuration_carries_its_settings() -> None:

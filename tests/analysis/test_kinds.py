@@ -38,3 +38,28 @@ def test_a_name_says_the_processor_and_what_differs() -> None:
 def test_two_kinds_never_have_one_name(machines: list[Machine]) -> None:
     kinds = {kind_of(each) for each in machines}
     assert len(set(names(kinds).values())) == len(kinds)
+
+
+def test_what_the_memory_and_the_processor_are_limited_to_makes_a_kind() -> None:
+    for fact, value, said in (
+        ("overcommit", 2, "EPYC, overcommit 2"),
+        ("cgroup_cpu_max", "50000 100000", "EPYC, quota of 0.5 CPUs"),
+        ("cgroup_memory_max", "1048576", "EPYC, memory limit 1048576"),
+    ):
+        usual = {"overcommit": 0} if fact == "overcommit" else {}
+        kinds = [kind_of(_machine(**usual)), kind_of(_machine(**{fact: value}))]
+        assert names(kinds)[kinds[1]] == said
+    assert kind_of(_machine(cgroup_cpu_max="max")) == kind_of(_machine())
+    one = kind_of(_machine(cgroup_cpu_max="100000 100000"))
+    assert one == kind_of(_machine(cgroup_cpu_max="200000 200000")), "one CPU by another period is one CPU"
+
+
+@given(MACHINES, MACHINES)
+def test_what_a_machine_does_not_state_is_said_to_be_unknown(one: Machine, other: Machine) -> None:
+    kinds = [kind_of(one), kind_of(other)]
+    assert not any("None" in name for name in names(kinds).values())
+
+
+def test_an_unknown_libc_and_architecture_are_called_so() -> None:
+    kinds = [kind_of(_machine()), kind_of(_machine(libc="glibc 2.36", architecture="x86_64"))]
+    assert list(names(kinds).values()) == ["EPYC, unknown architecture, unknown libc", "EPYC, x86_64, glibc 2.36"]

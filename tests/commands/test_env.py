@@ -48,3 +48,26 @@ def test_what_has_no_lines_is_one_line(freestone: Tool, words: list[str], told: 
     done = freestone("env", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert told in done.stderr
+
+
+def test_a_preload_that_is_gone_is_passed_over_and_one_that_does_not_fit_stops_the_program(
+    compile_c: Callable[..., Path], tmp_path: Path, repository: Path
+) -> None:
+    """As docs/guide/deploy.md says; a library for a newer glibc or for musl wants a name that is not here, too."""
+    wanted = compile_c("int wanted;", "-shared", "-fPIC", "-Wl,-soname,libwanted.so", name="libwanted.so")
+    unfit = compile_c(
+        "extern int wanted; int *at(void) { return &wanted; }",
+        "-shared",
+        "-fPIC",
+        "-x",
+        "none",
+        str(wanted),
+        name="u.so",
+    )
+    wanted.unlink()
+    for file, started in [(tmp_path / "gone.so", True), (unfit, False)]:
+        done = subprocess.run(["echo", "started"], env={"LD_PRELOAD": str(file)}, capture_output=True, text=True)
+        assert (done.returncode == 0, done.stdout == "started\n") == (started, started), done.stderr
+    said = " ".join((repository / "docs" / "guide" / "deploy.md").read_text(encoding="utf-8").split())
+    assert "A file that is missing is passed over" in said
+    assert "keeps the program from starting" in said

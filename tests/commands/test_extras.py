@@ -77,7 +77,7 @@ def test_a_diagnosis_without_them_is_what_the_terminal_shows(tmp_path: Path, env
 def test_a_notebook_is_told_what_it_lacks(tmp_path: Path, environment: dict[str, str]) -> None:
     code = "import sys; sys.modules['altair'] = None; import freestone; freestone.load('results')"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
-    assert done.stderr.splitlines()[-1].endswith("the charts need altair: pip install '.[notebook]' in the clone")
+    assert done.stderr.splitlines()[-1].endswith("the charts need: pip install '.[notebook]' in the clone")
 
 
 def test_here_all_of_them_are_there() -> None:
@@ -89,3 +89,13 @@ def test_the_page_over_all_results_is_told_what_it_lacks(tmp_path: Path, environ
     done = run(tmp_path, environment, "serve", "--port", "0")
     assert (done.returncode, done.stdout) == (5, "")
     assert done.stderr == "freestone: the page needs: pip install '.[figures]' in the clone\n"
+
+
+def test_an_order_for_dask_is_told_what_it_lacks(tmp_path: Path, environment: dict[str, str]) -> None:
+    words = ["compare", "--on", "dask:127.0.0.1:1", "-n", "1", "-a", "glibc", "--", "true"]
+    code = f"import sys; sys.modules['distributed'] = None\nfrom freestone.cli import main\nmain({words!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 3, done.stderr
+    assert ": Dask needs: pip install '.[dask]' in the clone" in done.stderr

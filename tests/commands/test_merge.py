@@ -193,6 +193,18 @@ def test_other_contents_of_a_named_file_are_refused(freestone: Tool, here: Path)
     assert refused(freestone, "one", "two") == ["freestone: two does not belong to one: another content of in.dat"]
 
 
+def test_folders_are_held_against_each_other_also_where_the_first_has_failed(freestone: Tool, here: Path) -> None:
+    shutil.copytree(here / "one", here / "three")
+    head(here / "three", id="third")
+    path = here / "one" / store.TRIALS_FILE
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    failed = {"status": "failed", "reason": "exit status 3"}
+    path.write_text("".join(json.dumps({**row, **failed}) + "\n" for row in rows))
+    change_build(here / "two")
+    (line,) = refused(freestone, "one", "two", "three")
+    assert line.startswith("freestone: three does not belong to two: another build of the program")
+
+
 def test_each_machine_may_have_a_build_of_its_own_where_that_is_asked_for(freestone: Tool, here: Path) -> None:
     change_build(here / "two")
     done = freestone("merge", "one", "two", "--any-build", "--into", "both")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from reached_hosts import only, stand_in, trials
 from waiting import soon
 
+from freestone import native
 from freestone.commands.on_places import ordered
 from freestone.records import store
 
@@ -63,10 +65,15 @@ def test_an_order_goes_on_in_its_own_folder_wherever_that_is_asked_for(freestone
     assert trials(folder / "local") == 2
 
 
-def test_what_is_not_at_a_place_is_left_out_there(freestone: Tool, tmp_path: Path) -> None:
-    done = freestone("compare", "--on", "local", "-n", "1", "-a", "glibc,nonesuch", "--", "true")
-    assert done.returncode == 0, done.stderr
-    assert "local: left out here: unknown allocator 'nonesuch'" in done.stderr
+ABSENT = "mimalloc3"
+"""An allocator of the catalogue that the home of a test does not have."""
+
+
+def test_what_is_not_at_a_place_is_left_out_there_and_not_all_was_measured(freestone: Tool, tmp_path: Path) -> None:
+    done = freestone("compare", "--on", "local", "-n", "1", "-a", f"glibc,{ABSENT},/nowhere/lib.so", "--", "true")
+    assert done.returncode == 4, done.stderr
+    assert f"local: left out here: allocator '{ABSENT}' is not available: " in done.stderr
+    assert "local: left out here: allocator library /nowhere/lib.so does not exist" in done.stderr
     folder = only(tmp_path / "results")
     assert [each.name for each in store.read_experiment(folder / "local").configurations] == ["glibc"]
     assert (folder / store.REPORT_FILE).exists()
@@ -77,12 +84,51 @@ def test_what_is_not_at_a_place_is_left_out_there(freestone: Tool, tmp_path: Pat
 def test_settings_with_commas_are_left_whole_where_another_allocator_is_missing(
     freestone: Tool, tmp_path: Path
 ) -> None:
-    asked = "freestone:FREESTONE_OPTIONS=harden=1,keeper=0,nonesuch,glibc"
+    asked = f"freestone:FREESTONE_OPTIONS=harden=1,keeper=0,{ABSENT},glibc"
     done = freestone("compare", "--into", "here", "-n", "1", "-a", asked, "--no-report", "--", "true")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 4, done.stderr
     measured = store.read_experiment(tmp_path / "here").configurations
     assert [each.environment for each in measured] == [{"FREESTONE_OPTIONS": "harden=1,keeper=0"}, {}]
-    assert "left out here: unknown allocator 'nonesuch'" in done.stderr
+    assert f"left out here: allocator '{ABSENT}' is not available" in done.stderr
+
+
+@pytest.mark.parametrize("where", [["--on", "local"], ["--into", "here"]])
+@pytest.mark.parametrize("asked", [["-a", "glibc,freestnoe"], ["-a", "glibc", "--baseline", "freestnoe"]])
+@pytest.mark.parametrize("verb", [["compare", "--", "true"], ["bench", "field"]])
+def test_a_slip_is_told_before_anything_is_ordered_or_run(
+    freestone: Tool, tmp_path: Path, verb: list[str], asked: list[str], where: list[str]
+) -> None:
+    done = freestone(verb[0], *where, *asked, "-n", "1", *verb[1:])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("freestone: unknown allocator 'freestnoe'; did you mean freestone")
+    assert done.stderr.count("\n") == 1
+    assert not any((tmp_path / each).exists() for each in ("results", "here"))
+
+
+def test_the_baseline_of_an_order_may_be_a_library_that_is_elsewhere(freestone: Tool, tmp_path: Path) -> None:
+    words = ("compare", "--on", "local", "-n", "1", "-a", "glibc,mine=/nowhere/lib.so", "--baseline", "mine")
+    assert "unknown allocator 'mine'" in freestone(*words, "--", "true").stderr, "told by the place"
+    assert (only(tmp_path / "results") / store.ORDER_FILE).exists()
+
+
+def test_the_same_line_again_says_again_that_not_all_is_measured(freestone: Tool, tmp_path: Path) -> None:
+    line = ["compare", "--into", "here", "-n", "1", "-a", "glibc,./later.so", "--no-report", "--", "true"]
+    for _ in range(2):
+        done = freestone(*line)
+        assert (done.returncode, "left out here: allocator library later.so does not exist" in done.stderr) == (4, True)
+    shutil.copy(native.path("libfreestone.so"), tmp_path / "later.so")
+    late = freestone(*line)
+    assert late.returncode == 4
+    assert "left out of here: it was begun without later.so; give a folder that is not there yet" in late.stderr
+
+
+def test_a_program_that_measures_itself_is_not_waited_for(freestone: Tool, tmp_path: Path, command: list[str]) -> None:
+    inner = shlex.join([*command, "compare", "--into", "inner", "-n", "1", "-a", "glibc", "--no-report", "--", "true"])
+    words = ["compare", "--into", "outer", "-n", "1", "-a", "glibc", "--timeout", "60", "--no-report", "--"]
+    done = freestone(*words, "sh", "-c", f"rm -rf inner; {inner}")
+    assert "very machine" not in done.stderr
+    assert trials(tmp_path / "inner") == 2, "the rehearsal, and the round"
+    assert all(each.status != "failed" for each in store.read_trials(tmp_path / "outer").records), done.stdout
 
 
 def test_a_report_of_an_order_that_nobody_has_carried_out_is_one_line(
@@ -220,9 +266,9 @@ def test_results_that_cannot_be_fetched_are_not_taken_for_measured(
 
 
 def test_a_place_without_any_of_the_allocators_is_one_line(freestone: Tool, tmp_path: Path) -> None:
-    done = freestone("compare", "--on", "local", "-n", "1", "-a", "nonesuch", "--", "true")
+    done = freestone("compare", "--on", "local", "-n", "1", "-a", ABSENT, "--", "true")
     assert done.returncode == 3
-    assert done.stderr.count("unknown allocator 'nonesuch'") == 1
+    assert done.stderr.count(f"allocator '{ABSENT}' is not available") == 1
     assert done.stderr.count("\n") == 2, done.stderr
 
 
@@ -253,12 +299,12 @@ def test_a_lost_connection_costs_a_trial(
     (left,) = there.iterdir()
     soon(lambda: not store.is_being_written(left), 60)
     begun = trials(left)
+    first = (left / store.TRIALS_FILE).read_text().splitlines()[:begun]
     assert 2 < begun < 12
     folder = only(tmp_path / "results")
     done = freestone("compare", "--resume", str(folder), env=by_ssh)
     assert done.returncode == 0, done.stderr
     assert trials(folder / "board") == 12
-    first = (left / store.TRIALS_FILE).read_text().splitlines()[:begun]
     assert (folder / "board" / store.TRIALS_FILE).read_text().splitlines()[:begun] == first, "nothing is measured twice"
 
 

@@ -7,6 +7,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import unicodedata
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -20,7 +21,6 @@ from reached_hosts import only, stand_in, trials
 from waiting import soon
 
 from freestone.commands import on_places
-from freestone.experiments import turns
 from freestone.experiments.engines import Carried, Unreachable
 from freestone.records import store
 from freestone.records.schema import Place
@@ -46,7 +46,7 @@ def test_a_place_that_has_lost_its_results_is_given_them_back_and_goes_on(
     shutil.rmtree(tmp_path / "board")
     again = freestone("compare", "--resume", folder, env=by_ssh)
     assert again.returncode == 0, again.stderr
-    assert "board: it has lost what it had measured: it is given back, and goes on from there" in again.stderr
+    assert "board: holds nothing of it any more: it is given what was brought from it, and goes on" in again.stderr
     assert trials(folder / "board") == TRIALS
     assert (folder / "board" / store.TRIALS_FILE).read_bytes().startswith(begun)
 
@@ -58,7 +58,8 @@ def test_a_place_that_holds_less_than_is_here_measures_nothing(
     assert freestone(*ASKED, env=by_ssh).returncode == 0
     folder = only(tmp_path / "results")
     kept = {name: (folder / "board" / name).read_bytes() for name in (store.EXPERIMENT_FILE, store.TRIALS_FILE)}
-    there = only(orders(tmp_path))
+    there = orders(tmp_path) / f"{store.read_order(folder).id}-board"
+    shutil.copytree(folder / "board", there)  # as where it was not complete
     if what == "fewer":
         (there / store.TRIALS_FILE).write_bytes(kept[store.TRIALS_FILE].splitlines(keepends=True)[0])
     else:
@@ -72,7 +73,41 @@ def test_a_place_that_holds_less_than_is_here_measures_nothing(
     assert trials(there) == (1 if what == "fewer" else TRIALS), "nothing was measured"
     shutil.rmtree(there)  # as it says
     assert freestone("compare", "--resume", folder, env=by_ssh).returncode == 0
-    assert trials(there) == TRIALS
+    assert trials(folder / "board") == TRIALS
+    assert not there.exists()
+
+
+def test_what_is_complete_and_here_is_left_at_no_place(freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]) -> None:
+    assert freestone(*ASKED, env=by_ssh).returncode == 0
+    folder = only(tmp_path / "results")
+    assert list(orders(tmp_path).iterdir()) == []
+    held = {file.name: file.read_bytes() for file in (folder / "board").iterdir()}
+    again = freestone("compare", "--resume", folder, env=by_ssh)
+    assert again.returncode == 0, again.stderr
+    assert "nothing was left to measure" in again.stderr
+    assert held[store.TRIALS_FILE] == (folder / "board" / store.TRIALS_FILE).read_bytes()
+    assert list(orders(tmp_path).iterdir()) == []
+
+
+@pytest.mark.parametrize("what", ["interrupted", "added", "beside"])
+def test_what_is_not_here_is_removed_at_no_place(
+    freestone: Tool, tmp_path: Path, by_ssh: dict[str, str], command: list[str], what: str
+) -> None:
+    order = '"$HOME"/.cache/freestone/orders/*'
+    lab = " ".join(command)
+    if what == "added":  # by another session, as this one looks
+        stand_in(tmp_path, "wc", f'echo more >>$(echo {order})/{store.TRIALS_FILE}\nexec /usr/bin/wc "$@"')
+    else:
+        then = "exit 130" if what == "interrupted" else f'cd "$(echo {order})"; mkdir mine; touch mine/file'
+        stand_in(tmp_path, "freestone", f'{lab} "$@" || exit\ncase "$*" in *--into*) {then};; esac')
+    freestone(*ASKED, env=by_ssh)
+    kept = only(orders(tmp_path))
+    assert trials(only(tmp_path / "results") / "board") == TRIALS
+    if what == "beside":
+        assert [file.name for file in kept.iterdir()] == ["mine"]
+        assert (kept / "mine" / "file").exists()
+    else:
+        assert len((kept / store.TRIALS_FILE).read_text().splitlines()) == TRIALS + (what == "added")
 
 
 def test_what_a_shell_says_to_whoever_comes_in_is_no_part_of_an_answer(
@@ -197,19 +232,30 @@ def test_places_that_are_one_machine_are_measured_one_after_the_other(
     assert first[1] <= second[0]
 
 
+HOLDS = """
+import sys
+from freestone.experiments import turns
+with turns.taken(lambda: False, print):
+    print("has it", flush=True)
+    sys.stdin.read()
+"""
+
+
 def test_one_that_waits_for_its_turn_can_be_interrupted(
-    tmp_path: Path, environment: dict[str, str], command: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, environment: dict[str, str], command: list[str]
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     words = [*command, "compare", "--into", "here", "-n", "1", "-a", "glibc", "--no-report", "--", "true"]
     env = {**environment, "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    with (
-        turns.taken(lambda: False, lambda line: None),
-        subprocess.Popen(words, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as tool,
-    ):
-        assert b"waits until it has measured" in tool.stderr.readline()
-        tool.send_signal(signal.SIGINT)
-        _, said = tool.communicate(timeout=60)
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", HOLDS], env=env, stdin=pipe, stdout=pipe) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"has it\n"
+        with subprocess.Popen(words, cwd=tmp_path, env=env, stdout=pipe, stderr=pipe) as tool:
+            assert tool.stderr is not None
+            assert b"waits until it has measured" in tool.stderr.readline()
+            tool.send_signal(signal.SIGINT)
+            _, said = tool.communicate(timeout=60)
+        other.communicate()
     assert tool.returncode == 130
     assert b"go on with: " in said
     assert trials(tmp_path / "here") == 0

@@ -55,7 +55,10 @@ def test_places_that_have_nothing_are_named(freestone: Tool, order: Path) -> Non
     assert "everywhere" not in done.stdout
     for place in others[1:]:
         shutil.rmtree(order / place.name)
-    assert freestone("report", order, "--no-html").returncode == 0
+    done = freestone("report", order, "--no-html")
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"freestone: nothing measured yet at {lost.name}, ")
+    assert done.stderr.count("\n") == 1
 
 
 def test_one_machine_measured_twice_counts_once_and_kinds_stay(freestone: Tool, order: Path) -> None:
@@ -96,6 +99,27 @@ def test_parts_of_one_machine_are_one_machine_at_the_top(freestone: Tool, tmp_pa
     done = freestone("report", few)
     assert "solve in 2 results of one machine" in done.stdout
     assert "<h1>2 experiments on 1 machine</h1>" in (few / store.REPORT_FILE).read_text()
+
+
+def test_a_damaged_one_of_those_that_were_typed_is_a_line_and_the_others_stand(freestone: Tool, order: Path) -> None:
+    one, damaged, other = store.places(order)[:3]
+    (damaged / store.EXPERIMENT_FILE).write_text("{")
+    done = freestone("report", one, damaged, "nowhere", other)
+    assert done.returncode == 5
+    assert done.stdout.count("Records: ") == 2
+    assert "solve on 2 machines" in done.stdout
+    lines = done.stderr.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith(f"freestone: {damaged.name} is left out: ")
+    assert "experiment.json is damaged" in lines[0]
+    assert lines[1].startswith("freestone: nowhere is left out: nowhere does not exist")
+    assert (order.parent / "freestone-report.html").exists()
+    none = freestone("report", damaged, "nowhere", "--no-html")
+    assert (none.returncode, none.stdout) == (5, "")
+    assert none.stderr.splitlines()[-1] == "freestone: none of the 2 results folders can be read"
+    alone = freestone("report", damaged, "--no-html")
+    assert (alone.returncode, alone.stderr.count("\n")) == (5, 1)
+    assert "left out" not in alone.stderr
 
 
 def test_as_json_there_is_a_summary_of_each(freestone: Tool, order: Path) -> None:

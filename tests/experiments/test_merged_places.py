@@ -44,6 +44,11 @@ def test_one_machine_twice_has_the_date_in_its_names() -> None:
     assert names([Measured(head()), Measured(today)]) == ["Big-CPU-9-2026-11-20-131500", "Big-CPU-9-2026-11-20-180001"]
 
 
+def test_a_date_is_the_one_of_the_prime_meridian_whatever_the_clock_there_showed() -> None:
+    found = [Measured(head(at="2026-11-20T23:30:00-05:00")), Measured(head(at="2026-11-20T23:30:00+00:00"))]
+    assert names(found) == ["Big-CPU-9-2026-11-21", "Big-CPU-9-2026-11-20"]
+
+
 def test_orders_and_people_name_places() -> None:
     found = [Measured(head(), known="board"), Measured(head(), given="here"), Measured(head(host="2"), known="local")]
     assert names(found) == ["board", "here", "local"]

@@ -31,8 +31,14 @@ def test_each_place_by_its_engine() -> None:
     [
         (["cloud"], "--on takes local, ssh, slurm, dask, as in ssh:board1,board2, not 'cloud'"),
         (["local:x"], "not 'local:x'"),
-        (["ssh:"], "'' is not a host"),
-        (["ssh:a,,b"], "'' is not a host"),
+        (["ssh:"], "--on 'ssh:' lacks a host after 'ssh:', as in ssh:board1,"),
+        (["ssh:a,,b"], "--on 'ssh:a,,b' lacks a host before and after each comma, as in ssh:board1,"),
+        (["slurm:a,"], "--on 'slurm:a,' lacks a feature of nodes before and after each comma"),
+        (["dask:tcp://h:1#a,"], "lacks a resource of workers before and after each comma"),
+        (["ssh:127.0.0.1:22022x"], "'22022x' is no port of 127.0.0.1: a port is a number up to 65535"),
+        (["ssh:a:"], "'' is no port of a"),
+        (["ssh:b,me@a:0"], "'0' is no port of me@a"),
+        (["ssh:a:65536"], "'65536' is no port of a"),
         (["ssh:-oProxyCommand=x"], "'-oProxyCommand=x' is not a host"),
         (["ssh:a b"], "'a b' is not a host"),
         (["slurm:a b"], "'a b' is not a feature of nodes"),
@@ -47,6 +53,13 @@ def test_a_slip_is_one_line(words: list[str], told: str) -> None:
         places.read(words)
     assert told in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_an_address_with_many_colons_has_no_port() -> None:
+    assert [each.address for each in places.read(["ssh:fe80::1%eth0,me@2001:db8::7"])] == [
+        "fe80::1%eth0",
+        "me@2001:db8::7",
+    ]
 
 
 @given(st.lists(st.text(max_size=30), max_size=4))

@@ -21,6 +21,15 @@ with turns.taken(lambda: False, lambda line: print(line, file=sys.stderr, flush=
     with open("log", "a") as log: print("ends", file=log)
 """
 
+OF_NOBODY = """
+import os, sys
+parent = os.getpid()
+if os.fork(): os._exit(0)
+while os.getppid() == parent: pass
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+"""Starts a command and is gone: who has started the command is known no more."""
+
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -50,6 +59,20 @@ def test_one_that_is_killed_lets_the_next_begin(cache: Path, tmp_path: Path) -> 
         session.kill()
     with turns.taken(lambda: False, told.append):
         assert len(told) == 1
+
+
+def test_a_program_that_is_measured_does_not_wait_for_the_one_that_measures_it(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "go").touch()
+    words = ["sh", "-c", '"$@"; exit $?', "sh", sys.executable, "-c", HOLDS]
+    with turns.taken(lambda: False, pytest.fail):
+        done = subprocess.run(words, stderr=subprocess.PIPE, text=True, timeout=60, check=True)
+        assert done.stderr == ""
+        (held,) = cache.iterdir()
+        with subprocess.Popen([sys.executable, "-c", OF_NOBODY, *words], stderr=subprocess.PIPE, text=True) as other:
+            assert other.stderr is not None
+            assert "waits until it has measured" in other.stderr.readline(), "one that nobody measures does wait"
+            assert held.exists()
+    assert soon(lambda: (tmp_path / "log").read_text().split() == ["begins", "ends"] * 2, 60)
 
 
 def test_where_no_lock_can_be_had_it_is_measured_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

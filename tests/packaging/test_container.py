@@ -30,8 +30,8 @@ def context(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def image_of(context: Path, folder: Path) -> Path:
-    """The image's files, by the lines of its Containerfile."""
-    lines = (context / "Containerfile").read_text(encoding="utf-8").splitlines()
+    """The image's files, by the lines of its Dockerfile."""
+    lines = (context / container_context.LAID_OUT).read_text(encoding="utf-8").splitlines()
     for line in lines:
         if line.startswith("COPY "):
             *names, place = line.split()[1:]

@@ -185,6 +185,26 @@ def test_a_program_of_one_file_is_served(tmp_path: Path, unpacked: Path, place: 
     assert ran.stdout == f"{version()} 1000 true\n"
 
 
+def test_it_is_unpacked_and_named_as_the_guide_says(tmp_path: Path) -> None:
+    guide = (REPOSITORY / "docs" / "guide" / "install.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^.*\btar xzf freestone-\*\.crate.*$", guide, re.MULTILINE)
+    (manifest,) = re.findall(r"```toml\n(\[dependencies\]\nfreestone = .*)\n```", guide)
+    assert manifest in (CRATE / "README.md").read_text(encoding="utf-8")
+    shutil.copy(next((REPOSITORY / "dist").glob(f"freestone-{version()}.crate")), tmp_path)
+    subprocess.run(["sh", "-ec", line], cwd=tmp_path, check=True)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "main.rs").write_text(PROGRAM, encoding="utf-8")
+    package = '[package]\nname = "guide"\nversion = "0.0.1"\nedition = "2021"\n\n'
+    (tmp_path / "Cargo.toml").write_text(f"{package}{manifest}\n", encoding="utf-8")
+    assert f"{version()} 1000 true" in cargo(tmp_path, "run", "--quiet", "--release")
+
+
+def test_nothing_says_that_it_is_on_a_registry(unpacked: Path) -> None:
+    said = (unpacked / "README.md").read_text(encoding="utf-8")
+    assert "crates.io" not in said
+    assert "version =" not in said
+
+
 def test_malloc_is_offered_only_where_that_is_asked_for(tmp_path: Path, unpacked: Path) -> None:
     def offered(built: Path) -> set[str]:
         listed = subprocess.run(["nm", "--defined-only", built], capture_output=True, text=True, check=True)

@@ -30,6 +30,18 @@ def test_each_file_is_in_one_package(debs: dict[str, Path]) -> None:
     assert {"libfreestone.so.0", "freestone-run", "freestone-run.1.gz"} <= names
 
 
+def test_the_pages_that_messages_name_are_there(debs: dict[str, Path], repository: Path) -> None:
+    """By the very names: docs/guide/deploy.md is /usr/share/doc/freestone/docs/guide/deploy.md."""
+    sources = {"freestone": repository / "src" / "freestone", "libfreestone0": repository / "allocator" / "src"}
+    for package, folder in sources.items():
+        texts = [*folder.rglob("*.py"), *folder.rglob("options.c")]
+        said = "".join(re.findall(r'"[^"\n]*"|Documentation: \S+', "".join(file.read_text() for file in texts)))
+        named = set(re.findall(r"docs/(?:guide|reference|explanation)/[\w-]+\.md", said))
+        assert len(named) > (2 if package == "freestone" else 0)
+        assert {f"usr/share/doc/{package}/{page}" for page in named} <= listed(debs[package])
+    assert "usr/share/doc/libfreestone0/docs/CHANGELOG.md" in listed(debs["libfreestone0"])
+
+
 def machine_code(library: Path, folder: Path) -> bytes:
     """What a library executes: its section .text, which no debug information changes."""
     taken = folder / "text"
@@ -99,6 +111,10 @@ def test_a_symbol_that_disappears_is_noticed(
     [
         (["--", "sh", "-c", "exit 7"], 7, ""),
         ([], 2, "freestone-run: no program given; usage: freestone-run [--] PROGRAM [ARGUMENT...]"),
+        (["./nosuch"], 127, "freestone-run: program './nosuch' not found"),
+        (["no-such-program"], 127, "freestone-run: program 'no-such-program' not found"),
+        (["/etc"], 126, "freestone-run: program '/etc' is not executable"),
+        (["/etc/passwd"], 126, "freestone-run: program '/etc/passwd' is not executable"),
         (["--harden"], 2, "freestone-run: --harden is not an option; usage: freestone-run [--] PROGRAM [ARGUMENT...]"),
     ],
 )
@@ -118,7 +134,10 @@ def test_the_lab_measures_there_and_leaves_nothing(root_with_needs: DebianRoot, 
     assert freestone.__version__ in root_with_needs.succeed("freestone", "--version")
     served = root_with_needs.run("freestone", "run", "--", "perl", "-e", "print 6 * 7", FREESTONE_OPTIONS="identify=1")
     assert (served.returncode, served.stdout, served.stderr.splitlines()) == (0, "42", [SERVES])
-    root_with_needs.succeed("freestone", "compare", "-n", "2", "--results", "/tmp/results", "--", "true")
+    compared = root_with_needs.run("freestone", "compare", "-n", "2", "--results", "/tmp/results", "--", "true")
+    assert compared.returncode == 0, compared.stderr
+    assert "which the lab can have where pip has installed it from its wheel" in compared.stderr
+    assert "clone" not in compared.stderr
     (records,) = root_with_needs.folder.glob("tmp/results/*/trials.jsonl")
     rows = [json.loads(line) for line in records.read_text(encoding="utf-8").splitlines()]
     ours = [row for row in rows if row["configuration"] == "freestone" and row["proof"]["valid"]]

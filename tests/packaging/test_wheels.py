@@ -8,16 +8,19 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bill_of_materials import dist
 from wheels import old_root, symbols
 from wheels.sysroot import SysrootMissing
 
@@ -106,6 +109,22 @@ def test_auditwheel_says_the_same() -> None:
             rf'consistent\s+with\s+the\s+following\s+platform\s+tag:\s+"{tag.group(1)}_{tag.group(2)}_{tag.group(3)}_',
             shown.stdout,
         )
+
+
+def test_what_a_static_program_holds_comes_with_its_licence() -> None:
+    for wheel in [*wheels("manylinux"), *wheels("musllinux")]:
+        with zipfile.ZipFile(wheel) as archive:
+            texts = {
+                Path(name).name: archive.read(name).decode()
+                for name in archive.namelist()
+                if ".dist-info/licenses/" in name and not name.endswith("/")
+            }
+        held = dist.read(wheel)
+        assert held is not None
+        assert {part.name for part in held.linked} in ({"glibc", "libgcc"}, {"musl", "libgcc"})
+        assert "freestone-launch is a static program" in texts["static-programs.txt"]
+        assert "GNU LESSER GENERAL PUBLIC LICENSE" in texts["LGPL-2.1.txt"]
+        assert texts["LICENSE"] == (REPOSITORY / "LICENSE").read_text(encoding="utf-8")
 
 
 # --- installed and used -----------------------------------------------------------------------------------------------
@@ -217,6 +236,28 @@ def entries(row: dict[str, Any]) -> list[dict[str, str]]:
 def test_allocators_are_listed(installed: Installed) -> None:
     listed = installed.run("freestone", "allocators")
     assert re.search(r"^\W*freestone\b.*", listed, re.MULTILINE)
+
+
+def test_what_an_extra_needs_is_had_by_the_line_that_says_so(installed: Installed) -> None:
+    """The lab's own name stands in none: on a public registry it is somebody else's."""
+    ask = "from freestone.records import parquet; print(parquet.missing())"
+    said = installed.run("python", "-c", ask).strip()
+    words = shlex.split(said.removeprefix("it needs: "))
+    assert words[:4] == [str(installed.python), "-m", "pip", "install"]
+    assert not [word for word in words[4:] if word.startswith("freestone")]
+    installed.run(*words, "--quiet")
+    assert installed.run("python", "-c", ask).strip() == "None"
+
+
+def test_it_is_installed_as_the_guide_says(tmp_path: Path) -> None:
+    wheels("manylinux")
+    guide = (REPOSITORY / "docs" / "guide" / "install.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sh\n(python3 -m venv freestone\n.*?)```", guide, re.DOTALL)
+    (tmp_path / "dist").symlink_to(DIST)
+    environment = {**os.environ, "PATH": f"{sys.base_prefix}/bin:{os.environ['PATH']}"}
+    ran = subprocess.run(["sh", "-ec", block], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "freestone" in ran.stdout
 
 
 def test_programs_of_a_suite_are_there(installed: Installed) -> None:

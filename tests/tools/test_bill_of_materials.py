@@ -21,7 +21,7 @@ from spdx_tools.spdx.validation.document_validator import validate_full_spdx_doc
 
 import bill_of_materials.__main__ as tool
 import freestone
-from bill_of_materials import dist, embedded, python_parts
+from bill_of_materials import dist, embedded, python_parts, rust_parts
 from bill_of_materials.part import Part, licence_expression
 
 METADATA = """Metadata-Version: 2.4
@@ -35,6 +35,26 @@ Provides-Extra: figures
 Provides-Extra: test
 """
 OF_OTHER = "Metadata-Version: 2.1\nName: Other_One\nVersion: 2.0\nLicense: MIT\n"
+CRATE_MANIFEST = Path(__file__).resolve().parents[2] / "packaging" / "crate" / "Cargo.toml"
+LOCK = """version = 3
+[[package]]
+name = "freestone"
+version = "9.9.9"
+[[package]]
+name = "cc"
+version = "1.11.3"
+source = "registry+https://github.com/rust-lang/crates.io-index"
+[[package]]
+name = "shlex"
+version = "2.0.1"
+source = "registry+https://github.com/rust-lang/crates.io-index"
+"""
+OF_RUST: list[dict[str, Any]] = [
+    {"name": "ahash", "version": "0.8.12", "purl": "pkg:cargo/ahash@0.8.12", "licenses": [{"expression": "MIT"}]},
+    {"name": "odd", "version": "1.0.0", "purl": "pkg:cargo/odd@1.0.0", "licenses": [{"license": {"name": "Own"}}]},
+    {"name": "tested-with", "version": "1.0.0", "purl": "pkg:cargo/tested-with@1.0.0", "scope": "excluded"},
+    {"name": "of-c", "version": "1.0.0", "purl": "pkg:generic/of-c@1.0.0"},
+]
 STATIC_C = "int main(void) { return 0; }\n"
 
 
@@ -65,7 +85,8 @@ def folder(tmp_path: Path, static_program: bytes) -> Path:
         wheel.writestr("freestone/_native/libfreestone.so", b"\x7fELF of no use")
         wheel.writestr("freestone/_native/freestone-launch", static_program)
     manifest = b'[package]\nname = "freestone"\n[build-dependencies]\ncc = "1"\n'
-    tar(made / "freestone-9.9.9.crate", {"freestone-9.9.9/Cargo.toml": manifest, "freestone-9.9.9/README.md": b""})
+    packed = {"Cargo.toml": manifest, "Cargo.lock": LOCK.encode(), "README.md": b""}
+    tar(made / "freestone-9.9.9.crate", {f"freestone-9.9.9/{name}": content for name, content in packed.items()})
     tar(
         made / "freestone-9.9.9.tar.gz",
         {"freestone-9.9.9/PKG-INFO": METADATA.encode(), "freestone-9.9.9/allocator/src/allocate.c": b""},
@@ -74,6 +95,8 @@ def folder(tmp_path: Path, static_program: bytes) -> Path:
     site = root / "usr/lib/freestone/site-packages/Other_One-2.0.dist-info"
     site.mkdir(parents=True)
     (site / "METADATA").write_text(OF_OTHER, encoding="utf-8")
+    (site / "sboms").mkdir()
+    (site / "sboms" / "other-one.cyclonedx.json").write_text(json.dumps({"components": OF_RUST}), encoding="utf-8")
     (root / "DEBIAN").mkdir()
     fields = "Package: freestone\nVersion: 9.9.9\nArchitecture: all\nMaintainer: A <a@b.org>\nDescription: it\n"
     (root / "DEBIAN" / "control").write_text(fields + "Depends: libc6 (>= 2.31), python3 | pypy3\n", encoding="utf-8")
@@ -118,6 +141,14 @@ def test_the_bill_names_each_package_and_what_is_in_it(folder: Path, repository:
     assert ("jinja2", "OPTIONAL_DEPENDENCY_OF", wheel) in relations
     assert ("vl-convert-python", "CONTAINS", "vega-lite") in relations
     assert ("freestone-9.9.9.crate", "DEPENDS_ON", "cc") in relations
+    assert ("freestone-9.9.9.crate", "DEPENDS_ON", "shlex") in relations  # which cc asks for
+    assert packages["cc"]["versionInfo"] == "1.11.3"
+    assert packages["cc"]["licenseDeclared"] == "MIT OR Apache-2.0"
+    assert (wheel, "STATIC_LINK", "libgcc") in relations
+    assert packages["libgcc"]["licenseDeclared"] == "GPL-3.0-or-later WITH GCC-exception-3.1"
+    assert {name for owner, _, name in relations if owner == "other-one"} == {"ahash", "odd"}
+    assert packages["ahash"]["licenseDeclared"] == "MIT"
+    assert packages["odd"]["licenseComments"] == "It says: Own"
     debian = "freestone_9.9.9_all.deb"
     assert (debian, "CONTAINS", "other-one") in relations
     assert {(debian, "DEPENDS_ON", name) for name in ("libc6", "python3", "pypy3")} <= relations
@@ -213,3 +244,21 @@ def test_a_dynamic_program_holds_no_c_library(static_program: bytes) -> None:
     assert dist.linked_library(Path("/bin/true").read_bytes(), musl=False) is None
     assert dist.linked_library(static_program, musl=False) == "glibc"
     assert dist.linked_library(static_program, musl=True) == "musl"
+
+
+def test_what_the_compiler_has_put_into_a_static_program_is_found_and_of_a_stripped_one_supposed(
+    static_program: bytes, tmp_path: Path
+) -> None:
+    assert dist.holds_compilers(static_program)
+    (tmp_path / "stripped").write_bytes(static_program)
+    subprocess.run(["strip", str(tmp_path / "stripped")], check=True)
+    assert dist.holds_compilers((tmp_path / "stripped").read_bytes())
+    source = "void _start(void) { for (;;); }\n"
+    bare = ["cc", "-static", "-nostdlib", "-x", "c", "-", "-o", str(tmp_path / "bare")]
+    subprocess.run(bare, input=source, text=True, check=True)
+    assert not dist.holds_compilers((tmp_path / "bare").read_bytes())
+
+
+def test_all_that_ours_is_built_with_has_a_licence_in_the_table() -> None:
+    assert [part.licence for part in rust_parts.locked(LOCK)] == ["MIT OR Apache-2.0"] * 2
+    assert [part for part in rust_parts.needs(CRATE_MANIFEST.read_text(encoding="utf-8")) if part.licence is None] == []

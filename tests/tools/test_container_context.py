@@ -23,7 +23,7 @@ def dist_of(folder: Path, *names: str) -> Path:
 def test_the_library_for_the_oldest_glibc_is_taken_and_the_one_for_musl(tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert context.main(["--dist", str(dist_of(tmp_path, NEW, OLD, MUSL)), "--out", str(out)]) == 0
-    assert {file.name for file in out.iterdir()} == {"Containerfile", "libfreestone.so", "libfreestone-musl.so"}
+    assert {file.name for file in out.iterdir()} == {"Dockerfile", "libfreestone.so", "libfreestone-musl.so"}
     assert (out / "libfreestone.so").read_text(encoding="utf-8") == OLD
     assert (out / "libfreestone-musl.so").read_text(encoding="utf-8") == MUSL
 

@@ -2,8 +2,9 @@
 
 Usage: ``PYTHONPATH=tools python -m bill_of_materials [--dist dist]``
 
-Of every package it has the checksum, the allocator if it is in it, the C library in its static programs, what it holds
-of others and what it asks for, at the versions of tools/constraints.txt; of the report's pages the scripts in them.
+Of every package it has the checksum, the allocator if it is in it, the C library and the compiler's in its static
+programs, what it holds of others, what those say that they are made of, and what it asks for, at the versions of
+tools/constraints.txt and Cargo.lock; of the report's pages the scripts in them.
 Licences are those that the parts state where they are installed; what states none says NOASSERTION. The exit status is
 1 where dist has no package, or the document would not be right: one line says why.
 """

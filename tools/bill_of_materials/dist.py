@@ -9,14 +9,18 @@ import re
 import subprocess
 import tarfile
 import tempfile
-import tomllib
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from bill_of_materials import python_parts
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+from packaging.utils import canonicalize_name
+
+from bill_of_materials import python_parts, rust_parts
 from bill_of_materials.part import Part
 from freestone.allocators import elf
 
@@ -24,6 +28,9 @@ Kind = Literal["wheel", "sdist", "deb", "crate"]
 SUFFIXES: dict[str, Kind] = {".whl": "wheel", ".tar.gz": "sdist", ".deb": "deb", ".crate": "crate"}
 ALLOCATOR = re.compile(r"(^|/)(libfreestone\.(so[.\d]*|a)|src/allocate\.c)$")
 C_LIBRARIES = {"glibc": "LGPL-2.1-or-later", "musl": "MIT"}
+COMPILER = Part("libgcc", None, "compiler", "GPL-3.0-or-later WITH GCC-exception-3.1")
+"""What gcc links into a static program of its own: the unwinder, and arithmetic that a processor lacks."""
+OF_COMPILER = re.compile(r"_Unwind_\w+|__gcc_\w+|__register_frame\w*")
 
 
 @dataclass
@@ -38,7 +45,9 @@ class Shipped:
     has_allocator: bool = False
     contains: set[Part] = field(default_factory=set)
     linked: set[Part] = field(default_factory=set)
-    """C libraries that are in its static programs."""
+    """What is in its static programs: a C library, and what the compiler has put there."""
+    compiled: set[tuple[str, Part]] = field(default_factory=set)
+    """By the name of one that it contains, what that is made of, as its own bill says."""
     depends: set[Part] = field(default_factory=set)
 
 
@@ -57,6 +66,7 @@ def read(file: Path) -> Shipped | None:
         _note(shipped, name, content)
     if kind == "deb":
         shipped.depends |= set(_debian_needs(file))
+    shipped.depends = set(rust_parts.of_one_version(shipped.depends))
     return shipped
 
 
@@ -85,12 +95,19 @@ def _note(shipped: Shipped, name: str, content: bytes) -> None:
             shipped.metadata = content.decode()
         else:
             shipped.contains.add(python_parts.part_of(message))
+    elif inner := re.search(r"(?:^|/)([^/]+)-[^/-]+\.dist-info/sboms/[^/]+\.cyclonedx\.json$", name):
+        owner = str(canonicalize_name(inner.group(1)))
+        shipped.compiled |= {(owner, part) for part in rust_parts.of_bill(content.decode())}
     elif name.count("/") == 1 and name.endswith("/Cargo.toml"):
-        shipped.depends |= set(rust_needs(content.decode()))
+        shipped.depends |= set(rust_parts.needs(content.decode()))
+    elif name.count("/") == 1 and name.endswith("/Cargo.lock"):
+        shipped.depends |= set(rust_parts.locked(content.decode()))
     elif content.startswith(b"\x7fELF"):
         library = linked_library(content, musl="musllinux" in shipped.name)
         if library:
             shipped.linked.add(Part(library, None, "c library", C_LIBRARIES[library]))
+            if holds_compilers(content):
+                shipped.linked.add(COMPILER)
 
 
 def linked_library(content: bytes, *, musl: bool) -> str | None:
@@ -104,11 +121,14 @@ def linked_library(content: bytes, *, musl: bool) -> str | None:
     return "musl" if musl else "glibc" if facts.libc == "glibc" else None
 
 
-def rust_needs(manifest: str) -> Iterator[Part]:
-    """What a crate is built with; cargo takes the newest of the range."""
-    table = tomllib.loads(manifest)
-    for name in [*table.get("dependencies", {}), *table.get("build-dependencies", {})]:
-        yield Part(name, None, "rust")
+def holds_compilers(content: bytes) -> bool:
+    """Whether a static program holds something of the compiler's own library; one that is stripped is taken to."""
+    try:
+        tables = [each for each in ELFFile(io.BytesIO(content)).iter_sections() if isinstance(each, SymbolTableSection)]
+    except ELFError:
+        return True
+    symbols = [each for table in tables for each in table.iter_symbols()]
+    return not symbols or any(OF_COMPILER.match(each.name) for each in symbols)
 
 
 def _debian_needs(file: Path) -> Iterator[Part]:

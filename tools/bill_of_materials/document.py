@@ -28,6 +28,7 @@ from bill_of_materials.part import SPDX, Part
 
 WHOLE = "SPDXRef-DOCUMENT"
 ALLOCATOR = "SPDXRef-libfreestone"
+BY_ITS_OWN_BILL = "By its own bill, which names what is for other systems, and what only its build has used, as well."
 
 
 def identifier(*words: str) -> str:
@@ -88,6 +89,11 @@ def document(
         for part in sorted(set(optional.get(each.name, ())), key=of_part):
             _relate(bill, of_part(part), RelationshipType.OPTIONAL_DEPENDENCY_OF, own)
             parts.add(part)
+        held = {part.name: part for part in each.contains}
+        for owner, part in sorted(each.compiled, key=lambda pair: (pair[0], of_part(pair[1]))):
+            one = of_part(held[owner]) if owner in held else own
+            _relate(bill, one, RelationshipType.CONTAINS, of_part(part), BY_ITS_OWN_BILL)
+            parts.add(part)
     converters = [part for part in parts if part.name == "vl-convert-python"]
     for converter in converters:
         for script in scripts:
@@ -99,8 +105,8 @@ def document(
     return bill
 
 
-def _relate(bill: Document, one: str, relation: RelationshipType, other: str) -> None:
-    bill.relationships.append(Relationship(one, relation, other))
+def _relate(bill: Document, one: str, relation: RelationshipType, other: str, comment: str | None = None) -> None:
+    bill.relationships.append(Relationship(one, relation, other, comment))
 
 
 def _allocator(version: str, licence: str) -> Package:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from license_expression import ExpressionError, get_spdx_licensing
 
-Kind = Literal["python", "script", "c library", "debian", "rust"]
+Kind = Literal["python", "script", "c library", "compiler", "debian", "rust"]
 REGISTRIES: dict[Kind, str] = {"python": "pypi", "script": "npm", "debian": "deb/debian", "rust": "cargo"}
 """How a package URL names where a part comes from (https://github.com/package-url/purl-spec)."""
 SPDX = get_spdx_licensing()

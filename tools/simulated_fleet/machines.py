@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from freestone.machine import identity
+from freestone.records.identity import identity
 from freestone.records.schema import Machine
 
 BASELINE: Final = "glibc"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from freestone.allocators import notation
-from freestone.allocators.discovery import configuration_for, discover, find
+from freestone.allocators.discovery import called, configuration_for, discover, find, is_path
 from freestone.allocators.errors import AllocatorError, BrokenLibrary
 from freestone.records.schema import Allocator, Configuration
 
@@ -63,6 +63,28 @@ def present(
             typed = re.sub(r"([\\,:])", r"\\\1", asked.allocator)
             found.append(notation.write(typed, asked.settings, names))
     return found, missing
+
+
+def require_known(words: Iterable[str], baseline: str | None, *, known: Iterable[Allocator] | None = None) -> None:
+    """Every name that was asked for is in the catalogue. A path may be one of another machine.
+
+    Args:
+        words: what the user wrote, each a list with commas.
+        baseline: what the user wrote for it, which may be the name of one of these; None for nothing.
+        known: what :func:`discover` returned, to not look twice.
+
+    Raises:
+        AllocatorError: a name is in no catalogue, or what was written is no configuration.
+    """
+    by_name = {allocator.name: allocator for allocator in (discover() if known is None else known)}
+    asked = [each.allocator for word in words for each in notation.read(word, by_name)]
+    for each in asked:
+        if not is_path(each):
+            called(each, by_name)
+    given = {each.partition("=")[0] for each in asked if "=" in each}
+    for held_against in notation.read(baseline or "", {*by_name, *given}):
+        if not is_path(held_against.allocator) and held_against.allocator not in given:
+            called(held_against.allocator, by_name)
 
 
 def twins(configurations: Iterable[Configuration]) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import freestone
 from freestone import native
-from freestone.allocators import catalogue, elf, packages, peers, versions
+from freestone.allocators import catalogue, elf, packages, peers, preloading, versions
 from freestone.allocators.catalogue import Entry
 from freestone.allocators.errors import AllocatorUnavailable, BrokenLibrary, UnknownAllocator
 from freestone.allocators.search import PATH_VARIABLE, LibrarySearch
@@ -18,6 +18,9 @@ from freestone.records.schema import Allocator, Configuration
 
 SYSTEM = "glibc"
 """Name of the system's own allocator: the usual baseline."""
+
+OWN = "freestone"
+"""Name of the allocator that was installed with the lab."""
 
 _GIVEN = re.compile(r"(?:(?P<name>[A-Za-z][\w.+-]*)=)?(?P<path>.+)")
 
@@ -62,7 +65,7 @@ def find(names: Iterable[str], *, known: Iterable[Allocator] | None = None) -> l
     by_name: dict[str, Allocator] | None = None if known is None else {a.name: a for a in known}
     chosen: dict[str, Allocator] = {}
     for word in wanted:
-        if _is_path(word):
+        if is_path(word):
             allocator = from_path(word)
         else:
             by_name = {a.name: a for a in discover()} if by_name is None else by_name
@@ -98,6 +101,19 @@ def from_path(text: str) -> Allocator:
     title = match["name"] or (f"{entry.title} ({path.name})" if entry.title != file.name else file.name)
     base = _present(entry, file, owners.get(file), origin=f"given as {path}")
     return base.model_copy(update={"name": name, "title": title})
+
+
+def bundled(name: str) -> Path:
+    """The library that was installed with the lab, found without a look at the other allocators.
+
+    Raises:
+        NativePartMissing: it is not there.
+        BrokenLibrary: it lies where the loader cannot be told of it.
+    """
+    file = native.path(name)
+    if not preloading.is_readable(file):
+        raise BrokenLibrary(f"{file} {preloading.UNREADABLE}; install freestone into a folder without")
+    return file
 
 
 def configuration_for(
@@ -138,16 +154,27 @@ def _peers() -> Iterator[Allocator]:
         )
 
 
-def _is_path(word: str) -> bool:
+def is_path(word: str) -> bool:
+    """Whether what was written is no name but ``PATH`` or ``NAME=PATH``."""
     return "/" in word or "=" in word or re.search(r"\.so(\.\d[\d.]*)?$", word) is not None
 
 
-def _named(name: str, known: Mapping[str, Allocator]) -> Allocator:
+def called(name: str, known: Mapping[str, Allocator]) -> Allocator:
+    """The allocator of a name, whether it is here or not.
+
+    Raises:
+        UnknownAllocator: no such name; the message suggests the nearest.
+    """
     allocator = known.get(name) or known.get(name.lower())
     if allocator is None:
         near = difflib.get_close_matches(name.lower(), known, n=2, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
         raise UnknownAllocator(f"unknown allocator '{name}'; {hint} (a path to a library works too)")
+    return allocator
+
+
+def _named(name: str, known: Mapping[str, Allocator]) -> Allocator:
+    allocator = called(name, known)
     if not allocator.available:
         raise AllocatorUnavailable(f"allocator '{allocator.name}' is not available: {allocator.reason}")
     return allocator
@@ -160,8 +187,8 @@ def _locate(entry: Entry, search: LibrarySearch) -> Path | str:
         return libc or f"this system's libc is not {entry.title}"
     if entry.kind == "freestone":
         try:
-            return native.path(entry.sonames[0])
-        except native.NativePartMissing as error:
+            return bundled(entry.sonames[0])
+        except (native.NativePartMissing, BrokenLibrary) as error:
             return str(error)
     reason = "not installed"
     for file in search.candidates(entry.sonames):
@@ -194,9 +221,8 @@ def _unfit(facts: elf.ElfFacts) -> str | None:
     missing = [name for name in elf.HEAP_ENTRIES if name not in facts.exports]
     if missing:
         return f"does not provide {', '.join(missing)}"
-    # The loader splits LD_PRELOAD at both and knows no escape.
-    if re.search(r"[\s:]", str(facts.path)):
-        return "cannot be preloaded: its path holds a space or a colon; copy it elsewhere"
+    if not preloading.is_readable(facts.path):
+        return f"{preloading.UNREADABLE}; copy it elsewhere"
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from freestone.analysis import arms
+from freestone.analysis import arms, machines
 from freestone.analysis.sides import Figures, Side
 from freestone.records.schema import PROGRAM, Apart, Machine, Service, Workload
 
@@ -22,9 +22,9 @@ def require_same_machine(one: Machine, other: Machine) -> None:
 
 def machines_differ(one: Machine, other: Machine) -> str | None:
     """Which facts are not the same on two machines, the first few by name with both values; None for one machine."""
-    if one.id == other.id:
+    if machines.alike(one, other):
         return None
-    facts = sorted(one.facts.keys() | other.facts.keys())
+    facts = sorted((one.facts.keys() | other.facts.keys()) - machines.BESIDE_THE_HOST)
     differ = [
         f"{name} {one.facts.get(name)} and {other.facts.get(name)}"
         for name in facts

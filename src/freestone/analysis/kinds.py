@@ -24,16 +24,23 @@ def _pages(size: Fact) -> str:
     )
 
 
+def _after(word: str) -> Callable[[Fact], str]:
+    return lambda fact: f"{word} {_UNKNOWN if fact is None else fact}"
+
+
+_UNKNOWN: Final = "unknown"
+
 FACTS: Final[Mapping[str, Callable[[Fact], str]]] = {
     "cpu": lambda fact: str(fact or "unknown processor"),
-    "architecture": str,
-    "cores_allowed": lambda fact: f"{fact} CPU{'' if fact == 1 else 's'}",
+    "architecture": lambda fact: str(fact or "unknown architecture"),
+    "cores_allowed": lambda fact: "CPUs unknown" if fact is None else f"{fact} CPU{'' if fact == 1 else 's'}",
+    "cgroup_cpu_max": lambda fact: "no CPU quota" if fact is None else f"quota of {fact} CPUs",
     "page_size": _pages,
-    "thp": lambda fact: f"huge pages {fact}",
-    "mthp": lambda fact: f"mTHP {fact}",
-    "overcommit": lambda fact: f"overcommit {fact}",
+    "thp": _after("huge pages"),
+    "mthp": _after("mTHP"),
+    "overcommit": _after("overcommit"),
     "cgroup_memory_max": lambda fact: "no memory limit" if fact is None else f"memory limit {fact}",
-    "libc": str,
+    "libc": lambda fact: str(fact or "unknown libc"),
 }
 """What makes a kind, and how it is said. The kernel's version, sizes of memory and clocks make none: a fleet in which
 every machine is a kind of its own cannot be read."""
@@ -47,8 +54,17 @@ _CPU: Final = list(FACTS).index("cpu")
 
 def kind_of(machine: Machine) -> Kind:
     """Which kind a machine is of."""
-    facts = (machine.facts.get(name) for name in FACTS)
-    return tuple(None if fact == _NO_LIMIT else fact for fact in facts)
+    facts = {name: machine.facts.get(name) for name in FACTS}
+    facts["cgroup_cpu_max"] = _quota(facts["cgroup_cpu_max"])
+    return tuple(None if fact == _NO_LIMIT else fact for fact in facts.values())
+
+
+def _quota(limit: Fact) -> Fact:
+    """A limit of CPU time, which is recorded as ``quota period`` in microseconds, as a number of CPUs."""
+    parts = str(limit).split()
+    if len(parts) != 2 or not all(part.isdecimal() and int(part) > 0 for part in parts):
+        return limit
+    return f"{int(parts[0]) / int(parts[1]):g}"
 
 
 def names(kinds: Iterable[Kind]) -> dict[Kind, str]:

@@ -105,6 +105,7 @@ def bench(
         if list_:
             return _list(suite, request)
         places.require_one(resume)
+        into_folder.require_names(places, allocators, baseline)
         if resume is not None and on_places.is_order(resume):
             asked_again.require_nothing_else(
                 resume, "bench", {"SUITE": suite or None, "--name": name, **request.given()}
@@ -130,7 +131,8 @@ def bench(
                 )
             experiment, left_out = bench_suites.resumed(resume, given)
             held = scoreboard.subject_of(experiment, subject)
-            return bench_suites.measured(
+            short = into_folder.is_short(places, allocators, experiment)
+            status = bench_suites.measured(
                 resume,
                 experiment,
                 held,
@@ -139,19 +141,22 @@ def bench(
                 left_out=left_out,
                 ordered=places.into is not None,
             )
+            return into_folder.status(status, short=short)
         if ALL in suite:
             if len(suite) > 1 or name is not None or _for_one(markdown, json):
                 raise SuiteError(f"'{ALL}' stands alone: --name, --markdown and --json are for single suites")
             return bench_all.begun(results, request, subject)
         called = name or _called(suite)
-        if places.into is not None and allocators is not None:
-            request = request.of_those(into_folder.those_here(allocators))
+        here = into_folder.those_here(places, allocators)
+        request = request if here is allocators else request.of_those(here)
         experiment = request.within(QUICK_S * len(suite)).experiment(suite, called)
         held = scoreboard.subject_of(experiment, subject)
+        short = into_folder.is_short(places, allocators, experiment)
         folder = measurement.begun(results, called, experiment, places.into)
-        return bench_suites.measured(
+        status = bench_suites.measured(
             folder, experiment, held, markdown=markdown, as_json=json, ordered=places.into is not None
         )
+        return into_folder.status(status, short=short)
     except (AllocatorError, PlanError, SuiteError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:

@@ -104,7 +104,7 @@ class BenchRequest:
         if others:
             raise PlanError(f"cannot resume {folder}: it measured other workloads ({', '.join(others[:3])})")
 
-    def of_those(self, here: list[str]) -> BenchRequest:
+    def of_those(self, here: list[str] | None) -> BenchRequest:
         """With those of the allocators asked for that are here; a setting for another is then nobody's."""
         return replace(self, allocators=here, missing=True)
 

@@ -103,6 +103,7 @@ def compare(
     try:
         exports.require_writable()
         places.require_one(resume, report=report)
+        into_folder.require_names(places, allocators, baseline)
         given = {
             "-a": allocators,
             "-n": rounds,
@@ -130,10 +131,10 @@ def compare(
         else:
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
             workloads = request.workloads(lambda line: print(f"freestone: {line}", file=sys.stderr))
-            if places.into is not None and allocators is not None:
-                allocators = into_folder.those_here(allocators)
-            experiment = measurement.planned(name or called(workloads), workloads, allocators, baseline, extent)
+            here = into_folder.those_here(places, allocators)
+            experiment = measurement.planned(name or called(workloads), workloads, here, baseline, extent)
             folder = measurement.begun(results, name or called(workloads), experiment, places.into)
+        short = into_folder.is_short(places, allocators, experiment)
     except (AllocatorError, PlanError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
@@ -143,7 +144,7 @@ def compare(
         _show(experiment, records, summary, folder, as_json=json)
         exports.write(experiment, records, summary)
 
-    return measurement.measure(
+    status = measurement.measure(
         folder,
         experiment,
         verb="compare",
@@ -151,6 +152,7 @@ def compare(
         report=(lambda: _report(folder, as_json=json)) if report else None,
         ordered=places.into is not None,
     )
+    return into_folder.status(status, short=short)
 
 
 def _show(

@@ -74,7 +74,8 @@ def _whole_machine(variables: dict[str, str], first: list[str], settings: list[s
     beside = [f"# {', '.join(settings)}: not here, a file of libraries has no settings"] if settings else []
     return [
         "# /etc/ld.so.preload: every program of this machine, those of root and of the package manager too.",
-        "# A file that is gone is a warning of each program; programs of another C library (musl) do not start.",
+        "# A file that is gone is a warning of each program; programs of another C library (musl) do not start, and",
+        "# with a library for a newer glibc than this machine's none does.",
         "# Keep a root shell open, in which 'echo > /etc/ld.so.preload' takes it back.",
         *first,
         *beside,

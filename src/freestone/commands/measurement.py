@@ -11,6 +11,7 @@ from pathlib import Path
 
 from freestone import machine
 from freestone.allocators import (
+    OWN,
     SYSTEM,
     AllocatorError,
     configuration_for,
@@ -124,6 +125,9 @@ def chosen(names: Sequence[str] | None, baseline: str | None) -> tuple[list[Conf
     known = discover()
     here = [configuration_for(allocator) for allocator in known if allocator.available]
     compared = here if names is None else configurations(names, known=known)
+    for own in known if names is None else ():
+        if own.name == OWN and not own.available:  # nobody expects that the lab comes without its library
+            print(f"freestone: {OWN} is left out: {own.reason}", file=sys.stderr)
     if not compared:
         raise PlanError("no allocator to compare; 'freestone allocators' shows what is here")
     if baseline is None:

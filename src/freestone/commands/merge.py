@@ -152,7 +152,10 @@ def _read(found: Sequence[_Given]) -> list[Side]:
 
 
 def _require_one_experiment(found: Sequence[_Given], sides: Sequence[Side], *, any_build: bool) -> None:
-    """Raise Stop with a line for each folder that is not of the experiment that the first one is of."""
+    """Raise Stop with a line for each folder that is not of the experiment that all before it are of.
+
+    One whose runs have failed tells nothing of the program and its files: what agrees with it need not agree.
+    """
     from freestone.analysis import one_experiment
 
     refused = [
@@ -162,15 +165,20 @@ def _require_one_experiment(found: Sequence[_Given], sides: Sequence[Side], *, a
     ]
     _refuse(refused, ExitStatus.USAGE)
     seen: dict[str, Path] = {}
+    before: list[tuple[_Given, Side]] = []
     for each, side in zip(found, sides, strict=True):
         twin = seen.setdefault(side.experiment.id, each.folder)
         if twin is not each.folder:
             refused.append(f"{each.folder} is the same measurement as {twin}; give it once")
             continue
-        told = one_experiment.differs(sides[0], side, any_build=any_build)
-        if told is not None:
-            hint = "; --any-build lets each machine have its own" if told.endswith("build of the program") else ""
-            refused.append(f"{each.folder} does not belong to {found[0].folder}: {told}{hint}")
+        for one, other in before:
+            told = one_experiment.differs(other, side, any_build=any_build)
+            if told is not None:
+                hint = "; --any-build lets each machine have its own" if told.endswith("build of the program") else ""
+                refused.append(f"{each.folder} does not belong to {one.folder}: {told}{hint}")
+                break
+        else:
+            before.append((each, side))
     _refuse(refused, ExitStatus.USAGE)
 
 

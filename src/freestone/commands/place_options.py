@@ -28,7 +28,7 @@ class PlaceOptions:
         Path | None,
         Parameter(
             help="The results folder itself. What it does not hold yet is measured, so the same line may be given "
-            "again. Allocators that are not here are left out."
+            "again. Allocators that are not here are left out: status 4."
         ),
     ] = None
 

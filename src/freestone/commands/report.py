@@ -57,8 +57,8 @@ def report(
 
     All is computed again from the records, also while the experiment goes on. Several folders stand one after the
     other: results of different machines or experiments are never pooled, and copies of one count once. An order of more
-    than 16 machines is shown by kind of machine, with a row for each. A place of an order that cannot be read is left
-    out with a line.
+    than 16 machines is shown by kind of machine, with a row for each. Of several folders, one that cannot be read is
+    left out with a line.
 
     Of freestone bench, the scoreboard is printed: one allocator against the best of the others on each workload, and
     the whole field. --subject holds another allocator against the rest; with it or with --markdown there is a
@@ -114,7 +114,7 @@ def report(
                     ExitStatus.USAGE,
                 )
             return report_many.report(order, results, destination, as_json=json)
-        places = () if given > 1 or results == (order,) else side_by_side.names(results)
+        places = () if results == (order,) else side_by_side.names(results)
         found = (
             [each for each in map(reported.read_among, places, results) if each is not None]
             if places
@@ -122,7 +122,8 @@ def report(
         )
         damaged = len(results) - len(found)
         if not found:
-            raise Stop(f"none of the {damaged} results folders of {order} can be read", ExitStatus.STORE)
+            of_order = f" of {order}" if given == 1 else ""
+            raise Stop(f"none of the {damaged} results folders{of_order} can be read", ExitStatus.STORE)
         results = tuple(each.folder for each in found)
         sources = [each.source for each in found if each.source is not None]
         measured = any(cell.status == "ok" for source in sources for cell in source.summary.cells)

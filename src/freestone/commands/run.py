@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 from cyclopts import Parameter
 
 from freestone import native
+from freestone.allocators import BrokenLibrary, bundled
 from freestone.commands import program
 from freestone.commands.status import ExitStatus, Stop
 
@@ -66,8 +67,8 @@ def run(
         freestone run --guard auto -- ./server
         FREESTONE_OPTIONS=... freestone run -- ./program
 
-    Exit status: the program's own; 2 wrong use, 3 libfreestone is not installed, 126 or 127 the program cannot be
-    executed or found.
+    Exit status: the program's own; 2 wrong use, 3 libfreestone is not installed or cannot be preloaded, 126 or 127 the
+    program cannot be executed or found.
     """
     preload = _freestone() if allocator is None else _other(allocator)
     environment = {**os.environ, **preload.environment}
@@ -94,8 +95,8 @@ def run(
 def _freestone() -> _Preload:
     """libfreestone as it was installed, found without a look at the other allocators."""
     try:
-        return _Preload("libfreestone", [str(native.path(LIBRARY))], {})
-    except native.NativePartMissing as error:
+        return _Preload("libfreestone", [str(bundled(LIBRARY))], {})
+    except (native.NativePartMissing, BrokenLibrary) as error:
         raise Stop(str(error), ExitStatus.NOTHING_MEASURED) from error
 
 

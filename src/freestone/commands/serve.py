@@ -20,6 +20,9 @@ if TYPE_CHECKING:  # what reads results is large, and the help needs none of it
 
 PORT: Final = 7233
 
+LIBRARIES: Final = ("jinja2", "markupsafe")
+"""What the page needs of those of the figures."""
+
 
 def serve(
     results: Annotated[
@@ -48,8 +51,10 @@ def serve(
     if results is not None and not os.path.isdir(place):
         said = "is no folder" if os.path.lexists(place) else "does not exist"
         raise Stop(f"{place} {said}; give the folder that holds all results", ExitStatus.STORE)
-    if any(find_spec(name) is None for name in ("jinja2", "markupsafe")):
-        raise Stop("the page needs: pip install '.[figures]' in the clone", ExitStatus.STORE)
+    if any(find_spec(name) is None for name in LIBRARIES):
+        from freestone.records import installation
+
+        raise Stop(f"the page needs: {installation.to_get('figures', LIBRARIES)}", ExitStatus.STORE)
     with _server(place, PORT if port is None else port, program.tool_as_typed()) as server:
         print(f"All results of {place}: {server.address} (Ctrl-C ends it)", flush=True)
         if open_page:

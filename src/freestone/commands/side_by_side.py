@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from freestone.commands import terminal
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:  # what reads and draws results is large, and the help needs n
     from freestone.commands.reported import Reported
     from freestone.records.schema import Experiment
     from freestone.reports.across import SideBySide
+
+
+_NOTHING_YET: Final = "nothing measured yet"
 
 
 def names(folders: Sequence[Path]) -> list[str]:
@@ -66,11 +69,19 @@ class Collected:
         self._found += one_machine.measured(name, experiment, records, what.source.summary, works)
 
     def tables(self) -> list[SideBySide]:
-        """A table for each workload that several machines have measured; none where one machine has."""
+        """A table for each workload that several machines have measured; none where one machine has.
+
+        Where there is none to say it, a line names the places of the order that have nothing.
+        """
         from freestone.analysis.across import across
         from freestone.reports.across import tables as made
+        from freestone.reports.across_said import listed
 
-        found = across(self._found, one_order=self._one_order, why=self._beside.why, absent=self._absent())
+        absent = self._absent()
+        found = across(self._found, one_order=self._one_order, why=self._beside.why, absent=absent)
+        for each in absent if not found else ():
+            if each.why == _NOTHING_YET:
+                print(f"freestone: {each.why} at {listed(each.places, 'place')}", file=sys.stderr)
         return made(found)
 
     def _absent(self) -> list[LeftOut]:
@@ -96,7 +107,7 @@ class Collected:
         from freestone.records import store
 
         if not (folder / store.EXPERIMENT_FILE).exists():
-            return "nothing measured yet"
+            return _NOTHING_YET
         twin = self._measurements.get(_measurement(folder))
         return "cannot be read" if twin is None else f"the same measurement as {twin}"
 

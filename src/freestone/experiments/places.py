@@ -18,7 +18,15 @@ from freestone.records.schema import Place
 ENGINES: Final = ("local", "ssh", "slurm", "dask")
 
 _HOST: Final = re.compile(r"[A-Za-z0-9_][\w.@:\[\]%-]*")
+_PORT: Final = re.compile(r"[0-9]{1,5}")
+_LAST_PORT: Final = 65535
 _KIND: Final = re.compile(r"[\w.&|-]+")
+
+_EXAMPLES: Final = {
+    "ssh": "ssh:board1,me@board2:2222",
+    "slurm": "slurm:rome,arm64",
+    "dask": "dask:tcp://10.0.0.1:8786#rome,arm64",
+}
 
 
 def read(words: Sequence[str]) -> list[Place]:
@@ -40,7 +48,10 @@ def _of(word: str) -> list[Place]:
     if engine == "local" and not rest:
         return [Place(name="local", engine="local")]
     if engine == "ssh":
-        return [Place(name=_slug(host), engine="ssh", address=host) for host in _listed(word, rest, _HOST, "a host")]
+        hosts = _listed(word, rest, _HOST, "a host")
+        for host in hosts:
+            _require_port(word, host)
+        return [Place(name=_slug(host), engine="ssh", address=host) for host in hosts]
     if engine == "slurm":
         kinds = _listed(word, rest, _KIND, "a feature of nodes") if rest else [""]
         return [
@@ -58,8 +69,28 @@ def _of(word: str) -> list[Place]:
     raise PlanError(f"--on takes {', '.join(ENGINES)}, as in ssh:board1,board2, not '{word}'")
 
 
+def _require_port(word: str, host: str) -> None:
+    """Raise PlanError where what is behind the host's colon is no port; an IPv6 address has more than one."""
+    name, colon, port = host.partition(":")
+    if colon and ":" not in port and not (_PORT.fullmatch(port) and 0 < int(port) <= _LAST_PORT):
+        raise PlanError(f"--on {word}: '{port}' is no port of {name}: a port is a number up to {_LAST_PORT}")
+
+
 def _listed(word: str, text: str, form: re.Pattern[str], what: str) -> list[str]:
+    """What stands between the commas of a word that ``--on`` was given.
+
+    Args:
+        text: of the word, behind the engine.
+        form: of each part.
+        what: each part is, as in "a host".
+
+    Raises:
+        PlanError: a part is none.
+    """
     parts = text.split(",")
+    if "" in parts:
+        where = "before and after each comma" if len(parts) > 1 else f"after '{word}'"
+        raise PlanError(f"--on '{word}' lacks {what} {where}, as in {_EXAMPLES[word.partition(':')[0]]}")
     wrong = next((part for part in parts if not form.fullmatch(part)), None)
     if wrong is not None:
         raise PlanError(f"--on {word}: '{wrong}' is not {what}")

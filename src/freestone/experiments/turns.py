@@ -2,7 +2,7 @@
 
 Two places of an order may be one machine: a host by two names, or this one by ssh. What holds the turn is a lock in the
 cache of the account, which ends with its process; other accounts, and containers with a home of their own, do not see
-it.
+it. A program that is measured has the turn of whoever measures it, who waits for its end.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from time import sleep
 from typing import Final
 
 LOOK_S: Final = 0.2
+
+_MOST_BYTES: Final = 256
 
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 """Another on each machine: a home folder may be shared by many."""
@@ -51,10 +53,15 @@ def _locked(stop: Callable[[], bool], tell: Callable[[str], None]) -> tuple[int,
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is(file, descriptor):
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, _called(os.getpid()).encode(), 0)
                 return descriptor, file
             os.close(descriptor)
         except BlockingIOError:
+            measured = os.pread(descriptor, _MOST_BYTES, 0).decode(errors="replace") in _above()
             os.close(descriptor)
+            if measured:
+                return None
             if not told:
                 tell("another place of an order is this very machine: waits until it has measured")
             told = True
@@ -63,6 +70,22 @@ def _locked(stop: Callable[[], bool], tell: Callable[[str], None]) -> tuple[int,
             os.close(descriptor)
             return None
     return None
+
+
+def _called(process: int) -> str:
+    """A process, as it is called in the file that it has locked: its number is one of its own name space."""
+    return f"{os.readlink('/proc/self/ns/pid')} {process}\n"
+
+
+def _above() -> list[str]:
+    """The processes that have started this one, and those that have started them."""
+    found, process = [], os.getpid()
+    with contextlib.suppress(OSError, ValueError):
+        while process > 0:
+            state = Path(f"/proc/{process}/stat").read_text(errors="replace")
+            process = int(state.rpartition(")")[2].split()[1])
+            found.append(_called(process))
+    return found
 
 
 def _file() -> Path:

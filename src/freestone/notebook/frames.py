@@ -6,6 +6,8 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from freestone.records import installation
+
 Kind = Literal["arrow", "pandas", "polars"]
 
 _MODULES: dict[Kind, tuple[str, str]] = {
@@ -34,8 +36,7 @@ def frame(rows: Sequence[Mapping[str, Any]], kind: Kind) -> Any:
     try:
         library = importlib.import_module(module)
     except ImportError as error:
-        raise MissingLibrary(
-            f"{module} is not installed: pip install '.[notebook]' in the clone, or {module} alone"
-        ) from error
+        whole = installation.to_get("notebook", [name for name, _ in _MODULES.values()])
+        raise MissingLibrary(f"{module} is not installed: {whole}; or {module} alone") from error
     columns = dict.fromkeys(name for row in rows for name in row)
     return getattr(library, maker)({name: [row.get(name) for row in rows] for name in columns})

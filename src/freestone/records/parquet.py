@@ -15,13 +15,16 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from freestone.records import installation
 from freestone.records.schema import TrialRecord
 from freestone.records.store import PARQUET_FILE, StoreError
 
 
 def missing() -> str | None:
     """How to get what the file is written by, as a part of a sentence; None where it is there."""
-    return None if find_spec("duckdb") is not None else "it needs: pip install '.[parquet]' in the clone"
+    if find_spec("duckdb") is not None:
+        return None
+    return f"it needs: {installation.to_get('parquet', ['duckdb'])}"
 
 
 def write_parquet(folder: Path, records: Iterable[TrialRecord]) -> Path:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from freestone.records import installation
+
 LIBRARIES = ("altair", "jinja2", "markupsafe", "vl_convert")
 
 
@@ -11,4 +13,4 @@ def missing() -> str | None:
     """How to get what figures need, as a part of a sentence; None where all of it is there."""
     if all(find_spec(name) is not None for name in LIBRARIES):
         return None
-    return "the figures need: pip install '.[figures]' in the clone"
+    return f"the figures need: {installation.to_get('figures', LIBRARIES)}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
+from freestone.records import installation
 from freestone.tuning.space import Point, Room, draw
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Tried:
 
 def missing() -> str | None:
     """How to get what a search needs, as a part of a sentence; None where it is there."""
-    return None if find_spec("optuna") is not None else "a search needs: pip install '.[tune]' in the clone"
+    return None if find_spec("optuna") is not None else f"a search needs: {installation.to_get('tune', ['optuna'])}"
 
 
 def propose(room: Room, tried: Sequence[Tried], count: int, seed: str) -> list[Point]:

@@ -126,6 +126,29 @@ def test_a_summary_of_an_earlier_job_is_not_this_one_s(
     assert (folder / store.TRIALS_FILE).exists()
 
 
+@pytest.mark.parametrize("state", ["NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED", "DEADLINE"])
+def test_a_job_that_was_taken_away_is_submitted_again(cluster: Path, tmp_path: Path, state: str) -> None:
+    folder = tmp_path / "slurm"
+    _stand_in(cluster, "sbatch", f"cd {tmp_path}; echo x >>submitted; wc -l <submitted; sh {cluster} >/dev/null 2>&1 &")
+    _stand_in(
+        cluster,
+        "scontrol",
+        'for word; do last=$word; done; [ "$last" = 1 ] && '
+        f"echo JobId=1 JobState={state} ExitCode=0:15 || echo JobId=2 JobState=COMPLETED ExitCode=0:0",
+    )
+    cluster.write_text(_writes(folder))
+    told: list[str] = []
+    assert _carried_out(folder, told) == Carried(0, None)
+    lost = f"job 1 was lost ({state.lower()}): what it had finished is kept; it is submitted again"
+    assert told == ["is job 1", lost, "is job 2"]
+
+
+def test_a_place_whose_jobs_are_all_taken_away_is_one_line(cluster: Path, tmp_path: Path) -> None:
+    _stand_in(cluster, "scontrol", "echo JobId=1 JobState=PREEMPTED ExitCode=0:15")
+    with pytest.raises(Unreachable, match="4 jobs were lost; what they had finished is kept"):
+        _carried_out(tmp_path / "slurm")
+
+
 def test_a_folder_that_comes_late_is_waited_for_with_all_that_is_in_it(cluster: Path, tmp_path: Path) -> None:
     folder = tmp_path / "shared" / "slurm"
     folder.parent.mkdir()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import re
 import shutil
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from freestone.allocators import elf
+from freestone.allocators import elf, preloading
 from freestone.allocators.peers import cache, sources, toolchain
 from freestone.allocators.peers.build import Workshop, build
 from freestone.allocators.peers.cache import Built, Receipt
@@ -45,8 +44,7 @@ def add(peer: Peer, *, jobs: int, say: Callable[[str], None], folder: Path | Non
         CacheError: the cache cannot be written, or the disk is full.
     """
     folder = cache.root() if folder is None else folder
-    if re.search(r"[\s:]", str(folder.absolute())):
-        # The loader splits LD_PRELOAD at both and knows no escape.
+    if not preloading.is_readable(folder.absolute()):
         raise CacheError(f"nothing in {folder} can be preloaded, for the space or colon in it; set XDG_CACHE_HOME")
     compilers = toolchain.identity(toolchain.needed(peer.recipe))
     target = folder.absolute() / f"{peer.name}-{peer.version}-{key(peer, compilers)}"

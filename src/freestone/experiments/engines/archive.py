@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import shutil
 import tarfile
 import tempfile
@@ -50,6 +51,30 @@ def unpacked(archive: bytes, folder: Path) -> None:
                 (brought / name).replace(folder / name)
     except (tarfile.TarError, OSError) as error:
         raise Unreachable(f"what it has measured could not be brought here: {_why(error)}") from error
+
+
+def secured(archive: bytes, folder: Path) -> list[str]:
+    """The names of an archive's files, where a folder holds each of them and the disk has it; else nothing."""
+    try:
+        with _opened(archive) as brought:
+            names = sorted(file.name for file in brought.iterdir())
+            for name in names:
+                with (folder / name).open("rb") as here:
+                    if here.read() != (brought / name).read_bytes():
+                        return []
+                    os.fsync(here.fileno())
+        _synced(folder)
+    except (tarfile.TarError, OSError):
+        return []
+    return names
+
+
+def _synced(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def lost(archive: bytes, folder: Path) -> str | None:

@@ -16,6 +16,9 @@ PATIENCE_S: Final = 30.0
 
 LOOK_S: Final = 0.2
 
+DONE: Final = (0, 4)
+"""Exit statuses of a lab that has done all of an order that it can."""
+
 
 def words(order: Order, folder: str) -> list[str]:
     """The order as arguments of ``freestone``.

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import freestone
 from freestone.experiments.engines import Carried, Unreachable, archive, command
-from freestone.records import store
+from freestone.records import installation, store
 from freestone.records.schema import Order, Place
 
 LOOK_S: Final = 1.0
@@ -47,7 +47,7 @@ class Dask:
         try:
             import distributed
         except ImportError as error:
-            raise Unreachable("pip install 'freestone[dask]'") from error
+            raise Unreachable(f"Dask needs: {installation.to_get('dask', ['distributed'])}") from error
         _quiet()
         connect: Any = distributed.Client
         try:

@@ -39,9 +39,6 @@ LOST: Final = {"NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED", "DEADLINE"}
 MOST_LOST: Final = 3
 """So many jobs of a place may be lost."""
 
-MEASURED: Final = (0, 4)
-"""Exit statuses of a job that has written all that there is: its summary is the last of it."""
-
 LATE_S: Final = 60.0
 """How long a folder that is shared may take to show what a node has written."""
 
@@ -81,7 +78,7 @@ class Slurm:
             if stop.is_set():
                 return Carried(130, "interrupted")
             if state not in LOST and not (state == "CANCELLED" and job is earlier):
-                _await(folder, log, job if status in MEASURED else None, stop)
+                _await(folder, log, job if status in command.DONE else None, stop)
                 return Carried(status, _last(log) if status else None)
             tell(f"job {job.number} was lost ({state.lower()}): what it had finished is kept; it is submitted again")
             job = None

@@ -1,7 +1,8 @@
 """Machines that ssh reaches: nothing but the lab needs to be there, and no folder is shared.
 
-The results lie in the cache of the account there until they are complete, and are fetched as an archive. The program
-that measures hears of a lost connection by the end of its standard input, finishes nothing, and keeps what it has.
+The results lie in the cache of the account there and are fetched as an archive; once a place has done all, and what it
+has measured is here and on the disk, it is removed there. The program that measures hears of a lost connection by the
+end of its standard input, finishes nothing, and keeps what it has.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import secrets
 import shlex
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -59,12 +60,34 @@ class Ssh:
             with contextlib.suppress(Unreachable):  # most likely it is gone
                 archive.unpacked(host.packed(there), folder)
             raise Unreachable(carried.last or "ssh lost the connection")
-        archive.unpacked(host.packed(there), folder)  # what is not brought here is not measured
+        brought = host.packed(there)
+        archive.unpacked(brought, folder)  # what is not brought here is not measured
+        if carried.status in command.DONE:
+            _removed(host, there, archive.secured(brought, folder), folder)
         return carried
 
 
+def _removed(host: _Host, there: str, names: Sequence[str], folder: Path) -> None:
+    """Take away at a place what is here. What somebody has added since stays, and so does all where that is unsure.
+
+    Args:
+        names: of the files that are here as they were there.
+    """
+    if store.TRIALS_FILE not in names or store.EXPERIMENT_FILE not in names:
+        return
+    size = (folder / store.TRIALS_FILE).stat().st_size
+    # Under another name it is no order's any more, whatever becomes of the rest.
+    gone = f"{there}.brought"
+    files = " ".join(shlex.quote(name) for name in names)
+    with contextlib.suppress(Unreachable):
+        host.said(
+            f'[ "$(wc -c <{there}/{store.TRIALS_FILE})" -eq {size} ] && mv {there} {gone} && cd {gone} && '
+            f"rm -f -- {files} && cd .. && rmdir {gone}"
+        )
+
+
 def _give_back(host: _Host, there: str, folder: Path, tell: Callable[[str], None]) -> None:
-    """See to it that a place goes on where it was, also where it has lost what was brought from it before.
+    """See to it that a place goes on where it was, also where it holds nothing any more of what was brought from it.
 
     Raises:
         Unreachable: what it holds is less than what is here, or something else.
@@ -76,7 +99,7 @@ def _give_back(host: _Host, there: str, folder: Path, tell: Callable[[str], None
         if lost is not None:
             raise Unreachable(archive.to_take_away(lost, there))
         return
-    tell("it has lost what it had measured: it is given back, and goes on from there")
+    tell("holds nothing of it any more: it is given what was brought from it, and goes on from there")
     host.said(f"mkdir -p {there} && tar -C {there} -xf -", given=archive.packed(folder))
 
 
