@@ -117,15 +117,17 @@ def once(folders: Sequence[Path]) -> list[Path]:
 
     Of copies of one measurement, that with most trials is taken: the others were made while it ran.
     """
-    taken: dict[str, Path] = {}
-    for folder in folders:
-        measurement = _measurement(folder)
-        before = taken.setdefault(measurement, folder)
-        if before is not folder:
-            more, less = (folder, before) if _size(folder) > _size(before) else (before, folder)
-            taken[measurement] = more
-            print(f"freestone: {less} is the same measurement as {more}: it counts once", file=sys.stderr)
-    return list(taken.values())
+    taken: dict[str, int] = {}
+    for number, folder in enumerate(folders):
+        before = taken.setdefault(_measurement(folder), number)
+        if before != number:
+            more, less = (number, before) if _size(folder) > _size(folders[before]) else (before, number)
+            taken[_measurement(folder)] = more
+            print(
+                f"freestone: {folders[less]} is the same measurement as {folders[more]}: it counts once",
+                file=sys.stderr,
+            )
+    return [folders[number] for number in sorted(taken.values())]
 
 
 def _measurement(folder: Path) -> str:
