@@ -308,7 +308,10 @@ def test_exports_of_nothing_are_no_success(freestone: Tool, only_folder: Callabl
 @pytest.mark.parametrize(
     ("change", "refusal"),
     [
-        (lambda head: head["machine"].update(id="elsewhere"), "begun on another machine"),
+        (
+            lambda head: head["machine"].update(id="elsewhere", facts=head["machine"]["facts"] | {"cpu": "another"}),
+            "begun on another machine",
+        ),
         (lambda head: head["configurations"][0]["allocator"].update(build_id="abcd"), "another one now"),
     ],
 )
