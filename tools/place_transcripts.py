@@ -92,9 +92,13 @@ class Terminal:
         return re.sub(r"tcp://127\.0\.0\.1:\d+", "tcp://10.0.0.1:8786", told)
 
 
+_TITLE: Final = r" (?:on|in) \d+ (?:.* )?(?:machines?|places)$"
+"""Of the table over all places."""
+
+
 def shortened(lines: Sequence[str]) -> list[str]:
     """What places say and the table of all of them, without what is told of each single machine. Pure."""
-    side = next((at for at, line in enumerate(lines) if re.search(r" on \d+ (?:machines|places)$", line)), len(lines))
+    side = next((at for at, line in enumerate(lines) if re.search(_TITLE, line)), len(lines))
     told = [line for line in lines[:side] if re.match(r"(?:slurm|dask)[\w-]*: |freestone: |# ", line)]
     left_out = ["[the table of each place]", ""] if side < len(lines) else []
     return [*told, *left_out, *lines[side:]]

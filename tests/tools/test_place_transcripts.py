@@ -40,3 +40,12 @@ def test_runs_that_are_gone_are_no_transcript(tmp_path: Path) -> None:
     assert went_on(tmp_path, b"one\ntwo") == f"\n# of the 3 runs of {tmp_path.name}, the first 2 are from before\n"
     with pytest.raises(RuntimeError, match="runs that were finished are not there"):
         went_on(tmp_path, b"other")
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["on 2 machines", "on 4 places", "on 2 of 3 places", "in 4 results of one machine", "in 3 results of 2 machines"],
+)
+def test_the_table_of_all_places_is_found_by_any_of_its_titles(title: str) -> None:
+    """The transcript had no table once two workers of one machine counted as one."""
+    assert shortened([*SAID[:2], f"solve {title}", "a row"])[-2:] == [f"solve {title}", "a row"]
