@@ -9,13 +9,9 @@ from hypothesis import strategies as st
 from freestone.doctor import in_code, remedies, words
 from freestone.doctor.finding import Finding
 from freestone.doctor.observations import CHOICE, Calls, Growth, Observations, Platform
-from freestone.doctor.remedies import CANDIDATES, Remedy
+from freestone.doctor.remedies import CANDIDATES
 
 SEEN = Observations(command=["x"], platform=Platform(libc_version="2.41", huge_pages="madvise"))
-
-
-def is_plain(each: Remedy) -> bool:
-    return not (each.settings or each.kernel or each.huge_pages_off)
 
 
 @pytest.mark.parametrize("symptom", sorted(CANDIDATES))
@@ -23,9 +19,9 @@ def test_an_allocator_with_a_setting_stands_behind_the_allocator_alone(symptom: 
     """jemalloc with thp:always was prescribed for what jemalloc alone does, which had not been tried."""
     row = CANDIDATES[symptom]
     for place, each in enumerate(row):
-        if each.allocator != "glibc" and not is_plain(each):
+        if each.allocator != "glibc" and not each.is_plain:
             before = row[:place]
-            alone = max(at for at, one in enumerate(before) if one.allocator == each.allocator and is_plain(one))
+            alone = max(at for at, one in enumerate(before) if one.allocator == each.allocator and one.is_plain)
             assert {one.allocator for one in before[alone:]} == {each.allocator}
 
 
@@ -47,8 +43,8 @@ def test_a_setting_is_planned_only_where_its_allocator_alone_is(
     tried = remedies.plan(found, SEEN, most, kernel=kernel).tried
     assert len(tried) <= most
     for place, each in enumerate(tried):
-        if each.allocator != "glibc" and not is_plain(each):
-            assert any(one.allocator == each.allocator and is_plain(one) for one in tried[:place])
+        if each.allocator != "glibc" and not each.is_plain:
+            assert any(one.allocator == each.allocator and one.is_plain for one in tried[:place])
 
 
 def test_what_the_goal_is_about_is_tried_first() -> None:

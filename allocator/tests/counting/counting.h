@@ -36,26 +36,7 @@ COUNTED_INTERNAL void counting_call(const char *name);
 #define __atomic_compare_exchange_n(place, seen, value, weak, order, failed) \
     (COUNTED_TOUCH(place, COUNTED_CHANGE), __atomic_compare_exchange_n(place, seen, value, weak, order, failed))
 
-#undef atomic_load_explicit
-#undef atomic_store_explicit
-#undef atomic_exchange_explicit
-#undef atomic_fetch_add_explicit
-#undef atomic_fetch_sub_explicit
-#undef atomic_fetch_and_explicit
-#undef atomic_fetch_or_explicit
-#undef atomic_compare_exchange_strong_explicit
-#undef atomic_compare_exchange_weak_explicit
-#define atomic_load_explicit(place, order) __atomic_load_n(place, order)
-#define atomic_store_explicit(place, value, order) __atomic_store_n(place, value, order)
-#define atomic_exchange_explicit(place, value, order) __atomic_exchange_n(place, value, order)
-#define atomic_fetch_add_explicit(place, value, order) __atomic_fetch_add(place, value, order)
-#define atomic_fetch_sub_explicit(place, value, order) __atomic_fetch_sub(place, value, order)
-#define atomic_fetch_and_explicit(place, value, order) __atomic_fetch_and(place, value, order)
-#define atomic_fetch_or_explicit(place, value, order) __atomic_fetch_or(place, value, order)
-#define atomic_compare_exchange_strong_explicit(place, seen, value, order, failed) \
-    __atomic_compare_exchange_n(place, seen, value, 0, order, failed)
-#define atomic_compare_exchange_weak_explicit(place, seen, value, order, failed) \
-    __atomic_compare_exchange_n(place, seen, value, 1, order, failed)
+#include "../atomics_spelled_out.h"
 
 /* Their numbers, as os.c hands them to the kernel. */
 #undef SYS_mmap

@@ -43,6 +43,11 @@ class Remedy:
     """Under prctl(PR_SET_THP_DISABLE)."""
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it is an allocator as it is, without a setting or a switch."""
+        return not (self.settings or self.kernel or self.huge_pages_off)
+
+    @property
     def wants_large_pages(self) -> bool:
         """Whether it is for nothing where the kernel gives the process none."""
         asks = ("glibc.malloc.hugetlb=", "thp:always")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from freestone.doctor.goal import Goal
@@ -69,7 +69,6 @@ def _ratio(one: float | None, other: float | None) -> float:
 
 def _alone(each: Remedy, order: Sequence[Remedy]) -> Remedy | None:
     """The allocator alone of a remedy that sets something beside it; None for glibc, whose is the untouched program."""
-    bare = replace(each, settings=(), kernel=(), huge_pages_off=False, why="")
-    if each.allocator == "glibc" or replace(each, why="") == bare:
+    if each.allocator == "glibc" or each.is_plain:
         return None
-    return next((one for one in order if replace(one, why="") == bare), None)
+    return next((one for one in order if one.allocator == each.allocator and one.is_plain), None)

@@ -53,9 +53,7 @@ class Tried:
     @property
     def is_plain(self) -> bool:
         """Whether it is an allocator as it is, without a setting or a switch."""
-        return self.remedy is not None and not (
-            self.remedy.settings or self.remedy.kernel or self.remedy.huge_pages_off
-        )
+        return self.remedy is not None and self.remedy.is_plain
 
     def is_unknown(self, goal: Goal) -> bool:
         """Whether there were too few rounds to tell if it is better for the goal."""
