@@ -47,9 +47,9 @@ static void mprotect_growth(void) {
 }
 
 static void first_touch(void) {
-    void *all = asked(768 * (size_t)MIB);
-    touch(all, 768 * (size_t)MIB);
-    work(20);
+    void *all = asked(256 * (size_t)MIB);
+    touch(all, 256 * (size_t)MIB);
+    work(7);
     free(all);
 }
 

@@ -46,7 +46,7 @@ class Prices(_Row):
 
 
 class Cost(_Row):
-    """The whole tree in a run that nobody watched: means over such runs."""
+    """The whole tree in a run that nobody watched: of several the one in the middle, by its processor time."""
 
     runs: int = Field(ge=1)
     wall_s: float
@@ -57,6 +57,9 @@ class Cost(_Row):
     peak_rss_kib: int | None = None
     end_rss_kib: int | None = None
     voluntary_switches: int | None = None
+    most_voluntary_switches: int | None = Field(
+        None, description="the most of these runs: what threads slept in another run may be as much"
+    )
     involuntary_switches: int | None = None
     processes: int = 1
     trial_s: float | None = Field(

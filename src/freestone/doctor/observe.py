@@ -111,6 +111,9 @@ def _cost(seen: Observations, patient: Patient) -> Observations:
                 peak_rss_kib=middle.peak_rss_kib,
                 end_rss_kib=middle.end_rss_kib,
                 voluntary_switches=middle.voluntary_switches,
+                most_voluntary_switches=max(
+                    (each.voluntary_switches for each in metrics if each.voluntary_switches is not None), default=None
+                ),
                 involuntary_switches=middle.involuntary_switches,
                 processes=records[0].proof.images or 1,
                 trial_s=trial_s,
