@@ -7,10 +7,10 @@ import random
 from collections.abc import Mapping, Sequence
 
 from freestone.analysis import statistics
-from freestone.analysis.kinds import kind_of
-from freestone.analysis.packed_rounds import PackedRounds
+from freestone.analysis.across.kinds import kind_of
+from freestone.analysis.across.packed_rounds import PackedRounds
+from freestone.analysis.across.there import ASPECTS, Outcome, There
 from freestone.analysis.summary import as_ratio
-from freestone.analysis.there import ASPECTS, Outcome, There
 from freestone.records.schema import Machine, Ratio
 
 ROUNDS = 10

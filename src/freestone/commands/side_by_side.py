@@ -12,7 +12,7 @@ from freestone.commands import terminal
 
 if TYPE_CHECKING:  # what reads and draws results is large, and the help needs none of it
     from freestone.analysis.across import LeftOut
-    from freestone.analysis.there import There
+    from freestone.analysis.across.there import There
     from freestone.commands.reported import Reported
     from freestone.records.schema import Experiment
     from freestone.reports.across import SideBySide
@@ -38,7 +38,7 @@ class Collected:
             one_order: whether they are of one folder: then also where one machine has measured more than once.
             order: that folder, which may say which places it is of; None where there is none.
         """
-        from freestone.analysis.beside import Beside
+        from freestone.analysis.across.beside import Beside
 
         self._one_order = one_order
         self._order = order
@@ -58,7 +58,7 @@ class Collected:
             name: of its machine.
             what: the folder, read.
         """
-        from freestone.analysis import one_machine
+        from freestone.analysis.across import one_machine
         from freestone.analysis.sides import Side
 
         if what.source is None:

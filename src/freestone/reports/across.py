@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from freestone.analysis import kinds
-from freestone.analysis.across import ABSENT, Across
-from freestone.analysis.there import ASPECTS, There
-from freestone.analysis.votes import Group, Vote
+from freestone.analysis.across import ABSENT, Across, kinds
+from freestone.analysis.across.there import ASPECTS, There
+from freestone.analysis.across.votes import Group, Vote
 from freestone.reports import quantities
 from freestone.reports.across_said import NOBODY, counted, other_versions, sentences
 from freestone.reports.grid import Grid, Mark, Piece

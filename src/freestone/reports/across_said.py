@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from freestone.analysis.across import Across
+from freestone.analysis.across.there import ASPECTS
 from freestone.analysis.headline import ended
-from freestone.analysis.there import ASPECTS
 
 NOBODY: Final = "–"
 """Stands where nobody is really better than the baseline."""

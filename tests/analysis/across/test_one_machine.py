@@ -7,8 +7,9 @@ import math
 import pytest
 from invented_records import MakeExperiment, MakeRecord
 
-from freestone.analysis import family, one_machine, statistics, summarise
-from freestone.analysis.there import There
+from freestone.analysis import family, statistics, summarise
+from freestone.analysis.across import one_machine
+from freestone.analysis.across.there import There
 from freestone.records.schema import Experiment, TrialRecord, Workload
 
 ROUNDS = 8

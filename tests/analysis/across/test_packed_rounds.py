@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freestone.analysis import statistics
-from freestone.analysis.packed_rounds import PackedRounds
+from freestone.analysis.across.packed_rounds import PackedRounds
 
 ROUNDS = st.dictionaries(st.integers(0, 30), st.floats(0, 1e6), max_size=12)
 

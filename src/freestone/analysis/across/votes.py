@@ -6,8 +6,8 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from freestone.analysis import kinds
-from freestone.analysis.there import There
+from freestone.analysis.across import kinds
+from freestone.analysis.across.there import There
 
 
 class Says(NamedTuple):

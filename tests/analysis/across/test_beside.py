@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from invented_records import MakeExperiment, MakeRecord
 
-from freestone.analysis.beside import Beside
+from freestone.analysis.across.beside import Beside
 from freestone.analysis.sides import Side
 from freestone.records.schema import (
     Allocator,

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from freestone.analysis.beside import Work
+from freestone.analysis.across.beside import Work
+from freestone.analysis.across.one_machine import together
+from freestone.analysis.across.there import There
+from freestone.analysis.across.turns import Turn, turns
+from freestone.analysis.across.votes import Group, by_machine, groups
 from freestone.analysis.one_experiment import names_apart
-from freestone.analysis.one_machine import together
-from freestone.analysis.there import There
-from freestone.analysis.turns import Turn, turns
-from freestone.analysis.votes import Group, by_machine, groups
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ ABSENT: Final = "is not there"
 """What becomes of a configuration that others have and a place does not."""
 
 Why = Callable[[Work, Work], str]
-"""What keeps the second from standing beside the first, as :meth:`freestone.analysis.beside.Beside.why` says it."""
+"""What keeps the second from standing beside the first, in the words of
+:meth:`freestone.analysis.across.beside.Beside.why`."""
 
 
 def across(

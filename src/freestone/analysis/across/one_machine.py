@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from freestone.analysis import arms, family, machines, statistics, winners
+from freestone.analysis.across.beside import Work
+from freestone.analysis.across.kinds import kind_of
+from freestone.analysis.across.packed_rounds import PackedRounds
+from freestone.analysis.across.there import ASPECTS, Outcome, There
 from freestone.analysis.arms import ByRound
-from freestone.analysis.beside import Work
 from freestone.analysis.headline import aspects
-from freestone.analysis.kinds import kind_of
-from freestone.analysis.packed_rounds import PackedRounds
 from freestone.analysis.rivals import Rivals
 from freestone.analysis.rounds import Arm
 from freestone.analysis.statistics import Estimate
 from freestone.analysis.summary import as_ratio
-from freestone.analysis.there import ASPECTS, Outcome, There
 from freestone.records.schema import Cell, Experiment, Summary, TrialRecord, Workload
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from invented_machines import there, took
 
 from freestone.analysis.across import across
-from freestone.analysis.there import ASPECTS
-from freestone.analysis.turns import Turn
+from freestone.analysis.across.there import ASPECTS
+from freestone.analysis.across.turns import Turn
 
 NAMES = ("freestone", "jemalloc")
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from freestone.analysis.beside import Work
+from freestone.analysis.across.beside import Work
+from freestone.analysis.across.kinds import Kind
+from freestone.analysis.across.packed_rounds import PackedRounds
 from freestone.analysis.headline import MEMORY, TIME
-from freestone.analysis.kinds import Kind
-from freestone.analysis.packed_rounds import PackedRounds
 from freestone.records.schema import CellStatus, Ratio
 
 ASPECTS: Final = (TIME, MEMORY)

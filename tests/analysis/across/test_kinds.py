@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.analysis.kinds import FACTS, described, kind_of, names
+from freestone.analysis.across.kinds import FACTS, described, kind_of, names
 from freestone.records.schema import Machine
 
 FACT = st.one_of(st.none(), st.integers(0, 1 << 20), st.sampled_from(["always", "madvise"]))

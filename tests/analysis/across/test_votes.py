@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from invented_machines import there, took
 
 from freestone.analysis.across import LeftOut, across
-from freestone.analysis.there import ASPECTS
+from freestone.analysis.across.there import ASPECTS
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(("best", "nobody", "failed"))), min_size=2, max_size=12))

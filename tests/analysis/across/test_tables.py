@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from invented_machines import there, took
 from invented_records import MakeExperiment, MakeRecord
 
-from freestone.analysis import one_machine, summarise
-from freestone.analysis.across import Across, LeftOut, across
-from freestone.analysis.beside import Work
+from freestone.analysis import summarise
+from freestone.analysis.across import Across, LeftOut, across, one_machine
+from freestone.analysis.across.beside import Work
+from freestone.analysis.across.there import There
+from freestone.analysis.across.votes import Says
 from freestone.analysis.machines import key
-from freestone.analysis.there import There
-from freestone.analysis.votes import Says
 from freestone.records.schema import Machine, Workload
 from freestone.reports.across import tables
 

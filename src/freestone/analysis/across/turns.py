@@ -13,8 +13,8 @@ from itertools import combinations
 from typing import Final
 
 from freestone.analysis import family, statistics
+from freestone.analysis.across.there import ASPECTS, There
 from freestone.analysis.statistics import Estimate
-from freestone.analysis.there import ASPECTS, There
 
 _WHOLE: Final = 1.0
 """Which part of the 5 % the rankings have: it is all that they are asked."""
