@@ -275,6 +275,9 @@
 #define lock_try freestone_own_lock_try
 #define lock_wait freestone_own_lock_wait
 #define lock_wake freestone_own_lock_wake
+#define mappings_add freestone_own_mappings_add
+#define mappings_remove freestone_own_mappings_remove
+#define mappings_up_to freestone_own_mappings_up_to
 #define message_double_free freestone_own_message_double_free
 #define message_foreign_pointer freestone_own_message_foreign_pointer
 #define message_interior_pointer freestone_own_message_interior_pointer
