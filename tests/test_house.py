@@ -149,6 +149,7 @@ LEAVES = {
     "text",
     "message",
     "keeper",
+    "zeroed",
     "object",
     "gate",
     "turns",
