@@ -150,6 +150,7 @@ LEAVES = {
     "text",
     "message",
     "keeper",
+    "zeroed",
     "object",
     "gate",
     "turns",

@@ -4,6 +4,7 @@
 
 #include "allocate.h"
 #include "os.h"
+#include "zeroed.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -23,7 +24,11 @@ static void *take_zeroed(size_t size) {
             errno = ENOMEM;
             return NULL;
         }
-        return zero ? block : memset(block, 0, size);
+        if (!zero) {
+            return memset(block, 0, size);
+        }
+        zeroed_fresh(block, size);
+        return block;
     }
     if (size >= CLASS_FRESH) {
         bool zero = false;

@@ -52,6 +52,8 @@ static inline bool bits_is_power_of_two(size_t value) { return value != 0 && (va
 /* `value` rounded up to a multiple of `unit`, a power of two; the sum must not overflow. */
 static inline size_t bits_round_up(size_t value, size_t unit) { return (value + unit - 1) & ~(unit - 1); }
 
+static inline size_t bits_round_down(size_t value, size_t unit) { return value & ~(unit - 1); }
+
 static inline size_t bits_min(size_t a, size_t b) { return a < b ? a : b; }
 
 static inline size_t bits_max(size_t a, size_t b) { return a > b ? a : b; }

@@ -175,6 +175,8 @@ static bool is_confined(void) { return keeper_is_confined() && option_value(OPTI
 
 bool keeper_is_unwatched(void) { return os_filters() == 0 && !keeper_is_confined(); }
 
+bool keeper_may_ask(void) { return option_value(OPTION_KEEPER) != 0 && keeper_is_unwatched(); }
+
 /* Asked without a system call: under filters any might be punished. */
 static bool is_allowed(void) {
     bool known = os_filters() != OS_FILTERS_UNKNOWN && atomic_load_explicit(&keeper.threaded, memory_order_relaxed);

@@ -78,6 +78,10 @@ bool keeper_is_confined(void);
 /* Whether no filter watches what the library asks the kernel for, as far as that is known. */
 bool keeper_is_unwatched(void);
 
+/* Whether the kernel may be asked what is not asked at a start: no filter watches, as far as that is known, and nobody has said that one
+ * might which cannot be seen (`keeper=0`). */
+bool keeper_may_ask(void);
+
 /* Asked by the keeper between two pieces of work. */
 bool keeper_is_to_leave(void);
 

@@ -247,6 +247,7 @@
 #define keeper_is_to_leave freestone_own_keeper_is_to_leave
 #define keeper_is_unwatched freestone_own_keeper_is_unwatched
 #define keeper_leave freestone_own_keeper_leave
+#define keeper_may_ask freestone_own_keeper_may_ask
 #define keeper_note_thread freestone_own_keeper_note_thread
 #define keeper_open freestone_own_keeper_open
 #define keeper_return freestone_own_keeper_return
@@ -298,6 +299,7 @@
 #define options_read freestone_own_options_read
 #define options_read_environment freestone_own_options_read_environment
 #define os_abort freestone_own_os_abort
+#define os_are_written freestone_own_os_are_written
 #define os_avoid_huge freestone_own_os_avoid_huge
 #define os_await_thread_gone freestone_own_os_await_thread_gone
 #define os_be_plain freestone_own_os_be_plain
@@ -467,3 +469,4 @@
 #define turns_note_refused freestone_own_turns_note_refused
 #define usable_bytes freestone_own_usable_bytes
 #define window freestone_own_window
+#define zeroed_fresh freestone_own_zeroed_fresh
