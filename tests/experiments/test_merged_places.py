@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from freestone.experiments.merged_places import Measured, names
 from freestone.experiments.plan import PlanError
+from freestone.records import store
 from freestone.records.schema import Allocator, Configuration, Experiment, Machine, Workload
 
 
@@ -83,3 +84,9 @@ def test_names_are_unlike_each_other_and_folders_can_have_them(found: list[Measu
     assert len(set(told)) == len(told) == len(found)
     assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name) for name in told)
     assert typed is None or told[-1] == typed
+
+
+@pytest.mark.parametrize("name", sorted(store.OF_ORDER))
+def test_no_place_is_called_as_a_file_of_the_order(name: str) -> None:
+    with pytest.raises(PlanError, match="as a file of the order is"):
+        names([Measured(head(), given=name)])

@@ -75,3 +75,10 @@ def test_whatever_is_typed_gives_places_that_folders_can_be_named_after(words: l
         assert "/" not in name
         assert not name.startswith((".", "-"))
     assert not any((each.address or "").startswith("-") for each in found)
+
+
+def test_a_host_may_be_called_as_a_file_of_the_order() -> None:
+    assert [each.name for each in places.read(["ssh:order.json,report.html"])] == [
+        "place-order.json",
+        "place-report.html",
+    ]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from freestone.allocators import catalogue
 from freestone.records import cached
 
 
@@ -52,3 +53,15 @@ def test_a_cache_that_cannot_be_written_costs_nothing_else(tmp_path: Path) -> No
 def test_where_it_lies() -> None:
     assert cached.folder({"XDG_CACHE_HOME": "/c", "HOME": "/h"}) == Path("/c/freestone")
     assert cached.folder({"HOME": "/h"}) == Path("/h/.cache/freestone")
+
+
+def test_an_account_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(number: int) -> object:
+        raise KeyError(number)
+
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    monkeypatch.delenv("HOME", raising=False)
+    assert not cached.home({}).exists()
+    assert cached.folder({}) == cached.home({}) / ".cache" / "freestone"
+    assert not catalogue.user_catalogue({}).exists()
+    assert cached.home({"HOME": "/h"}) == Path("/h")

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from freestone.allocators.errors import CatalogueError
+from freestone.records import cached
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _CALL = re.compile(r"call:[A-Za-z_]\w*")
@@ -48,7 +49,7 @@ class Entry(BaseModel):
 
 def user_catalogue(environment: Mapping[str, str] = os.environ) -> Path:
     """Where the user's own catalogue is looked for; the file need not exist."""
-    base = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".config")
+    base = environment.get("XDG_CONFIG_HOME") or cached.home(environment) / ".config"
     return Path(base) / "freestone" / "allocators.toml"
 
 

@@ -296,6 +296,7 @@ def _hint_where_it_does_not_end(workload: Workload, part: str) -> Iterator[None]
 def _applied(best: Configuration, workload: Workload) -> int:
     """Run the program with what helped; switches of the kernel's are put back when it ends."""
     from freestone.commands.run import run
+    from freestone.experiments.engines.command import lab
     from freestone.reports import deployment
 
     allocator = deployment.as_typed(best)
@@ -308,6 +309,6 @@ def _applied(best: Configuration, workload: Workload) -> int:
     if not best.kernel:
         with no_huge_pages():
             return run(*workload.command, allocator=allocator)
-    words_of_run = [sys.executable, "-m", "freestone", "run", "-a", allocator, "--", *workload.command]
+    words_of_run = lab("run", "-a", allocator, "--", *workload.command)
     with Conditions() as made, made.around(best):
         return subprocess.run(words_of_run, check=False).returncode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -97,6 +98,9 @@ def report(
         results = tuple(side_by_side.once([place for folder in results for place in store.places(folder)]))
         if not results:
             raise Stop("no place has measured anything yet", ExitStatus.NOTHING_MEASURED)
+        if exports.asked and len(results) > 1:
+            option = exports.given()[0]
+            raise Stop(f"{option}: of one place, as in freestone report {results[0]} {option} ...", ExitStatus.USAGE)
         if len(results) > report_many.MOST_WHOLE and given == 1:
             of_one = [
                 word
@@ -197,10 +201,11 @@ def _write(
     from freestone.reports import extras, google_benchmark, pictures
 
     written, folders = None, [each.folder for each in found]
+    below = dict(zip(folders, _below(folders), strict=True))
     try:
         for each in found:
             if benchmark_json is not None and each.source is not None:
-                place = benchmark_json / _below(each.folder, folders)
+                place = benchmark_json / below[each.folder]
                 google_benchmark.write(each.source.experiment, each.source.records, place)
         if extras.missing() is None and (destination is not None or figures is not None):
             from freestone.reports import html
@@ -213,15 +218,20 @@ def _write(
                 raise Stop(str(error), ExitStatus.STORE) from error
             for folder, part in zip(folders, parts, strict=True):
                 if figures is not None:
-                    pictures.write(part, figures / _below(folder, folders), picture)
+                    pictures.write(part, figures / below[folder], picture)
     except pictures.ExportError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     return written
 
 
-def _below(folder: Path, folders: Sequence[Path]) -> str:
-    """Several experiments each into a folder of their own."""
-    return folder.resolve().name if len(folders) > 1 else ""
+def _below(folders: Sequence[Path]) -> list[str]:
+    """Several experiments each into a folder of their own, called as it is on the page, on one level."""
+    from freestone.commands import side_by_side
+
+    if len(folders) == 1:
+        return [""]
+    told = [re.sub(r"[^\w.-]+", "-", name).strip("-.") or "results" for name in side_by_side.names(folders)]
+    return [name if told.count(name) == 1 else f"{name}-{number}" for number, name in enumerate(told, start=1)]
 
 
 def _lacking(page: bool, figures: Path | None) -> ExitStatus:

@@ -116,7 +116,10 @@ def _source(folder: Path) -> Source:
     if found.damage:
         print(f"freestone: {found.damage}", file=sys.stderr)
     if found.summary != _written(folder):  # a folder that cannot be written any more can still be reported
-        store.write_summary(folder, found.summary)
+        try:
+            store.write_summary(folder, found.summary)
+        except store.StoreError as error:
+            print(f"freestone: {error}; what is told here is of the trials", file=sys.stderr)
     return found
 
 

@@ -15,6 +15,7 @@ from typing import Final
 
 from freestone.analysis import machines
 from freestone.experiments.plan import PlanError
+from freestone.records import store
 from freestone.records.schema import Experiment
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
@@ -43,6 +44,8 @@ def names(found: Sequence[Measured]) -> list[str]:
     for name in given:
         if not _NAME.fullmatch(name):
             raise PlanError(f"'{name}' is no name of a place: letters, digits, '.', '_' and '-' make one")
+        if name in store.OF_ORDER:
+            raise PlanError(f"no place can be called '{name}', as a file of the order is")
         if given.count(name) > 1:
             raise PlanError(f"two places are called '{name}'")
     told = [each.given or _slug(each.known or _processor(each)) for each in found]

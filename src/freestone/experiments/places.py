@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from freestone.experiments.plan import PlanError
+from freestone.records import store
 from freestone.records.schema import Place
 
 ENGINES: Final = ("local", "ssh", "slurm", "dask")
@@ -99,4 +100,5 @@ def _listed(word: str, text: str, form: re.Pattern[str], what: str) -> list[str]
 
 def _slug(name: str) -> str:
     """A name that a folder can have."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "place"
+    told = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "place"
+    return f"place-{told}" if told in store.OF_ORDER else told

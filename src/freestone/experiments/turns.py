@@ -15,6 +15,8 @@ from pathlib import Path
 from time import sleep
 from typing import Final
 
+from freestone.records import cached
+
 LOOK_S: Final = 0.2
 
 _MOST_BYTES: Final = 256
@@ -89,8 +91,7 @@ def _above() -> list[str]:
 
 
 def _file() -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "freestone" / f"measures-{_BOOT.read_text().strip()}"
+    return cached.folder() / f"measures-{_BOOT.read_text().strip()}"
 
 
 def _is(file: Path, descriptor: int) -> bool:

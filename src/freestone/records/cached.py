@@ -11,10 +11,17 @@ from pathlib import Path
 from freestone.records.whole import write_whole
 
 
+def home(environment: Mapping[str, str] = os.environ) -> Path:
+    """The user's home folder; one that is not there for an account that has none."""
+    try:
+        return Path(environment.get("HOME") or "~").expanduser()
+    except RuntimeError:
+        return Path("/nonexistent")
+
+
 def folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Where the lab keeps what can be made again: ``$XDG_CACHE_HOME/freestone``. It need not exist."""
-    base = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".cache")
-    return Path(base) / "freestone"
+    return Path(environment.get("XDG_CACHE_HOME") or home(environment) / ".cache") / "freestone"
 
 
 def text(name: str, make: Callable[[], str], kept: Path | None = None) -> str:

@@ -37,6 +37,8 @@ ORDER_FILE = "order.json"
 PARQUET_FILE = "trials.parquet"
 SUMMARY_FILE = "summary.json"
 REPORT_FILE = "report.html"
+OF_ORDER = frozenset({ORDER_FILE, REPORT_FILE})
+"""Files of an order beside the folders of its places, which cannot be called so."""
 CALLS_FILE = "calls.json"
 INSTRUCTIONS_FILE = "instructions.json"
 

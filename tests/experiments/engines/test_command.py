@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,3 +64,23 @@ def test_what_is_held_has_its_own_status_and_no_input() -> None:
     line = command.held("sh -c 'cat; exit 7'")
     with subprocess.Popen(["sh", "-c", line], stdin=subprocess.PIPE) as process:
         assert process.wait(30) == 7
+
+
+def test_modules_of_the_folder_are_not_the_labs(tmp_path: Path) -> None:
+    (tmp_path / "calendar.py").write_text("raise SystemExit('I am the user's own calendar.py')\n")
+    done = subprocess.run(command.lab("--version"), cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_nothing_is_taken_from_the_environment_where_this_lab_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for isolated, option in ((0, "-P"), (1, "-I")):
+        monkeypatch.setattr(sys, "flags", SimpleNamespace(isolated=isolated))
+        assert command.lab()[1:] == [option, "-m", "freestone"]
+
+
+def test_an_account_without_a_home_starts_at_the_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
+    assert command.started_in("") == Path("/")
+    assert command.started_in(str(tmp_path / "gone")) == Path("/")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert command.started_in(str(tmp_path / "gone")) == tmp_path

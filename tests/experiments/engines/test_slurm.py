@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from freestone.experiments.engines import Carried, Unreachable, job, slurm
+from freestone.experiments.engines import Carried, Unreachable, command, job, slurm
 from freestone.records import store
 from freestone.records.schema import Order, Place
 
@@ -165,3 +166,14 @@ def test_a_folder_that_never_comes_is_one_line(cluster: Path, tmp_path: Path, mo
     with pytest.raises(Unreachable, match="shows nothing of its job: is it shared by the nodes") as error:
         _carried_out(tmp_path / "slurm")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("state", ["CANCELLED", "SPECIAL_EXIT"])
+def test_a_job_that_never_ran_is_not_waited_for(cluster: Path, tmp_path: Path, state: str) -> None:
+    """One that is cancelled while it waits has exit status 0, and has written nothing."""
+    _stand_in(cluster, "scontrol", f"echo JobId=1 JobState={state} Reason=None ExitCode=0:0")
+    began = time.monotonic()
+    carried = _carried_out(tmp_path / "slurm")
+    assert time.monotonic() - began < slurm.LATE_S / 2
+    assert carried.status not in command.DONE
+    assert carried.last == f"job 1 has not run to its end: {state.lower()}"

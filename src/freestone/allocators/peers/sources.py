@@ -17,6 +17,7 @@ from freestone.allocators.peers import execution, toolchain
 from freestone.allocators.peers.catalogue import Package
 from freestone.allocators.peers.errors import SourceError, Unreachable
 from freestone.allocators.peers.execution import Command, CommandFailed
+from freestone.records import cached
 
 _MANIFEST = """\
 [package]
@@ -93,7 +94,7 @@ def _files(package: Package) -> list[Path]:
 
 def _cargo_home(environment: Mapping[str, str] = os.environ) -> Path:
     named = environment.get("CARGO_HOME")
-    return Path(named) if named else Path(environment.get("HOME", "~")).expanduser() / ".cargo"
+    return Path(named) if named else cached.home(environment) / ".cargo"
 
 
 def _fetch(package: Package, work: Path, log: Path) -> SourceError | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from freestone.experiments.engines import Carried, Unreachable, limits
+from freestone.records import cached
 from freestone.records.schema import Order, Place
 
 PATIENCE_S: Final = 30.0
@@ -18,6 +20,15 @@ LOOK_S: Final = 0.2
 
 DONE: Final = (0, 4)
 """Exit statuses of a lab that has done all of an order that it can."""
+
+
+def lab(*words: str) -> list[str]:
+    """A command that runs this lab in a process of its own.
+
+    Modules of the folder that it is started in are not taken for the lab's. Where this process takes nothing from the
+    environment of Python, nor does that one.
+    """
+    return [sys.executable, "-I" if sys.flags.isolated else "-P", "-m", "freestone", *words]
 
 
 def words(order: Order, folder: str) -> list[str]:
@@ -50,9 +61,11 @@ def held(line: str) -> str:
 
 
 def started_in(directory: str) -> Path:
-    """Where the order is carried out: in the folder of the name in which it was given, or at home without one."""
-    folder = Path(directory)
-    return folder if directory and folder.is_dir() else Path.home()
+    """Where the order is carried out: in the folder of the name in which it was given, or at home, or at the root."""
+    folder, home = Path(directory), cached.home()
+    if directory and folder.is_dir():
+        return folder
+    return home if home.is_dir() else Path("/")
 
 
 def run(

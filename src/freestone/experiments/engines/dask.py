@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import secrets
 import shlex
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +20,7 @@ from typing import Any, Final
 
 import freestone
 from freestone.experiments.engines import Carried, Unreachable, archive, command, scratch
-from freestone.records import installation, store
+from freestone.records import cached, installation, store
 from freestone.records.schema import Order, Place
 
 LOOK_S: Final = 1.0
@@ -150,14 +148,14 @@ def work(
         raise RuntimeError(
             f"has freestone {freestone.__version__}, and the order is of {version}: install the same on both"
         )
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "freestone" / "orders" / name
+    cache = cached.folder() / "orders" / name
     cache.mkdir(parents=True, exist_ok=True)
     scratch.remove_left(cache.parent)
     if before is not None:
         archive.given_back(before, cache)
     order = Order(id=name, created_at="", freestone_version=version, words=list(words), places=[])
     # A worker that is killed leaves no lab behind that goes on measuring beside the next one's.
-    line = command.held(shlex.join([sys.executable, "-m", "freestone", *command.words(order, str(cache))]))
+    line = command.held(shlex.join(command.lab(*command.words(order, str(cache)))))
     with _told_to_end(ending) as stop:
         carried = command.run(
             ["sh", "-c", line], lambda line: None, stop, hold=True, folder=command.started_in(directory)

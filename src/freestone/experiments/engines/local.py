@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,5 +17,5 @@ class Local:
         self, order: Order, place: Place, folder: Path, tell: Callable[[str], None], stop: threading.Event
     ) -> Carried:
         """As :meth:`freestone.experiments.engines.Engine.carry_out`."""
-        asked = [sys.executable, "-m", "freestone", *command.words(order, str(folder.absolute()))]
+        asked = command.lab(*command.words(order, str(folder.absolute())))
         return command.run(asked, tell, stop, folder=command.started_in(order.directory))

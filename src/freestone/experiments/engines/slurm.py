@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -50,6 +49,9 @@ SILENT_S: Final = 600.0
 
 AGAIN_S: Final = 10.0
 
+RAN: Final = ("COMPLETED", "FAILED")
+"""States of a job whose exit status is its own: one that is cancelled while it waits has 0."""
+
 UNKNOWN: Final = "Invalid job id"
 """What the controller says of a job that ended long ago."""
 
@@ -62,7 +64,7 @@ class Slurm:
     ) -> Carried:
         """As :meth:`freestone.experiments.engines.Engine.carry_out`."""
         log = folder.with_name(f"{folder.name}.log")
-        asked = shlex.join([sys.executable, "-m", "freestone", *command.words(order, str(folder.absolute()))])
+        asked = shlex.join(command.lab(*command.words(order, str(folder.absolute()))))
         job = earlier = _under_way(order, place, folder, tell, stop)
         for _ in range(MOST_LOST + 1):
             if job is None:
@@ -79,6 +81,8 @@ class Slurm:
             if stop.is_set():
                 return Carried(130, "interrupted")
             if state not in LOST and not (state == "CANCELLED" and job is earlier):
+                if status in command.DONE and state not in RAN:
+                    return Carried(143, f"job {job.number} has not run to its end: {state.lower()}")
                 _await(folder, log, job if status in command.DONE else None, stop)
                 return Carried(status, _last(log) if status else None)
             tell(f"job {job.number} was lost ({state.lower()}): what it had finished is kept; it is submitted again")
