@@ -121,6 +121,7 @@ LAYERS = (
 """From the ground up. ``large`` stands beside the slabs, on the arena; ``allocate`` is what all entry points share."""
 ROOMS = {
     "arena": {"span", "street", "bins", "ages", "spans", "huge", "purge", "arena_lock"},
+    "large": {"mappings"},
     "hardened": {"hard_inside", "hard_shard", "hard_slab", "hard_held", "hard_large", "hard_closed", "hard_fault"},
     "heap": {"heap_inside", "heap_choice", "heap_figures", "shelf", "flush", "depot", "reclaim", "check"},
     "guarded": {

@@ -9,10 +9,15 @@ enum { HEAPS_MOST = 1024 };
 /* Heap 0 needs no memory of its own, so that a process with one thread starts without asking for any. */
 static struct heap first_heap;
 
-/* Protects `heap_others`, `heaps_so_far` (read without it: a heap, once there, stays) and every heap's `threads`. */
+/* Protects `heap_others`, `heaps_so_far` (read without it: a heap, once there, stays) and the counts of threads, which heap_move reads
+ * without it, and asks again under it. */
 static struct lock choice;
 struct heap *heap_others[HEAPS_MOST] LAID_LAST; /* but heap 0, which touches none of these pages */
 static _Atomic unsigned heaps_so_far;
+
+/* Threads of each heap. Not in the heaps: who looks for the least loaded reads them all, sixteen on a line, and no exchange writes there. */
+static _Atomic uint32_t first_threads;
+_Atomic uint32_t heap_others_threads[HEAPS_MOST] LAID_LAST;
 
 struct heap *heap_numbered(unsigned number) { return number == 0 ? &first_heap : heap_others[number]; }
 
@@ -46,28 +51,35 @@ static unsigned hosts(void) { return (unsigned)bits_min(os_cpus(), HEAPS_MOST); 
 /* Heaps that a program asks for serve all classes. */
 static unsigned most_hosts(void) { return option_value(OPTION_HEAPS) != 0 ? HEAPS_MOST : hosts(); }
 
-static uint32_t threads_of(struct heap *heap) { return atomic_load_explicit(&heap->threads, memory_order_relaxed); }
+static _Atomic uint32_t *threads_of(unsigned number) {
+    return number == 0 ? &first_threads : &heap_others_threads[number];
+}
 
-static void count_threads(struct heap *heap, int more) {
-    atomic_store_explicit(&heap->threads, threads_of(heap) + (uint32_t)more, memory_order_relaxed);
+uint32_t heap_threads(unsigned number) { return atomic_load_explicit(threads_of(number), memory_order_relaxed); }
+
+static void count_threads(const struct heap *heap, int more) {
+    atomic_store_explicit(threads_of(heap->number), heap_threads(heap->number) + (uint32_t)more, memory_order_relaxed);
 }
 
 static struct heap *least_loaded(void) {
     unsigned count = heap_count();
-    struct heap *chosen = &first_heap;
+    unsigned chosen = 0;
+    uint32_t fewest = heap_threads(0);
     for (unsigned i = 1; i < count; i++) {
-        if (threads_of(heap_others[i]) < threads_of(chosen)) {
-            chosen = heap_others[i];
+        uint32_t threads = heap_threads(i);
+        if (threads < fewest) {
+            fewest = threads;
+            chosen = i;
         }
     }
-    return chosen;
+    return heap_numbered(chosen);
 }
 
 void heap_join(struct heap **place) {
     lock_take(&choice);
     unsigned count = atomic_load_explicit(&heaps_so_far, memory_order_relaxed);
     struct heap *chosen = least_loaded();
-    if (threads_of(chosen) > 0 && count < most_heaps()) {
+    if (heap_threads(chosen->number) > 0 && count < most_heaps()) {
         struct heap *fresh = street_bookkeeping(sizeof(struct heap));
         if (fresh != NULL) { /* otherwise share one */
             fresh->number = count;
@@ -90,7 +102,9 @@ void heap_leave(struct heap **place) {
     lock_free(&choice);
 }
 
-static bool is_crowded(struct heap *heap, struct heap *other) { return threads_of(heap) > threads_of(other) + 1; }
+static bool is_crowded(const struct heap *heap, const struct heap *other) {
+    return heap_threads(heap->number) > heap_threads(other->number) + 1;
+}
 
 bool heap_move(struct heap **place) {
     if (likely(!is_crowded(*place, least_loaded()))) {

@@ -23,9 +23,7 @@ struct shelf {
 struct heap {
     /* protects everything in the heap, the descriptors and bitmaps of its slabs, and the magazines in its depots */
     _Alignas(64) struct lock lock;
-    uint32_t number;
-    struct heap *host; /* serves the classes that this one does not; itself where it serves all */
-    uint64_t settled; /* milliseconds */
+    uint32_t events;
     uint64_t due_classes; /* bit c: shelf[c].depot_due is not 0 */
     uint64_t empty_classes; /* bit c: a slab of the class may be there that has no block in use */
     size_t grown; /* bytes of slabs taken since the depots were last settled */
@@ -37,11 +35,13 @@ struct heap {
     size_t looked_at; /* free_bytes less clean_bytes as the keeper left them, or less since, and what is new in slabs */
     union magazine *spare;
     union magazine *strays; /* full ones, of other heaps' blocks: sent home once the lock is free */
-    _Atomic uint32_t threads; /* changed under the choice's lock; heap_move reads it without, and asks again under it */
-    _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
-    uint32_t events;
     bool gave_slab; /* to the arena, since arena_age was last called */
     struct shelf shelf[CLASS_COUNT];
+    /* What changes seldom, and threads read on every slow path, most without the lock: apart from what each exchange writes. */
+    _Alignas(64) struct heap *host; /* serves the classes that this one does not; itself where it serves all */
+    uint64_t settled; /* milliseconds; under the lock */
+    uint32_t number;
+    _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
 };
 _Static_assert(CLASS_COUNT <= 64, "a bit of due_classes and of empty_classes for each");
 
@@ -49,6 +49,9 @@ _Static_assert(CLASS_COUNT <= 64, "a bit of due_classes and of empty_classes for
 
 /* Heaps so far: each of a lower number exists, and stays. */
 unsigned heap_count(void);
+
+/* Threads that exchange with the heap of that number. Relaxed: any recent value will do. */
+uint32_t heap_threads(unsigned number);
 
 /* -- slabs on shelves: shelf.c ------------------------------------------------------------------------------- */
 

@@ -236,7 +236,8 @@ static void start_claimed(void) {
 
 OUT_OF_LINE void keeper_serve(void) {
     if (option_value(OPTION_KEEPER) == 0) {
-        atomic_store_explicit(&keeper_wished, 0, memory_order_relaxed); /* so that nobody asks again before the next */
+        /* A wish from before mallopt said so, which nobody serves; from now on none is written. */
+        atomic_store_explicit(&keeper_wished, 0, memory_order_relaxed);
         return;
     }
     /* seq_cst: the wish came first, see keeper.h */

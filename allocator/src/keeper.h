@@ -1,4 +1,4 @@
-/* The keeper: a thread of the library's own that gives memory back while the program idles. Leaf above os.
+/* The keeper: a thread of the library's own that gives memory back while the program idles. Leaf above options and os.
  *
  * There is none until a wish for it was made, which is when so much freed memory lies about that returning it matters,
  * and none any more when a look round finds nothing left to return. Rooms below say that there may be work
@@ -16,7 +16,7 @@
 
 #include <stdatomic.h>
 
-#include "bits.h"
+#include "options.h"
 
 /* A look round: returns what is given back, and says in *more whether waiting longer may find more. */
 typedef size_t keeper_look(bool *more);
@@ -35,9 +35,10 @@ void keeper_beat_every(uint32_t milliseconds, keeper_beat *beat);
 
 extern _Atomic uint32_t keeper_wished INTERNAL;
 
-/* There is, or soon will be, memory worth returning. */
+/* There is, or soon will be, memory worth returning. Where there is to be no keeper nothing is written: every slow path of every thread reads
+ * this word, and who took the wish back would change it for all of them again. */
 static inline void keeper_wish(void) {
-    if (atomic_load_explicit(&keeper_wished, memory_order_relaxed) == 0) {
+    if (atomic_load_explicit(&keeper_wished, memory_order_relaxed) == 0 && likely(option_value(OPTION_KEEPER) != 0)) {
         atomic_store_explicit(&keeper_wished, 1, memory_order_seq_cst);
     }
 }

@@ -5,6 +5,7 @@
 
 #include "gate.h"
 #include "lock.h"
+#include "mappings.h"
 #include "message.h"
 #include "options.h"
 #include "os.h"
@@ -21,18 +22,11 @@ enum {
     OFFSET_MOST = (LINES_IN_PAGE - 1) * LINE,
 };
 
-struct mapping {
-    uintptr_t start;
-    size_t bytes;
-    size_t used; /* of them, from the start to the end of the page with the block's last byte */
-    size_t offset; /* from the start to the block */
-};
-
-/* Mappings sorted by start, in memory of its own that doubles. `lock` protects all of it. */
+/* The mappings, in rows of memory of their own that doubles. `lock` protects all of it. */
 static struct {
     struct lock lock;
-    struct mapping *row;
-    size_t count, reserved, room; /* rows; places for those to come */
+    struct mappings mappings;
+    size_t reserved, room; /* rows for those to come; rows there are */
     size_t used;
 } table;
 
@@ -48,66 +42,47 @@ static uint32_t next_offset(size_t alignment) {
 
 /* -- the table ----------------------------------------------------------------------------------------------- */
 
-/* Rows that start at or below `at`. */
-static size_t rows_up_to(uintptr_t at) {
-    size_t low = 0, high = table.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (table.row[middle].start <= at) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 static struct mapping *row_of(const void *block) {
-    size_t rows = rows_up_to((uintptr_t)block);
-    struct mapping *row = rows > 0 ? &table.row[rows - 1] : NULL;
+    struct mapping *row = mappings_up_to(&table.mappings, (uintptr_t)block);
     return row != NULL && row->start + row->offset == (uintptr_t)block ? row : NULL;
 }
 
-static bool has_room(void) { return table.count + table.reserved < table.room; }
+static bool has_room(void) { return mappings_rows(&table.mappings) + table.reserved < table.room; }
 
 /* Rows for twice as many; without the lock while the kernel works. False when memory is out. */
 static bool make_room(size_t room) {
-    size_t old_bytes = room * sizeof(struct mapping);
+    size_t old_bytes = bits_round_up(room * sizeof(struct mapping_row), os_page_bytes());
     size_t new_bytes = bits_max(2 * old_bytes, bits_round_up(4096, os_page_bytes()));
-    struct mapping *grown = os_map(new_bytes, os_page_bytes());
+    struct mapping_row *grown = os_map(new_bytes, os_page_bytes());
     if (grown == NULL) {
         return false;
     }
     lock_take(&table.lock);
     bool needed = table.room == room; /* or another thread has made some meanwhile */
-    struct mapping *old = needed ? table.row : grown;
+    struct mapping_row *old = needed ? table.mappings.row : grown;
     if (needed) {
-        if (table.count > 0) {
-            memmove(grown, table.row, table.count * sizeof(struct mapping));
+        if (old != NULL) {
+            memcpy(grown, old, table.mappings.begun * sizeof(struct mapping_row));
         }
-        table.row = grown;
+        table.mappings.row = grown;
         atomic_signal_fence(memory_order_seq_cst); /* see usable_unlocked */
-        table.room = new_bytes / sizeof(struct mapping);
+        table.room = new_bytes / sizeof(struct mapping_row);
     }
     lock_free(&table.lock);
     if (old != NULL) {
-        os_unmap(old, needed ? bits_round_up(old_bytes, os_page_bytes()) : new_bytes);
+        os_unmap(old, needed ? old_bytes : new_bytes);
     }
     return true;
 }
 
-static void insert(struct mapping mapping) {
-    size_t at = rows_up_to(mapping.start);
-    memmove(&table.row[at + 1], &table.row[at], (table.count - at) * sizeof(struct mapping));
-    table.row[at] = mapping;
-    table.count++;
-    table.used += mapping.used;
+static void insert(const struct mapping *mapping) {
+    mappings_add(&table.mappings, *mapping);
+    table.used += mapping->used;
 }
 
-static void erase(struct mapping *row) {
-    table.used -= row->used;
-    table.count--;
-    memmove(row, row + 1, (size_t)(&table.row[table.count] - row) * sizeof(struct mapping));
+static void erase(const struct mapping *mapping) {
+    mappings_remove(&table.mappings, mapping->start);
+    table.used -= mapping->used;
 }
 
 /* A place in the table for a mapping to come. False when memory is out. */
@@ -129,7 +104,7 @@ static void fill_row(const struct mapping *mapping) {
     lock_take(&table.lock);
     table.reserved--;
     if (mapping->start != 0) {
-        insert(*mapping);
+        insert(mapping);
     }
     lock_free(&table.lock);
 }
@@ -224,7 +199,7 @@ bool large_give_mapping(void *block) {
     struct mapping mapping = {0};
     if (row != NULL) {
         mapping = *row;
-        erase(row);
+        erase(&mapping);
     }
     lock_free(&table.lock);
     if (row == NULL) {
@@ -259,11 +234,11 @@ static bool lock_patiently(void) {
 
 static size_t usable_of_row(const struct mapping *row) { return row == NULL ? 0 : row->used - row->offset; }
 
-/* The table may be in the middle of a change, by a thread that is not here or a frame that a signal interrupted: rows are not in order, one may
- * stand twice, or behind the last. */
+/* The table may be in the middle of a change, by a thread that is not here or a frame that a signal interrupted, and the tree torn: all rows are
+ * looked at. The block's own stays as it is. One that comes may have a start already and another's offset: that is no block's address. */
 static size_t usable_unlocked(const void *block) {
-    for (size_t i = 0; i <= table.count && i < table.room; i++) {
-        const struct mapping *row = &table.row[i];
+    for (size_t i = 1; i < table.mappings.begun && i < table.room; i++) {
+        const struct mapping *row = &table.mappings.row[i].mapping;
         if (row->start != 0 && row->start + row->offset == (uintptr_t)block) {
             return usable_of_row(row);
         }
@@ -397,7 +372,7 @@ static void *resize_mapping(void *block, size_t bytes) {
     struct mapping mapping = {0};
     if (row != NULL) {
         mapping = *row;
-        erase(row);
+        erase(&mapping);
         table.reserved++;
     }
     lock_free(&table.lock);
@@ -469,9 +444,9 @@ OUT_OF_LINE _Noreturn void large_misuse(const void *pointer) {
     if (!lock_patiently()) {
         message_foreign_pointer(pointer);
     }
-    size_t rows = rows_up_to((uintptr_t)pointer);
-    bool inside = rows > 0 && (uintptr_t)pointer - table.row[rows - 1].start < table.row[rows - 1].bytes;
-    bytes = inside ? table.row[rows - 1].bytes : 0;
+    const struct mapping *row = mappings_up_to(&table.mappings, (uintptr_t)pointer);
+    bool inside = row != NULL && (uintptr_t)pointer - row->start < row->bytes;
+    bytes = inside ? row->bytes : 0;
     lock_free(&table.lock);
     if (inside) {
         message_interior_pointer(pointer, "span", bytes);
@@ -491,7 +466,7 @@ OUT_OF_LINE _Noreturn void large_wrong_size(const void *block, uint32_t tag, siz
 
 void large_figures(size_t *mappings, size_t *bytes) {
     lock_take(&table.lock);
-    *mappings = table.count;
+    *mappings = table.mappings.count;
     *bytes = table.used;
     lock_free(&table.lock);
 }

@@ -26,6 +26,7 @@ enum {
     ROOM_MOST = 8 * 1024 * 1024, /* of room in magazines that many threads do not use at the moment: */
     ROOM_SHARE = 256, /* this share of what is left of it is each one's, */
     ROOM_LEAST = 8 * 1024, /* and at least so much */
+    UNTOLD_SHARE = 8, /* this share of its room a thread may have more or less than it has told the others */
     CROWD_BYTES = 256 * 1024, /* a magazine with one block for every thread, from which on a thread earns it */
     EARNING_VISITS = 8, /* by so many slow paths */
     SWEEP_SLOTS = 2, /* emptied in one visit while a sweep goes on */
@@ -65,13 +66,27 @@ static size_t share_of(unsigned threads) {
 
 /* Blocks in a magazine at most. What all threads together may cache is bounded however many there are: but for one block in each
  * magazine, at about 32 MiB. While the magazines of all have little room, only those threads share it that work: others sleep, and took
- * little. Later who works is left some all the same: else each of its calls would go to a heap, for as long as others sleep. */
+ * little. Later who works is left some all the same: else each of its calls would go to a heap, for as long as others sleep. That room is asked
+ * for only where it decides: many threads change it all the time. */
 static unsigned capacity_most(struct thread_cache *cache, unsigned class) {
     size_t of_workers = share_of(thread_workers(cache));
-    bool little = atomic_load_explicit(&registry.room, memory_order_relaxed) < ROOM_LITTLE;
     size_t of_all = share_of(atomic_load_explicit(&registry.count, memory_order_relaxed));
-    size_t bytes = little ? of_workers : bits_max(of_all, bits_min(of_workers, WORKING_BYTES));
+    size_t bytes = bits_max(of_all, bits_min(of_workers, WORKING_BYTES));
+    if (of_workers > bytes && atomic_load_explicit(&registry.room, memory_order_relaxed) < ROOM_LITTLE) {
+        bytes = of_workers;
+    }
     return (unsigned)bits_min(bits_max(bytes / class_bytes[class], 1), MAGAZINE_MOST);
+}
+
+/* What its magazines may hold has changed. All threads read and change the sum, so small changes are kept back: the sum is right within an eighth,
+ * and where there are no more than a few magazines, exactly. */
+static void tell_room(struct thread_cache *cache) {
+    size_t untold = cache->room - cache->told; /* modulo 2^64, as the sum */
+    size_t most = cache->told / UNTOLD_SHARE;
+    if (untold + most > 2 * most) {
+        cache->told = cache->room;
+        atomic_fetch_add_explicit(&registry.room, untold, memory_order_relaxed);
+    }
 }
 
 /* A class in use earns larger magazines: twice as large at each visit to the heap, up to the most. */
@@ -80,10 +95,9 @@ static unsigned grown_capacity(struct thread_cache *cache, struct cache_class *m
     size_t capacity = bits_min(before == 0 ? CAPACITY_FIRST : 2 * before, capacity_most(cache, class));
     if (capacity != before) {
         magazines->capacity = (uint8_t)capacity;
-        /* Of two magazines. Where there is less than before, the sums are right all the same, modulo 2^64. */
-        size_t room = 2 * (capacity - before) * class_bytes[class];
-        cache->room += room;
-        atomic_fetch_add_explicit(&registry.room, room, memory_order_relaxed);
+        /* Of two magazines. Where there is less than before, the sum is right all the same, modulo 2^64. */
+        cache->room += 2 * (capacity - before) * class_bytes[class];
+        tell_room(cache);
     }
     return (unsigned)capacity;
 }
@@ -100,10 +114,9 @@ static bool has_too_much(const struct thread_cache *cache) {
 /* What is emptied earns its magazines anew. */
 static void give_up_room(struct thread_cache *cache, unsigned slot) {
     struct cache_class *magazines = &cache->slots[slot];
-    size_t room = 2 * (size_t)magazines->capacity * class_bytes[slot_class(slot)];
+    cache->room -= 2 * (size_t)magazines->capacity * class_bytes[slot_class(slot)];
     magazines->capacity = 0;
-    cache->room -= room;
-    atomic_fetch_sub_explicit(&registry.room, room, memory_order_relaxed);
+    tell_room(cache);
 }
 
 /* ... of blocks that the thread only gives, fewer: others may wait for them. */

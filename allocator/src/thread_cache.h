@@ -57,7 +57,8 @@ struct thread_cache {
     uint32_t epoch; /* in which the thread was last counted among those that work */
     uint8_t sweep; /* enum sweep: why its slots are gone through, some at each visit, */
     uint8_t swept; /* and up to which that has come */
-    size_t room; /* what its magazines may hold; part of the registry's */
+    size_t room; /* what its magazines may hold, */
+    size_t told; /* and what of that the registry knows: within an eighth */
     uint64_t chance; /* state of random_next; 0 before the first use. Sampling's */
     struct hard_cache *hard; /* in a hardened process, instead of magazines; else NULL. It stays with the cache, */
     struct summons *summons; /* as does this, where allocations are sampled; else NULL */

@@ -19,6 +19,9 @@ enum { BIRTH_PLACES = 256 };
 
 /* Protects the list of caches, and the unused ones. Taken before every other lock, by who is inside. */
 struct registry {
+    /* Of those alive: what they have told of what their magazines may hold, within an eighth; relaxed: any recent value will do. Threads change it whenever their magazines grow or are
+     * given up: on another line than `orphans` and `count`, which every slow path reads. */
+    _Alignas(64) _Atomic size_t room;
     struct lock lock;
     struct thread_cache *alive;
     struct thread_cache *unused;
@@ -29,8 +32,9 @@ struct registry {
     uint32_t adopting; /* orphans that somebody has in his hands, and may put back; counted in `orphans` */
     _Atomic uint32_t orphans; /* relaxed: sooner or later somebody sees it */
     _Atomic uint32_t count; /* of those alive; changed under the lock, read without: any recent value will do */
-    _Atomic size_t room; /* of those alive: what their magazines may hold; relaxed: any recent value will do */
 };
+_Static_assert(offsetof(struct registry, orphans) / 64 > offsetof(struct registry, born) / 64,
+               "not on the line of `room`");
 extern struct registry registry INTERNAL;
 
 /* Frees the blocks of a slot, or of all slots. By the cache's thread, inside. */

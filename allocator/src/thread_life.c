@@ -198,7 +198,7 @@ static void count_off(const struct thread_cache *cache) {
 /* An emptied cache is for the next thread. Its thread is not inside with it any more. */
 static void keep_unused(struct thread_cache *cache) {
     count_off(cache);
-    atomic_fetch_sub_explicit(&registry.room, cache->room, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&registry.room, cache->told, memory_order_relaxed);
     lock_take(&registry.lock);
     cache->next = registry.unused;
     registry.unused = cache;

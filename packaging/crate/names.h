@@ -215,6 +215,7 @@
 #define heap_number freestone_own_heap_number
 #define heap_numbered freestone_own_heap_numbered
 #define heap_others freestone_own_heap_others
+#define heap_others_threads freestone_own_heap_others_threads
 #define heap_reclaim freestone_own_heap_reclaim
 #define heap_reclaim_piece freestone_own_heap_reclaim_piece
 #define heap_return_spare freestone_own_heap_return_spare
@@ -224,6 +225,7 @@
 #define heap_start freestone_own_heap_start
 #define heap_take_anywhere freestone_own_heap_take_anywhere
 #define heap_take_one freestone_own_heap_take_one
+#define heap_threads freestone_own_heap_threads
 #define huge_ahead freestone_own_huge_ahead
 #define huge_ask freestone_own_huge_ask
 #define huge_chunk freestone_own_huge_chunk
@@ -276,6 +278,9 @@
 #define lock_try freestone_own_lock_try
 #define lock_wait freestone_own_lock_wait
 #define lock_wake freestone_own_lock_wake
+#define mappings_add freestone_own_mappings_add
+#define mappings_remove freestone_own_mappings_remove
+#define mappings_up_to freestone_own_mappings_up_to
 #define message_double_free freestone_own_message_double_free
 #define message_foreign_pointer freestone_own_message_foreign_pointer
 #define message_interior_pointer freestone_own_message_interior_pointer

@@ -26,7 +26,7 @@ from scale.page import (
     HANDOVER_NS,
     HEAPS,
     INSTRUCTION_NS,
-    LINEAR,
+    LOGARITHMIC,
     PATTERNS,
     THREADS,
     Depth,
@@ -130,7 +130,7 @@ def main(words: Sequence[str]) -> int:
     else:
         print(said)
     deep = [each for depths in (story.live, story.spread) for each in deeper(depths)]
-    found = [each for each in deep if each.grows and each.name not in LINEAR]
+    found = [each for each in deep if each.grows and each.name not in LOGARITHMIC]
     for each in found:
         means = f"{each.first.mean:.0f} instructions, and {each.most.mean:.0f}"
         print(f"scale: {each.name}: {means} beside {each.title}", file=sys.stderr)

@@ -25,8 +25,8 @@ GROWS, GROWS_AT_LEAST = 1.5, 10.0
 """A count grows that is so many times as high, and by so many a million calls."""
 DEEPER, DEEPER_BY = 1.1, 3.0
 """A cost grows that is so many times as high, and by so many instructions."""
-LINEAR = ("malloc of 129 MiB", "free of the 129 MiB")
-"""What is known to grow, with the number of mappings."""
+LOGARITHMIC = ("malloc of 129 MiB", "free of the 129 MiB")
+"""What is known to grow, with the logarithm of the number of mappings."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,8 @@ MEASURES = (
     Measure(
         "lines",
         lambda run: run.counted.travels,
-        "words that all slow paths read lie on lines that some of them write: the table of places below names them",
+        "tags come and go with slabs, and what all magazines together may hold is one word: the table of places below "
+        "names them",
     ),
     Measure(
         "system calls",

@@ -52,14 +52,13 @@ On {HEAPS[-1]} heaps with {MANY} threads, per million calls:
 
 {page.places(story)}
 
-- `&registry.orphans` is read on every slow path. It does not change here, but lies on a line with `&registry.room`,
-  which changes whenever a thread's magazines grow or are given up.
-- `&keeper_wished` is read on every slow path too. With `keeper=0`, as here, each wish (every 32 exchanges of a thread)
-  is taken back at once, so it changes twice. Where the keeper lives, a wish stays until its next look, a third of a
-  second later, and the line stays with everybody.
-- `&heap->threads` is read of every heap every 256 exchanges of a thread, and lies on a line that each exchange of that
-  heap writes: linear in heaps.
-- `tags`, and what tag.h reads, are those of slabs that came or went.
+- `&registry.room`, what all magazines together may hold, changes when those of a thread may hold an eighth more or less
+  than it has told before. It is read every 32 exchanges, or where it decides how large a magazine may be.
+- `tags`, and what tag.h reads, are those of slabs that came or went; `ages`, `spans` and `purge` are sums over all
+  spans.
+- What every slow path reads does not travel: `&registry.orphans` lies beside what changes with a thread's birth or end
+  only. `&keeper_wished` is never written with `keeper=0`, as here; where the keeper lives, a wish stays until its next
+  look, a third of a second later. Nor do the counts of threads of all heaps, which a thread reads every 256 exchanges.
 
 ## How long threads would wait
 
@@ -97,6 +96,7 @@ Large blocks, of each of which one small page is written, and 10,000 blocks of 1
 
 {page.flat(story.spread)}
 
-A block above 128 MiB is a mapping of its own, with a row of 32 bytes in a sorted table. The kernel gives addresses from
-above downwards, so a new row comes first and moves all others: linear in the number of such blocks.
+A block above 128 MiB is a mapping of its own, with a row of 48 bytes in a tree by address: to find, add or remove one
+passes about twice the binary logarithm of their number, in whatever order they come and go
+([mappings.h](../allocator/src/mappings.h)).
 """

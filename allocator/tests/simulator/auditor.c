@@ -348,13 +348,15 @@ static void audit_room(const struct thread_cache *cache) {
         room += 2 * (size_t)cache->slots[slot].capacity * class_bytes[slot_class(slot)];
     }
     CHECK(room == cache->room, "cache: room for %zu bytes, %zu counted", room, cache->room);
+    CHECK(8 * cache->room >= 7 * cache->told && 8 * cache->room <= 9 * cache->told,
+          "registry: room for %zu bytes in a cache, and told of %zu", cache->room, cache->told);
     CHECK(cache->sweep == 0 || (cache->swept > 0 && cache->swept < SLOT_COUNT), "cache: a sweep that is over goes on");
 }
 
 static void audit_caches(size_t *caches) {
     const struct thread_cache *before = NULL;
     uint32_t count = 0, orphans = 0, of_heap[64] = {0};
-    size_t room = 0;
+    size_t told = 0;
     bool owns[FIBERS_MOST] = {false};
     bool cursor = registry.cursor == NULL;
     for (struct thread_cache *cache = registry.alive; cache != NULL; before = cache, cache = cache->next) {
@@ -369,7 +371,7 @@ static void audit_caches(size_t *caches) {
         CHECK(cache->slots[0].top == VOID_TOP, "cache: slot 0 has a magazine");
         bool orphan = atomic_load_explicit(&cache->orphan, memory_order_relaxed) != 0;
         orphans += orphan;
-        room += cache->room;
+        told += cache->told;
         if (at_rest) {
             audit_owner(cache, orphan, owns);
             audit_room(cache);
@@ -390,9 +392,9 @@ static void audit_caches(size_t *caches) {
     /* One may be counted twice, until somebody looks for it in vain. */
     CHECK(orphans <= registry.orphans && registry.orphans <= 2 * orphans + 1, "registry: %u orphans, %u counted",
           orphans, registry.orphans);
-    CHECK(room == registry.room, "registry: room for %zu bytes, %zu counted", room, registry.room);
+    CHECK(told == registry.room, "registry: told of room for %zu bytes, %zu counted", told, registry.room);
     for (unsigned i = 0; i < heap_count() && i < 64; i++) {
-        uint32_t threads = heap_numbered(i)->threads;
+        uint32_t threads = heap_threads(i);
         CHECK(threads == of_heap[i], "heap: %u threads, %u counted", of_heap[i], threads);
     }
     for (int i = 0; i < FIBER_KEEPER; i++) {

@@ -101,7 +101,7 @@ static void see_heaps(struct sight *sight) {
     for (unsigned i = 0; i < sight->heaps && i < HEAPS_MOST; i++) {
         const struct heap *heap = heap_numbered(i);
         sight->slab_bytes += heap->slab_bytes;
-        sight->of[i].threads = heap->threads;
+        sight->of[i].threads = heap_threads(i);
         sight->of[i].events = heap->events;
         sight->of[i].settled = heap->settled;
         sight->of[i].traffic = heap->traffic;

@@ -1,7 +1,8 @@
-/* How long the keeper is waited for, by forks and by what is due. There is none here: a number stands for a thread that never comes. */
+/* How long the keeper is waited for, by forks and by what is due, and when there is a wish for it. There is none here: a number stands for a thread that never comes. */
 #include "expect.h"
 #include "gate.h"
 #include "keeper.h"
+#include "options.h"
 #include "os.h"
 #include "scenario.h"
 
@@ -60,9 +61,24 @@ static void what_is_due_is_not_left_to_one_that_does_not_come(void) {
     atomic_store(&gate.page->keeper, 0);
 }
 
+/* Every slow path reads the word: where there is to be no keeper it stays as it is. */
+static void nothing_is_wished_for_without_a_keeper(void) {
+    gate_open();
+    option_set(OPTION_KEEPER, 0);
+    keeper_wish();
+    EXPECT(!keeper_is_wished() && !keeper_hurry() && !keeper_is_wished(), "there is a wish for none");
+    option_set(OPTION_KEEPER, 1);
+    keeper_wish();
+    EXPECT(keeper_is_wished(), "a wish is not written");
+    option_set(OPTION_KEEPER, 0); /* mallopt may say so at any time: what was wished for before is taken back */
+    keeper_serve();
+    EXPECT(!keeper_is_wished(), "a wish for none stays, and every slow path asks again");
+}
+
 static const struct scenario scenarios[] = {
     {"who_does_not_hear_is_waited_for_once", who_does_not_hear_is_waited_for_once},
     {"what_is_due_is_not_left_to_one_that_does_not_come", what_is_due_is_not_left_to_one_that_does_not_come},
+    {"nothing_is_wished_for_without_a_keeper", nothing_is_wished_for_without_a_keeper},
 };
 
 SCENARIO_MAIN(scenarios)

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "mappings.h"
 #include "options.h"
 #include "os.h"
 #include "pattern.h"
@@ -261,7 +262,7 @@ static void old_tables_go_back(void) {
     }
     EXPECT(os_page_bytes() > 4096 || grown == 1, "two tables were made at once %zu times", grown);
     size_t last = first;
-    while (os_page_bytes() == 4096 && last < BLOCKS * 4 * sizeof(size_t)) { /* a row is four words */
+    while (os_page_bytes() == 4096 && last < (BLOCKS + 1) * sizeof(struct mapping_row)) { /* the first row is none */
         last *= 2;
     }
     EXPECT(held == last, "%zu bytes are held where the table has %zu", held, last);
