@@ -151,6 +151,27 @@ def test_another_build_of_the_program_may_be_allowed_on_another_machine() -> Non
     assert differs(side(), side(machine=THERE, build="12", files={"/home/in.dat": "3"}), any_build=True) is not None
 
 
+@pytest.mark.parametrize("name", ["work", "other"])
+def test_a_suite_has_as_many_threads_as_each_machine_has_cpus(name: str) -> None:
+    def measured(machine: Machine, cpus: int, threads: int, verb: str = "bench", name: str = "work") -> Side:
+        return side(
+            machine=machine.model_copy(update={"facts": {**machine.facts, "cores_allowed": cpus}}),
+            command_line=["freestone", verb, "field"],
+            workload={"name": name, "command": ["/x/server", "--threads", str(threads)]},
+            files={},
+        )
+
+    one = measured(HERE, 64, 64)
+    for cpus, threads in ((2, 2), (64, 64)):
+        told = differs(one, measured(THERE, cpus, threads, name=name))
+        assert told == (None if name == "work" else "another name of the workload: other, not work")
+    assert differs(one, measured(THERE, 2, 3, name=name)) == (
+        "another command: /x/server --threads 3, not /x/server --threads 64"
+    )
+    typed = measured(HERE, 64, 64, "compare"), measured(THERE, 2, 2, "compare", name)
+    assert differs(*typed) == "another command: /x/server --threads 2, not /x/server --threads 64"
+
+
 def test_what_every_workload_sets_is_no_difference_of_the_machines() -> None:
     own = {"environment": {"LANG": "C.UTF-8"}}
     here, there = (Environment(told={"LANG": lang}) for lang in ("C", "de"))

@@ -211,6 +211,23 @@ def test_each_machine_may_have_a_build_of_its_own_where_that_is_asked_for(freest
     assert done.returncode == 0, done.stderr
 
 
+def test_a_suite_has_as_many_threads_as_each_machine_has_cpus(freestone: Tool, here: Path) -> None:
+    for name, cpus, machine in (("one", 64, BOARD), ("two", 2, Machine(id="else", facts={"host": "cafe"}))):
+        experiment = store.read_experiment(here / name)
+        (workload,) = experiment.workloads
+        head(
+            here / name,
+            machine=machine.model_copy(update={"facts": {**machine.facts, "cores_allowed": cpus}}),
+            command_line=["freestone", "bench", "field"],
+            workloads=[workload.model_copy(update={"command": [*workload.command, "--threads", str(cpus)]})],
+        )
+    done = freestone("merge", "one", "two", "--into", "both")
+    assert done.returncode == 0, done.stderr
+    said = freestone("report", "both", "--no-html")
+    assert "on 2 machines" in said.stdout, said.stdout + said.stderr
+    assert "Left out" not in said.stdout
+
+
 def test_one_that_is_being_measured_is_refused(freestone: Tool, here: Path) -> None:
     with (here / "two" / store.TRIALS_FILE).open("ab") as log:
         fcntl.flock(log, fcntl.LOCK_EX)

@@ -193,6 +193,35 @@ def test_another_program_of_the_same_name_stands_beside_nobody(
     assert "Left out: local: another content of work." in page
 
 
+@pytest.mark.parametrize("failing", ["board", "local"])
+def test_one_that_failed_puts_no_others_side_by_side(
+    freestone: Tool, tmp_path: Path, other_script: dict[str, str], failing: str
+) -> None:
+    """Whichever is read first."""
+    asked = ["compare", "--on", "local", "--on", "ssh:board,other", "-n", "3", "-a", "glibc,freestone", "--", "work"]
+    assert freestone(*asked, env=other_script).returncode in (0, 4)
+    order = only(tmp_path / "results")
+    for place in ("board", "local", "other"):
+        rewritten(order / place, content=place, failed=place == failing)
+    said = " ".join(freestone("report", order, "--no-html").stdout.split())
+    one, other = sorted({"board", "local", "other"} - {failing})
+    assert "on 2 of 3 places" in said
+    assert (
+        f"Left out: {one}: another content of work." in said or f"Left out: {other}: another content of work." in said
+    )
+
+
+def rewritten(folder: Path, *, content: str, failed: bool) -> None:
+    """As if the script had held something else there, or all of its runs had failed."""
+    lines = []
+    for record in store.read_trials(folder).records:
+        files = {"files": dict.fromkeys(record.files, content)}
+        gone = {"status": "failed", "reason": "exit status 1", "metrics": None} if failed else {}
+        lines.append(record.model_copy(update={**files, **gone}).model_dump_json())
+    (folder / store.TRIALS_FILE).write_text("".join(f"{line}\n" for line in lines))
+    (folder / store.SUMMARY_FILE).unlink()
+
+
 def test_a_variable_has_everywhere_the_value_that_it_has_here(
     freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import shutil
 import signal
@@ -21,7 +22,7 @@ from reached_hosts import only, stand_in, trials
 from waiting import soon
 
 from freestone.commands import on_places
-from freestone.experiments.engines import Carried, Unreachable
+from freestone.experiments.engines import Carried, Unreachable, scratch
 from freestone.records import store
 from freestone.records.schema import Place
 
@@ -188,6 +189,50 @@ def test_a_fault_of_whatever_kind_costs_one_place(
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "board: ValueError: what nobody thought of"
     assert said[1].startswith("freestone: not finished: board; go on with: ")
+
+
+def test_one_that_sends_too_much_costs_the_others_nothing(
+    freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]
+) -> None:
+    """A file of holes is large, and sent in a few bytes."""
+    hollow = 'truncate -s 4G "$HOME/trials.jsonl"; exec /usr/bin/tar -C "$HOME" --sparse -cf - trials.jsonl'
+    tar = stand_in(tmp_path, "tar", f'case $HOME in */board) {hollow};; esac\nexec /usr/bin/tar "$@"')
+    asked = ["compare", "--on", "ssh:board,other", "-n", "2", "-a", "glibc,freestone", "--", "true"]
+    done = freestone(*asked, env=by_ssh)
+    assert done.returncode == 4, done.stderr
+    assert "board: what it has measured is more than 1024 MiB, which is not brought here\n" in done.stderr
+    assert "not finished: board; go on with: " in done.stderr
+    folder = only(tmp_path / "results")
+    assert trials(folder / "other") == TRIALS
+    assert not list(folder.glob(".*"))
+    tar.unlink()
+    assert freestone("compare", "--resume", folder, env=by_ssh).returncode == 0
+    assert trials(folder / "board") == TRIALS, "it is kept there"
+
+
+def test_what_a_fetch_leaves_that_is_killed_is_no_place(
+    freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]
+) -> None:
+    asked = ["compare", "--on", "ssh:board,other", "-n", "2", "-a", "glibc,freestone", "--", "true"]
+    assert freestone(*asked, env=by_ssh).returncode == 0
+    folder = only(tmp_path / "results")
+    process = os.fork()
+    if process == 0:
+        with scratch.made(folder) as left:
+            shutil.copytree(folder / "board", left, dirs_exist_ok=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(process, 0)
+    (left,) = folder.glob(".*")
+    said = freestone("report", folder, "--no-html")
+    assert said.returncode == 0, said.stderr
+    assert "fetched" not in said.stdout + said.stderr
+    shown = json.loads(freestone("list", tmp_path / "results", "--json").stdout)
+    assert {Path(each["folder"]).name for each in shown} == {"board", "other"}
+    merged = freestone("merge", folder, "--into", "both")
+    assert merged.returncode == 0, merged.stderr
+    again = freestone("compare", "--resume", folder, env=by_ssh)
+    assert again.returncode == 0, again.stderr
+    assert not left.exists()
 
 
 def test_one_damaged_place_takes_neither_the_report_nor_the_last_line(

@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from invented_machines import there, took
 from opened_page import Opened
 
@@ -39,6 +42,18 @@ def test_a_row_for_each_kind_counts_its_machines_and_has_no_ratio_of_its_own() -
     assert rows["Xeon"][:2] == ["200", "jemalloc on 200 ×0.80"]
     assert rows["EPYC"][1].startswith("freestone on 180 ×0.85 to 0.86; – on 20")
     assert sum(len(kind.rows) for kind in table.kinds) == MACHINES
+
+
+@given(st.lists(st.floats(1e-6, 0.99), min_size=2, max_size=4))
+def test_no_ratio_of_a_kind_is_written_as_nothing(ratios: list[float]) -> None:
+    machines = [
+        there(f"m{number}", {"jemalloc": took(each, 0)}, "jemalloc", cpu="EPYC") for number, each in enumerate(ratios)
+    ]
+    (table,) = tables(across(machines))
+    ((_, _, said, *_),) = ([piece.text for piece in row] for row in table.table.rows)
+    written = [float(each) for each in said.partition("×")[2].split(" to ")]
+    assert min(written) > 0
+    assert written == pytest.approx([min(ratios), max(ratios)][: len(written)], rel=0.51, abs=0.0051)
 
 
 def test_a_ranking_that_changes_says_how_many_of_each_kind() -> None:

@@ -2,16 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 
-from freestone.analysis import arms, machines
-from freestone.analysis.sides import Figures, Side
+from freestone.analysis import arms, machines, same_work
+from freestone.analysis.sides import Side
 from freestone.records.schema import PROGRAM, Apart, Machine, Service, Workload
 
 
 class NotComparable(ValueError):
     """The two sides have nothing that may be compared; the message is one line."""
+
+
+_Contents = Mapping[str, frozenset[str]]
+"""By path, what a file held in the runs that left it as it was: one content, unless somebody changed it in between."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the runs of one workload tell of the work that they did; nothing where all of them failed."""
+
+    contents: _Contents
+    """Of the files that the command names."""
+    builds: frozenset[str]
+    """Of the program."""
+    said: Mapping[str, str]
+    """Configuration -> what the program says under it each time, as a digest."""
+
+
+def evidence(workload: str, side: Side) -> Evidence:
+    """What the runs of a workload tell."""
+    mine = [record for record in side.records if record.workload == workload]
+    good = arms.good(mine)
+    contents: dict[str, set[str]] = {}
+    for record in good:
+        for path, content in record.files.items():
+            contents.setdefault(path, set()).add(content)
+    programs = [record.proof.processes[0].exe_build_id for record in good if record.proof.processes]
+    by_arm = arms.by_arm(arms.counted(side.experiment, mine))
+    said: dict[str, str] = {}
+    for configuration in side.experiment.configurations:
+        of_arm = by_arm.get((workload, configuration.name), [])
+        digest = same_work.said(arms.good(of_arm)) if arms.verdict(of_arm)[0] == "ok" else None
+        if digest is not None:
+            said[configuration.name] = digest
+    return Evidence(
+        {path: frozenset(held) for path, held in contents.items()},
+        frozenset(build for build in programs if build),
+        said,
+    )
 
 
 def require_same_machine(one: Machine, other: Machine) -> None:
@@ -42,7 +82,7 @@ def common_workloads(before: Side, after: Side, apart: list[Apart]) -> list[Work
             side = before if name in old else after
             apart.append(Apart(what=f"workload {name}", reason=f"only in {side.experiment.id}"))
             continue
-        reason = workload_apart(old[name], new[name], before, after)
+        reason = workload_apart(old[name], new[name], evidence(name, before), evidence(name, after))
         if reason:
             apart.append(Apart(what=f"workload {name}", reason=reason))
         else:
@@ -52,32 +92,29 @@ def common_workloads(before: Side, after: Side, apart: list[Apart]) -> list[Work
     return common
 
 
-def workload_apart(one: Workload, other: Workload, before: Side, after: Side, *, any_build: bool = False) -> str | None:
+def workload_apart(
+    one: Workload, other: Workload, before: Evidence, after: Evidence, *, any_build: bool = False
+) -> str | None:
     """How a workload of two results is not the same work; None where it is.
 
     Args:
         one: the workload as the first has it.
         other: as the second has it, by the same name.
-        before: the first.
-        after: the second.
+        before: what the first's runs tell.
+        after: what the second's tell.
         any_build: whether its program may be another build, as on machines that each have their own.
     """
-    name = one.name
     return (
-        _other_work(one, other, (_named(name, before), _named(name, after)))
-        or (None if any_build else _other_program(name, before, after))
-        or _other_files(name, before, after)
+        _other_work(one, other, (before.contents, after.contents))
+        or (None if any_build else _other_program(before, after))
+        or _other_files(before, after)
         # What a server writes is its log; what it did is told by whoever drove it.
-        or (None if other.output_may_differ or other.service is not None else _other_output(name, before, after))
+        or (None if other.output_may_differ or other.service is not None else _other_output(before, after))
     )
 
 
 def _first_reasons(apart: Sequence[Apart]) -> str:
     return "; ".join(f"{each.what}: {each.reason}" for each in apart[:2]) + ("; ..." if len(apart) > 2 else "")
-
-
-_Contents = dict[str, set[str]]
-"""By path, what a file held in the runs that left it as it was: one content, unless somebody changed it in between."""
 
 
 def _other_work(one: Workload, other: Workload, named: tuple[_Contents, _Contents]) -> str | None:
@@ -145,52 +182,35 @@ def _name(word: str) -> str:
     return PurePath(word).name if word.startswith("/") else word
 
 
-def _held(word: str, contents: _Contents) -> set[str]:
+def _held(word: str, contents: _Contents) -> frozenset[str]:
     """What the file held that a word names; nothing where that was not recorded."""
     path = str(PurePath(word))
     if path.startswith("/"):
-        return contents.get(path, set())
-    return {each for name, held in contents.items() if name.endswith(f"/{path}") for each in held}
+        return contents.get(path, frozenset())
+    return frozenset(each for name, held in contents.items() if name.endswith(f"/{path}") for each in held)
 
 
-def _other_files(workload: str, before: Side, after: Side) -> str | None:
+def _other_files(before: Evidence, after: Evidence) -> str | None:
     """Whether a script or an input that the command names has another content; a program's build is told by its id."""
-    named: list[_Contents] = []
+    named: list[dict[str, set[str]]] = []
     for side in (before, after):
-        contents: _Contents = {}
-        for path, held in _named(workload, side).items():
+        contents: dict[str, set[str]] = {}
+        for path, held in side.contents.items():
             contents.setdefault(PurePath(path).name, set()).update(held)
         named.append(contents)
-    for name, held in named[0].items():
-        others = named[1].get(name, held)
-        if not held & others and not any(content.startswith(PROGRAM) for content in held | others):
+    for name, held_before in named[0].items():
+        others = named[1].get(name, held_before)
+        if not held_before & others and not any(content.startswith(PROGRAM) for content in held_before | others):
             return f"another content of {name}"
     return None
 
 
-def _named(workload: str, side: Side) -> _Contents:
-    contents: _Contents = {}
-    for record in arms.good(side.records):
-        for path, content in record.files.items() if record.workload == workload else ():
-            contents.setdefault(path, set()).add(content)
-    return contents
+def _other_program(before: Evidence, after: Evidence) -> str | None:
+    known = before.builds and after.builds
+    return "another build of the program" if known and not before.builds & after.builds else None
 
 
-def _other_program(workload: str, before: Side, after: Side) -> str | None:
-    builds = [
-        {
-            record.proof.processes[0].exe_build_id
-            for record in arms.good(side.records)
-            if record.workload == workload and record.proof.processes and record.proof.processes[0].exe_build_id
-        }
-        for side in (before, after)
-    ]
-    return "another build of the program" if all(builds) and not builds[0] & builds[1] else None
-
-
-def _other_output(workload: str, before: Side, after: Side) -> str | None:
+def _other_output(before: Evidence, after: Evidence) -> str | None:
     """Whether the program says something else after: then it did other work, as a script does that was changed."""
-    sides = (Figures(before), Figures(after))
-    names = [each.name for each in before.experiment.configurations]
-    apart = [name for name in names if sides[0].said_apart(workload, name, sides[1], name)]
-    return f"another output, as under {apart[0]}: the program did other work" if apart else None
+    apart = next((name for name, said in before.said.items() if after.said.get(name, said) != said), None)
+    return None if apart is None else f"another output, as under {apart}: the program did other work"

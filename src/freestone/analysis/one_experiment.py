@@ -7,13 +7,14 @@ result has its own intervals, and none is pooled with another. What was run, and
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from freestone.analysis import machines
-from freestone.analysis.comparable import workload_apart
+from freestone.analysis.comparable import Evidence, evidence, workload_apart
 from freestone.analysis.same_environment import environments_differ
 from freestone.analysis.sides import Side
-from freestone.records.schema import Configuration, Environment, Experiment, Machine, Workload
+from freestone.records.schema import Allocator, Configuration, Environment, Experiment, Machine, Workload
 
 VERBS: Final = ("compare", "bench")
 """What measures the same when it is typed again; the others choose as they go."""
@@ -51,36 +52,89 @@ def differs(one: Side, other: Side, *, any_build: bool = False) -> str | None:
     )
 
 
-def stands_apart(one: Side, other: Side) -> str | None:
+@dataclass(frozen=True)
+class Alone:
+    """One workload of a result, and no more than what tells whether it may stand beside another one."""
+
+    head: Experiment
+    """With this workload alone, and without what each result has of its own: for equal ones it is equal."""
+    machine: str
+    """What is equal for results of one machine."""
+    cpus: int | None
+    evidence: Evidence
+
+
+def alone(side: Side, workload: Workload) -> Alone:
+    """What tells whether a workload of a result may stand beside that of another."""
+    experiment = side.experiment
+    told = experiment.environment
+    own = {"directory": None, "memory_mib": None, "disk_mib": None}
+    head = experiment.model_copy(
+        update={
+            **{"id": "", "created_at": "", "rounds": 1, "seed": 0, "baseline": "", "time_budget_s": None},
+            "command_line": ["freestone", verb(experiment)],
+            "machine": Machine(id=""),
+            "workloads": [workload.model_copy(update=own)],
+            "configurations": [_as_set(each) for each in experiment.configurations],
+            "environment": None if told is None else Environment(kept=told.kept, told=told.told),
+        }
+    )
+    return Alone(head, machines.key(experiment.machine), _cpus(experiment.machine), evidence(workload.name, side))
+
+
+def _as_set(configuration: Configuration) -> Configuration:
+    allocator = configuration.allocator.name
+    return configuration.model_copy(update={"allocator": Allocator(name=allocator, title=allocator)})
+
+
+def stands_apart(one: Alone, other: Alone, *, any_build: bool = False) -> str | None:
     """What keeps two results of one workload from standing side by side, in words; None where nothing does.
 
     Machines may lack configurations that others have, and each may have its own build of the program.
 
     Args:
-        one: what the other is held against, with this workload alone.
-        other: likewise, by the same name.
+        one: what the other is held against.
+        other: likewise, of a workload by the same name.
+        any_build: whether one machine may have several builds, too.
     """
-    first, second = one.experiment, other.experiment
+    first, second = one.head, other.head
     if first.freestone_version != second.freestone_version:
         return f"another version of the lab: {second.freestone_version}, not {first.freestone_version}"
     (mine,), (theirs,) = first.workloads, second.workloads
     if verb(first) == verb(second) == "bench":
-        theirs = _as_many_threads(mine, theirs, first.machine, second.machine)
-    own = machines.key(first.machine) != machines.key(second.machine)
+        theirs = _as_many_threads(mine, theirs, one.cpus, other.cpus)
+    own = any_build or one.machine != other.machine
     return (
-        _told_apart(mine, theirs, workload_apart(mine, theirs, one, other, any_build=own))
+        _told_apart(mine, theirs, workload_apart(mine, theirs, one.evidence, other.evidence, any_build=own))
         or _other_shared(first, second)
         or _other_settings(first, second)
     )
 
 
-def _as_many_threads(mine: Workload, theirs: Workload, here: Machine, there: Machine) -> Workload:
+def _as_on(first: Experiment, second: Experiment, mine: Workload, theirs: Workload) -> Workload:
+    """The second's workload as the first's machine would have it; what somebody typed is as it was typed."""
+    if not verb(first) == verb(second) == "bench":
+        return theirs
+    return _as_many_threads(mine, theirs, _cpus(first.machine), _cpus(second.machine))
+
+
+def _cpus(machine: Machine) -> int | None:
+    found = machine.facts.get("cores_allowed")
+    return found if isinstance(found, int) else None
+
+
+def _as_many_threads(mine: Workload, theirs: Workload, one: int | None, other: int | None) -> Workload:
     """The second workload as a suite has it on the first machine, where only the number of CPUs tells them apart.
 
     A suite says what depends on it in the same words for all machines: one thread for each CPU, or four.
+
+    Args:
+        mine: the first workload.
+        theirs: the second.
+        one: how many CPUs the first machine has, where that is known.
+        other: how many the second has.
     """
-    one, other = (each.facts.get("cores_allowed") for each in (here, there))
-    if not isinstance(one, int) or not isinstance(other, int) or len(mine.command) != len(theirs.command):
+    if one is None or other is None or len(mine.command) != len(theirs.command):
         return theirs
     depending = {(str(times * one), str(times * other)) for times in _THREADS_PER_CPU}
     words = [
@@ -98,7 +152,8 @@ def _other_workloads(one: Side, other: Side, *, any_build: bool) -> str | None:
     mine = {each.name: each for each in one.experiment.workloads}
     theirs = {each.name: each for each in other.experiment.workloads}
     if len(mine) == len(theirs) == 1 and mine.keys() != theirs.keys():
-        said = _command(*theirs.values()), _command(*mine.values())
+        (first,), (second,) = mine.values(), theirs.values()
+        said = _command(_as_on(one.experiment, other.experiment, first, second)), _command(first)
         if said[0] == said[1]:
             return f"another name of the workload: {', '.join(theirs)}, not {', '.join(mine)}"
         return f"another command: {said[0]}, not {said[1]}"
@@ -106,8 +161,9 @@ def _other_workloads(one: Side, other: Side, *, any_build: bool) -> str | None:
         return f"other workloads: {names_apart(list(mine), list(theirs))}"
     own = any_build and machines.key(one.experiment.machine) != machines.key(other.experiment.machine)
     for name, workload in mine.items():
-        found = workload_apart(workload, theirs[name], one, other, any_build=own)
-        told = _told_apart(workload, theirs[name], found)
+        there = _as_on(one.experiment, other.experiment, workload, theirs[name])
+        found = workload_apart(workload, there, evidence(name, one), evidence(name, other), any_build=own)
+        told = _told_apart(workload, there, found)
         if told is not None:
             return f"{name}: {told}" if len(mine) > 1 and found != _ANOTHER_COMMAND else told
     return None

@@ -18,7 +18,7 @@ import freestone
 from freestone.commands import program
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments import Interruption, clocks, places
-from freestone.experiments.engines import Carried, Unreachable, engine_of
+from freestone.experiments.engines import Carried, Unreachable, engine_of, scratch
 from freestone.experiments.plan import PlanError
 from freestone.records import store
 from freestone.records.schema import Order, Place
@@ -83,6 +83,7 @@ def measure(
                 f"{resume} was begun by freestone {order.freestone_version}, and this one is {freestone.__version__}: "
                 "go on with that version, or give the order anew"
             )
+        scratch.remove_left(folder)
     else:
         order = _order(places.read(on or []), sys.argv[1:], seed)
         folder = store.create_folder(results, called, datetime.fromisoformat(order.created_at))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -65,7 +66,7 @@ class Collected:
             return
         experiment, records = what.source.experiment, what.source.records
         self._measurements[_identity(experiment)] = name
-        works = self._beside.sort(Side(experiment, records))
+        works = self._beside.take(Side(experiment, records))
         self._found += one_machine.measured(name, experiment, records, what.source.summary, works)
 
     def tables(self) -> list[SideBySide]:
@@ -78,7 +79,9 @@ class Collected:
         from freestone.reports.across_said import listed
 
         absent = self._absent()
-        found = across(self._found, one_order=self._one_order, why=self._beside.why, absent=absent)
+        works = self._beside.works()
+        results = [replace(each, works=tuple(works[work] for work in each.works)) for each in self._found]
+        found = across(results, one_order=self._one_order, why=self._beside.why, absent=absent)
         for each in absent if not found else ():
             if each.why == _NOTHING_YET:
                 print(f"freestone: {each.why} at {listed(each.places, 'place')}", file=sys.stderr)

@@ -154,12 +154,15 @@ def read_order(folder: Path) -> Order:
 def places(folder: Path, children: Callable[[Path], Iterable[Path]] = Path.iterdir) -> list[Path]:
     """The results folders of an order that hold something, by name; of any other folder itself.
 
+    What is hidden is no place: it is being brought here, or was left by whoever was killed at that.
+
     Args:
         children: gives what a folder holds.
     """
     if not (folder / ORDER_FILE).exists():
         return [folder]
-    return sorted(each for each in children(folder) if (each / EXPERIMENT_FILE).exists())
+    found = (each for each in children(folder) if not each.name.startswith("."))
+    return sorted(each for each in found if (each / EXPERIMENT_FILE).exists())
 
 
 def write_summary(folder: Path, summary: Summary) -> None:

@@ -126,7 +126,7 @@ def _vote(vote: Vote) -> str:
 
 
 def _reach(ratios: Sequence[float]) -> str:
-    least, most = f"{min(ratios):.2f}", f"{max(ratios):.2f}"
+    least, most = (f"{value:.{quantities.decimals_seen(value, 2)}f}" for value in (min(ratios), max(ratios)))
     return least if least == most else f"{least} to {most}"
 
 

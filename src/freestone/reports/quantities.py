@@ -226,7 +226,13 @@ def judgement(ratio: Ratio) -> ChangeVerdict:
 def factor(ratio: Ratio) -> str:
     """A ratio and its judgement in little room: ``×0.93``, ``≈`` for no difference seen, ``?`` for too few rounds."""
     found = judgement(ratio)
-    return UNKNOWN if found == "unknown" else SAME if found == "same" else f"×{ratio.value:.{_seen(ratio.value, 2)}f}"
+    return (
+        UNKNOWN
+        if found == "unknown"
+        else SAME
+        if found == "same"
+        else f"×{ratio.value:.{decimals_seen(ratio.value, 2)}f}"
+    )
 
 
 def verdict(quantity: Quantity, ratio: Ratio) -> str:
@@ -273,10 +279,10 @@ def is_a_tree(cells: Iterable[Cell]) -> bool:
 def _decimals(ratio: Ratio) -> int:
     width = abs(ratio.high - ratio.low)
     if not math.isfinite(width) or width <= 0:
-        return _seen(ratio.value, 3)
-    return _seen(min(ratio.low, ratio.value), min(3, max(2, 1 - math.floor(math.log10(width)))))
+        return decimals_seen(ratio.value, 3)
+    return decimals_seen(min(ratio.low, ratio.value), min(3, max(2, 1 - math.floor(math.log10(width)))))
 
 
-def _seen(value: float, decimals: int) -> int:
+def decimals_seen(value: float, decimals: int) -> int:
     """So many decimals, or more where the value would look like 0 in them."""
     return max(decimals, min(9, -math.floor(math.log10(value)))) if 0 < value < 1 else decimals

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import subprocess
 import tarfile
 import tempfile
 from pathlib import Path
@@ -12,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from invented_results import Results, make_results
 
-from freestone.experiments.engines import Unreachable
-from freestone.experiments.engines.archive import given_back, lost, packed, unpacked
+from freestone.experiments.engines import Unreachable, limits
+from freestone.experiments.engines.archive import given_back, lost, packed, secured, unpacked
 from freestone.records import store
 
 
@@ -126,3 +128,55 @@ def test_no_archive_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(Unreachable) as error:
         unpacked(b"no archive", tmp_path / "place")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["sizes", "holes", "files"])
+def test_more_than_is_taken_of_a_place_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(limits, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(limits, "MOST_FILES", 8)
+    half, less = b"x" * (1 << 19), _folder(tmp_path / "place", range(3))
+    before = packed(less)
+    if kind == "holes":
+        sent = _holes(tmp_path, 1 << 30)
+        assert len(sent) < 1 << 16
+    else:
+        sizes = [half, half, b"x"] if kind == "sizes" else [b""] * 9
+        sent = _archive(*((tarfile.TarInfo(f"{number}"), each) for number, each in enumerate(sizes)))
+    told = "more than 8 files" if kind == "files" else "more than 1 MiB"
+    for read in (unpacked, lost, given_back):
+        with pytest.raises(Unreachable, match=told) as error:
+            read(sent, less)
+        assert "\n" not in str(error.value)
+    assert secured(sent, less) == []
+    assert packed(less) == before
+    assert [each.name for each in tmp_path.iterdir() if each.is_dir()] == ["place"], "no scratch is left"
+
+
+def _holes(folder: Path, size: int) -> bytes:
+    """A file that says it is large, of nothing but holes, as GNU's tar packs it."""
+    file = folder / "trials.jsonl"
+    with file.open("wb") as hollow:
+        hollow.truncate(size)
+    done = subprocess.run(["tar", "-C", folder, "--sparse", "-cf", "-", file.name], capture_output=True, check=True)
+    file.unlink()
+    return done.stdout
+
+
+def test_what_was_compressed_is_no_archive(tmp_path: Path) -> None:
+    """A thousandth of what comes of it is sent."""
+    sent = gzip.compress(_archive((tarfile.TarInfo("trials.jsonl"), bytes(1 << 20))))
+    with pytest.raises(Unreachable, match="could not be brought here"):
+        unpacked(sent, tmp_path / "place")
+
+
+def test_as_much_as_is_taken_of_a_place_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = _archive(*((tarfile.TarInfo(name), b"x" * 512) for name in ("one", "two")))
+    monkeypatch.setattr(limits, "MOST_BYTES", 1024)
+    monkeypatch.setattr(limits, "MOST_FILES", 2)
+    unpacked(sent, tmp_path / "place")
+    assert len(packed(tmp_path / "place")) > 1024
+    monkeypatch.setattr(limits, "MOST_BYTES", 1023)
+    with pytest.raises(Unreachable, match="is not brought here"):
+        packed(tmp_path / "place")

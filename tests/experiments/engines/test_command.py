@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.experiments.engines import command
+from freestone.experiments.engines import command, limits
 from freestone.records.schema import Order
 
 
@@ -30,6 +30,14 @@ def test_each_line_is_told_and_the_last_is_kept() -> None:
     carried = command.run(["sh", "-c", "echo one >&2; echo >&2; echo two >&2; exit 3"], told.append, threading.Event())
     assert (carried.status, carried.last) == (3, "two")
     assert told == ["one", "two"]
+
+
+def test_a_line_without_end_is_told_in_pieces() -> None:
+    told: list[str] = []
+    endless = f"head -c {3 * limits.MOST_TOLD_BYTES} /dev/zero | tr '\\0' x >&2"
+    carried = command.run(["sh", "-c", endless], told.append, threading.Event())
+    assert [len(each) for each in told] == [limits.MOST_TOLD_BYTES] * 3
+    assert carried.last == told[-1]
 
 
 def test_whoever_asks_to_stop_is_heard() -> None:

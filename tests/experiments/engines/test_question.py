@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from freestone.experiments.engines import Unreachable, question
+from freestone.experiments.engines import Unreachable, limits, question
 
 
 def test_all_that_is_said_is_heard_whatever_is_given() -> None:
@@ -57,3 +57,18 @@ def test_a_stream_that_somebody_else_holds_open_keeps_nobody(monkeypatch: pytest
 def test_what_cannot_be_started_is_one_line() -> None:
     with pytest.raises(Unreachable, match="no-such-program: No such file or directory"):
         question.asked(["no-such-program"], threading.Event())
+
+
+def test_one_that_says_more_than_is_taken_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_BYTES", 1 << 20)
+    for endless in ("yes", "yes & exit 0", "head -c 2000000 /dev/zero"):
+        with pytest.raises(Unreachable, match="it sends more than 1 MiB, which is not brought here"):
+            question.asked(["sh", "-c", endless], threading.Event(), wanted=True)
+    said = question.asked(["head", "-c", str(1 << 20), "/dev/zero"], threading.Event()).said
+    assert len(said) == 1 << 20
+
+
+def test_of_what_went_wrong_the_end_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_BYTES", 1 << 10)
+    answer = question.asked(["sh", "-c", "yes long | head -c 4000000 >&2; echo last >&2; exit 3"], threading.Event())
+    assert (answer.status, answer.told) == (3, "last")

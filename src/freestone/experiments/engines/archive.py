@@ -10,11 +10,10 @@ import io
 import os
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from freestone.experiments.engines import Unreachable
+from freestone.experiments.engines import Unreachable, limits, scratch
 from freestone.records import store
 
 HEAD_FIRST = (store.EXPERIMENT_FILE, store.TRIALS_FILE)
@@ -22,12 +21,17 @@ HEAD_FIRST = (store.EXPERIMENT_FILE, store.TRIALS_FILE)
 
 
 def packed(folder: Path) -> bytes:
-    """The files of a folder as an archive."""
+    """The files of a folder as an archive.
+
+    Raises:
+        Unreachable: they are more than is taken of a place.
+    """
     content = io.BytesIO()
+    files = [file for file in sorted(folder.iterdir()) if file.is_file()]
+    limits.require_taken(sum(file.stat().st_size for file in files), len(files))
     with tarfile.open(fileobj=content, mode="w") as tar:
-        for file in sorted(folder.iterdir()):
-            if file.is_file():
-                tar.add(file, arcname=file.name, recursive=False)
+        for file in files:
+            tar.add(file, arcname=file.name, recursive=False)
     return content.getvalue()
 
 
@@ -38,7 +42,8 @@ def unpacked(archive: bytes, folder: Path) -> None:
     holds what the archive lacks, it is left as it is.
 
     Raises:
-        Unreachable: it is no archive, it is less than what is here, or the folder cannot be written.
+        Unreachable: it is no archive, it is more than is taken of a place or less than what is here, or the folder
+            cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +69,7 @@ def secured(archive: bytes, folder: Path) -> list[str]:
                         return []
                     os.fsync(here.fileno())
         _synced(folder)
-    except (tarfile.TarError, OSError):
+    except (tarfile.TarError, OSError, Unreachable):
         return []
     return names
 
@@ -145,22 +150,26 @@ def _opened(archive: bytes, beside: Path | None = None) -> Iterator[Path]:
 
     Args:
         beside: where that folder is made, so that files can be moved from it; None for wherever there is room.
+
+    Raises:
+        Unreachable: they are more than is taken of a place.
     """
-    with (
-        tempfile.TemporaryDirectory(dir=beside, prefix=".fetched-") as scratch,
-        tarfile.open(fileobj=io.BytesIO(archive)) as tar,
-    ):
+    # What was compressed, or is written as holes, may be a thousand times what was sent.
+    with scratch.made(beside) as folder, tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
+        size = files = 0
         for member in tar:
             name = member.name.removeprefix("./")
             if name.startswith("/") or ".." in name.split("/"):
                 raise tarfile.TarError(f"it holds {name!r}, which lies outside")
             if not member.isreg() or "/" in name or name.startswith("."):
                 continue
+            size, files = size + member.size, files + 1
+            limits.require_taken(size, files)
             content = tar.extractfile(member)
             assert content is not None
-            with content, (Path(scratch) / name).open("wb") as file:
+            with content, (folder / name).open("wb") as file:
                 shutil.copyfileobj(content, file)
-        yield Path(scratch)
+        yield folder
 
 
 def _why(error: Exception) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from freestone.experiments.engines import Carried, Unreachable
+from freestone.experiments.engines import Carried, Unreachable, limits
 from freestone.records import cached
 from freestone.records.schema import Order, Place
 
@@ -101,8 +101,9 @@ def run(
     last: list[str] = []
 
     def listen() -> None:
-        assert process.stderr is not None
-        for line in process.stderr:
+        stream = process.stderr
+        assert stream is not None
+        for line in iter(lambda: stream.readline(limits.MOST_TOLD_BYTES), ""):
             told = line.rstrip()
             if told:
                 last[:] = [told]

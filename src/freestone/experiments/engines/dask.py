@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import freestone
-from freestone.experiments.engines import Carried, Unreachable, archive, command
+from freestone.experiments.engines import Carried, Unreachable, archive, command, scratch
 from freestone.records import cached, installation, store
 from freestone.records.schema import Order, Place
 
@@ -142,7 +142,7 @@ def work(
 
     Raises:
         RuntimeError: the lab there is another one.
-        Unreachable: what is in the cache is not what was brought before.
+        Unreachable: what is in the cache is not what was brought before, or is more than is taken of a place.
     """
     if version != freestone.__version__:
         raise RuntimeError(
@@ -150,6 +150,7 @@ def work(
         )
     cache = cached.folder() / "orders" / name
     cache.mkdir(parents=True, exist_ok=True)
+    scratch.remove_left(cache.parent)
     if before is not None:
         archive.given_back(before, cache)
     order = Order(id=name, created_at="", freestone_version=version, words=list(words), places=[])

@@ -8,11 +8,11 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO, Final
 
-from freestone.experiments.engines import Unreachable
+from freestone.experiments.engines import Unreachable, limits
 
 SILENT_S: Final = 120.0
 """How long a command may say nothing: a small board with a busy card needs a minute to begin."""
@@ -48,7 +48,8 @@ def asked(words: Sequence[str], stop: threading.Event, *, given: bytes = b"", wa
         wanted: whether the answer is waited for also when somebody asks to stop, as long as there comes any.
 
     Raises:
-        Unreachable: it cannot be started, says nothing for too long, or somebody asked to stop.
+        Unreachable: it cannot be started, says nothing for too long or more than is taken of a place, or somebody asked
+            to stop.
     """
     try:
         process = subprocess.Popen(
@@ -63,6 +64,7 @@ def asked(words: Sequence[str], stop: threading.Event, *, given: bytes = b"", wa
     talk = _Talk(process, given)
     try:
         while talk.goes_on():
+            talk.require_end()
             if not wanted and stop.is_set():
                 raise Unreachable("interrupted")
             silent_s = time.monotonic() - talk.heard_at
@@ -72,6 +74,7 @@ def asked(words: Sequence[str], stop: threading.Event, *, given: bytes = b"", wa
             elif silent_s > (STOPPED_S if stop.is_set() else SILENT_S):
                 raise Unreachable(f"{words[0]} has said nothing for {silent_s:.0f} s")
             talk.wait(LOOK_S)
+        talk.require_end()
         return Answer(process.wait(), talk.said, talk.told)
     finally:
         if process.poll() is None:
@@ -89,12 +92,11 @@ class _Talk:
         assert process.stderr is not None
         self.heard_at = time.monotonic()
         self._process = process
-        self._pieces: tuple[list[bytes], list[bytes]] = ([], [])
-        streams = (process.stdout, process.stderr)
-        self._threads = [
-            threading.Thread(target=self._listen, args=each, daemon=True)
-            for each in zip(streams, self._pieces, strict=True)
-        ]
+        self._heard = 0  # bytes of standard output
+        self._said: list[bytes] = []
+        self._told = b""
+        listens = ((self._hear_said, process.stdout), (self._hear_told, process.stderr))
+        self._threads = [threading.Thread(target=self._listen, args=each, daemon=True) for each in listens]
         if process.stdin is not None:
             self._threads.append(threading.Thread(target=self._give, args=(process.stdin, given), daemon=True))
         for thread in self._threads:
@@ -103,17 +105,22 @@ class _Talk:
     @property
     def said(self) -> bytes:
         """All of standard output so far."""
-        return b"".join(self._pieces[0])
+        return b"".join(self._said)
 
     @property
     def told(self) -> str:
         """The last line of standard error so far; empty where there is none."""
-        lines = b"".join(self._pieces[1]).decode(errors="replace").strip().splitlines()
+        lines = self._told.decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else ""
 
     def goes_on(self) -> bool:
         """Whether it runs, or may have more to say."""
         return self._process.poll() is None or any(thread.is_alive() for thread in self._threads)
+
+    def require_end(self) -> None:
+        """Raise Unreachable where it has said more than is taken of a place."""
+        if self._heard > limits.MOST_BYTES:
+            raise Unreachable(f"it sends more than {limits.MOST_BYTES >> 20} MiB, which is not brought here")
 
     def wait(self, most_s: float) -> None:
         """Until the first stream that is open ends, or so long."""
@@ -129,11 +136,18 @@ class _Talk:
         for thread in self._threads:
             thread.join(LOOK_S)
 
-    def _listen(self, stream: IO[bytes], pieces: list[bytes]) -> None:
+    def _listen(self, hear: Callable[[bytes], None], stream: IO[bytes]) -> None:
         with stream:
-            while piece := os.read(stream.fileno(), _PIECE):
+            while self._heard <= limits.MOST_BYTES and (piece := os.read(stream.fileno(), _PIECE)):
                 self.heard_at = time.monotonic()
-                pieces.append(piece)
+                hear(piece)
+
+    def _hear_said(self, piece: bytes) -> None:
+        self._heard += len(piece)
+        self._said.append(piece)
+
+    def _hear_told(self, piece: bytes) -> None:
+        self._told = (self._told + piece)[-limits.MOST_TOLD_BYTES :]
 
     def _give(self, stream: IO[bytes], given: bytes) -> None:
         with contextlib.suppress(OSError), stream:  # whoever does not read it says why

@@ -6,6 +6,7 @@ on which submitit cannot tell how a job has ended (docs/design/2026-11-26-many-m
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -15,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from freestone.experiments.engines import Carried, Unreachable, command, question
+from freestone.experiments.engines import Carried, Unreachable, command, limits, question
 from freestone.experiments.engines.job import Job, keep, kept, summary_of
 from freestone.records import store
 from freestone.records.schema import Order, Place
@@ -217,7 +218,9 @@ def _shows(folder: Path, measured: Job | None) -> bool:
 def _last(log: Path) -> str | None:
     """The last line that a job wrote."""
     try:
-        said = log.read_text(errors="replace").strip().splitlines()
+        with log.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - limits.MOST_TOLD_BYTES))
+            said = file.read(limits.MOST_TOLD_BYTES).decode(errors="replace").strip().splitlines()
     except OSError:
         return None
     return said[-1] if said else None
