@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import others_modules
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,6 +39,12 @@ def test_an_order_says_everything_but_where(options: list[str], command: list[st
     assert found[0] == "compare"
     assert found[split + 1 :] == command, "the program is nobody else's to read"
     assert not any(each.partition("=")[0] in OF_THIS_PLACE for each in found[1:split])
+
+
+def test_modules_of_the_folder_are_not_the_labs(freestone: Tool, tmp_path: Path) -> None:
+    others_modules.put_into(tmp_path)
+    done = freestone("compare", "--on", "local", "-n", "1", "-a", "glibc", "--", "/bin/true")
+    assert (done.returncode, others_modules.SAID in done.stderr) == (0, False), done.stderr
 
 
 def test_the_same_line_again_measures_what_is_missing(freestone: Tool, tmp_path: Path) -> None:

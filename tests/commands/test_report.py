@@ -8,7 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from freestone.commands import side_by_side
 from freestone.records import store
 from simulated_fleet import fleet
 
@@ -28,20 +31,50 @@ def test_no_file_holds_one_place_of_many(freestone: Tool, tmp_path: Path, machin
     assert (alone.returncode, (tmp_path / "written").exists()) == (0, True)
 
 
-def test_folders_of_one_name_are_written_apart(freestone: Tool, tmp_path: Path) -> None:
-    orders = [fleet.write(tmp_path / name, 1, seed=seed, rounds=5) for seed, name in enumerate("ab", start=1)]
-    results = [store.places(order)[0] for order in orders]
-    of_one, of_other = (store.read_experiment(folder).id for folder in results)
-    for file in (store.EXPERIMENT_FILE, store.TRIALS_FILE):  # another measurement, and no copy
-        kept = (results[1] / file).read_text()
-        (results[1] / file).write_text(kept.replace(of_other, f"{of_one}-other"))
-    assert results[0].name == results[1].name
-    done = freestone("report", *results, "--no-html", "--benchmark-json", tmp_path / "times")
+def measured(folder: Path, seed: int) -> Path:
+    """A result of one machine, which is no copy of another one's."""
+    (made,) = store.places(fleet.write(folder.parent / f"order-{seed}", 1, seed=seed, rounds=5))
+    own = store.read_experiment(made).id
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made.rename(folder)
+    for file in (store.EXPERIMENT_FILE, store.TRIALS_FILE):
+        (folder / file).write_text((folder / file).read_text().replace(own, f"{own}-{seed}"))
+    return folder
+
+
+@pytest.mark.parametrize("given_folders", [["a/x", "b/x"], ["a/x", "b/x", "a-x", "a-x-2", "a-x-3"]])
+def test_folders_are_written_apart_whatever_they_are_called(
+    freestone: Tool, tmp_path: Path, given_folders: list[str]
+) -> None:
+    for seed, folder in enumerate(given_folders, start=1):
+        measured(tmp_path / folder, seed)
+    done = freestone("report", *given_folders, "--no-html", "--benchmark-json", tmp_path / "times")
     assert done.returncode == 0, done.stderr
     folders = sorted((tmp_path / "times").iterdir())
-    assert len(folders) == 2
-    told = [{file.name: json.loads(file.read_text()) for file in folder.iterdir()} for folder in folders]
-    assert told[0] != told[1], "each has its own times"
+    assert len(folders) == len(given_folders)
+    told = {tuple(sorted((file.name, file.read_text()) for file in folder.iterdir())) for folder in folders}
+    assert len(told) == len(given_folders), "each has its own times"
+
+
+def test_machines_behind_links_of_one_name_have_names_of_their_own(freestone: Tool, tmp_path: Path) -> None:
+    for seed, folder in enumerate(("real/y", "other/y", "third/x"), start=1):
+        measured(tmp_path / folder, seed)
+    (tmp_path / "x").symlink_to("real/y")
+    done = freestone("report", "x", "other/y", "third/x", "--no-html", "--json")
+    assert (done.returncode, len(json.loads(done.stdout))) == (0, 3)
+    names = side_by_side.names([tmp_path / "x", tmp_path / "other/y", tmp_path / "third/x"])
+    assert len(set(names)) == 3
+
+
+PARTS = st.sampled_from(["a", "b", "x", "a-x", "x-2", "a-x-2", "a x", ".", "..", "-", "ü"])
+FOLDERS = st.lists(PARTS, min_size=1, max_size=3).map("/".join)
+
+
+@given(st.lists(FOLDERS.map(Path), unique_by=Path.resolve))
+def test_names_are_unlike_each_other(folders: list[Path]) -> None:
+    for told in (side_by_side.names(folders), side_by_side.folder_names(folders)):
+        assert len(set(told)) == len(folders)
+    assert not any("/" in name or name.startswith(("-", ".")) or not name for name in told)
 
 
 def test_what_cannot_be_written_any_more_is_still_told(freestone: Tool, tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from freestone.doctor import chart
 from freestone.experiments.merged_places import Measured, names
 from freestone.experiments.plan import PlanError
 from freestone.records import store
 from freestone.records.schema import Allocator, Configuration, Experiment, Machine, Workload
+from freestone.tuning import kept
 
 
 def head(cpu: str = "Big CPU 9", host: str = "1f", at: str = "2026-11-20T13:15:00+00:00") -> Experiment:
@@ -72,7 +74,7 @@ MEASURED = st.builds(
         st.sampled_from(["2026-11-20T13:15:00+00:00", "2026-11-21T13:15:00+00:00", "", "never"]),
     ),
     st.none(),
-    st.none() | st.sampled_from(["local", "A", "A-2"]),
+    st.none() | st.sampled_from(["local", "A", "A-2", "order.json"]),
 )
 
 
@@ -83,10 +85,20 @@ def test_names_are_unlike_each_other_and_folders_can_have_them(found: list[Measu
     told = names(found)
     assert len(set(told)) == len(told) == len(found)
     assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name) for name in told)
+    assert all(store.unlike_files(name) == name for name in told)
     assert typed is None or told[-1] == typed
 
 
-@pytest.mark.parametrize("name", sorted(store.OF_ORDER))
-def test_no_place_is_called_as_a_file_of_the_order(name: str) -> None:
-    with pytest.raises(PlanError, match="as a file of the order is"):
+FILES = (
+    *(store.ORDER_FILE, store.REPORT_FILE, store.EXPERIMENT_FILE, store.TRIALS_FILE, store.PARQUET_FILE),
+    *(store.SUMMARY_FILE, store.CALLS_FILE, store.INSTRUCTIONS_FILE, chart.CHART, chart.OBSERVATIONS),
+    kept.TUNING_FILE,
+)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_place_is_called_as_a_file_of_results(name: str) -> None:
+    for found in (Measured(head(), known=name), Measured(head(name))):
+        assert names([found]) == [name.replace(".", "-")]
+    with pytest.raises(PlanError, match="as files of results are"):
         names([Measured(head(), given=name)])

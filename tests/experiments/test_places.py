@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from freestone.experiments import places
 from freestone.experiments.plan import PlanError
+from freestone.records import store
 from freestone.records.schema import Place
 
 
@@ -74,11 +75,17 @@ def test_whatever_is_typed_gives_places_that_folders_can_be_named_after(words: l
         assert name not in ("", ".", "..")
         assert "/" not in name
         assert not name.startswith((".", "-"))
+        assert store.unlike_files(name) == name
     assert not any((each.address or "").startswith("-") for each in found)
 
 
-def test_a_host_may_be_called_as_a_file_of_the_order() -> None:
+def test_a_host_may_be_called_as_a_file_of_results() -> None:
     assert [each.name for each in places.read(["ssh:order.json,report.html"])] == [
-        "place-order.json",
-        "place-report.html",
+        "order-json",
+        "report-html",
     ]
+
+
+def test_no_place_is_called_as_what_another_has_beside_its_folder() -> None:
+    names = [each.name for each in places.read(["slurm:a,a.log,a.job"])]
+    assert not {f"{name}{ending}" for name in names for ending in (".log", ".job")} & set(names)

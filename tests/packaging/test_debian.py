@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -129,6 +130,33 @@ def test_freestone_run_says_what_is_wrong(repository: Path, words: list[str], st
     assert done.returncode == status
     said = [each for each in done.stderr.splitlines() if "ld.so" not in each]  # the library is not installed here
     assert said == [line] * bool(line)
+
+
+@pytest.mark.parametrize(
+    ("here", "path", "status"),
+    [
+        *[(".", "folder", 5), (".", "nowhere:folder:", 5), (".", "nowhere:", 127)],
+        *[("folder", ":nowhere", 5), ("folder", "nowhere:", 5), ("folder", "nowhere::more", 5)],
+        *[(".", "*", 127), (".", "f*:nowhere", 127)],
+    ],
+)
+def test_freestone_run_finds_what_the_shell_then_starts(
+    repository: Path, tmp_path: Path, here: str, path: str, status: int
+) -> None:
+    """An empty part is the folder that one is in, also at the end, and a star is a star."""
+    (tmp_path / "folder").mkdir()
+    program = tmp_path / "folder" / "program"
+    program.write_text("#!/bin/sh\nexit 5\n")
+    program.chmod(0o755)
+    script = repository / "packaging" / "deb" / "commands" / "freestone-run"
+    shell = shutil.which("sh") or ""
+    done = subprocess.run(
+        [shell, str(script), "program"],
+        cwd=tmp_path / here, capture_output=True, text=True, check=False, env={"PATH": path},
+    )  # fmt: skip
+    assert done.returncode == status
+    said = [each for each in done.stderr.splitlines() if "ld.so" not in each]  # the library is not installed here
+    assert said == ["freestone-run: program 'program' not found"] * (status == 127)
 
 
 def test_the_lab_measures_there_and_leaves_nothing(root_with_needs: DebianRoot, debs: dict[str, Path]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from ordered import TRIALS, Ordered, begun
+from waiting import soon
 
 from freestone.records import store
 from own_clusters import slurm
@@ -43,3 +44,19 @@ def test_a_feature_that_no_node_has_costs_the_others_nothing(cluster: slurm.Clus
     said = ordered.said.read_text()
     assert "slurm-riscv: sbatch: error: " in said
     assert "not finished: slurm-riscv; go on with: " in said
+
+
+def test_a_job_that_is_cancelled_while_it_waits_is_told_as_that(cluster: slurm.Cluster, tmp_path: Path) -> None:
+    for feature in slurm.NODES.values():  # each node has another's job
+        cluster.said(
+            *("sbatch", "--parsable", "--exclusive", "--chdir=/", "--output=/dev/null"),
+            *(f"--constraint={feature}", "--wrap=exec sleep 300"),
+        )
+    ordered = Ordered(tmp_path, cluster.environment, COMMAND, "slurm:rome")
+    assert soon(lambda: "freestone-slurm-rome" in cluster.said("squeue", "-h", "-o", "%j"), 60)
+    cluster.said("scancel", cluster.job("freestone-slurm-rome"))
+    assert ordered.process.wait(slurm.UP_S / 2) == 3, ordered.said.read_text()
+    said = ordered.said.read_text()
+    assert "has not run to its end: cancelled" in said
+    assert "not finished: slurm-rome; go on with: " in said
+    assert "shared" not in said

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.allocators import catalogue
+from freestone.allocators import catalogue, discovery
+from freestone.allocators.errors import UnknownAllocator
+from freestone.allocators.search import LibrarySearch
 from freestone.records import cached
 
 
@@ -65,3 +67,16 @@ def test_an_account_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cached.folder({}) == cached.home({}) / ".cache" / "freestone"
     assert not catalogue.user_catalogue({}).exists()
     assert cached.home({"HOME": "/h"}) == Path("/h")
+    assert cached.expanded("~/x") == Path("~/x")
+    with pytest.raises(UnknownAllocator, match="does not exist"):
+        discovery.from_path("~/lib.so")
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+def test_a_home_that_nobody_has_is_a_name_as_another(text: str) -> None:
+    try:
+        home = Path(f"~{text}").expanduser()
+    except RuntimeError:
+        home = Path(f"~{text}")
+    assert cached.expanded(f"~{text}") == home
+    assert LibrarySearch.of_this_machine({"LD_LIBRARY_PATH": "~nobody-is-called-so/x"}).folders

@@ -14,6 +14,7 @@ from freestone.allocators import catalogue, elf, packages, peers, preloading, ve
 from freestone.allocators.catalogue import Entry
 from freestone.allocators.errors import AllocatorUnavailable, BrokenLibrary, UnknownAllocator
 from freestone.allocators.search import PATH_VARIABLE, LibrarySearch
+from freestone.records import cached
 from freestone.records.schema import Allocator, Configuration
 
 SYSTEM = "glibc"
@@ -87,7 +88,7 @@ def from_path(text: str) -> Allocator:
     match = _GIVEN.fullmatch(text)
     if match is None or (match["name"] and "/" in match["name"]):
         raise UnknownAllocator(f"'{text}' is no path of a library")
-    path = Path(match["path"]).expanduser()
+    path = cached.expanded(match["path"])
     try:
         file = path.resolve(strict=True)
     except (OSError, RuntimeError):

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from freestone.records import cached
+
 PATH_VARIABLE = "FREESTONE_ALLOCATOR_PATH"
 """Colon-separated folders that come before everything else."""
 
@@ -40,7 +42,7 @@ class LibrarySearch:
         named = environment.get(PATH_VARIABLE, "").split(":") + environment.get("LD_LIBRARY_PATH", "").split(":")
         root = Path("/")
         return cls(
-            folders=tuple(Path(folder).expanduser() for folder in named if folder),
+            folders=tuple(cached.expanded(folder) for folder in named if folder),
             cache=parse_cache(_loader_cache()),
             standard=tuple(path for pattern in _STANDARD for path in sorted(root.glob(pattern[1:])) if path.is_dir()),
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_format
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -197,11 +196,13 @@ def _write(
     """Write the page, pictures and times that were asked for; the page's file."""
     if destination is None and figures is None and benchmark_json is None:
         return None
-    from freestone.commands import side_by_side
+    from freestone.commands import reported, side_by_side
     from freestone.reports import extras, google_benchmark, pictures
 
     written, folders = None, [each.folder for each in found]
-    below = dict(zip(folders, _below(folders), strict=True))
+    # Several experiments each into a folder of their own, called as it is on the page.
+    places = side_by_side.folder_names(folders) if len(folders) > 1 else [""]
+    below = dict(zip(folders, places, strict=True))
     try:
         for each in found:
             if benchmark_json is not None and each.source is not None:
@@ -215,23 +216,13 @@ def _write(
                 anchors = {name: part.anchor for name, part in zip(side_by_side.names(folders), parts, strict=True)}
                 written = None if destination is None else html.write_parts(parts, destination, machines, anchors)
             except html.ReportError as error:
-                raise Stop(str(error), ExitStatus.STORE) from error
+                raise Stop(f"{error}; {reported.WITHOUT_PAGE}", ExitStatus.STORE) from error
             for folder, part in zip(folders, parts, strict=True):
                 if figures is not None:
                     pictures.write(part, figures / below[folder], picture)
     except pictures.ExportError as error:
         raise Stop(str(error), ExitStatus.STORE) from error
     return written
-
-
-def _below(folders: Sequence[Path]) -> list[str]:
-    """Several experiments each into a folder of their own, called as it is on the page, on one level."""
-    from freestone.commands import side_by_side
-
-    if len(folders) == 1:
-        return [""]
-    told = [re.sub(r"[^\w.-]+", "-", name).strip("-.") or "results" for name in side_by_side.names(folders)]
-    return [name if told.count(name) == 1 else f"{name}-{number}" for number, name in enumerate(told, start=1)]
 
 
 def _lacking(page: bool, figures: Path | None) -> ExitStatus:

@@ -64,7 +64,7 @@ def report(order: Path, folders: Sequence[Path], destination: Path | None, *, as
         try:
             written = html.write_machines(machines, collected.machines, destination, order)
         except html.ReportError as error:
-            raise StoreError(str(error)) from error
+            raise StoreError(f"{error}; {reported.WITHOUT_PAGE}") from error
         if not as_json:
             print(f"Report:  {written}")
     return ExitStatus.STORE if damaged else ExitStatus.FINE

@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from freestone.commands import one_folder, terminal
 from freestone.commands.status import Stop
@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # what reads and draws results is large, and the help needs n
     from freestone.records.schema import Score, Summary
     from freestone.reports.html import Part
     from freestone.reports.source import Source
+
+WITHOUT_PAGE: Final = "-o FILE writes it elsewhere, --no-html only prints"
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,10 +25,32 @@ _NOTHING_YET: Final = "nothing measured yet"
 
 
 def names(folders: Sequence[Path]) -> list[str]:
-    """What to call the machines of some results folders: the folder's name, or all of its path where two have one."""
+    """What to call the machines of some results folders: the folder's name, or all of its path where two have one.
+
+    No two are called the same; where links to folders would be, each has the path without links.
+
+    Args:
+        folders: no two of them are one.
+    """
     short = [each.resolve().name for each in folders]
-    count = Counter(short)
-    return [name if count[name] == 1 else str(each) for name, each in zip(short, folders, strict=True)]
+    alike = Counter(short)
+    told = [name if alike[name] == 1 else str(each) for name, each in zip(short, folders, strict=True)]
+    alike = Counter(told)
+    return [name if alike[name] == 1 else str(each.resolve()) for name, each in zip(told, folders, strict=True)]
+
+
+def folder_names(folders: Sequence[Path]) -> list[str]:
+    """The same names as those of folders on one level: without slashes, and no two alike.
+
+    Args:
+        folders: no two of them are one.
+    """
+    taken: list[str] = []
+    for name in names(folders):
+        told = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "results"
+        numbered = (f"{told}-{number}" for number in count(2))
+        taken.append(told if told not in taken else next(each for each in numbered if each not in taken))
+    return taken
 
 
 class Collected:

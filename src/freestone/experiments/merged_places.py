@@ -44,8 +44,10 @@ def names(found: Sequence[Measured]) -> list[str]:
     for name in given:
         if not _NAME.fullmatch(name):
             raise PlanError(f"'{name}' is no name of a place: letters, digits, '.', '_' and '-' make one")
-        if name in store.OF_ORDER:
-            raise PlanError(f"no place can be called '{name}', as a file of the order is")
+        if store.unlike_files(name) != name:
+            raise PlanError(
+                f"no place can be called '{name}', as files of results are: leave out what is behind the dot"
+            )
         if given.count(name) > 1:
             raise PlanError(f"two places are called '{name}'")
     told = [each.given or _slug(each.known or _processor(each)) for each in found]
@@ -107,4 +109,5 @@ def _numbered(found: Sequence[Measured], told: list[str]) -> list[str]:
 
 
 def _slug(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:_LONGEST].rstrip("-.") or "machine"
+    told = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:_LONGEST].rstrip("-.")
+    return store.unlike_files(told or "machine")

@@ -100,5 +100,4 @@ def _listed(word: str, text: str, form: re.Pattern[str], what: str) -> list[str]
 
 def _slug(name: str) -> str:
     """A name that a folder can have."""
-    told = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "place"
-    return f"place-{told}" if told in store.OF_ORDER else told
+    return store.unlike_files(re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "place")

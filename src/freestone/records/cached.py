@@ -19,6 +19,14 @@ def home(environment: Mapping[str, str] = os.environ) -> Path:
         return Path("/nonexistent")
 
 
+def expanded(path: str) -> Path:
+    """A path with the home folder that it begins with, as in ``~/x``; as it is where there is no such home."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Where the lab keeps what can be made again: ``$XDG_CACHE_HOME/freestone``. It need not exist."""
     return Path(environment.get("XDG_CACHE_HOME") or home(environment) / ".cache") / "freestone"

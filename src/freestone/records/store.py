@@ -37,8 +37,6 @@ ORDER_FILE = "order.json"
 PARQUET_FILE = "trials.parquet"
 SUMMARY_FILE = "summary.json"
 REPORT_FILE = "report.html"
-OF_ORDER = frozenset({ORDER_FILE, REPORT_FILE})
-"""Files of an order beside the folders of its places, which cannot be called so."""
 CALLS_FILE = "calls.json"
 INSTRUCTIONS_FILE = "instructions.json"
 
@@ -149,6 +147,14 @@ def read_order(folder: Path) -> Order:
         StoreError: the folder holds none, or it is damaged.
     """
     return _read_whole(folder / ORDER_FILE, Order, folder)
+
+
+def unlike_files(name: str) -> str:
+    """A name that no file of results has, nor one of an order beside the folders of its places; most stay as they are.
+
+    A folder that holds another one of such a name is taken for results of another kind.
+    """
+    return re.sub(r"\.(json|jsonl|parquet|html|log|job)\Z", r"-\1", name)
 
 
 def places(folder: Path, children: Callable[[Path], Iterable[Path]] = Path.iterdir) -> list[Path]:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import others_modules
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,9 +68,12 @@ def test_what_is_held_has_its_own_status_and_no_input() -> None:
 
 
 def test_modules_of_the_folder_are_not_the_labs(tmp_path: Path) -> None:
-    (tmp_path / "calendar.py").write_text("raise SystemExit('I am the user's own calendar.py')\n")
-    done = subprocess.run(command.lab("--version"), cwd=tmp_path, capture_output=True, text=True, check=False)
+    others_modules.put_into(tmp_path)
+    done = subprocess.run(command.lab("allocators"), cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+    other = [word for word in command.lab("allocators") if word not in ("-P", "-I")]
+    told = subprocess.run(other, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert others_modules.SAID in told.stderr, "else this test proves nothing"
 
 
 def test_nothing_is_taken_from_the_environment_where_this_lab_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from pathlib import Path
 
+import others_modules
 import pytest
 
 from freestone.experiments.engines import Carried, Unreachable, command, job, slurm
@@ -166,6 +167,44 @@ def test_a_folder_that_never_comes_is_one_line(cluster: Path, tmp_path: Path, mo
     with pytest.raises(Unreachable, match="shows nothing of its job: is it shared by the nodes") as error:
         _carried_out(tmp_path / "slurm")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("state", ["CANCELLED", "TIMEOUT", "OUT_OF_MEMORY"])
+def test_a_job_that_was_ended_before_it_wrote_anything_is_told_as_that(
+    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    monkeypatch.setattr(slurm, "SHOWN_S", 0.3)
+    (tmp_path / "slurm.log").write_text("slurmstepd: error: *** JOB 1 ON one CANCELLED ***\n")
+    _stand_in(cluster, "scontrol", f"echo JobId=1 JobState={state} Reason=None ExitCode=0:15")
+    assert _carried_out(tmp_path / "slurm") == Carried(-15, f"job 1 has not run to its end: {state.lower()}")
+
+
+def test_what_a_job_that_was_ended_has_written_may_show_late(cluster: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "slurm"
+    cluster.write_text(f"sleep 0.5\n{_writes(folder)}")
+    _stand_in(cluster, "scontrol", "echo JobId=1 JobState=TIMEOUT Reason=None ExitCode=0:15")
+    assert _carried_out(folder) == Carried(-15, "job 1 has not run to its end: timeout")
+    assert (folder / store.EXPERIMENT_FILE).exists()
+
+
+def test_a_job_takes_no_module_of_the_folder_for_the_labs(
+    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users = tmp_path / "users"
+    users.mkdir()
+    others_modules.put_into(users)
+    _stand_in(
+        cluster,
+        "sbatch",
+        f"for word; do case $word in --wrap=*) line=${{word#--wrap=}};; esac; done\n"
+        f'cd {users} && sh -c "$line" >{tmp_path}/said 2>&1; echo 1',
+    )
+    monkeypatch.setattr(slurm, "LATE_S", 0.3)
+    words = ["compare", "-n", "1", "-a", "glibc", "--", "/bin/true"]
+    order = ORDER.model_copy(update={"words": words, "directory": str(users)})
+    folder = tmp_path / "slurm"
+    done = slurm.Slurm().carry_out(order, PLACE, folder, lambda line: None, threading.Event())
+    assert done == Carried(0, None), (tmp_path / "said").read_text()
 
 
 @pytest.mark.parametrize("state", ["CANCELLED", "SPECIAL_EXIT"])

@@ -42,6 +42,9 @@ MOST_LOST: Final = 3
 LATE_S: Final = 60.0
 """How long a folder that is shared may take to show what a node has written."""
 
+SHOWN_S: Final = 10.0
+"""The same, of a job that was ended by others: it may have written nothing."""
+
 LOOK_S: Final = 2.0
 
 SILENT_S: Final = 600.0
@@ -51,6 +54,9 @@ AGAIN_S: Final = 10.0
 
 RAN: Final = ("COMPLETED", "FAILED")
 """States of a job whose exit status is its own: one that is cancelled while it waits has 0."""
+
+KILLED: Final = 143
+"""The exit status of what was told to end, as shells have it."""
 
 UNKNOWN: Final = "Invalid job id"
 """What the controller says of a job that ended long ago."""
@@ -81,8 +87,8 @@ class Slurm:
             if stop.is_set():
                 return Carried(130, "interrupted")
             if state not in LOST and not (state == "CANCELLED" and job is earlier):
-                if status in command.DONE and state not in RAN:
-                    return Carried(143, f"job {job.number} has not run to its end: {state.lower()}")
+                if state not in RAN:
+                    return _not_run(job, state, status, folder, stop)
                 _await(folder, log, job if status in command.DONE else None, stop)
                 return Carried(status, _last(log) if status else None)
             tell(f"job {job.number} was lost ({state.lower()}): what it had finished is kept; it is submitted again")
@@ -185,6 +191,16 @@ def _waited(job: str, stop: threading.Event, tell: Callable[[str], None]) -> tup
             tell(f"job {job} waits: {reason}")
             told = reason
         stop.wait(LOOK_S)
+
+
+def _not_run(job: Job, state: str, status: int, folder: Path, stop: threading.Event) -> Carried:
+    """What came of a job that did not come to its own end, such as one that was cancelled."""
+    if status not in command.DONE:  # it has begun, and may have written what shows a little later
+        end = time.monotonic() + SHOWN_S
+        while not _shows(folder, None) and time.monotonic() < end and not stop.wait(LOOK_S):
+            list(folder.parent.iterdir())
+    told = f"job {job.number} has not run to its end: {state.lower()}"
+    return Carried(KILLED if status in command.DONE else status, told)
 
 
 def _await(folder: Path, log: Path, measured: Job | None, stop: threading.Event) -> None:
