@@ -42,23 +42,18 @@ static uintptr_t sample(uintptr_t block, size_t bytes, unsigned number) {
     return bits_round_down(block + bytes / SAMPLES * number + bytes / SAMPLES / 2, os_page_bytes());
 }
 
-static void *page_of(uintptr_t address) {
-    return (void *)bits_round_down(address,
-                                   os_page_bytes()); /* NOLINT(performance-no-int-to-ptr): asked about, not read */
-}
-
 /* From end to end, as far as samples tell. */
 static bool was_written(uintptr_t block, size_t bytes) {
     void *pages[SAMPLES];
     for (unsigned i = 0; i < SAMPLES; i++) {
-        pages[i] = page_of(sample(block, bytes, i));
+        pages[i] = (void *)sample(block, bytes, i); /* NOLINT(performance-no-int-to-ptr): asked about, not read */
     }
     return os_are_written(pages, SAMPLES);
 }
 
 /* Of a block that was brought in: its memory went back to the kernel since. */
 static bool is_gone(uintptr_t block) {
-    void *first = page_of(block);
+    void *first = (void *)bits_round_down(block, os_page_bytes()); /* NOLINT(performance-no-int-to-ptr): likewise */
     return !os_are_written(&first, 1);
 }
 

@@ -1,4 +1,5 @@
-/* How long the keeper is waited for, by forks and by what is due, and when there is a wish for it. There is none here: a number stands for a thread that never comes. */
+/* How long the keeper is waited for, by forks and by what is due, and when there is a wish for it. There is none here: a number
+ * stands for a thread that never comes. */
 #include "expect.h"
 #include "gate.h"
 #include "keeper.h"

@@ -109,5 +109,4 @@ def _numbered(found: Sequence[Measured], told: list[str]) -> list[str]:
 
 
 def _slug(name: str) -> str:
-    told = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:_LONGEST].rstrip("-.")
-    return store.unlike_files(told or "machine")
+    return store.unlike_files(store.folder_name(name)[:_LONGEST].rstrip("-.") or "machine")

@@ -100,4 +100,4 @@ def _listed(word: str, text: str, form: re.Pattern[str], what: str) -> list[str]
 
 def _slug(name: str) -> str:
     """A name that a folder can have."""
-    return store.unlike_files(re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "place")
+    return store.unlike_files(store.folder_name(name) or "place")

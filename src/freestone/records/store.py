@@ -149,6 +149,11 @@ def read_order(folder: Path) -> Order:
     return _read_whole(folder / ORDER_FILE, Order, folder)
 
 
+def folder_name(text: str) -> str:
+    """What of a text can be a folder's name everywhere; empty where nothing can."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-.")
+
+
 def unlike_files(name: str) -> str:
     """A name that no file of results has, nor one of an order beside the folders of its places; most stay as they are.
 
