@@ -38,13 +38,23 @@ static atomic_size_t threads, calls;
 static __thread bool known;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static bool is(const char *name) {
+static bool asked_for(const char *name) {
     if (fault == NULL) { /* environ is there before any constructor */
         fault = getenv("PLANTED");
         fault = fault == NULL ? "" : fault;
     }
     return strcmp(fault, name) == 0;
 }
+
+/* Compared once in each place: some hazards step through every instruction. Two threads that compare at once find the same. */
+#define is(name)                                                                           \
+    __extension__({                                                                        \
+        static _Atomic signed char found;                                                  \
+        if (atomic_load_explicit(&found, memory_order_relaxed) == 0) {                     \
+            atomic_store_explicit(&found, asked_for(name) ? 1 : -1, memory_order_relaxed); \
+        }                                                                                  \
+        atomic_load_explicit(&found, memory_order_relaxed) > 0;                            \
+    })
 
 static void turn(size_t turns) {
     for (; turns > 0; turns--) {

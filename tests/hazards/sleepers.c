@@ -4,8 +4,9 @@
  *                             may keep goes by those that work, not by those that exist
  *   sleepers memory           what the sleepers' work has left resident, some seconds later
  *
- * Instructions are counted by stepping through them, with all other threads stopped: stepping is slow, and who looks round by the
- * clock would come ten thousand times too often. */
+ * Instructions are counted by stepping through them, with all other threads stopped. Stepping is slow, up to half a millisecond
+ * each on some virtual machines: every size has one turn, and who looks round by the clock would come ten thousand times too
+ * often. */
 #include "hazard.h"
 
 #include <dirent.h>
@@ -13,7 +14,7 @@
 #include <sys/ptrace.h>
 
 enum { SLEEPERS = 600, CLASSES = 20, OF_A_CLASS = 64, BYTES_OF_A_CLASS = 16384, MOST_MIB = 32, REST_MS = 5000 };
-enum { HELD = 64, SIZES = 5, WARM_TURNS = 200, TURNS = 10, TIMES = 2, A_PAIR_MOST = 1000 };
+enum { HELD = 64, SIZES = 5, WARM_TURNS = 200, TURNS = SIZES, TIMES = 2, A_PAIR_MOST = 1000 };
 
 static struct {
     _Atomic int counts;
