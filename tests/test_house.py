@@ -150,7 +150,6 @@ LEAVES = {
     "text",
     "message",
     "keeper",
-    "zeroed",
     "object",
     "gate",
     "turns",

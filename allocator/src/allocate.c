@@ -34,6 +34,13 @@ static void *take_inside(size_t size, size_t alignment, bool dense, bool growing
     return growing ? large_take_growing(size, zero) : large_take(size, alignment, dense, zero);
 }
 
+/* A thread of large blocks alone never comes to its heap, by which the others free what threads have left and what waited for a fork. */
+static void look_for_others(enum pass pass) {
+    if (pass == PASS_CACHE) {
+        thread_cache_look();
+    }
+}
+
 /* Where the heap has nothing but what somebody else may give back. */
 static bool is_hopeless(size_t size);
 
@@ -256,6 +263,7 @@ void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bo
         arena_make_room();
         block = take_inside(size, alignment, dense, growing, zero);
     }
+    look_for_others(pass);
     thread_leave(pass);
     return block;
 }
@@ -337,6 +345,7 @@ static void release_large(void *block, uint32_t tag, size_t size) {
         return;
     }
     large_give(block, tag);
+    look_for_others(pass);
     thread_leave(pass);
     thread_serve_wishes();
 }

@@ -35,7 +35,11 @@ static bool option_confines(unsigned long option) { return option == PR_SET_SECC
 
 static bool mode_confines(long mode) { return mode == SECCOMP_SET_MODE_STRICT || mode == SECCOMP_SET_MODE_FILTER; }
 
-/* In between nobody starts a keeper, so the next to start one sees it. Whose process it is was asked before: the filter might punish it. */
+/* Whether it is not a child of vfork, which would confine its parent. Asked before the call, whose filter might punish the question; under
+ * filters that are there already it is not asked: who confines itself further there may cost a parent the keeper, not its life. */
+static bool is_own_process(void) { return !keeper_may_ask() || gate_is_own_process(false); }
+
+/* In between nobody starts a keeper, so the next to start one sees it. */
 static long confined(bool own, long result) {
     if (result >= 0 && own) {
         keeper_confine();
@@ -79,7 +83,7 @@ int offered_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
         return process_missing();
     }
     if (unlikely(option_confines((unsigned long)option))) {
-        bool own = gate_is_own_process(false);
+        bool own = is_own_process();
         return (int)WITHOUT_KEEPER(confined(own, libc(option, a, b, c, d)));
     }
     return libc(option, a, b, c, d);
@@ -131,7 +135,7 @@ long confine_syscall(long number, long a, long b, long c, long d, long e, long f
     bool confines =
         (number == SYS_prctl && option_confines((unsigned long)a)) || (number == SYS_seccomp && mode_confines(a));
     if (confines) {
-        bool own = gate_is_own_process(false);
+        bool own = is_own_process();
         return WITHOUT_KEEPER(confined(own, no_jump(libc(number, a, b, c, d, e, 0))));
     }
     if (number == SYS_prctl || number == SYS_seccomp) {

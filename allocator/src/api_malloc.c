@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "allocate.h"
+#include "options.h"
 #include "os.h"
-#include "zeroed.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -15,7 +15,36 @@ PUBLIC_HOT void *malloc(size_t size) { return allocate(size); }
 
 PUBLIC_HOT void free(void *block) { release(block, MADE_BY_MALLOC); }
 
-/* Large memory that is known to be zero is not touched. */
+/* Fresh memory, zero as the kernel gives it: its first pages are brought in where the program has asked for that. A page that is read
+ * before it is written would fault twice else. */
+static void *fresh(void *block, size_t size) {
+    size_t most = (size_t)option_value(OPTION_POPULATE_KIB) * 1024;
+    if (unlikely(most > 0)) {
+        uintptr_t from = bits_round_down((uintptr_t)block, os_page_bytes());
+        uintptr_t to = bits_round_up((uintptr_t)block + bits_min(size, most), os_page_bytes());
+        os_populate((void *)from, to - from); /* NOLINT(performance-no-int-to-ptr): pages of the block */
+    }
+    return block;
+}
+
+enum { CLEAR_MOST = 16 * 1024 * 1024 };
+
+/* Memory that was in use before. A very large block may be a table that stays sparse, and how much of it is in memory nobody knows: its
+ * pages go back to the kernel, which gives zeros. */
+static void *cleared(void *block, size_t size) {
+    if (size < CLEAR_MOST) {
+        return memset(block, 0, size);
+    }
+    size_t head = bits_round_up((uintptr_t)block, os_page_bytes()) - (uintptr_t)block;
+    size_t whole = bits_round_down(size - head, os_page_bytes());
+    if (!os_purge((char *)block + head, whole)) { /* locked in memory */
+        return memset(block, 0, size);
+    }
+    memset(block, 0, head);
+    memset((char *)block + head + whole, 0, size - head - whole);
+    return block;
+}
+
 static void *take_zeroed(size_t size) {
     if (size > CLASS_LARGEST) {
         bool zero;
@@ -24,11 +53,7 @@ static void *take_zeroed(size_t size) {
             errno = ENOMEM;
             return NULL;
         }
-        if (!zero) {
-            return memset(block, 0, size);
-        }
-        zeroed_fresh(block, size);
-        return block;
+        return zero ? fresh(block, size) : cleared(block, size);
     }
     if (size >= CLASS_FRESH) {
         bool zero = false;

@@ -61,7 +61,7 @@ static void after_fork_in_child(void) {
     closings -= handled;
     if (gate.page != NULL) {
         /* Asked here where it can be: the first to ask later may be a child of vfork. */
-        uint32_t process = keeper_is_unwatched() ? os_process() : GATE_ANY;
+        uint32_t process = keeper_may_ask() ? os_process() : GATE_ANY;
         gate_mark_child(handled ? fork_seen : GATE_UNHANDLED, &thread_view, thread_view.cache, closings, process);
     }
 }

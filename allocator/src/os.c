@@ -231,19 +231,6 @@ void os_populate(void *at, size_t bytes) {
     (void)kernel(SYS_madvise, (long)at, (long)bytes, POPULATE_WRITE, 0, 0);
 }
 
-bool os_are_written(void *const pages[], unsigned count) {
-    /* Each page's node of memory; -EFAULT for the page of zeros, -ENOENT for none. Nothing is moved: no nodes are named. */
-    int node[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
-    if (os_call(SYS_move_pages, 0, (long)count, (long)pages, 0, (long)node, 0) != 0) {
-        return false;
-    }
-    bool written = true;
-    for (unsigned i = 0; i < count; i++) {
-        written = written && node[i] >= 0;
-    }
-    return written;
-}
-
 void os_avoid_huge(void *at, size_t bytes) { (void)kernel(SYS_madvise, (long)at, (long)bytes, MADV_NOHUGEPAGE, 0, 0); }
 
 uint64_t os_milliseconds(void) {

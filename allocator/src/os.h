@@ -72,10 +72,6 @@ void os_avoid_huge(void *at, size_t bytes);
 /* Brings the pages in, to be written, where the kernel knows how to (5.14); a wish, no more. */
 void os_populate(void *at, size_t bytes);
 
-/* Whether each of these pages has memory of its own that was written, 8 of them at most; false as well where nobody knows: a kernel without
- * NUMA (CONFIG_NUMA), pages in swap. A page that was only read has none: the kernel shows one of zeros there. */
-bool os_are_written(void *const pages[], unsigned count);
-
 /* Whether the kernel would give so many bytes just now, of which none are touched. */
 bool os_has_room(size_t bytes);
 

@@ -299,7 +299,6 @@
 #define options_read freestone_own_options_read
 #define options_read_environment freestone_own_options_read_environment
 #define os_abort freestone_own_os_abort
-#define os_are_written freestone_own_os_are_written
 #define os_avoid_huge freestone_own_os_avoid_huge
 #define os_await_thread_gone freestone_own_os_await_thread_gone
 #define os_be_plain freestone_own_os_be_plain
@@ -469,4 +468,3 @@
 #define turns_note_refused freestone_own_turns_note_refused
 #define usable_bytes freestone_own_usable_bytes
 #define window freestone_own_window
-#define zeroed_fresh freestone_own_zeroed_fresh

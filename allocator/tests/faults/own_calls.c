@@ -19,7 +19,6 @@ static struct {
     {"mremap", SYS_mremap, 0, 0},
     {"madvise", SYS_madvise, 0, 0},
     {"mprotect", SYS_mprotect, 0, 0},
-    {"move_pages", SYS_move_pages, 0, 0},
     {"futex", SYS_futex, 0, 0},
     {"sched_getaffinity", SYS_sched_getaffinity, 1, 0},
     /* What the process was started with, when the library is loaded and at no other time. */

@@ -1,11 +1,12 @@
 /* What another thread frees while a fork is under way goes back to the kernel, though nobody calls the library any more: by itself, or when
- * the program asks.
+ * the program asks; and, where no keeper is, when the program goes on with large blocks alone.
  *
- *   freed_while_forking idle|trim */
+ *   freed_while_forking idle|trim|large */
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@
 #include "resident.h"
 #include "serving.h"
 
-enum { BLOCKS = 64, BYTES = 4 << 20, LEFT_KIB = 32 * 1024, PATIENCE_MS = 20000 };
+enum { BLOCKS = 64, BYTES = 4 << 20, LEFT_KIB = 32 * 1024, PATIENCE_MS = 20000, CALLS = 1000 };
 
 static void *block[BLOCKS];
 static _Atomic int stage;
@@ -43,7 +44,7 @@ static void let_it_free(void) {
 }
 
 int main(int count, char **arguments) {
-    EXPECT(count == 2, "usage: freed_while_forking idle|trim");
+    EXPECT(count == 2, "usage: freed_while_forking idle|trim|large");
     require_serving();
     size_t before = resident_kib();
     for (int i = 0; i < BLOCKS; i++) {
@@ -64,6 +65,10 @@ int main(int count, char **arguments) {
     bool asked = strcmp(arguments[1], "trim") == 0;
     if (asked) {
         (void)malloc_trim(0);
+    }
+    for (int call = 0; strcmp(arguments[1], "large") == 0 && call < CALLS; call++) {
+        asked = true;
+        free(unseen(malloc(1 << 20)));
     }
     size_t left = resident_kib();
     for (int waited = 0; !asked && left > before + LEFT_KIB && waited < PATIENCE_MS; waited += 100) {

@@ -244,8 +244,6 @@ void os_avoid_huge(void *at, size_t bytes) { (void)at, (void)bytes; }
 
 void os_populate(void *at, size_t bytes) { (void)at, (void)bytes; }
 
-bool os_are_written(void *const pages[], unsigned count) { return (void)pages, count > 0; }
-
 static bool old;
 
 void world_be_old(void) { old = true; }
