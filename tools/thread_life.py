@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Count the instructions of a short thread's life under an allocator: 450 blocks of 16 to 1,016 bytes, taken and freed.
 
-By callgrind: the difference of a run of 120 lives and one of 20, so that the program's start does not count. libc's work
-for the thread and the program's own loop are in it. The allocators are shared libraries to be preloaded, or `glibc`.
+By callgrind: the difference of a run of 120 lives and one of 20, so that the program's start does not count. libc's
+work for the thread and the program's own loop are in it. The allocators are libraries to be preloaded, or `glibc`.
 
     tools/thread_life.py glibc build/libfreestone.so
 """
@@ -61,7 +61,9 @@ def _run(*command: str, environment: dict[str, str] | None = None) -> str:
     """What the command says to standard error."""
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ValueError(f"{command[0]} failed: {done.stderr.strip()}")
+        said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("==")]
+        why = said[0] if said else f"status {done.returncode}"
+        raise ValueError(f"{command[0]} failed: {why}")
     return done.stderr
 
 

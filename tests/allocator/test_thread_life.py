@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,13 @@ def test_a_life_takes_what_the_page_says(freestone_library: Path, tmp_path: Path
     assert ours < thread_life.of_a_life(program, thread_life.NONE)
 
 
-@pytest.mark.parametrize("named", ["/nowhere", __file__])
-def test_what_cannot_be_counted_is_one_line(named: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("named", ["/nowhere", __file__, "{stops}"])
+def test_what_cannot_be_counted_is_one_line(named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without its library the program would run, and glibc's count would stand under another's name."""
+    stops = tmp_path / "stops.so"
+    source = "#include <stdlib.h>\n__attribute__((constructor)) static void stop(void) { abort(); }"
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", stops, "-"], input=source, check=True, text=True)
+    named = named.format(stops=stops)
     assert thread_life.main([named]) == 1
     said = capsys.readouterr()
     assert said.out == ""

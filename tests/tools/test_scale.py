@@ -216,7 +216,7 @@ def story(slow: int = 10) -> Story:
 
 def test_what_grows_is_named_with_its_reason() -> None:
     assert "**Slow paths**: 10 -> 100 (churn). Why: what all threads together may keep" in page.growth(story(slow=100))
-    assert "Nowhere both 1.5 times as many and 10 a million calls more: slow paths, heaps' locks" in page.growth(story())
+    assert "Nowhere both 1.5 times as many and 10 a million calls more: slow paths, heaps'" in page.growth(story())
 
 
 def test_a_few_more_of_hardly_any_are_no_growth_and_the_page_says_so() -> None:
