@@ -62,11 +62,11 @@ static void warn(const char *part, size_t length, const char *why) {
     message_print(&message);
 }
 
-static void warn_of_range(const char *part, size_t length, uint32_t most) {
+static void warn_of_range(const char *part, size_t length, enum option option) {
     struct message message = about(part, length);
     message_text(&message, "has a value that is not a number from 0 to ");
-    message_number(&message, most);
-    message_text(&message, "; ignored");
+    message_number(&message, known[option].most);
+    message_text(&message, option == OPTION_GUARD ? ", nor auto; ignored" : "; ignored");
     message_print(&message);
 }
 
@@ -118,7 +118,7 @@ static void read_part(const char *part, size_t length) {
             } else if (read_number(part + key + 1, length - key - 1, known[i].most, &value)) {
                 option_set((enum option)i, value);
             } else {
-                warn_of_range(part, length, known[i].most);
+                warn_of_range(part, length, (enum option)i);
             }
             return;
         }

@@ -69,10 +69,14 @@ def test_hot_path_is_as_the_design_has_it(freestone_library: Path, kind: str, fu
     assert seen.instructions <= wanted.instructions + OTHERWISE, f"{function}: {seen} exceeds {wanted}"
 
 
-def test_the_page_has_the_counts_that_are_held() -> None:
+def test_the_pages_have_the_counts_that_are_held() -> None:
     page = (Path(__file__).parents[2] / "docs" / "design" / "allocator.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| [^|\n]*`[^|\n]* \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
     assert [tuple(map(int, row)) for row in rows[: len(FUNCTIONS)]] == [astuple(each) for each in FUNCTIONS.values()]
+
+    told = (Path(__file__).parents[2] / "docs" / "performance.md").read_text(encoding="utf-8")
+    malloc, free = (FUNCTIONS[name].instructions for name in ("malloc", "free"))
+    assert f"{malloc} instructions for a `malloc`, {free} for a `free`" in told
 
 
 def _is_by_gcc_12(library: Path) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +15,9 @@ pytestmark = pytest.mark.xdist_group("measured")  # what they measure or look fo
 
 MOST = 14
 """Names looked up; each is some 800 instructions of every start."""
+NEAR = 0.03
+"""How far the instructions of a start may be from what the page says, where libc is as it was there."""
+NOTHING = "int main(void) { return 0; }"
 
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm (package binutils)")
@@ -42,8 +47,36 @@ def test_a_start_makes_few_system_calls(freestone_library: Path, tmp_path: Path)
 
     Ten are the loader's, which finds, maps and closes it; three look at what the process was started with.
     """
-    program = tmp_path / "empty"
-    source = "int main(void) { return 0; }"
-    subprocess.run(["cc", "-x", "c", "-o", program, "-"], input=source, check=True, text=True)
+    program = _empty(tmp_path)
     alone = _calls_of_a_start(program, tmp_path, None)
     assert _calls_of_a_start(program, tmp_path, freestone_library) <= alone + 13
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the page has x86-64 instructions")
+@pytest.mark.skipif(platform.libc_ver() != ("glibc", "2.36"), reason="the page has those of glibc 2.36")
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind (package valgrind)")
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_a_start_takes_the_instructions_that_the_page_says(freestone_library: Path, tmp_path: Path) -> None:
+    program = _empty(tmp_path)
+    alone = _instructions_of_a_start(program, None)
+    more = _instructions_of_a_start(program, freestone_library) - alone
+    page = (Path(__file__).parents[2] / "docs" / "performance.md").read_text(encoding="utf-8")
+    told = re.search(r"takes ([\d,]+) instructions more than under glibc, or ([\d.]+) %", page)
+    assert told is not None, "docs/performance.md does not say what a start takes"
+    assert more == pytest.approx(int(told[1].replace(",", "")), rel=NEAR)
+    assert 100 * more / alone == pytest.approx(float(told[2]), rel=NEAR)
+
+
+def _empty(place: Path) -> Path:
+    program = place / "empty"
+    subprocess.run(["cc", "-x", "c", "-o", program, "-"], input=NOTHING, check=True, text=True)
+    return program
+
+
+def _instructions_of_a_start(program: Path, preload: Path | None) -> int:
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(program)]
+    environment = {"PATH": os.environ["PATH"]} | ({"LD_PRELOAD": str(preload)} if preload else {})
+    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr
+    counted = re.search(r"Collected : (\d+)", told)
+    assert counted is not None, told
+    return int(counted[1])

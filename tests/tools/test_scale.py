@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -215,7 +216,28 @@ def story(slow: int = 10) -> Story:
 
 def test_what_grows_is_named_with_its_reason() -> None:
     assert "**Slow paths**: 10 -> 100 (churn). Why: what all threads together may keep" in page.growth(story(slow=100))
-    assert "Nowhere 1.5 times as many: slow paths, heaps' locks" in page.growth(story())
+    assert "Nowhere both 1.5 times as many and 10 a million calls more: slow paths, heaps'" in page.growth(story())
+
+
+def test_a_few_more_of_hardly_any_are_no_growth_and_the_page_says_so() -> None:
+    """1.8 times as many, but 8 more: the table beside the line shows it."""
+    assert "Nowhere both 1.5 times as many and 10 a million calls more: slow paths" in page.growth(story(slow=18))
+    assert "**Slow paths**: 10 -> 21" in page.growth(story(slow=21))
+
+
+def test_the_page_says_what_its_own_table_says(repository: Path) -> None:
+    """Of each count that is said to grow nowhere, on as many heaps as there are threads."""
+    text = (repository / "docs" / "scale.md").read_text(encoding="utf-8")
+    said = re.search(r"^- Nowhere both .* more: (.*)\.$", text, re.MULTILINE)
+    assert said is not None
+    lines = next(part for part in text.split("\n\n") if part.startswith("| pattern, heaps | slow paths |")).splitlines()
+    titles, *rows = [line.strip("| ").split(" | ") for line in (lines[0], *lines[2:])]
+    at = [column for column, title in enumerate(titles) if title in said[1].split(", ")]
+    assert at
+    for row in rows:
+        for column in at if row[0].endswith(f", {HEAPS[-1]}") else ():
+            one, _, many = (int(count.replace(",", "")) for count in row[column].split(" · "))
+            assert many <= page.GROWS * one or many - one <= page.GROWS_AT_LEAST, f"{titles[column]}: {row[column]}"
 
 
 def test_what_is_deeper_anywhere_is_not_called_flat() -> None:

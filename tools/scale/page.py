@@ -166,7 +166,8 @@ def growth(story: Story) -> str:
         )
         lines.append(f"- **{title}**: {number(one)} -> {number(many)} ({pattern}). Why: {measure.why}.")
     if flat:
-        lines.append(f"- Nowhere {GROWS:g} times as many: {', '.join(flat)}.")
+        both = f"both {GROWS:g} times as many and {GROWS_AT_LEAST:g} a million calls more"
+        lines.append(f"- Nowhere {both}: {', '.join(flat)}.")
     return "\n".join(lines)
 
 

@@ -176,12 +176,15 @@ int main(void) {
         check(corners[i]);
     }
 
-    /* The three things it can say, word for word; a part longer than a line is cut. */
-    EXPECT(warnings_of("heaps,heaps=x,bogus=1", lines, sizeof lines) == 3 &&
-               strstr(lines, "'heaps' is not key=value; ignored\n") != NULL &&
-               strstr(lines, "'heaps=x' has a value that is not a number from 0 to 1024; ignored\n") != NULL &&
-               strstr(lines, "'bogus=1' is not an option; ignored (docs/reference/options.md lists them)\n") != NULL,
-           "it says %s", lines);
+    /* The four things it can say, word for word; a part longer than a line is cut. */
+    EXPECT(
+        warnings_of("heaps,heaps=x,guard=autox,bogus=1", lines, sizeof lines) == 4 &&
+            strstr(lines, "'heaps' is not key=value; ignored\n") != NULL &&
+            strstr(lines, "'heaps=x' has a value that is not a number from 0 to 1024; ignored\n") != NULL &&
+            strstr(lines, "'guard=autox' has a value that is not a number from 0 to 1000000000, nor auto; ignored\n") !=
+                NULL &&
+            strstr(lines, "'bogus=1' is not an option; ignored (docs/reference/options.md lists them)\n") != NULL,
+        "it says %s", lines);
     char endless[3000];
     memset(endless, 'a', sizeof endless - 1);
     endless[sizeof endless - 1] = '\0';
