@@ -139,6 +139,7 @@ ROOMS = {
 """What a layer is made of, where that is more than one file; the rooms of a layer know each other."""
 LEAVES = {
     "platform",
+    "refaults",
     "byte_exchange",
     "bits",
     "fence",

@@ -90,6 +90,10 @@ bool heap_drain_unneeded(void);
  * the bytes; *more becomes true where another look may find something. */
 size_t heap_clean(uint32_t *slice, uint32_t slices, bool at_once, bool *more);
 
+/* Whether blocks have come into slabs since the keeper looked; and bytes of purged pages that were taken again, since the start. */
+bool heap_has_new(void);
+size_t heap_reused(void);
+
 /* True while blocks that are free are not to be had, since their pages are being purged. */
 bool heap_is_cleaning(void);
 

@@ -3,10 +3,14 @@
 #include "arena.h"
 #include "gate.h"
 #include "guarded.h"
+#include "options.h"
+#include "os.h"
+#include "refaults.h"
 #include "shelter.h"
 #include "thread_inside.h"
 
 enum {
+    RETAIN_MS = 1000, /* as `retain_ms` is by default */
     PIECE_SLICES = 64,    /* looked at by one piece of cleaning: 4 MiB */
     RETREAT_SLICES =
         256, /* at the street's end, of address space that is given back when a program asks: 16 MiB and more */
@@ -30,7 +34,17 @@ size_t keeping_hurry(void) {
     return bytes;
 }
 
-static size_t clean(bool *more) {
+/* How long slabs rest; and whether another look at them may find something. */
+static struct refaults refaults;
+static bool slabs_pending;
+
+/* Beyond the second that freed memory is kept by default. */
+static uint64_t longer_kept(void) {
+    uint32_t kept = option_value(OPTION_RETAIN_MS);
+    return kept > RETAIN_MS ? kept - RETAIN_MS : 0;
+}
+
+static size_t clean_all(bool *more) {
     uint32_t slice = 0;
     size_t bytes = 0;
     do {
@@ -40,6 +54,27 @@ static size_t clean(bool *more) {
         bytes += heap_clean(&slice, PIECE_SLICES, false, more);
         gate_leave();
     } while (slice != 0);
+    return bytes;
+}
+
+static size_t clean(bool *more) {
+    if (!begin_piece()) {
+        return 0;
+    }
+    uint64_t now = os_milliseconds();
+    bool due = refaults_are_due(&refaults, now);
+    *more |= !due && (slabs_pending || heap_has_new());
+    gate_leave();
+    if (!due) {
+        return 0;
+    }
+    slabs_pending = false;
+    size_t bytes = clean_all(&slabs_pending);
+    *more |= slabs_pending;
+    if (begin_piece()) {
+        refaults_note(&refaults, now, bytes, heap_reused(), longer_kept());
+        gate_leave();
+    }
     return bytes;
 }
 

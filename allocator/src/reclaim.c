@@ -117,6 +117,28 @@ size_t heap_clean(uint32_t *slice, uint32_t slices, bool at_once, bool *more) {
     return bytes;
 }
 
+bool heap_has_new(void) {
+    bool any = false;
+    for (unsigned i = 0; i < heap_count(); i++) {
+        struct heap *heap = heap_numbered(i);
+        lock_take(&heap->lock);
+        any |= heap_returnable(heap) > heap->looked_at;
+        lock_free(&heap->lock);
+    }
+    return any;
+}
+
+size_t heap_reused(void) {
+    size_t bytes = 0;
+    for (unsigned i = 0; i < heap_count(); i++) {
+        struct heap *heap = heap_numbered(i);
+        lock_take(&heap->lock);
+        bytes += heap->reused_bytes;
+        lock_free(&heap->lock);
+    }
+    return bytes;
+}
+
 /* -- all of it ----------------------------------------------------------------------------------------------- */
 
 bool heap_drain_unneeded(void) {

@@ -56,7 +56,9 @@ unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want)
     size_t clean = span->clean_pages;
     unsigned taken = slab_take(slab, end, want);
     heap->free_bytes -= (size_t)taken * class_bytes[span->size_class];
-    heap->clean_bytes -= (clean - span->clean_pages) * os_page_bytes();
+    size_t again = (clean - span->clean_pages) * os_page_bytes();
+    heap->clean_bytes -= again;
+    heap->reused_bytes += again;
     if (span->free_blocks == 0) {
         shelf_unlist(&heap->shelf[span->size_class], slab);
     }

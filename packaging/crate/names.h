@@ -207,6 +207,7 @@
 #define heap_flush freestone_own_heap_flush
 #define heap_for freestone_own_heap_for
 #define heap_give freestone_own_heap_give
+#define heap_has_new freestone_own_heap_has_new
 #define heap_is_cleaning freestone_own_heap_is_cleaning
 #define heap_join freestone_own_heap_join
 #define heap_leave freestone_own_heap_leave
@@ -220,6 +221,7 @@
 #define heap_reclaim_piece freestone_own_heap_reclaim_piece
 #define heap_return_spare freestone_own_heap_return_spare
 #define heap_returnable freestone_own_heap_returnable
+#define heap_reused freestone_own_heap_reused
 #define heap_season freestone_own_heap_season
 #define heap_spare freestone_own_heap_spare
 #define heap_start freestone_own_heap_start
@@ -347,6 +349,8 @@
 #define purge_revive freestone_own_purge_revive
 #define purge_total freestone_own_purge_total
 #define purge_wait freestone_own_purge_wait
+#define refaults_are_due freestone_own_refaults_are_due
+#define refaults_note freestone_own_refaults_note
 #define registry freestone_own_registry
 #define release_sized_slow freestone_own_release_sized_slow
 #define release_slow freestone_own_release_slow

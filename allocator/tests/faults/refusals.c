@@ -30,7 +30,6 @@ static const struct {
     {"mremap", SYS_mremap, {ENOMEM, ENOMEM, EAGAIN}, true},
     {"mprotect", SYS_mprotect, {ENOMEM, ENOMEM, ENOMEM}, true},
     {"madvise", SYS_madvise, {EINVAL, EAGAIN, ENOMEM}, true},
-    {"move_pages", SYS_move_pages, {ENOSYS, EPERM, EACCES}, false},
     {"clone", SYS_clone, {EAGAIN, EAGAIN, EPERM}, true},
     {"futex", SYS_futex, {EINTR, EAGAIN, EINTR}, true},
     {"openat", SYS_openat, {EMFILE, ENOENT, EACCES}, true},
