@@ -27,7 +27,7 @@ static void *fresh(void *block, size_t size) {
     return block;
 }
 
-enum { CLEAR_MOST = 16 * 1024 * 1024 };
+enum { CLEAR_MOST = 32 * 1024 * 1024 }; /* from here on glibc gives such memory back when it is freed */
 
 /* Memory that was in use before. A very large block may be a table that stays sparse, and how much of it is in memory nobody knows: its
  * pages go back to the kernel, which gives zeros. */
