@@ -9,8 +9,10 @@
 
 #include "bits.h"
 #include "freestone.h"
+#include "keeping.h"
 #include "message.h"
 #include "options.h"
+#include "thread_life.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -24,6 +26,16 @@ struct mallinfo2 {
 PUBLIC int malloc_trim(size_t pad) {
     (void)pad; /* what is kept is a matter of pages in use, not of a distance from the top */
     return freestone_purge() > 0;
+}
+
+/* What was freed while there was to be no keeper has wished for none, and no call may follow. */
+static void start_keeper(void) {
+    enum pass pass = thread_enter();
+    thread_leave(pass);
+    keeper_wish();
+    if (pass != PASS_REFUSED) {
+        thread_serve_wishes();
+    }
 }
 
 /* How much freed memory may be kept; below 0 nothing is given back: such a program counts on memory that it has touched once. */
@@ -44,6 +56,7 @@ static void set_trim_threshold(int value) {
     if (option_value(OPTION_RETAIN_MS) == RETAIN_FOR_EVER) {
         option_set(OPTION_RETAIN_MS, atomic_load_explicit(&milliseconds, memory_order_relaxed));
         option_set(OPTION_KEEPER, atomic_load_explicit(&keeper, memory_order_relaxed));
+        start_keeper();
     }
 }
 

@@ -5,6 +5,7 @@
 #include "ages.h"
 #include "arena_lock.h"
 #include "bins.h"
+#include "gate.h"
 #include "huge.h"
 #include "keeper.h"
 #include "lock.h"
@@ -260,6 +261,21 @@ void arena_prefer_huge(void *at, size_t bytes, bool fresh) {
     }
 }
 
+/* A fork waits for who purges. */
+static bool somebody_forks(void) { return gate.page != NULL && gate_is_forking(); }
+
+void arena_give_way(size_t bytes) {
+    if (option_value(OPTION_RETAIN_MIB) == RETAIN_ALL_MIB) { /* what was touched once is to stay */
+        return;
+    }
+    size_t taken = 0; /* what the kernel does not take makes no room */
+    bool more = true;
+    while (more && taken < bytes && !somebody_forks()) {
+        size_t left = (bytes - taken + SLICE_BYTES - 1) >> SLICE_BITS;
+        more = purge_piece((uint32_t)bits_min(left, CHUNK_SLICES), false, &taken) > 0;
+    }
+}
+
 /* -- taking -------------------------------------------------------------------------------------------------- */
 
 /* Everything free is made clean, and so joined, but for what other threads are purging just now. */
@@ -375,7 +391,6 @@ void arena_abandon(uint32_t slice, size_t bytes) {
         os_unmap((char *)arena_address(slice) + bytes, rest);
     }
     arena_lock();
-    arena_tag(slice, arena_span(slice)->slices, TAG_NONE);
     spans_abandon(slice);
     arena_unlock();
 }
@@ -399,7 +414,7 @@ static void purge_share(void) {
     size_t given = atomic_exchange_explicit(&arena.given, 0, memory_order_relaxed);
     for (size_t left = bits_max(bits_min(given + given / 4, SHARE_MOST), SHARE_LEAST);
          left > 0 && tried > 0 && (purge_is_due() || purge_is_under_way()); left -= tried) {
-        tried = purge_piece((uint32_t)left, &bytes);
+        tried = purge_piece((uint32_t)left, true, &bytes);
     }
 }
 
@@ -410,7 +425,7 @@ void arena_age(void) {
 }
 
 bool arena_keep(size_t *bytes) {
-    return (purge_is_due() || purge_is_under_way()) && purge_piece(CHUNK_SLICES, bytes) > 0;
+    return (purge_is_due() || purge_is_under_way()) && purge_piece(CHUNK_SLICES, true, bytes) > 0;
 }
 
 bool arena_has_more(void) { return ages_slices() != 0; }
@@ -491,7 +506,7 @@ void arena_make_room(void) {
     arena_retreat(1);
 }
 
-bool arena_purge_some(size_t *bytes) { return purge_piece(CHUNK_SLICES, bytes) > 0; }
+bool arena_purge_some(size_t *bytes) { return purge_piece(CHUNK_SLICES, true, bytes) > 0; }
 
 size_t arena_purge_all(void) {
     size_t bytes = 0;

@@ -39,6 +39,10 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero)
  * never been touched: its first chunk is tried then. */
 void arena_prefer_huge(void *at, size_t bytes, bool fresh);
 
+/* As much will be written that costs no memory yet: as much of what is dirty goes back first, the oldest, as the two together might be more than there
+ * is. Less while somebody forks, and nothing where all that is freed is to stay. */
+void arena_give_way(size_t bytes);
+
 /* Gives a used span back; its tags become TAG_NONE. False when no used span starts there: somebody gave it back
  * before. */
 bool arena_give(uint32_t slice);
@@ -74,7 +78,8 @@ bool arena_purge_pages(void *at, size_t bytes);
  * count that a mapping elsewhere has to keep to. */
 void arena_make_room(void);
 
-/* Of a used span only the addresses are left, `bytes` at its start not even mapped: nobody has them any more. */
+/* Of a used span only the addresses are left, `bytes` at its start not even mapped: nobody has them any more. Its tags are TAG_NONE, since before those
+ * were unmapped. */
 void arena_abandon(uint32_t slice, size_t bytes);
 
 /* Gives address space back: the street's end, as far as nothing there is in use and it is at least `least` slices. */

@@ -123,12 +123,13 @@ static void *take_mapping(size_t bytes, size_t alignment, bool dense, bool *zero
     if (start == NULL) {
         return NULL;
     }
-    if (huge) {
-        arena_prefer_huge(start, whole, true);
-    }
     if (!reserve_row()) {
         os_unmap(start, whole);
         return NULL;
+    }
+    arena_give_way(whole);
+    if (huge) {
+        arena_prefer_huge(start, whole, true);
     }
     fill_row(&(struct mapping){(uintptr_t)start, whole, whole, offset});
     *zero = true;
@@ -143,6 +144,11 @@ static uint32_t slices_of(size_t bytes) { return (uint32_t)((bytes + OFFSET_MOST
 
 static void *block_of(uint32_t slice) { return (char *)arena_address(slice) + arena_span(slice)->offset; }
 
+static void tag_block(uint32_t slice) {
+    arena_tag(slice, 1, TAG_LARGE);
+    arena_tag(slice + 1, arena_span(slice)->slices - 1, TAG_INSIDE);
+}
+
 /* `room` is what the span is to hold, at least `bytes`. */
 static void *take_span(size_t bytes, size_t room, size_t alignment, bool dense, bool *zero) {
     uint32_t offset = next_offset(alignment);
@@ -154,8 +160,7 @@ static void *take_span(size_t bytes, size_t room, size_t alignment, bool dense, 
     }
     arena_span(slice)->offset = offset;
     arena_span(slice)->used_bytes = usable_of(offset, bytes);
-    arena_tag(slice, 1, TAG_LARGE);
-    arena_tag(slice + 1, slices - 1, TAG_INSIDE);
+    tag_block(slice);
     return block_of(slice);
 }
 
@@ -284,6 +289,7 @@ static bool grow(struct mapping *mapping, size_t had, size_t used) {
     if (grown == NULL) {
         return false;
     }
+    arena_give_way(used - had);
     *mapping = (struct mapping){(uintptr_t)grown, room, used, mapping->offset};
     return true;
 }
@@ -408,10 +414,14 @@ void *large_resize_away(void *block, uint32_t tag, size_t bytes) {
     }
     size_t had = bits_round_up(span->offset + span->used_bytes, os_page_bytes());
     size_t used = bits_round_up(span->offset + bytes, os_page_bytes());
+    /* The addresses may be anybody's mapping as soon as the pages have left, and what he frees there is no span of ours. Nobody else may ask for
+     * this block meanwhile. Relaxed, as tags are: who is given the addresses comes after us in the kernel. */
+    arena_tag(slice, span->slices, TAG_NONE);
     void *start = used > had ? os_move_away(arena_address(slice), had, used) : NULL;
     struct mapping mapping = {(uintptr_t)start, used, used, span->offset};
     fill_row(&mapping);
     if (start == NULL) {
+        tag_block(slice);
         return NULL;
     }
     prefer_huge(&mapping);

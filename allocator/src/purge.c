@@ -66,7 +66,7 @@ static bool is_whole_huge(uint32_t slice, uint32_t slices) {
     return slices == CHUNK_SLICES && huge_chunk(slice) == slice && huge_is_huge(slice);
 }
 
-uint32_t purge_piece(uint32_t most, size_t *bytes) {
+uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     arena_lock();
     uint32_t slice = ages_oldest();
     if (slice == 0) {
@@ -76,7 +76,9 @@ uint32_t purge_piece(uint32_t most, size_t *bytes) {
     uint32_t slices = piece_of(slice, most);
     bool whole = slices == arena_span(slice)->slices;
     spans_hold(slice, slices);
-    atomic_store_explicit(&purge.rest, whole ? 0 : slice + slices, memory_order_relaxed);
+    if (begins || slice == atomic_load_explicit(&purge.rest, memory_order_relaxed)) {
+        atomic_store_explicit(&purge.rest, whole ? 0 : slice + slices, memory_order_relaxed);
+    }
     bool huge = is_whole_huge(slice, slices);
     struct huge_request plain = huge ? (struct huge_request){0} : huge_make_plain(slice, slice + slices);
     atomic_fetch_add_explicit(&purge.pieces, 1, memory_order_relaxed);

@@ -15,8 +15,8 @@ bool purge_is_due(void);
 bool purge_is_under_way(void);
 
 /* A piece of the oldest dirty span, CHUNK_SLICES at most. Returns its slices, 0 when there is none, and adds to *bytes what the kernel took. What it
- * did not take (locked memory) is kept: it is free, and in nobody's way to the rest. */
-uint32_t purge_piece(uint32_t most, size_t *bytes);
+ * did not take (locked memory) is kept: it is free, and in nobody's way to the rest. `begins`: what is left of the span is under way then. */
+uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes);
 
 /* What was kept is asked for again, once something was given back since, or `all` the same. */
 void purge_revive(bool all);

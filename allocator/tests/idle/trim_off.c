@@ -16,8 +16,21 @@ static long faults_of_swing(void) {
     return minor_faults() - before;
 }
 
-int main(void) {
+/* What was freed meanwhile has asked nobody to give it back, and no call follows that might. */
+static void freed_meanwhile(void) {
+    EXPECT(mallopt(M_TRIM_THRESHOLD, -1) == 1, "mallopt refused");
+    swing(BLOCKS, SIZE);
+    EXPECT(mallopt(M_TRIM_THRESHOLD, 128 << 20) == 1, "mallopt refused");
+    size_t left_kib = tasks_await_resident(RESIDENT_KIB_MOST);
+    EXPECT(left_kib <= RESIDENT_KIB_MOST, "%zu KiB are still resident", left_kib);
+}
+
+int main(int count, char **arguments) {
     require_serving();
+    if (count > 1 && strcmp(arguments[1], "meanwhile") == 0) {
+        freed_meanwhile();
+        return 0;
+    }
     EXPECT(mallopt(M_TRIM_THRESHOLD, -1) == 1, "mallopt refused");
     swing(BLOCKS, SIZE);
     for (int round = 0; round < 2; round++) {

@@ -188,6 +188,16 @@ static void room_to_grow_is_cleared(void) {
     street_check(true);
 }
 
+static uint32_t tag_once_left;
+void *__real_os_move_away(void *at, size_t bytes, size_t new_bytes);
+void *__wrap_os_move_away(void *at, size_t bytes, size_t new_bytes);
+
+void *__wrap_os_move_away(void *at, size_t bytes, size_t new_bytes) {
+    void *moved = __real_os_move_away(at, bytes, new_bytes);
+    tag_once_left = tag(at) | tag((char *)at + bytes);
+    return moved;
+}
+
 /* Where memory is out the pages of a block move at last: its span's addresses go with them, and so does the room that it had to grow. */
 static void what_moves_at_last_leaves_nothing(void) {
     bool zero;
@@ -202,6 +212,7 @@ static void what_moves_at_last_leaves_nothing(void) {
     pattern_fill(block, 0, 8 * MIB, 7);
     void *moved = large_resize_away(block, tag(block), 20 * MIB);
     EXPECT(moved != NULL && mappings() == 1, "nothing has moved");
+    EXPECT(tag_once_left == TAG_NONE, "others may map what is tagged with %#x", tag_once_left);
     expect_content(moved, 8 * MIB);
     for (size_t at = 0; at < room; at += page) {
         unsigned char resident;
@@ -210,6 +221,54 @@ static void what_moves_at_last_leaves_nothing(void) {
     give(moved);
     EXPECT(arena_span(slice)->state == SPAN_PURGING, "addresses that are nobody's any more are in state %u",
            arena_span(slice)->state);
+}
+
+/* One that cannot move is a block as before. */
+static void what_cannot_move_stays_a_block(void) {
+    bool zero;
+    open_arena();
+    void *block = large_take_growing(8 * MIB, &zero);
+    EXPECT(block != NULL && large_resize_away(block, tag(block), (size_t)PTRDIFF_MAX) == NULL,
+           "no memory, or too much");
+    EXPECT(tag(block) == TAG_LARGE && tag((char *)block + 8 * MIB) == TAG_INSIDE, "its tags are gone");
+    give(block);
+    EXPECT(mappings() == 0 && used() == 0, "%zu mappings, %zu bytes in use", mappings(), used());
+    street_check(true);
+}
+
+static size_t dirty(void) {
+    struct arena_figures figures;
+    arena_figures(&figures);
+    return figures.dirty;
+}
+
+/* What lies dirty gives way to a mapping, as far as that is large, and so it does when one grows. What is left of a span that was begun stays. */
+static void dirty_spans_give_way(void) {
+    enum { SPAN_MIB = 120 };
+    open_arena();
+    option_set(OPTION_RETAIN_MIB, 4 * SPAN_MIB);
+    option_set(OPTION_RETAIN_MS, 3600 * 1000);
+    option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
+    void *spans[] = {take(SPAN_MIB * MIB, 1), take(SPAN_MIB * MIB, 1), take(SPAN_MIB * MIB, 1)};
+    for (int i = 0; i < 3; i++) {
+        give(spans[i]);
+    }
+    size_t before = dirty();
+    EXPECT(before > 3 * SPAN_MIB * MIB, "%zu bytes are dirty", before);
+    void *block = take(LARGE_SPAN_MOST + MIB, 1);
+    size_t gone = before - dirty();
+    EXPECT(gone >= LARGE_SPAN_MOST + MIB && gone < LARGE_SPAN_MOST + 3 * MIB, "%zu bytes have gone", gone);
+    give(take(MIB, 1));
+    EXPECT(before - dirty() == gone, "%zu more have gone since", before - dirty() - gone);
+    block = resize(block, LARGE_SPAN_MOST + 51 * MIB);
+    gone = before - dirty() - gone;
+    EXPECT(block != NULL && gone >= 50 * MIB && gone < 52 * MIB, "%zu bytes have gone for 50 MiB", gone);
+    size_t left = dirty();
+    option_set(OPTION_RETAIN_MIB, RETAIN_ALL_MIB);
+    give(take(LARGE_SPAN_MOST + MIB, 1));
+    EXPECT(dirty() == left, "%zu bytes have gone although all is to stay", left - dirty());
+    give(block);
+    street_check(true);
 }
 
 /* What large.c has of the kernel. With `meanwhile`, the next table is made while another thread makes one too. */
@@ -292,6 +351,8 @@ static const struct scenario scenarios[] = {
     {"locked_pages_stay", locked_pages_stay},
     {"room_to_grow_is_cleared", room_to_grow_is_cleared},
     {"what_moves_at_last_leaves_nothing", what_moves_at_last_leaves_nothing},
+    {"what_cannot_move_stays_a_block", what_cannot_move_stays_a_block},
+    {"dirty_spans_give_way", dirty_spans_give_way},
     {"old_tables_go_back", old_tables_go_back},
     {"given_by_two_who_saw_its_tag", given_by_two_who_saw_its_tag},
 };
