@@ -45,7 +45,7 @@ void slab_publish(uint32_t slab) {
     arena_tag(slab, span->slices, tag_of_slab(span->heap, span->size_class));
 }
 
-void slab_unmake(uint32_t slab) { (void)arena_give(slab); }
+void slab_unmake(uint32_t slab) { arena_give_slab(slab); }
 
 /* -- pages --------------------------------------------------------------------------------------------------- */
 

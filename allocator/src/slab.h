@@ -20,7 +20,7 @@ uint32_t slab_make(unsigned class, unsigned heap, bool dense);
  * tags asks again under that lock. */
 void slab_publish(uint32_t slab);
 
-/* Gives an entirely free slab's memory back to the arena. arena_age is the caller's to call. */
+/* Gives an entirely free slab's memory back to the arena, which goes on knowing what of it is clean. arena_age is the caller's to call. */
 void slab_unmake(uint32_t slab);
 
 /* Takes up to `want` free blocks, lowest addresses first, and stores them downwards: blocks[-1], blocks[-2], ...
