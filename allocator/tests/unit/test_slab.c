@@ -470,12 +470,16 @@ static void fresh_blocks_are_zero(void) {
             while (arena_span(slab)->free_blocks > 0) {
                 uint32_t fresh = arena_span(slab)->fresh;
                 void *block[1];
+                struct zeros zeros = slab_next_zeros(slab);
                 EXPECT(slab_take(slab, block + 1, 1) == 1, "no block");
                 uint32_t number = (uint32_t)((char *)block[0] - (char *)arena_address(slab)) / class_bytes[class];
                 bool zero = arena_span(slab)->fresh != fresh;
                 EXPECT(zero == (class_bytes[class] >= CLASS_FRESH && number >= fresh),
                        "class %u: block %u, fresh from %u", class, number, fresh);
-                EXPECT(!zero || pattern_not_zero(block[0], class_bytes[class]) == SIZE_MAX,
+                EXPECT(!zero || (zeros.from == 0 && zeros.to == class_bytes[class]),
+                       "class %u: block %u is not known to be zero", class, number);
+                EXPECT(zeros.to <= class_bytes[class] &&
+                           pattern_not_zero((char *)block[0] + zeros.from, zeros.to - zeros.from) == SIZE_MAX,
                        "class %u: block %u is not zero", class, number);
                 memset(block[0], FILLING, class_bytes[class]);
                 if (pattern_below(&random, 4) == 0) {
@@ -493,6 +497,60 @@ static void fresh_blocks_are_zero(void) {
             }
         }
     }
+}
+
+/* Of a block that is taken as much is known to be zero as it has of the first clean pages, and that is so; nothing else was. */
+static void take_for_zeros(uint32_t slab, unsigned class, size_t *known, uint64_t *random) {
+    size_t size = class_bytes[class], page = os_page_bytes();
+    struct zeros zeros = slab_next_zeros(slab);
+    uint32_t b = 0;
+    while (!is_free[b]) {
+        b++;
+    }
+    bool all = b >= arena_span(slab)->fresh;
+    size_t wanted = all ? size : 0;
+    for (size_t at = 0; !all && at < size; at++) { /* byte by byte */
+        bool is_clean = reads_as_clean(slab, (b * size + at) / page);
+        wanted += is_clean;
+        if (!is_clean && wanted > 0) {
+            break;
+        }
+    }
+    EXPECT(zeros.to - zeros.from == (size < CLASS_FRESH ? 0 : wanted), "class %u: bytes %u to %u of block %u, %zu",
+           class, zeros.from, zeros.to, b, wanted);
+    EXPECT(zeros.from <= zeros.to && zeros.to <= size, "class %u: bytes %u to %u of a block", class, zeros.from,
+           zeros.to);
+    size_t wrong = pattern_not_zero(address_of(slab, b) + zeros.from, zeros.to - zeros.from);
+    EXPECT(wrong == SIZE_MAX, "class %u: byte %zu behind %u of block %u is not zero", class, wrong, zeros.from, b);
+    *known += zeros.to - zeros.from;
+    take_and_fill(slab, class, 1, random);
+}
+
+/* Blocks that were written, given, and whose pages have gone back come out with what is known to be zero of them. */
+static void purged_blocks_are_known_to_be_zero(void) {
+    uint64_t random = 17;
+    size_t known = 0;
+    open_arena();
+    for (int turn = 0; turn < 2; turn++) {
+        for (unsigned class = class_of(CLASS_FRESH) - 1; class < CLASS_COUNT; class++) {
+            uint32_t slab = make_for_pages(class);
+            take_and_fill(slab, class, 1 + (unsigned)pattern_below(&random, class_blocks(class)), &random);
+            for (int round = 0; round < (SCENARIO_SANITIZED ? 20 : 80); round++) {
+                uint64_t what = pattern_below(&random, 4);
+                if (what == 0) {
+                    give_some(slab, class, &random);
+                } else if (what == 1) {
+                    look(slab, class);
+                } else if (arena_span(slab)->free_blocks > 0) {
+                    take_for_zeros(slab, class, &known, &random);
+                }
+                check_pages(slab, class);
+                check_contents(slab, class);
+            }
+            slab_unmake(slab);
+        }
+    }
+    EXPECT(known > 1 << 20, "%zu bytes were known to be zero", known);
 }
 
 /* -- what the arena goes on knowing -------------------------------------------------------------------------------- */
@@ -770,6 +828,7 @@ static const struct scenario scenarios[] = {
     {"bitmaps_stay_in_their_slice", bitmaps_stay_in_their_slice},
     {"cleans_what_is_free", cleans_what_is_free},
     {"fresh_blocks_are_zero", fresh_blocks_are_zero},
+    {"purged_blocks_are_known_to_be_zero", purged_blocks_are_known_to_be_zero},
     {"emptied_slabs_stay_clean", emptied_slabs_stay_clean},
     {"locked_pages_stay", locked_pages_stay},
     {"stops_at_double_frees", stops_at_double_frees},
