@@ -606,12 +606,12 @@ static void move_in(struct tenant *tenant, uint64_t *random) {
 
 static size_t resident_bytes(uint32_t slice, uint32_t slices) {
     static unsigned char resident[PAGES_MOST];
-    size_t bytes = 0;
+    size_t bytes = 0, page = os_page_bytes();
     while (slices > 0) {
         uint32_t some = (uint32_t)bits_min(slices, 32);
         EXPECT(mincore(arena_address(slice), (size_t)some << SLICE_BITS, resident) == 0, "mincore failed");
-        for (size_t p = 0; p < ((size_t)some << SLICE_BITS) / 4096; p++) {
-            bytes += (resident[p] & 1) != 0 ? 4096 : 0;
+        for (size_t p = 0; p < ((size_t)some << SLICE_BITS) / page; p++) {
+            bytes += (resident[p] & 1) != 0 ? page : 0;
         }
         slice += some;
         slices -= some;
