@@ -24,14 +24,15 @@ extern const char freestone_identity[];
 /* The version, e.g. "0.1.0". */
 const char *freestone_version(void);
 
-/* Gives every page that holds no block back to the system, as far as whole free spans go: empties the calling
- * thread's cache and all depots, then purges. Other threads' caches stay (at most 64 KiB of blocks, or two blocks,
- * for each of two magazines of each size class they use). Returns the bytes given back. */
+/* Gives every page that holds no block back to the system, also pages in the midst of blocks that are in use: empties the calling
+ * thread's cache and all depots, then purges. Other threads' caches stay (at most 64 KiB of blocks, or one block where that is more,
+ * for each of two magazines of each size class they use). Returns the bytes given back, of which those that were never written were in no
+ * memory. Locked pages stay. */
 size_t freestone_purge(void);
 
 /* What the library holds at the moment, in bytes unless said. Counts of different parts are read one after the other
- * and may be a little apart while other threads run. In memory are slabs - clean + large + retained + bookkeeping, as far as large blocks
- * have been written. */
+ * and may be a little apart while other threads run. In memory are at most slabs - clean + large + retained + bookkeeping: pages that were
+ * never written count, and cost nothing. */
 struct freestone_stats {
     size_t reserved;      /* address space of the arena; costs no memory */
     size_t extent;        /* of which ever handed out */
@@ -39,8 +40,8 @@ struct freestone_stats {
     size_t large;         /* of which in spans and mappings of their own */
     size_t slabs;         /* spans cut into blocks */
     size_t free_blocks;   /* free in slabs: bitmaps and depots */
-    size_t retained;      /* free spans kept for reuse, not yet given back */
-    size_t purged;        /* given back since the start */
+    size_t retained;      /* free spans kept for reuse, but for pages that were given back already */
+    size_t purged;        /* given back since the start; pages that were never written count too */
     size_t bookkeeping;   /* tags, descriptors, bitmaps, magazines */
     size_t mappings;      /* number of mappings of their own: blocks above 128 MiB */
     size_t mapped;        /* their bytes; part of `large` */

@@ -2,12 +2,15 @@
 
 #include <stdatomic.h>
 
+#include "os.h"
+
 /* What is atomic is so because whether there is anything to purge is asked without the lock. Relaxed: a stale answer only
  * delays a purge. */
 static struct {
     _Atomic uint32_t oldest;
     uint32_t youngest;
     _Atomic uint32_t slices;
+    _Atomic uint32_t purged; /* pages of them that the kernel has back */
     _Atomic uint32_t stamp; /* of the oldest */
 } ages;
 
@@ -31,6 +34,7 @@ void ages_append(uint32_t slice) {
     }
     ages.youngest = slice;
     atomic_fetch_add_explicit(&ages.slices, span->slices, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ages.purged, span->purged, memory_order_relaxed);
     note_oldest();
 }
 
@@ -47,10 +51,11 @@ void ages_remove(uint32_t slice) {
         set_oldest(span->age_next);
     }
     atomic_fetch_sub_explicit(&ages.slices, span->slices, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&ages.purged, span->purged, memory_order_relaxed);
     note_oldest();
 }
 
-void ages_replace(uint32_t slice, uint32_t rest, uint32_t less) {
+void ages_replace(uint32_t slice, uint32_t rest, uint32_t less, uint32_t purged) {
     struct span *old = arena_span(slice);
     struct span *new = arena_span(rest);
     new->stamp = old->stamp;
@@ -67,10 +72,17 @@ void ages_replace(uint32_t slice, uint32_t rest, uint32_t less) {
         set_oldest(rest);
     }
     atomic_fetch_sub_explicit(&ages.slices, less, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&ages.purged, purged, memory_order_relaxed);
 }
 
 uint32_t ages_oldest(void) { return atomic_load_explicit(&ages.oldest, memory_order_relaxed); }
 
 uint32_t ages_slices(void) { return atomic_load_explicit(&ages.slices, memory_order_relaxed); }
+
+size_t ages_bytes(void) {
+    size_t bytes = (size_t)ages_slices() << SLICE_BITS;
+    size_t purged = atomic_load_explicit(&ages.purged, memory_order_relaxed) * os_page_bytes();
+    return bytes - bits_min(bytes, purged); /* without the lock they may be of two moments */
+}
 
 uint32_t ages_oldest_stamp(void) { return atomic_load_explicit(&ages.stamp, memory_order_relaxed); }

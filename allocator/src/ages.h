@@ -9,12 +9,16 @@
 void ages_append(uint32_t slice);
 void ages_remove(uint32_t slice);
 
-/* `rest`, `less` slices shorter, takes the place of `slice`: what is left of a span is as old as the span was. */
-void ages_replace(uint32_t slice, uint32_t rest, uint32_t less);
+/* `rest`, shorter by `less` slices, of which `purged` pages were purged, takes the place of `slice`: what is left of a span is as old as
+ * the span was. */
+void ages_replace(uint32_t slice, uint32_t rest, uint32_t less, uint32_t purged);
 
-/* The oldest, or 0; slices in dirty spans; and the stamp of the oldest: may be read without the lock, and be a little old then. */
+/* The oldest, or 0; the stamp of the oldest; and slices in dirty spans: may be read without the lock, and be a little old then. */
 uint32_t ages_oldest(void);
-uint32_t ages_slices(void);
 uint32_t ages_oldest_stamp(void);
+uint32_t ages_slices(void);
+
+/* The same in bytes, less the pages that the kernel has back: the most that may be in memory. */
+size_t ages_bytes(void);
 
 #endif

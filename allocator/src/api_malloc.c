@@ -45,6 +45,21 @@ static void *cleared(void *block, size_t size) {
     return block;
 }
 
+static void *take_hardened(size_t size, struct zeros *zeros) {
+    bool zero;
+    void *block = allocate_large(size, 1, false, false, &zero);
+    zeros->to = zero ? (uint32_t)size : 0;
+    return block;
+}
+
+/* A block of which some reads as zero: only the rest is written. */
+static void *clear_around(char *block, size_t size, struct zeros zeros) {
+    size_t from = bits_min(zeros.from, size), to = bits_min(zeros.to, size);
+    memset(block, 0, from);
+    memset(block + to, 0, size - to);
+    return block;
+}
+
 static void *take_zeroed(size_t size) {
     if (size > CLASS_LARGEST) {
         bool zero;
@@ -56,21 +71,21 @@ static void *take_zeroed(size_t size) {
         return zero ? fresh(block, size) : cleared(block, size);
     }
     if (size >= CLASS_FRESH) {
-        bool zero = false;
+        struct zeros zeros = {0, 0};
         unsigned class = class_of(size);
         void *block = pop(thread_magazines(class)); /* warm, and cheaper than the heap */
         if (block == NULL && (block = allocate_by_chance(size)) != NULL) {
             return block;
         }
         if (block == NULL) {
-            block = unlikely(allocate_is_hardened()) ? allocate_large(size, 1, false, false, &zero)
-                                                     : thread_cache_take_zero(class, &zero);
+            block =
+                unlikely(allocate_is_hardened()) ? take_hardened(size, &zeros) : thread_cache_take_zero(class, &zeros);
         }
         if (unlikely(block == NULL)) {
             errno = ENOMEM;
             return NULL;
         }
-        return zero ? block : memset(block, 0, size);
+        return zeros.to == 0 ? memset(block, 0, size) : clear_around(block, size, zeros);
     }
     void *block = allocate(size);
     return likely(block != NULL) ? memset(block, 0, size) : NULL;

@@ -142,7 +142,7 @@ static void give_end(uint32_t slice, uint32_t slices, enum span_state state) {
     uint32_t rest = arena_span(slice)->slices - slices;
     if (rest != 0) {
         spans_cut(slice, slices);
-        spans_give(slice + slices, rest, state);
+        spans_give(slice + slices, rest, state, 0);
     }
     arena_unlock();
 }
@@ -206,7 +206,7 @@ static bool level_one(void) {
     struct huge_request plain = {0};
     if (slice != 0) {
         slices = arena_span(slice)->slices;
-        spans_hold(slice, slices);
+        (void)spans_hold(slice, slices);
         plain = huge_make_plain(slice, slice + slices);
     }
     arena_unlock();
@@ -341,18 +341,36 @@ static void wish_for_keeper(void) {
     }
 }
 
+/* A used span becomes dirty; `purged` of its pages are clean. The caller holds the arena's lock. */
+static void give_dirty(uint32_t slice, uint32_t purged) {
+    uint32_t slices = arena_span(slice)->slices;
+    arena_tag(slice, slices, TAG_NONE);
+    spans_give(slice, slices, SPAN_DIRTY, purged);
+    atomic_fetch_add_explicit(&arena.given, slices, memory_order_relaxed);
+    wish_for_keeper();
+}
+
 bool arena_give(uint32_t slice) {
     arena_lock();
     bool used = arena_span(slice)->state == SPAN_USED;
     if (likely(used)) {
-        uint32_t slices = arena_span(slice)->slices;
-        arena_tag(slice, slices, TAG_NONE);
-        spans_give(slice, slices, SPAN_DIRTY);
-        atomic_fetch_add_explicit(&arena.given, slices, memory_order_relaxed);
-        wish_for_keeper();
+        give_dirty(slice, 0);
     }
     arena_unlock();
     return used;
+}
+
+void arena_give_slab(uint32_t slice) {
+    arena_lock();
+    uint32_t slices = arena_span(slice)->slices, purged = arena_span(slice)->clean_pages;
+    if (purged * os_page_bytes() == (size_t)slices << SLICE_BITS) { /* its chunk was made plain for that */
+        (void)spans_forget_purged(slice, slices);
+        arena_tag(slice, slices, TAG_NONE);
+        spans_give(slice, slices, SPAN_CLEAN, 0);
+    } else {
+        give_dirty(slice, purged);
+    }
+    arena_unlock();
 }
 
 /* Held, the span is let go chunk by chunk: whole ones that are huge remain so. */
@@ -609,7 +627,7 @@ void arena_figures(struct arena_figures *figures) {
         .reserved = (size_t)street_limit() << SLICE_BITS,
         .extent = slices << SLICE_BITS,
         .used = (size_t)spans_used() << SLICE_BITS,
-        .dirty = (size_t)(ages_slices() + bins_slices(SPAN_KEPT)) << SLICE_BITS,
+        .dirty = ages_bytes() + ((size_t)bins_slices(SPAN_KEPT) << SLICE_BITS),
         /* of what was ever handed out: rows beyond are usable, and untouched */
         .bookkeeping = slices * (sizeof(uint32_t) + sizeof(struct span) + BITMAP_BYTES),
         .purged = purge_total(),

@@ -23,7 +23,8 @@
 
 /* Figures of the arena, in bytes. */
 struct arena_figures {
-    size_t reserved, extent, used, dirty, bookkeeping;
+    size_t reserved, extent, used, bookkeeping;
+    size_t dirty; /* less the pages of dirty spans that were purged before */
     uint64_t purged; /* since the start */
 };
 
@@ -46,6 +47,9 @@ void arena_give_way(size_t bytes);
 /* Gives a used span back; its tags become TAG_NONE. False when no used span starts there: somebody gave it back
  * before. */
 bool arena_give(uint32_t slice);
+
+/* Gives a slab's span back, with its count of purged pages and their bits. */
+void arena_give_slab(uint32_t slice);
 
 /* Gives a used span back whose pages the caller has moved elsewhere: it reads as zero and costs no memory. */
 void arena_give_clean(uint32_t slice);

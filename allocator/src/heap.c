@@ -209,13 +209,14 @@ void **heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsi
 /* Free blocks of the slab that were taken before: those that never were are the highest, and all free. */
 static unsigned used_blocks(const struct span *span) { return span->free_blocks - (span->blocks - span->fresh); }
 
-/* take_blocks of blocks that were in use before, as far as the slabs that would be taken from have any. */
+/* take_blocks of blocks that were in use before, as far as the slabs that would be taken from have any, and the kernel has none of their pages
+ * back: these are better taken one by one by somebody who wants zeros. */
 static unsigned take_used(struct heap *heap, unsigned class, void **end, unsigned want) {
     unsigned taken = 0;
     while (taken < want && heap->shelf[class].slabs != 0) {
         uint32_t slab = shelf_choose(&heap->shelf[class]);
         unsigned used = used_blocks(arena_span(slab));
-        if (used == 0) {
+        if (used == 0 || arena_span(slab)->clean_pages > 0) {
             break;
         }
         taken += shelf_take(heap, slab, end - taken, (unsigned)bits_min(used, want - taken));
@@ -300,18 +301,17 @@ void heap_flush(struct heap *heap, unsigned class, void **top) {
 
 /* -- without a cache ----------------------------------------------------------------------------------------- */
 
-void *heap_take_one(struct heap *heap, unsigned class, bool *zero) {
+void *heap_take_one(struct heap *heap, unsigned class, struct zeros *zeros) {
     void *block = NULL;
-    *zero = false;
+    *zeros = (struct zeros){0, 0};
     lock_take(&heap->lock);
     uint32_t slab = shelf_choose(&heap->shelf[class]);
     if (slab == 0 && add_slab(heap, class)) {
         slab = shelf_choose(&heap->shelf[class]); /* perhaps another than was added */
     }
     if (slab != 0) {
-        uint32_t fresh = arena_span(slab)->fresh;
+        *zeros = slab_next_zeros(slab);
         shelf_take(heap, slab, &block + 1, 1);
-        *zero = arena_span(slab)->fresh != fresh;
     }
     lock_free(&heap->lock);
     return block;

@@ -15,6 +15,7 @@
 
 #include "magazine.h"
 #include "tag.h"
+#include "zeros.h"
 
 struct heap;
 struct patience;
@@ -70,8 +71,8 @@ void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsign
 /* Frees all blocks of the magazine, which may be any heap's, into the bitmaps and keeps it as a spare one. */
 void heap_flush(struct heap *heap, unsigned class, void **top);
 
-/* One block from the slabs, past any cache; NULL when memory is out. *zero tells whether it is known to read as zero. */
-void *heap_take_one(struct heap *heap, unsigned class, bool *zero);
+/* One block from the slabs, past any cache; NULL when memory is out. *zeros tells what of it is known to read as zero. */
+void *heap_take_one(struct heap *heap, unsigned class, struct zeros *zeros);
 
 /* Frees blocks of any heap into the bitmaps of their owners: one taking of the lock for each owner among them. The
  * array is used as scratch. */

@@ -18,9 +18,9 @@ static struct {
     _Atomic bool expects; /* something was given back since what was kept was asked for */
 } purge;
 
-static uint64_t budget_slices(void) {
-    return ((uint64_t)option_value(OPTION_RETAIN_MIB) << (20 - SLICE_BITS)) +
-           (uint64_t)spans_used() * option_value(OPTION_RETAIN_PERCENT) / 100;
+static uint64_t budget_bytes(void) {
+    return ((uint64_t)option_value(OPTION_RETAIN_MIB) << 20) +
+           ((uint64_t)spans_used() << SLICE_BITS) * option_value(OPTION_RETAIN_PERCENT) / 100;
 }
 
 static bool oldest_has_aged(void) {
@@ -28,10 +28,7 @@ static bool oldest_has_aged(void) {
     return most != RETAIN_FOR_EVER && (uint32_t)os_milliseconds() - ages_oldest_stamp() > most;
 }
 
-bool purge_is_due(void) {
-    uint32_t dirty = ages_slices();
-    return dirty != 0 && (dirty > budget_slices() || oldest_has_aged());
-}
+bool purge_is_due(void) { return ages_slices() != 0 && (ages_bytes() > budget_bytes() || oldest_has_aged()); }
 
 bool purge_is_under_way(void) {
     uint32_t rest = atomic_load_explicit(&purge.rest, memory_order_relaxed);
@@ -75,7 +72,7 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     }
     uint32_t slices = piece_of(slice, most);
     bool whole = slices == arena_span(slice)->slices;
-    spans_hold(slice, slices);
+    size_t before = (size_t)spans_hold(slice, slices) * os_page_bytes();
     if (begins || slice == atomic_load_explicit(&purge.rest, memory_order_relaxed)) {
         atomic_store_explicit(&purge.rest, whole ? 0 : slice + slices, memory_order_relaxed);
     }
@@ -97,8 +94,8 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
         os_wake(&purge.pieces);
     }
     if (purged) {
-        purge_count(piece);
-        *bytes += piece;
+        purge_count(piece - before);
+        *bytes += piece - before;
     }
     return slices;
 }

@@ -45,7 +45,7 @@ void slab_publish(uint32_t slab) {
     arena_tag(slab, span->slices, tag_of_slab(span->heap, span->size_class));
 }
 
-void slab_unmake(uint32_t slab) { (void)arena_give(slab); }
+void slab_unmake(uint32_t slab) { arena_give_slab(slab); }
 
 /* -- pages --------------------------------------------------------------------------------------------------- */
 
@@ -231,6 +231,35 @@ unsigned slab_take(uint32_t slab, void **blocks, unsigned want) {
         soil(slab, blocks, taken);
     }
     return taken;
+}
+
+struct zeros slab_next_zeros(uint32_t slab) {
+    const struct span *span = arena_span(slab);
+    size_t size = class_bytes[span->size_class];
+    if (size < CLASS_FRESH) {
+        return (struct zeros){0, 0};
+    }
+    unsigned word = bits_lowest(span->summary);
+    size_t number = 64 * word + bits_lowest(span->bitmap[word]);
+    if (number >= span->fresh) {
+        return (struct zeros){0, (uint32_t)size};
+    }
+    if (span->clean_pages == 0) {
+        return (struct zeros){0, 0};
+    }
+    size_t page = os_page_bytes(), in_slice = SLICE_BYTES / page;
+    size_t start = number * size, end = start + size;
+    size_t from = start / page, behind = (end + page - 1) / page;
+    while (from < behind && !is_clean(slab, from, in_slice)) {
+        from++;
+    }
+    size_t to = unclean_page(slab, from, behind, in_slice);
+    if (from == to) {
+        return (struct zeros){0, 0};
+    }
+    /* The block need not begin or end with a page. */
+    return (struct zeros){(uint32_t)(bits_max(from * page, start) - start),
+                          (uint32_t)(bits_min(to * page, end) - start)};
 }
 
 /* The length of the run at[0], at[-1], ... in which each address is `step` more than the one before, at most `most`. */

@@ -11,6 +11,7 @@
 #define FREESTONE_SLAB_H
 
 #include "arena.h"
+#include "zeros.h"
 
 /* A slab of the class for heap number `heap`, all blocks free. `dense` tells that it will soon be filled. 0 when memory
  * is out. Needs no lock: nobody knows of it yet. */
@@ -20,7 +21,7 @@ uint32_t slab_make(unsigned class, unsigned heap, bool dense);
  * tags asks again under that lock. */
 void slab_publish(uint32_t slab);
 
-/* Gives an entirely free slab's memory back to the arena. arena_age is the caller's to call. */
+/* Gives an entirely free slab's memory back to the arena, which goes on knowing what of it is clean. arena_age is the caller's to call. */
 void slab_unmake(uint32_t slab);
 
 /* Takes up to `want` free blocks, lowest addresses first, and stores them downwards: blocks[-1], blocks[-2], ...
@@ -47,6 +48,10 @@ bool slab_purge(uint32_t slab, const struct slab_piece *piece);
 
 /* Puts the blocks back; returns the bytes of pages that are clean now. */
 size_t slab_put_back(uint32_t slab, const struct slab_piece *piece, bool purged);
+
+/* What is zero of the block that slab_take takes next, of a slab with free blocks: all where it was never taken, and else the first run of
+ * pages of it that are clean. Nothing of blocks smaller than CLASS_FRESH. */
+struct zeros slab_next_zeros(uint32_t slab);
 
 /* The first slice of the slab that holds the block. The block's tag has been seen to be a slab's. */
 static inline uint32_t slab_of(const void *block) { return arena_span(arena_slice(block))->first; }

@@ -1,6 +1,6 @@
 /* Spans: runs of slices, and their descriptors. Leaf, above tag.
  *
- * A span is free-dirty (content unknown, pages likely resident), free-clean (reads as zero, costs no memory), free-huge
+ * A span is free-dirty (content unknown, pages likely resident but for those that were purged when it was a slab), free-clean (reads as zero, costs no memory), free-huge
  * (the same where huge pages were asked for), free-kept (dirty, and the kernel would not take it: locked memory), being purged (nobody's) or
  * used. */
 #ifndef FREESTONE_SPAN_H
@@ -43,8 +43,13 @@ struct span {
         uint64_t summary; /* slab: bit w is set when word w of the bitmap is not 0 */
         size_t used_bytes; /* large: bytes the owner may write; they end with a page */
     };
-    uint32_t clean; /* slab, each of its slices: bit p is set when page p is free, purged and not taken since */
-    uint32_t examined; /* slab: free_blocks when slab_clean last purged */
+    /* Each slice of a slab: bit p is set when page p is free, purged and not taken since. A slab that empties becomes a dirty span with
+     * these bits as they are; they are 0 in all other spans. */
+    uint32_t clean;
+    union {
+        uint32_t examined; /* slab: free_blocks when slab_clean last purged */
+        uint32_t purged; /* arena, free span: bits set in `clean`, over all its slices */
+    };
 };
 _Static_assert(sizeof(struct span) == 64, "a span descriptor is one cache line");
 

@@ -69,18 +69,21 @@ static uint32_t dissolve(uint32_t slice) {
     return arena_span(slice)->slices;
 }
 
-static void make_free(uint32_t slice, uint32_t slices, enum span_state state) {
+static void make_free(uint32_t slice, uint32_t slices, enum span_state state, uint32_t purged) {
     uint32_t left = left_neighbour(slice, state);
     uint32_t right = right_neighbour(slice, slices, state);
     arena_span(slice)->state = SPAN_UNUSED;
     if (right != 0) {
+        purged += arena_span(right)->purged;
         slices += dissolve(right);
     }
     if (left != 0) {
+        purged += arena_span(left)->purged;
         slices += dissolve(left);
         slice = left;
     }
     describe(slice, slices, state);
+    arena_span(slice)->purged = purged;
     bins_insert(slice);
     if (state == SPAN_DIRTY) {
         arena_span(slice)->stamp = (uint32_t)os_milliseconds();
@@ -88,9 +91,9 @@ static void make_free(uint32_t slice, uint32_t slices, enum span_state state) {
     }
 }
 
-void spans_give(uint32_t slice, uint32_t slices, enum span_state state) {
+void spans_give(uint32_t slice, uint32_t slices, enum span_state state, uint32_t purged) {
     count_used(-slices);
-    make_free(slice, slices, state);
+    make_free(slice, slices, state, purged);
 }
 
 void spans_let_go(uint32_t slice, uint32_t slices, enum span_state state) {
@@ -99,30 +102,46 @@ void spans_let_go(uint32_t slice, uint32_t slices, enum span_state state) {
     if (rest != 0) {
         describe(slice + slices, rest, SPAN_PURGING);
     }
-    make_free(slice, slices, state);
+    make_free(slice, slices, state, 0);
 }
 
 /* -- splitting ----------------------------------------------------------------------------------------------- */
 
-/* The first `slices` of a free span are so no longer; what is left stays free, of the same kind and age. */
-static void split_off(uint32_t slice, uint32_t slices, enum span_state become) {
+uint32_t spans_forget_purged(uint32_t slice, uint32_t slices) {
+    uint32_t purged = 0;
+    for (uint32_t end = slice + slices; slice < end; slice++) {
+        struct span *span = arena_span(slice);
+        if (span->clean != 0) { /* else it may never have been written */
+            purged += (uint32_t)__builtin_popcount(span->clean);
+            span->clean = 0;
+        }
+    }
+    return purged;
+}
+
+/* The first `slices` of a free span are so no longer; what is left stays free, of the same kind and age. Returns how many of their pages
+ * the kernel had back already, which nobody knows from now on. */
+static uint32_t split_off(uint32_t slice, uint32_t slices, enum span_state become) {
     struct span *span = arena_span(slice);
     enum span_state state = span->state;
     uint32_t rest = span->slices - slices;
+    uint32_t purged = span->purged == 0 ? 0 : spans_forget_purged(slice, slices);
     bins_remove(slice);
     if (state == SPAN_DIRTY && rest != 0) {
-        ages_replace(slice, slice + slices, slices);
+        ages_replace(slice, slice + slices, slices, purged);
     } else if (state == SPAN_DIRTY) {
         ages_remove(slice);
     }
     if (rest != 0) {
         describe(slice + slices, rest, state);
+        arena_span(slice + slices)->purged = span->purged - purged;
         bins_insert(slice + slices);
     }
     describe(slice, slices, become);
+    return purged;
 }
 
-void spans_hold(uint32_t slice, uint32_t slices) { split_off(slice, slices, SPAN_PURGING); }
+uint32_t spans_hold(uint32_t slice, uint32_t slices) { return split_off(slice, slices, SPAN_PURGING); }
 
 bool spans_revive(void) {
     uint32_t slice = bins_any(SPAN_KEPT);
@@ -130,8 +149,8 @@ bool spans_revive(void) {
         return false;
     }
     uint32_t slices = arena_span(slice)->slices;
-    spans_hold(slice, slices);
-    make_free(slice, slices, SPAN_DIRTY);
+    (void)spans_hold(slice, slices);
+    make_free(slice, slices, SPAN_DIRTY, 0);
     return true;
 }
 
@@ -158,17 +177,17 @@ uint32_t spans_take(enum span_state state, uint32_t slices, uint32_t alignment) 
     uint32_t head = fit - slice;
     uint32_t whole = arena_span(slice)->slices;
     if (head == 0) {
-        split_off(slice, slices, SPAN_USED);
+        (void)split_off(slice, slices, SPAN_USED);
         count_used(slices);
         return slice;
     }
-    /* Only for alignments above a slice: use all, then give both ends back. */
-    split_off(slice, whole, SPAN_USED);
+    /* Only for alignments above a slice: use all, then give both ends back. Which of their pages were purged is forgotten. */
+    (void)split_off(slice, whole, SPAN_USED);
     count_used(whole);
     describe(fit, slices, SPAN_USED);
-    spans_give(slice, head, state);
+    spans_give(slice, head, state, 0);
     if (whole > head + slices) {
-        spans_give(fit + slices, whole - head - slices, state);
+        spans_give(fit + slices, whole - head - slices, state, 0);
     }
     return fit;
 }
@@ -190,7 +209,7 @@ uint32_t spans_take_front(uint32_t slices, uint32_t alignment, uint32_t usable, 
     describe(slice, slices, SPAN_USED);
     count_used(slices);
     if (slice != gap_at) {
-        make_free(gap_at, slice - gap_at, SPAN_CLEAN);
+        make_free(gap_at, slice - gap_at, SPAN_CLEAN, 0);
     }
     return slice;
 }
@@ -200,7 +219,7 @@ void spans_skip(uint32_t usable, uint32_t front) {
     move_front(front);
     describe(usable, front - usable, SPAN_USED); /* and counted nowhere */
     if (usable != gap_at) {
-        make_free(gap_at, usable - gap_at, SPAN_CLEAN);
+        make_free(gap_at, usable - gap_at, SPAN_CLEAN, 0);
     }
 }
 
@@ -245,7 +264,7 @@ bool spans_extend(uint32_t slice, uint32_t more, uint32_t usable) {
         return false;
     }
     if (free_there > 0) {
-        split_off(next, (uint32_t)bits_min(free_there, more), SPAN_USED);
+        (void)split_off(next, (uint32_t)bits_min(free_there, more), SPAN_USED);
         arena_span(next)->state = SPAN_UNUSED;
     }
     if (free_there < more) {

@@ -30,11 +30,16 @@ uint32_t spans_take(enum span_state state, uint32_t slices, uint32_t alignment);
 /* The same from what was never handed out, as far as `usable`; *end is where it ends, or would. */
 uint32_t spans_take_front(uint32_t slices, uint32_t alignment, uint32_t usable, uint32_t *end);
 
-/* A used span, or the end of one, becomes free, joined with its free neighbours of that kind. */
-void spans_give(uint32_t slice, uint32_t slices, enum span_state state);
+/* A used span, or the end of one, becomes free, joined with its free neighbours of that kind. In its slices `purged` bits of `clean` are
+ * set, none where the kind is not dirty. */
+void spans_give(uint32_t slice, uint32_t slices, enum span_state state, uint32_t purged);
 
-/* The first `slices` of a free span become nobody's (SPAN_PURGING): neither taken nor joined until they are let go. */
-void spans_hold(uint32_t slice, uint32_t slices);
+/* Clears the bits of `clean` of so many slices; returns how many were set. */
+uint32_t spans_forget_purged(uint32_t slice, uint32_t slices);
+
+/* The first `slices` of a free span become nobody's (SPAN_PURGING): neither taken nor joined until they are let go. Returns how many of
+ * their pages the kernel had back already. */
+uint32_t spans_hold(uint32_t slice, uint32_t slices);
 
 /* What was held, in whole or in part, becomes free. The parts are let go in the order of their addresses. */
 void spans_let_go(uint32_t slice, uint32_t slices, enum span_state state);

@@ -264,8 +264,8 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
     follow_season(cache);
     if (unlikely(is_unearned(magazines, class))) {
         cache->exchanges++;
-        bool zero;
-        return heap_take_one(heap_of(cache, class), class, &zero);
+        struct zeros zeros;
+        return heap_take_one(heap_of(cache, class), class, &zeros);
     }
     begin_taking(cache, slot);
     void **top = slot_unload(magazines);
@@ -273,8 +273,8 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
         void **full = refill(cache, magazines, class, top);
         if (full == NULL) {
             slot_load(magazines, top);
-            bool zero;
-            return heap_take_one(heap_of(cache, class), class, &zero);
+            struct zeros zeros;
+            return heap_take_one(heap_of(cache, class), class, &zeros);
         }
         top = full;
     }
@@ -301,10 +301,11 @@ static OUT_OF_LINE void *take_last(struct thread_cache *cache, unsigned class, s
     struct heap *heap = heap_for(cache != NULL ? cache->heap : heap_numbered(0), class);
     void *block = heap_take_anywhere(class, alignment);
     for (int try = 0; block == NULL && try < TRIES; try++) {
-        bool zero, cleaning = heap_is_cleaning(), alone = thread_is_alone_inside();
+        struct zeros zeros;
+        bool cleaning = heap_is_cleaning(), alone = thread_is_alone_inside();
         thread_cache_reclaim();
         block = heap_take_anywhere(class, alignment);
-        block = block != NULL ? block : heap_take_one(heap, class, &zero);
+        block = block != NULL ? block : heap_take_one(heap, class, &zeros);
         if (block == NULL && !cleaning && (alone || try > 0)) {
             break; /* twice where others were at something, so that it is seen */
         }
@@ -327,8 +328,8 @@ OUT_OF_LINE void *thread_cache_take(unsigned class, size_t alignment) {
         look_round_sometimes(cache);
         block = take_from(cache, class);
     } else {
-        bool zero;
-        block = heap_take_one(heap_numbered(0), class, &zero);
+        struct zeros zeros;
+        block = heap_take_one(heap_numbered(0), class, &zeros);
     }
     if (unlikely(block == NULL)) {
         block = take_last(cache, class, alignment);
@@ -361,22 +362,22 @@ static bool has_used(struct thread_cache *cache, unsigned class) {
     return true;
 }
 
-static void *take_zero(struct thread_cache *cache, unsigned class, bool *zero) {
+static void *take_zero(struct thread_cache *cache, unsigned class, struct zeros *zeros) {
     if (cache == NULL) {
-        return heap_take_one(heap_numbered(0), class, zero);
+        return heap_take_one(heap_numbered(0), class, zeros);
     }
-    return has_used(cache, class) ? take_from(cache, class) : heap_take_one(heap_of(cache, class), class, zero);
+    return has_used(cache, class) ? take_from(cache, class) : heap_take_one(heap_of(cache, class), class, zeros);
 }
 
-void *thread_cache_take_zero(unsigned class, bool *zero) {
+void *thread_cache_take_zero(unsigned class, struct zeros *zeros) {
     enum pass pass = thread_go_inside();
     if (unlikely(pass == PASS_REFUSED)) {
-        *zero = true;
+        *zeros = (struct zeros){0, class_bytes[class]};
         return thread_take_shelter(class_bytes[class], 1);
     }
-    *zero = false;
+    *zeros = (struct zeros){0, 0};
     struct thread_cache *cache = pass == PASS_CACHE ? thread_view.cache : NULL;
-    void *block = take_zero(cache, class, zero);
+    void *block = take_zero(cache, class, zeros);
     if (unlikely(block == NULL)) {
         block = take_last(cache, class, 1);
     }

@@ -95,9 +95,9 @@ static inline struct cache_class *thread_magazines(unsigned class) {
  * out. */
 void *thread_cache_take(unsigned class, size_t alignment);
 
-/* The same for whoever wants zeros, of blocks large enough that clearing them costs more than a lock: *zero tells
- * whether the block is known to read as zero. */
-void *thread_cache_take_zero(unsigned class, bool *zero);
+/* The same for whoever wants zeros, of blocks large enough that clearing them costs more than a lock: *zeros tells
+ * what of the block is known to read as zero. */
+void *thread_cache_take_zero(unsigned class, struct zeros *zeros);
 
 /* Frees a block of the slot when the loaded magazine is full. */
 void thread_cache_give(void *block, unsigned slot);

@@ -460,13 +460,17 @@ static void audit_program(struct larges *larges) {
 
 static void audit_ages(uint32_t dirty) {
     uint32_t count = 0, slices = 0, before = 0;
+    size_t purged = 0;
     CHECK(ages_oldest() == 0 || ages_oldest_stamp() == arena_span(ages_oldest())->stamp, "ages: of another span");
     for (uint32_t slice = ages_oldest(); slice != 0; before = slice, slice = arena_span(slice)->age_next) {
         const struct span *span = arena_span(slice);
         CHECK(count++ < dirty && span->state == SPAN_DIRTY && span->age_prev == before, "ages: the list is torn");
         CHECK(before == 0 || (int32_t)(span->stamp - arena_span(before)->stamp) >= 0, "ages: an older one comes later");
         slices += span->slices;
+        purged += span->purged * os_page_bytes();
     }
+    CHECK(((size_t)slices << SLICE_BITS) - purged == ages_bytes(), "ages: %zu bytes purged in %u slices, %zu left",
+          purged, slices, ages_bytes());
     CHECK(count == dirty && slices == ages_slices() && before == seam_ages_youngest(),
           "ages: %u spans of %u slices listed, %u spans dirty, %u slices counted", count, slices, dirty, ages_slices());
 }
@@ -495,7 +499,13 @@ static void audit_spans(struct larges *larges) {
             for (uint32_t i = 0; i < span->slices; i++) {
                 CHECK(tag_at(slice + i) == TAG_NONE, "spans: slice %u is free and tagged", slice + i);
             }
+            CHECK(clean_pages(slice) == (state == SPAN_PURGING ? 0 : span->purged),
+                  "spans: %u pages at slice %u are purged, %u counted", clean_pages(slice), slice, span->purged);
+            CHECK(state == SPAN_DIRTY || clean_pages(slice) == 0, "spans: slice %u of kind %u has purged pages", slice,
+                  state);
         }
+        CHECK(state != SPAN_USED || tag_at(slice) != TAG_LARGE || clean_pages(slice) == 0,
+              "spans: slice %u of a large block counts as purged", slice);
         if (state >= SPAN_DIRTY && state <= SPAN_KEPT) {
             CHECK(state != before, "spans: neighbours at slice %u are not joined", slice);
             CHECK(seam_bins_have(slice), "spans: slice %u is free and in no bin", slice);

@@ -463,7 +463,7 @@ static size_t bytes_of_slot(const struct cache_class *magazines, unsigned slot) 
 
 /* What mallinfo2 has said is what the program holds, and caches; a mapping may have room to grow besides. */
 static void check_figures(const struct sight *now) {
-    struct mallinfo2 figures = {.keepcost = (size_t)(ages_slices() + bins_slices(SPAN_KEPT)) << SLICE_BITS};
+    struct mallinfo2 figures = {.keepcost = ages_bytes() + ((size_t)bins_slices(SPAN_KEPT) << SLICE_BITS)};
     for (unsigned block = 0; block < BLOCKS_MOST; block++) {
         const struct held *held = &program_held[block];
         if (held->at != NULL) {

@@ -6,6 +6,7 @@
 
 #include "arena.h"
 #include "expect.h"
+#include "os.h"
 
 static inline uint32_t street_end(void) { return (uint32_t)(window.extent >> SLICE_BITS); }
 
@@ -47,8 +48,24 @@ static inline void street_check_ages(uint32_t oldest, uint32_t spans) {
     EXPECT(seen == spans, "%u of %u dirty spans are in the age queue", seen, spans);
 }
 
+/* What a free span knows of its pages, and what a used one that is no slab must not. */
+static inline void street_check_purged(uint32_t slice) {
+    const struct span *span = arena_span(slice);
+    uint32_t purged = 0;
+    for (uint32_t at = slice; at < slice + span->slices; at++) {
+        purged += (uint32_t)__builtin_popcount(arena_span(at)->clean);
+    }
+    EXPECT(purged == (span->state == SPAN_USED ? 0 : span->purged), "span %u: %u pages are purged, %u counted", slice,
+           purged, span->purged);
+    EXPECT(span->state == SPAN_DIRTY || purged == 0, "span %u in state %u has %u purged pages", slice, span->state,
+           purged);
+}
+
 static inline void street_check_inside(uint32_t slice) {
     const struct span *span = arena_span(slice);
+    if (!tag_is_slab(street_tag(slice))) {
+        street_check_purged(slice);
+    }
     for (uint32_t at = slice + 1; at < slice + span->slices; at++) {
         EXPECT(arena_span(at)->state == SPAN_UNUSED, "slice %u inside span %u has state %u", at, slice,
                arena_span(at)->state);
@@ -81,7 +98,7 @@ static inline void street_check(bool inside) {
         }
         dirty += state == SPAN_KEPT ? (size_t)span->slices << SLICE_BITS : 0;
         if (state == SPAN_DIRTY) {
-            dirty += (size_t)span->slices << SLICE_BITS;
+            dirty += ((size_t)span->slices << SLICE_BITS) - span->purged * os_page_bytes();
             dirty_spans++;
             if (span->age_prev == 0) {
                 oldest = slice;

@@ -163,7 +163,7 @@ static void figures_add_up(void) {
             break;
         case 3:
             if (model.blocks < BLOCKS_MOST) {
-                void *block = heap_take_one(one, class, &(bool){false});
+                void *block = heap_take_one(one, class, &(struct zeros){0, 0});
                 EXPECT(block != NULL, "no memory");
                 model.block[model.blocks].address = block;
                 model.block[model.blocks++].class = class;
@@ -333,7 +333,7 @@ static void fullest_slab_first(void) {
     EXPECT(class_blocks(CLASS) == BLOCKS, "%u blocks", class_blocks(CLASS));
     for (int slab = 0; slab < SLABS; slab++) {
         for (int i = 0; i < BLOCKS; i++) {
-            block[slab][i] = heap_take_one(heap, CLASS, &(bool){false});
+            block[slab][i] = heap_take_one(heap, CLASS, &(struct zeros){0, 0});
         }
     }
     static const int free_in[SLABS] = {9, 4, 2, 7};
@@ -342,7 +342,7 @@ static void fullest_slab_first(void) {
     }
     static const int order[] = {2, 2, 1, 1, 1, 1, 3, 3, 3, 3, 3, 3, 3, 0};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-        void *taken = heap_take_one(heap, CLASS, &(bool){false});
+        void *taken = heap_take_one(heap, CLASS, &(struct zeros){0, 0});
         EXPECT(arena_slice(taken) == arena_slice(block[order[i]][BLOCKS - 1]), "take %zu is not from slab %d", i,
                order[i]);
     }
@@ -352,10 +352,10 @@ static void fullest_slab_first(void) {
 static void last_slab_is_kept(void) {
     start();
     struct heap *heap = join();
-    void *block = heap_take_one(heap, 0, &(bool){false});
+    void *block = heap_take_one(heap, 0, &(struct zeros){0, 0});
     heap_give(&block, 1);
     EXPECT(figures_now().slabs == SLICE_BYTES, "%zu bytes of slabs", figures_now().slabs);
-    block = heap_take_one(heap, CLASS_COUNT - 1, &(bool){false});
+    block = heap_take_one(heap, CLASS_COUNT - 1, &(struct zeros){0, 0});
     heap_give(&block, 1);
     EXPECT(figures_now().slabs == SLICE_BYTES, "the larger slab is kept: %zu bytes of slabs", figures_now().slabs);
     look_trim();
@@ -508,7 +508,7 @@ static void out_of_memory(void) {
             static void *taken[3000000];
             size_t count = 0;
             void *block;
-            while ((block = heap_take_one(heap, classes[i], &(bool){false})) != NULL) {
+            while ((block = heap_take_one(heap, classes[i], &(struct zeros){0, 0})) != NULL) {
                 EXPECT(count < sizeof taken / sizeof *taken, "the limit does not bite");
                 taken[count++] = block;
             }
@@ -552,7 +552,7 @@ static void stops_at_blocks_of_slabs_gone(void) {
     start();
     struct heap *heap = join();
     for (int i = 0; i < 2 * BLOCKS; i++) {
-        block[i] = heap_take_one(heap, CLASS, &(bool){false});
+        block[i] = heap_take_one(heap, CLASS, &(struct zeros){0, 0});
     }
     void *one = block[BLOCKS + 1];
     void **top = heap_spare(heap, 4);
@@ -593,7 +593,7 @@ static void wishes_for_its_keeper(void) {
     struct heap *heap = join();
     for (int i = 0; i < 3 * TURNS; i++) {
         for (int b = 0; b < BATCH; b++) {
-            block[i][b] = heap_take_one(heap, CLASS, &(bool){false});
+            block[i][b] = heap_take_one(heap, CLASS, &(struct zeros){0, 0});
             EXPECT(block[i][b] != NULL, "no memory");
             memset(block[i][b], 1, 1024);
         }
@@ -640,7 +640,7 @@ static void nothing_left_is_nothing_to_wish_for(void) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         uint32_t each = class_blocks(class);
         for (uint32_t i = 0; i < SLABS * each; i++) {
-            block[i] = heap_take_one(heap, class, &(bool){false});
+            block[i] = heap_take_one(heap, class, &(struct zeros){0, 0});
             EXPECT(block[i] != NULL, "no memory");
         }
         for (uint32_t slab = 0; slab < SLABS; slab++) {
@@ -703,7 +703,7 @@ static void *run_thread(void *argument) {
             }
             continue;
         }
-        uint64_t *block = heap_take_one(heap, class, &(bool){false});
+        uint64_t *block = heap_take_one(heap, class, &(struct zeros){0, 0});
         EXPECT(block != NULL, "no memory");
         *block = (uint64_t)(uintptr_t)block;
         block = atomic_exchange(&slots[pattern_below(&random, SLOTS)], block);
@@ -772,10 +772,11 @@ static void *hold_blocks(void *argument) {
             one->address = NULL;
         } else {
             one->class = (unsigned)pattern_below(&random, 36);
-            bool zero;
-            one->address = heap_take_one(heap, one->class, &zero);
+            struct zeros zeros;
+            one->address = heap_take_one(heap, one->class, &zeros);
             EXPECT(one->address != NULL, "no memory");
-            EXPECT(!zero || pattern_not_zero(one->address, class_bytes[one->class]) == SIZE_MAX,
+            EXPECT(zeros.to <= class_bytes[one->class] &&
+                       pattern_not_zero((char *)one->address + zeros.from, zeros.to - zeros.from) == SIZE_MAX,
                    "a block of %u is not zero", class_bytes[one->class]);
             one->id = pattern_random(&random);
             pattern_fill(one->address, 0, class_bytes[one->class], one->id);

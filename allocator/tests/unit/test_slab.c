@@ -470,12 +470,16 @@ static void fresh_blocks_are_zero(void) {
             while (arena_span(slab)->free_blocks > 0) {
                 uint32_t fresh = arena_span(slab)->fresh;
                 void *block[1];
+                struct zeros zeros = slab_next_zeros(slab);
                 EXPECT(slab_take(slab, block + 1, 1) == 1, "no block");
                 uint32_t number = (uint32_t)((char *)block[0] - (char *)arena_address(slab)) / class_bytes[class];
                 bool zero = arena_span(slab)->fresh != fresh;
                 EXPECT(zero == (class_bytes[class] >= CLASS_FRESH && number >= fresh),
                        "class %u: block %u, fresh from %u", class, number, fresh);
-                EXPECT(!zero || pattern_not_zero(block[0], class_bytes[class]) == SIZE_MAX,
+                EXPECT(!zero || (zeros.from == 0 && zeros.to == class_bytes[class]),
+                       "class %u: block %u is not known to be zero", class, number);
+                EXPECT(zeros.to <= class_bytes[class] &&
+                           pattern_not_zero((char *)block[0] + zeros.from, zeros.to - zeros.from) == SIZE_MAX,
                        "class %u: block %u is not zero", class, number);
                 memset(block[0], FILLING, class_bytes[class]);
                 if (pattern_below(&random, 4) == 0) {
@@ -491,6 +495,180 @@ static void fresh_blocks_are_zero(void) {
             if (pattern_below(&random, 2) == 0) {
                 (void)arena_purge_all();
             }
+        }
+    }
+}
+
+/* Of a block that is taken as much is known to be zero as it has of the first clean pages, and that is so; nothing else was. */
+static void take_for_zeros(uint32_t slab, unsigned class, size_t *known, uint64_t *random) {
+    size_t size = class_bytes[class], page = os_page_bytes();
+    struct zeros zeros = slab_next_zeros(slab);
+    uint32_t b = 0;
+    while (!is_free[b]) {
+        b++;
+    }
+    bool all = b >= arena_span(slab)->fresh;
+    size_t wanted = all ? size : 0;
+    for (size_t at = 0; !all && at < size; at++) { /* byte by byte */
+        bool is_clean = reads_as_clean(slab, (b * size + at) / page);
+        wanted += is_clean;
+        if (!is_clean && wanted > 0) {
+            break;
+        }
+    }
+    EXPECT(zeros.to - zeros.from == (size < CLASS_FRESH ? 0 : wanted), "class %u: bytes %u to %u of block %u, %zu",
+           class, zeros.from, zeros.to, b, wanted);
+    EXPECT(zeros.from <= zeros.to && zeros.to <= size, "class %u: bytes %u to %u of a block", class, zeros.from,
+           zeros.to);
+    size_t wrong = pattern_not_zero(address_of(slab, b) + zeros.from, zeros.to - zeros.from);
+    EXPECT(wrong == SIZE_MAX, "class %u: byte %zu behind %u of block %u is not zero", class, wrong, zeros.from, b);
+    *known += zeros.to - zeros.from;
+    take_and_fill(slab, class, 1, random);
+}
+
+/* Blocks that were written, given, and whose pages have gone back come out with what is known to be zero of them. */
+static void purged_blocks_are_known_to_be_zero(void) {
+    uint64_t random = 17;
+    size_t known = 0;
+    open_arena();
+    for (int turn = 0; turn < 2; turn++) {
+        for (unsigned class = class_of(CLASS_FRESH) - 1; class < CLASS_COUNT; class++) {
+            uint32_t slab = make_for_pages(class);
+            take_and_fill(slab, class, 1 + (unsigned)pattern_below(&random, class_blocks(class)), &random);
+            for (int round = 0; round < (SCENARIO_SANITIZED ? 20 : 80); round++) {
+                uint64_t what = pattern_below(&random, 4);
+                if (what == 0) {
+                    give_some(slab, class, &random);
+                } else if (what == 1) {
+                    look(slab, class);
+                } else if (arena_span(slab)->free_blocks > 0) {
+                    take_for_zeros(slab, class, &known, &random);
+                }
+                check_pages(slab, class);
+                check_contents(slab, class);
+            }
+            slab_unmake(slab);
+        }
+    }
+    EXPECT(known > 1 << 20, "%zu bytes were known to be zero", known);
+}
+
+/* -- what the arena goes on knowing -------------------------------------------------------------------------------- */
+
+enum { TENANTS = 24, SLICES_MOST = 40 };
+
+struct tenant {
+    uint32_t slice; /* 0: none */
+    bool is_slab;
+};
+
+/* All blocks of a slab are written and some given, so that their pages go back; then the others, and with them the slab. */
+static void live_and_go(uint32_t slab, unsigned class, uint64_t *random) {
+    bool busy;
+    take_and_fill(slab, class, class_blocks(class), random);
+    memset(arena_address(slab), FILLING, (size_t)class_slices[class] << SLICE_BITS);
+    for (uint64_t turns = pattern_below(random, 3); turns > 0; turns--) {
+        give_some(slab, class, random);
+        (void)clean(slab, &busy);
+        (void)clean(slab, &busy);
+    }
+    for (uint32_t b = 0; b < class_blocks(class); b++) {
+        if (!is_free[b]) {
+            give_one(slab, address_of(slab, b));
+        }
+    }
+    if (pattern_below(random, 4) == 0) { /* all of it is clean */
+        (void)clean(slab, &busy);
+        (void)clean(slab, &busy);
+    }
+}
+
+static void move_in(struct tenant *tenant, uint64_t *random) {
+    bool zero;
+    tenant->is_slab = pattern_below(random, 4) != 0;
+    if (tenant->is_slab) {
+        unsigned class = (unsigned)pattern_below(random, CLASS_COUNT);
+        tenant->slice = make_for_pages(class);
+        live_and_go(tenant->slice, class, random);
+        return;
+    }
+    uint32_t slices = 1 + (uint32_t)pattern_below(random, SLICES_MOST);
+    tenant->slice = arena_take(slices, (uint32_t)1 << pattern_below(random, 3), false, &zero);
+    EXPECT(tenant->slice != 0, "no memory");
+    size_t bytes = (size_t)slices << SLICE_BITS;
+    if (pattern_below(random, 4) == 0 && arena_extend(tenant->slice, slices + 3)) {
+        memset((char *)arena_address(tenant->slice) + bytes, FILLING, 3 << SLICE_BITS);
+    }
+    EXPECT(!zero || pattern_not_zero(arena_address(tenant->slice), bytes) == SIZE_MAX, "span %u is not zero",
+           tenant->slice);
+    memset(arena_address(tenant->slice), FILLING, bytes);
+}
+
+static size_t resident_bytes(uint32_t slice, uint32_t slices) {
+    static unsigned char resident[PAGES_MOST];
+    size_t bytes = 0, page = os_page_bytes();
+    while (slices > 0) {
+        uint32_t some = (uint32_t)bits_min(slices, 32);
+        EXPECT(mincore(arena_address(slice), (size_t)some << SLICE_BITS, resident) == 0, "mincore failed");
+        for (size_t p = 0; p < ((size_t)some << SLICE_BITS) / page; p++) {
+            bytes += (resident[p] & 1) != 0 ? page : 0;
+        }
+        slice += some;
+        slices -= some;
+    }
+    return bytes;
+}
+
+/* What free spans are said to have in memory is what they have: every page here was written. */
+static void check_what_is_kept(void) {
+    struct arena_figures figures;
+    size_t resident = 0;
+    arena_figures(&figures);
+    for (uint32_t slice = street_start(); slice < street_end(); slice += arena_span(slice)->slices) {
+        resident += street_is_free(slice) ? resident_bytes(slice, arena_span(slice)->slices) : 0;
+    }
+    EXPECT(SCENARIO_SANITIZED || resident <= figures.dirty, "%zu bytes are resident, %zu counted", resident,
+           figures.dirty);
+    /* Around a span that was asked for by alignment the arena forgets; what is left over in a slab may not have been written again. */
+    EXPECT(resident + figures.dirty / 4 + SLICE_BYTES >= figures.dirty, "%zu bytes are resident, %zu counted", resident,
+           figures.dirty);
+}
+
+/* Slabs that empty with purged pages in them, and spans of other kinds, are joined and split: the arena counts in none what the
+ * kernel has already, hands out nothing as zero that is not, and gives back what it says. */
+static void emptied_slabs_stay_clean(void) {
+    uint64_t random = 16;
+    struct tenant tenants[TENANTS] = {{0, false}};
+    open_arena();
+    for (int round = 0; round < (SCENARIO_SANITIZED ? 300 : 1500); round++) {
+        struct tenant *tenant = &tenants[pattern_below(&random, TENANTS)];
+        if (tenant->slice == 0) {
+            move_in(tenant, &random);
+        } else {
+            if (tenant->is_slab) {
+                slab_unmake(tenant->slice);
+            } else {
+                EXPECT(arena_give(tenant->slice), "span %u is not a used one", tenant->slice);
+            }
+            tenant->slice = 0;
+        }
+        if (pattern_below(&random, 40) == 0) {
+            struct arena_figures figures, after;
+            arena_figures(&figures);
+            size_t bytes = figures.dirty; /* what is purged some at a time is as much as all at once */
+            size_t purged = pattern_below(&random, 2) == 0 ? arena_purge_all() : 0;
+            bool all = purged != 0;
+            if (!all) {
+                (void)arena_purge_some(&purged);
+            }
+            arena_figures(&after);
+            EXPECT(bytes == after.dirty + purged && after.purged == figures.purged + purged,
+                   "of %zu bytes %zu were purged, %zu are left", bytes, purged, after.dirty);
+            EXPECT(!all || after.dirty == 0, "all was purged, and %zu bytes are left", after.dirty);
+        }
+        street_check(true);
+        if (round % 10 == 0) {
+            check_what_is_kept();
         }
     }
 }
@@ -650,6 +828,8 @@ static const struct scenario scenarios[] = {
     {"bitmaps_stay_in_their_slice", bitmaps_stay_in_their_slice},
     {"cleans_what_is_free", cleans_what_is_free},
     {"fresh_blocks_are_zero", fresh_blocks_are_zero},
+    {"purged_blocks_are_known_to_be_zero", purged_blocks_are_known_to_be_zero},
+    {"emptied_slabs_stay_clean", emptied_slabs_stay_clean},
     {"locked_pages_stay", locked_pages_stay},
     {"stops_at_double_frees", stops_at_double_frees},
     {"stops_at_a_pair_in_a_run", stops_at_a_pair_in_a_run},

@@ -150,6 +150,35 @@ static void clean_pages_are_told(void) {
     }
 }
 
+/* Of slabs that empty after most of their pages have gone back, what is left is retained, and purging gives back no more than that. */
+static void nothing_is_retained_twice(void) {
+    enum { BLOCKS = 40000, SIZE = 1000, KEPT_EACH = 64, SLACK = 1 << 20 };
+    static void *block[BLOCKS];
+    for (size_t i = 0; i < BLOCKS; i++) {
+        block[i] = take(SIZE);
+        memset(block[i], 1, SIZE);
+    }
+    for (size_t i = 0; i < BLOCKS; i++) {
+        if (i % KEPT_EACH != 0) {
+            release_slow(block[i], MADE_BY_MALLOC);
+        }
+    }
+    (void)freestone_purge();
+    for (size_t i = 0; i < BLOCKS; i += KEPT_EACH) {
+        release_slow(block[i], MADE_BY_MALLOC);
+    }
+    struct freestone_stats s = stats_now();
+    EXPECT(s.retained < BLOCKS * SIZE / 8, "%zu bytes are retained", s.retained);
+    EXPECT(mallinfo2().keepcost == s.retained, "mallinfo2 says %zu of %zu", mallinfo2().keepcost, s.retained);
+    size_t resident = resident_kib();
+    size_t purged = freestone_purge();
+    size_t back = (resident - resident_kib()) << 10;
+    EXPECT(SCENARIO_SANITIZED || (purged < back + SLACK && back < purged + SLACK),
+           "%zu bytes are said to be purged, the kernel has %zu back", purged, back);
+    EXPECT(stats_now().purged == s.purged + purged, "%zu bytes were purged before, %zu now, that is %zu in all",
+           s.purged, purged, stats_now().purged);
+}
+
 static void json_agrees(void) {
     char text[1024], short_text[10];
     release_slow(take(1), MADE_BY_MALLOC);
@@ -240,6 +269,7 @@ static const struct scenario scenarios[] = {
     {"never_wrap", never_wrap},
     {"follow_each_block", follow_each_block},
     {"clean_pages_are_told", clean_pages_are_told},
+    {"nothing_is_retained_twice", nothing_is_retained_twice},
     {"json_agrees", json_agrees},
     {"metadata_is_small", metadata_is_small},
     {"mallinfo_is_clipped", mallinfo_is_clipped},

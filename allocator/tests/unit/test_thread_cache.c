@@ -140,9 +140,9 @@ static void what_a_heap_has_is_not_loaded(void) {
         size_t bits = 4 + pattern_below(&random, 12), first = pattern_below(&random, BLOCKS);
         for (size_t i = 0; i < BLOCKS / 4; i++) {
             size_t b = (first + i) % BLOCKS, size = 1 + pattern_below(&random, (size_t)1 << bits);
-            bool zero;
+            struct zeros zeros;
             give(block[b]);
-            block[b] = pattern_below(&random, 8) == 0 ? thread_cache_take_zero(class_of(size), &zero) : take(size);
+            block[b] = pattern_below(&random, 8) == 0 ? thread_cache_take_zero(class_of(size), &zeros) : take(size);
         }
     }
     for (size_t b = 0; b < BLOCKS; b++) {
@@ -462,9 +462,9 @@ static void used_blocks_are_cleared_first(void) {
     }
     size_t slabs = figures_now().slabs;
     for (int i = 0; i < BLOCKS; i++) {
-        bool zero = false;
-        block[i] = thread_cache_take_zero(class, &zero);
-        EXPECT(block[i] != NULL && !zero, "block %d is a fresh one", i);
+        struct zeros zeros;
+        block[i] = thread_cache_take_zero(class, &zeros);
+        EXPECT(block[i] != NULL && zeros.to == 0, "block %d is a fresh one", i);
     }
     EXPECT(figures_now().slabs == slabs, "slabs went from %zu to %zu bytes", slabs, figures_now().slabs);
     for (int i = 0; i < BLOCKS; i++) {
@@ -492,10 +492,11 @@ static void used_blocks_come_by_the_magazine(void) {
     block[HELD] = take(SIZE); /* so that a magazine is loaded */
     uint32_t exchanges = thread_view.cache->exchanges;
     for (int i = HELD + 1; i < BLOCKS; i++) {
-        bool zero;
-        block[i] = thread_cache_take_zero(class, &zero);
-        EXPECT(block[i] != NULL && zero == (i >= TAKEN), "block %d is %s", i, zero ? "known to be zero" : "not");
-        EXPECT(!zero || pattern_not_zero(block[i], SIZE) == SIZE_MAX, "block %d is not zero", i);
+        struct zeros zeros;
+        block[i] = thread_cache_take_zero(class, &zeros);
+        EXPECT(block[i] != NULL && zeros.to == (i >= TAKEN ? SIZE : 0), "block %d is %s", i,
+               zeros.to != 0 ? "known to be zero" : "not");
+        EXPECT(pattern_not_zero(block[i], zeros.to) == SIZE_MAX, "block %d is not zero", i);
     }
     exchanges = thread_view.cache->exchanges - exchanges;
     EXPECT(exchanges <= TAKEN / 8, "%u exchanges for %d blocks", exchanges, TAKEN - HELD);
@@ -1229,10 +1230,10 @@ static void *post_and_pause(void *argument) {
         }
         if (pattern_below(&random, 16) == 0) {
             unsigned class = class_of(CLASS_FRESH) + (unsigned)pattern_below(&random, 8);
-            bool zero;
-            char *block = thread_cache_take_zero(class, &zero);
+            struct zeros zeros;
+            char *block = thread_cache_take_zero(class, &zeros);
             EXPECT(block != NULL, "no memory");
-            EXPECT(!zero || pattern_not_zero(block, class_bytes[class]) == SIZE_MAX, "a block of %u is not zero",
+            EXPECT(pattern_not_zero(block + zeros.from, zeros.to - zeros.from) == SIZE_MAX, "a block of %u is not zero",
                    class_bytes[class]);
             memset(block, 0xff, class_bytes[class]);
             give(block);
