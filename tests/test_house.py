@@ -140,6 +140,7 @@ ROOMS = {
 LEAVES = {
     "platform",
     "refaults",
+    "zeros",
     "byte_exchange",
     "bits",
     "fence",

@@ -36,6 +36,7 @@
 #define valloc freestone_valloc
 #endif
 #define ages_append freestone_own_ages_append
+#define ages_bytes freestone_own_ages_bytes
 #define ages_oldest freestone_own_ages_oldest
 #define ages_oldest_stamp freestone_own_ages_oldest_stamp
 #define ages_remove freestone_own_ages_remove
@@ -56,6 +57,8 @@
 #define arena_first_slice freestone_own_arena_first_slice
 #define arena_give freestone_own_arena_give
 #define arena_give_clean freestone_own_arena_give_clean
+#define arena_give_slab freestone_own_arena_give_slab
+#define arena_give_way freestone_own_arena_give_way
 #define arena_has_more freestone_own_arena_has_more
 #define arena_keep freestone_own_arena_keep
 #define arena_lock freestone_own_arena_lock
@@ -391,6 +394,7 @@
 #define slab_lift freestone_own_slab_lift
 #define slab_make freestone_own_slab_make
 #define slab_misuse freestone_own_slab_misuse
+#define slab_next_zeros freestone_own_slab_next_zeros
 #define slab_publish freestone_own_slab_publish
 #define slab_purge freestone_own_slab_purge
 #define slab_put_back freestone_own_slab_put_back
@@ -404,6 +408,7 @@
 #define spans_end_of_free freestone_own_spans_end_of_free
 #define spans_extend freestone_own_spans_extend
 #define spans_farthest freestone_own_spans_farthest
+#define spans_forget_purged freestone_own_spans_forget_purged
 #define spans_front freestone_own_spans_front
 #define spans_give freestone_own_spans_give
 #define spans_hold freestone_own_spans_hold
