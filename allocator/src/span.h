@@ -1,8 +1,8 @@
 /* Spans: runs of slices, and their descriptors. Leaf, above tag.
  *
- * A span is free-dirty (content unknown, pages likely resident but for those that were purged when it was a slab), free-clean (reads as zero, costs no memory), free-huge
- * (the same where huge pages were asked for), free-kept (dirty, and the kernel would not take it: locked memory), being purged (nobody's) or
- * used. */
+ * A span is free-dirty (content unknown, pages likely resident but for those that were purged when it was a slab), free-clean (reads as
+ * zero, costs no memory), free-huge (the same where huge pages were asked for), free-kept (dirty, and the kernel would not take it: locked
+ * memory), being purged (nobody's) or used. */
 #ifndef FREESTONE_SPAN_H
 #define FREESTONE_SPAN_H
 
