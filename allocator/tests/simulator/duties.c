@@ -14,6 +14,7 @@
 #include "os.h"
 #include "program.h"
 #include "purge.h"
+#include "refaults.h"
 #include "scheduler.h"
 #include "seams.h"
 #include "shelter.h"
@@ -25,6 +26,7 @@
 enum {
     HEAPS_MOST = 16,
     LATE_MS = 100, /* for what may have come due meanwhile */
+    RESTS = 3 * REFAULTS_LONGEST, /* looks more where slabs rest for longer than from one to the next */
     LOOKS = 4, /* after so many without a call nothing is left for the keeper, but what may stay */
 };
 
@@ -255,7 +257,8 @@ static void check_look(const struct sight *now) {
         CHECK(empty_slabs(2) == 0,
               "kept: a slab of several slices without a block in use, however often the keeper looks");
     }
-    if (quiet.looks >= LOOKS && now->refused == 0) { /* what was refused once is asked for when more is free */
+    /* Slabs rest, and are then looked at twice. What was refused once is asked for when more is free. */
+    if (quiet.looks >= LOOKS + (seam_patience() > 1 ? RESTS : 0) && now->refused == 0) {
         check_slabs(false);
     }
     if (quiet.clean >= LOOKS && now->refused == 0) { /* what is dirty ages first, and the end goes piece by piece */

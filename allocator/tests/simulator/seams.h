@@ -59,6 +59,9 @@ const void *seam_shelter_own(void);
 /* First slice that is not mapped. */
 uint32_t seam_arena_usable(void);
 
+/* How many looks of the keeper's slabs rest from one purge to the next, about. */
+uint32_t seam_patience(void);
+
 /* More is dirty than may be, or for so many milliseconds longer. */
 bool seam_purge_is_overdue(uint32_t milliseconds);
 
