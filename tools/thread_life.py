@@ -10,11 +10,12 @@ work for the thread and the program's own loop are in it. The allocators are lib
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import callgrind
 
 SOURCE = Path(__file__).resolve().parents[1] / "tests" / "allocator" / "thread_life.c"
 FEW, MANY = 20, 120
@@ -28,7 +29,10 @@ def build(folder: Path) -> Path:
         ValueError: the compiler refuses.
     """
     program = folder / SOURCE.stem
-    _run("cc", "-O2", "-fno-builtin", "-pthread", "-o", str(program), str(SOURCE))
+    command = ["cc", "-O2", "-fno-builtin", "-pthread", "-o", str(program), str(SOURCE)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ValueError(f"cc failed: {next(iter(done.stderr.splitlines()), f'status {done.returncode}')}")
     return program
 
 
@@ -47,24 +51,7 @@ def of_a_life(program: Path, allocator: str) -> float:
 def _instructions(program: Path, allocator: str, lives: int) -> int:
     kept = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "FREESTONE_OPTIONS")}
     preload = {} if allocator == NONE else {"LD_PRELOAD": str(Path(allocator).resolve())}
-    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(program), str(lives)]
-    said = _run(*command, environment={**kept, **preload})
-    if "cannot be preloaded" in said:
-        raise ValueError(f"'{allocator}' is no library that can be preloaded")
-    counted = re.search(r"Collected : (\d+)", said)
-    if counted is None:
-        raise ValueError(f"callgrind counted nothing: {said.strip()}")
-    return int(counted[1])
-
-
-def _run(*command: str, environment: dict[str, str] | None = None) -> str:
-    """What the command says to standard error."""
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("==")]
-        why = said[0] if said else f"status {done.returncode}"
-        raise ValueError(f"{command[0]} failed: {why}")
-    return done.stderr
+    return callgrind.instructions([str(program), str(lives)], {**kept, **preload})
 
 
 def main(arguments: list[str]) -> int:

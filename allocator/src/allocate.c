@@ -83,9 +83,7 @@ static OUT_OF_LINE void *take_hardened_inside(size_t size, size_t alignment, enu
         block = hardened_take(hard, own_shard(cache), size, alignment, made);
         block = block != NULL ? block : hardened_take_anywhere(size, alignment, made);
     }
-    if (cache != NULL) {
-        thread_cache_look();
-    }
+    look_for_others(pass);
     thread_leave(pass);
     return block;
 }
@@ -110,9 +108,7 @@ static OUT_OF_LINE void release_hardened_inside(void *block, uint32_t tag, enum 
     } else if (hardened_give_ahead(hard_cache_of(cache), block, made, size, true, false) == HARD_CLEARED) {
         hardened_give_cleared(hard_cache_of(cache), own_shard(cache), block);
     }
-    if (cache != NULL) {
-        thread_cache_look();
-    }
+    look_for_others(pass);
     thread_leave(pass);
     thread_serve_wishes();
 }

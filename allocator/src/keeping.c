@@ -10,7 +10,6 @@
 #include "thread_inside.h"
 
 enum {
-    RETAIN_MS = 1000, /* as `retain_ms` is by default */
     PIECE_SLICES = 64,    /* looked at by one piece of cleaning: 4 MiB */
     RETREAT_SLICES =
         256, /* at the street's end, of address space that is given back when a program asks: 16 MiB and more */
@@ -38,10 +37,10 @@ size_t keeping_hurry(void) {
 static struct refaults refaults;
 static bool slabs_pending;
 
-/* Beyond the second that freed memory is kept by default. */
+/* By how many milliseconds freed memory is kept longer than by default. */
 static uint64_t longer_kept(void) {
     uint32_t kept = option_value(OPTION_RETAIN_MS);
-    return kept > RETAIN_MS ? kept - RETAIN_MS : 0;
+    return kept > RETAIN_DEFAULT_MS ? kept - RETAIN_DEFAULT_MS : 0;
 }
 
 static size_t clean_all(bool *more) {

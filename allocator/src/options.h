@@ -29,7 +29,7 @@ enum option {
     OPTION_COUNT,
 };
 
-enum { HUGE_NEVER = 1 << 24, RETAIN_ALL_MIB = 1 << 24 };
+enum { HUGE_NEVER = 1 << 24, RETAIN_ALL_MIB = 1 << 24, RETAIN_DEFAULT_MS = 1000 };
 
 /* guard=auto: a rate for a service in production. */
 enum { GUARD_AUTO = 5000 };

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import callgrind
 import hot_path
 
 pytestmark = [
@@ -106,12 +107,7 @@ def test_a_turn_of_malloc_and_free_is_within_its_budget(freestone_library: Path,
 
 
 def _instructions(library: Path, program: Path, turns: int) -> int:
-    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(program), str(turns)]
-    environment = {**os.environ, "LD_PRELOAD": str(library)}
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    counted = re.search(r"Collected : (\d+)", result.stderr)
-    assert counted is not None, result.stderr
-    return int(counted[1])
+    return callgrind.instructions([str(program), str(turns)], {**os.environ, "LD_PRELOAD": str(library)})
 
 
 @pytest.mark.parametrize("arguments", [["/nowhere", "malloc"], ["libc.so.6", "malloc"], ["{library}", "no_such"]])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+
+import callgrind
 
 SLEEPERS = 600
 MOST = 1.3
@@ -156,10 +157,6 @@ def _a_turn(library: Path, program: Path, sleepers: int) -> float:
 
 
 def _instructions(library: Path, program: Path, turns: int, sleepers: int) -> int:
-    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", f"--max-threads={SLEEPERS + 10}"]
-    command += [str(program), str(turns), str(sleepers)]
     environment = {**os.environ, "LD_PRELOAD": str(library), "FREESTONE_OPTIONS": "keeper=0"}
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    counted = re.search(r"Collected : (\d+)", result.stderr)
-    assert counted is not None, result.stderr
-    return int(counted[1])
+    command = [str(program), str(turns), str(sleepers)]
+    return callgrind.instructions(command, environment, f"--max-threads={SLEEPERS + 10}")

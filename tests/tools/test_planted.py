@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import callgrind
 from freestone import native
 
 CAMPAIGN = Path(__file__).resolve().parents[2] / "tools" / "planted" / "campaign.py"
@@ -59,17 +58,8 @@ def instructions(library: Path) -> int:
     if shutil.which("valgrind") is None:
         pytest.skip("needs valgrind")
     program = native.folder("workloads") / "patterns"
-    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(program)]
-    done = subprocess.run(
-        [*command, "--live", "100", "--operations", "20000", "--no-floor"],
-        env={**os.environ, "LD_PRELOAD": str(library)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found = re.search(r"Collected : (\d+)", done.stderr)
-    assert found is not None, done.stderr
-    return int(found[1])
+    command = [str(program), "--live", "100", "--operations", "20000", "--no-floor"]
+    return callgrind.instructions(command, {**os.environ, "LD_PRELOAD": str(library)})
 
 
 def test_a_missing_library_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

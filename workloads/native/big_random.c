@@ -109,8 +109,7 @@ static void draw(struct heap *h, size_t count) {
     random_seed(&random, 2);
     h->count = count;
     random_order(&random, h->order, count);
-    for (size_t i = 0; i < count; i++)
-        h->sizes[i] = random_between(&random, least, most);
+    random_sizes(&random, h->sizes, count, least, most);
 }
 
 int main(int argc, char **argv) {

@@ -132,8 +132,7 @@ int main(int argc, char **argv) {
     sizes = store_take(SIZES * sizeof *sizes);
     struct random random;
     random_seed(&random, 11);
-    for (size_t i = 0; i < SIZES; i++)
-        sizes[i] = random_between(&random, least, most);
+    random_sizes(&random, sizes, SIZES, least, most);
     const struct measurement result = run(work_measured, phases, 0, true);
 
     report_open(&program);

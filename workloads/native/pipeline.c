@@ -168,8 +168,7 @@ int main(int argc, char **argv) {
     checksums = store_take(consumers * APART * sizeof *checksums);
     struct random random;
     random_seed(&random, 5);
-    for (size_t i = 0; i < SIZES; i++)
-        sizes[i] = random_between(&random, least, most);
+    random_sizes(&random, sizes, SIZES, least, most);
     const struct measurement result = run(work_measured, objects, 0);
 
     report_open(&program);

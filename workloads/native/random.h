@@ -44,6 +44,12 @@ static inline uint32_t random_between(struct random *r, uint64_t least, uint64_t
     return (uint32_t)(least + random_below(r, most - least + 1));
 }
 
+/* So many of them. */
+static inline void random_sizes(struct random *r, uint32_t *sizes, size_t count, uint64_t least, uint64_t most) {
+    for (size_t i = 0; i < count; i++)
+        sizes[i] = random_between(r, least, most);
+}
+
 /* 0 to count - 1 in random order (Fisher and Yates). */
 static inline void random_order(struct random *r, uint32_t *order, size_t count) {
     for (size_t i = 0; i < count; i++) {

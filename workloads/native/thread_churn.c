@@ -107,8 +107,7 @@ int main(int argc, char **argv) {
     order = store_take(blocks * sizeof *order);
     struct random random;
     random_seed(&random, 7);
-    for (size_t i = 0; i < DRAWS; i++)
-        sizes[i] = random_between(&random, least, most);
+    random_sizes(&random, sizes, DRAWS, least, most);
     random_order(&random, order, blocks);
     creators = store_take(threads * sizeof *creators);
     for (uint64_t i = 0; i < threads; i++)

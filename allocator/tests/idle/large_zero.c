@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include "entry.h"
 #include "expect.h"
@@ -45,19 +44,13 @@ static void sparse(void) {
     free(block);
 }
 
-static long faults(void) {
-    struct rusage usage;
-    EXPECT(getrusage(RUSAGE_SELF, &usage) == 0, "getrusage failed");
-    return usage.ru_minflt;
-}
-
 /* Page faults of reading and then writing each page of so many bytes. */
 static long faults_of(unsigned char *block, size_t bytes) {
-    long before = faults();
+    long before = minor_faults();
     for (size_t at = 0; at < bytes; at += 4096) {
         block[at]++;
     }
-    return faults() - before;
+    return minor_faults() - before;
 }
 
 static void need_populating(void) {

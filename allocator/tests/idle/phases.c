@@ -3,7 +3,6 @@
  *
  *   phases pauses|sleep */
 #include <string.h>
-#include <sys/resource.h>
 
 #include "entry.h"
 #include "expect.h"
@@ -14,12 +13,6 @@
 enum { BLOCKS = 40000, SIZE = 1000, STAYS = 10, PAUSE_MS = 700, PHASES = 12, PAGES = BLOCKS / 4, SLEEP_MS = 20000 };
 
 static void *block[BLOCKS];
-
-static long faults(void) {
-    struct rusage usage;
-    EXPECT(getrusage(RUSAGE_SELF, &usage) == 0, "getrusage failed");
-    return usage.ru_minflt;
-}
 
 static void work(void) {
     for (size_t i = 0; i < BLOCKS; i++) {
@@ -42,12 +35,12 @@ int main(int count, char **arguments) {
     require_serving();
     work();
     size_t full = resident_kib();
-    long before = faults();
+    long before = minor_faults();
     for (int phase = 0; phase < PHASES; phase++) {
         tasks_sleep(PAUSE_MS);
         work();
     }
-    long in_phases = faults() - before;
+    long in_phases = minor_faults() - before;
     if (strcmp(arguments[1], "pauses") == 0) {
         EXPECT(in_phases <= PHASES / 3 * PAGES, "%ld faults in %d phases of %d pages", in_phases, PHASES, PAGES);
     } else {

@@ -7,22 +7,8 @@
 
 enum { MIB = 1 << 20, PART = 64 << 10, FREED_MIB = 100, MAPPED_MIB = 150, BESIDE_MIB = 40 };
 
-/* The highest that the resident set has been. */
-static size_t peak_kib(void) {
-    char text[4096];
-    int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    EXPECT(file >= 0, "/proc/self/status cannot be opened");
-    ssize_t length = read(file, text, sizeof text - 1);
-    close(file);
-    EXPECT(length > 0, "/proc/self/status cannot be read");
-    text[length] = '\0';
-    const char *peak = strstr(text, "VmHWM:");
-    EXPECT(peak != NULL, "no peak in /proc/self/status");
-    return (size_t)strtoul(peak + strlen("VmHWM:"), NULL, 10);
-}
-
 static void expect_peak(size_t before_kib, size_t most_mib) {
-    size_t peak = peak_kib() - before_kib;
+    size_t peak = resident_peak_kib() - before_kib;
     EXPECT(peak < (most_mib + BESIDE_MIB) * 1024, "%zu KiB were resident at once, of %zu MiB in use", peak, most_mib);
 }
 
