@@ -32,7 +32,7 @@ def text(
 Written by `{command}` on {day}, from {commit}; do not edit. One small program for each hazard, the same for every
 allocator, in `tests/hazards` and among the tests of the allocator. Again by number or name:
 `make hazards ONLY="6 errno" ALLOCATORS=freestone,glibc` (half a minute). Numbers 1 to 45 are those of the collection of
-complaints the programs were written from; F1 to F10 are faults that libfreestone itself had.
+complaints the programs were written from; F1 to F12 are faults that libfreestone itself had.
 
 A figure is of one run on one machine, and says pass or fail, not how fast. **crash**: ended by a signal; **hang**: not
 ended in its time; *n/a*: does not apply; *–*: not tried (reasons below). Every program proves first that the allocator
