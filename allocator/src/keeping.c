@@ -43,11 +43,15 @@ static uint64_t longer_kept(void) {
     return kept > RETAIN_DEFAULT_MS ? kept - RETAIN_DEFAULT_MS : 0;
 }
 
+/* The program may say so at any time: what it counts on from then on is not purged. */
+static bool kept_for_ever(void) { return option_value(OPTION_RETAIN_MS) == RETAIN_FOR_EVER; }
+
 static size_t clean_all(bool *more) {
     uint32_t slice = 0;
     size_t bytes = 0;
     do {
-        if (!begin_piece()) {
+        if (kept_for_ever() || !begin_piece()) {
+            *more = true;
             break;
         }
         bytes += heap_clean(&slice, PIECE_SLICES, false, more);
@@ -57,11 +61,11 @@ static size_t clean_all(bool *more) {
 }
 
 static size_t clean(bool *more) {
-    if (!begin_piece()) {
+    if (kept_for_ever() || !begin_piece()) {
         return 0;
     }
     uint64_t now = os_milliseconds();
-    bool due = refaults_are_due(&refaults, now);
+    bool due = refaults_are_due(&refaults, now, longer_kept());
     *more |= !due && (slabs_pending || heap_has_new());
     gate_leave();
     if (!due) {
@@ -69,9 +73,10 @@ static size_t clean(bool *more) {
     }
     slabs_pending = false;
     size_t bytes = clean_all(&slabs_pending);
+    slabs_pending |= bytes != 0; /* what was freed behind the walk meanwhile counts as seen by it */
     *more |= slabs_pending;
     if (begin_piece()) {
-        refaults_note(&refaults, now, bytes, heap_reused(), longer_kept());
+        refaults_note(&refaults, now, bytes, heap_reused());
         gate_leave();
     }
     return bytes;

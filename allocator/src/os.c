@@ -222,7 +222,54 @@ void *os_move_away(void *at, size_t bytes, size_t new_bytes) {
     return moved;
 }
 
-bool os_purge(void *at, size_t bytes) { return kernel(SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0) == 0; }
+static bool purge(void *at, size_t bytes) {
+    return kernel(SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0) == 0;
+}
+
+enum purging { PURGING_UNTRIED, PURGING_WORKS, PURGING_DOES_NOTHING };
+
+/* By a byte that nobody else tries it by meanwhile. */
+static enum purging try_page(char *page) {
+    static _Atomic uint32_t tries; /* relaxed: a number for each, and no more */
+    volatile char *byte = page + atomic_fetch_add_explicit(&tries, 1, memory_order_relaxed) % os_page_bytes();
+    *byte = 1;
+    return !purge(page, os_page_bytes()) ? PURGING_UNTRIED : *byte == 0 ? PURGING_WORKS : PURGING_DOES_NOTHING;
+}
+
+/* Looks whether a purged page reads as zero. QEMU's user mode before 7.1 and some sandboxes say that they have purged, and leave the pages as they
+ * are. The page is of the library's own data, since there may be no room for another; one is mapped where that is locked in memory. */
+static enum purging try_purging(void) {
+#if defined(__x86_64__)
+    enum { PAGE_MOST = 4096 };
+#else
+    enum { PAGE_MOST = 65536 };
+#endif
+    static char data[2 * PAGE_MOST];
+    size_t page = os_page_bytes();
+    enum purging found = PURGING_UNTRIED;
+    if (page <= PAGE_MOST) {
+        found = try_page(data + bits_round_up((uintptr_t)data, page) - (uintptr_t)data);
+    }
+    char *mapped = found != PURGING_UNTRIED ? NULL : map_anywhere(page, PROT_READ | PROT_WRITE, 0);
+    if (mapped != NULL) {
+        found = try_page(mapped);
+        (void)kernel(SYS_munmap, (long)mapped, (long)page, 0, 0, 0);
+    }
+    return found;
+}
+
+bool os_purge(void *at, size_t bytes) {
+    static _Atomic uint32_t purging; /* relaxed: whoever tries it meanwhile finds the same */
+    if (!purge(at, bytes)) {
+        return false;
+    }
+    uint32_t known = atomic_load_explicit(&purging, memory_order_relaxed);
+    if (unlikely(known == PURGING_UNTRIED)) {
+        known = try_purging();
+        atomic_store_explicit(&purging, known, memory_order_relaxed);
+    }
+    return known == PURGING_WORKS;
+}
 
 void os_prefer_huge(void *at, size_t bytes) { (void)kernel(SYS_madvise, (long)at, (long)bytes, MADV_HUGEPAGE, 0, 0); }
 

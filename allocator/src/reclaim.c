@@ -95,6 +95,7 @@ static uint32_t clean_slab_at(uint32_t slice, bool at_once, size_t *bytes, bool 
                     break;
                 }
             }
+            busy = arena_span(slab)->taken; /* in the middle: the rest of it is left alone */
         }
         *more |= busy;
         heap->looked_at = heap_returnable(heap);

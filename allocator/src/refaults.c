@@ -8,7 +8,9 @@ enum {
     LATE_SHARE = 8,  /* less than this share: it was not */
 };
 
-bool refaults_are_due(const struct refaults *refaults, uint64_t now) { return now >= refaults->due; }
+bool refaults_are_due(const struct refaults *refaults, uint64_t now, uint64_t extra) {
+    return refaults->patience == 0 || now >= refaults->due + extra;
+}
 
 static void judge(struct refaults *refaults, size_t reused) {
     size_t again = reused - refaults->reused;
@@ -26,7 +28,7 @@ static void judge(struct refaults *refaults, size_t reused) {
     }
 }
 
-void refaults_note(struct refaults *refaults, uint64_t now, size_t purged, size_t reused, uint64_t extra) {
+void refaults_note(struct refaults *refaults, uint64_t now, size_t purged, size_t reused) {
     refaults->patience = (uint32_t)bits_max(refaults->patience, 1);
     if (refaults->trial != 0) {
         judge(refaults, reused);
@@ -39,5 +41,5 @@ void refaults_note(struct refaults *refaults, uint64_t now, size_t purged, size_
         refaults->trial += purged;
     }
     /* Half a rest less: the keeper comes at its own times, and not to the millisecond. */
-    refaults->due = now + REFAULTS_REST_MS * (uint64_t)refaults->patience - REFAULTS_REST_MS / 2 + extra;
+    refaults->due = now + REFAULTS_REST_MS * (uint64_t)refaults->patience - REFAULTS_REST_MS / 2;
 }

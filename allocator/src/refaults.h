@@ -18,18 +18,18 @@ enum {
 };
 
 struct refaults {
-    uint64_t due; /* milliseconds: when slabs are looked at next */
+    uint64_t
+        due; /* milliseconds: when slabs are looked at next, or as much later as the program has asked for by then */
     uint32_t patience; /* REFAULTS_REST_MS so many times; 0 before the first look */
     uint32_t looks; /* since the trial began */
     size_t trial; /* bytes purged on trial; 0: none */
     size_t reused; /* bytes that had ever been taken again when it began */
 };
 
-/* Whether slabs have rested long enough. */
-bool refaults_are_due(const struct refaults *refaults, uint64_t now);
+/* Whether slabs have rested long enough, of which `extra` milliseconds are more than they would by themselves. */
+bool refaults_are_due(const struct refaults *refaults, uint64_t now, uint64_t extra);
 
-/* Slabs were looked at: `purged` bytes were, and `reused` bytes of all that was ever purged have been taken again by now. They
- * rest `extra` milliseconds more than they would by themselves. */
-void refaults_note(struct refaults *refaults, uint64_t now, size_t purged, size_t reused, uint64_t extra);
+/* Slabs were looked at: `purged` bytes were, and `reused` bytes of all that was ever purged have been taken again by now. */
+void refaults_note(struct refaults *refaults, uint64_t now, size_t purged, size_t reused);
 
 #endif

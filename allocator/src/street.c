@@ -257,8 +257,22 @@ uint32_t street_grow(uint32_t *from, uint32_t least) {
 
 bool street_is_reserved(void) { return street.reserved; }
 
+/* Pages of rows of unusable slices alone: nobody writes there until the slices are usable again, and whoever reads a tag finds that there is
+ * none. What lies behind `to` on its page is as unusable. */
+static void purge_rows(const struct part *part, size_t unit, uint32_t from, uint32_t to) {
+    size_t page = os_page_bytes();
+    size_t begin = bits_round_up(from * unit, page);
+    size_t end = bits_min(bits_round_up(to * unit, page), part->usable);
+    if (begin < end) {
+        (void)os_purge(part->at + begin, end - begin);
+    }
+}
+
 void street_shrink(uint32_t from, uint32_t to) {
     void *at = arena_address(from);
+    purge_rows(&street.tags, sizeof(uint32_t), from, to);
+    purge_rows(&street.spans, sizeof(struct span), from, to);
+    purge_rows(&street.bitmaps, BITMAP_BYTES, from, to);
     size_t bytes = (size_t)(to - from) << SLICE_BITS;
     if (street.reserved) {
         os_decommit(at, bytes);

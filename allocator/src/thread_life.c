@@ -431,6 +431,7 @@ static void end_thread(void *key) {
     if (state == THREAD_ALIVE || state == THREAD_SHELTERED) {
         shelter_leave();
     }
+    thread_serve_wishes(); /* what the cache held may be free spans by now, and no call may follow */
 }
 
 /* -- what threads have left ---------------------------------------------------------------------------------- */

@@ -39,9 +39,14 @@ static void trailer(void) {
 }
 
 static void far(void) {
+    enum { FAR = 4096, SLICE = 64 << 10 };
     unsigned char *block = take(SHORT);
+    while ((uintptr_t)block % SLICE >
+           SLICE - 2 * FAR) { /* behind a slab lies a guard page, which would tell of it first */
+        block = take(SHORT);
+    }
     announce("overflow: pointer %p, size class 48 bytes, its end overwritten", (void *)block);
-    memset(block + SHORT, 1, 4096);
+    memset(block + SHORT, 1, FAR);
     free(block);
 }
 

@@ -25,8 +25,48 @@ static void freed_meanwhile(void) {
     EXPECT(left_kib <= RESIDENT_KIB_MOST, "%zu KiB are still resident", left_kib);
 }
 
+enum { SMALL = 200000, SMALL_BYTES = 1000, STAYS = 100, KEEPER_MS = 500, WAIT_MS = 1500 };
+
+static void *small[SMALL];
+
+static void swing_small(void) {
+    for (size_t i = 0; i < SMALL; i++) {
+        if (small[i] == NULL) {
+            small[i] = malloc(SMALL_BYTES);
+            EXPECT(small[i] != NULL, "no memory");
+            memset(small[i], 1, SMALL_BYTES);
+        }
+    }
+    for (size_t i = 0; i < SMALL; i++) {
+        if (i % STAYS != 0) {
+            free(small[i]);
+            small[i] = NULL;
+        }
+    }
+}
+
+/* The keeper is at work already when the program says that nothing is to be given back, and again when it takes that back: it heeds both at once,
+ * in slabs too. */
+static void with_a_keeper(void) {
+    swing_small();
+    tasks_sleep(KEEPER_MS);
+    EXPECT(mallopt(M_TRIM_THRESHOLD, -1) == 1, "mallopt refused");
+    size_t then_kib = resident_kib();
+    tasks_sleep(WAIT_MS);
+    size_t now_kib = resident_kib();
+    EXPECT(now_kib + RESIDENT_KIB_MOST / 4 > then_kib, "%zu KiB of %zu are left", now_kib, then_kib);
+    EXPECT(mallopt(M_TRIM_THRESHOLD, 128 << 20) == 1, "mallopt refused");
+    swing_small();
+    size_t left_kib = tasks_await_resident(RESIDENT_KIB_MOST);
+    EXPECT(left_kib <= RESIDENT_KIB_MOST, "%zu KiB are still resident", left_kib);
+}
+
 int main(int count, char **arguments) {
     require_serving();
+    if (count > 1 && strcmp(arguments[1], "with-a-keeper") == 0) {
+        with_a_keeper();
+        return 0;
+    }
     if (count > 1 && strcmp(arguments[1], "meanwhile") == 0) {
         freed_meanwhile();
         return 0;

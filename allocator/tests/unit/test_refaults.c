@@ -15,15 +15,16 @@ struct play {
 
 static void look(struct play *play, size_t purged) {
     play->now = play->now > play->refaults.due ? play->now : play->refaults.due;
-    refaults_note(&play->refaults, play->now, purged, play->reused, 0);
+    refaults_note(&play->refaults, play->now, purged, play->reused);
     play->now += LOOK_MS;
 }
 
 static void at_first(void) {
     struct play play = {.now = 12345};
-    EXPECT(refaults_are_due(&play.refaults, 0), "the first look has to wait");
+    EXPECT(refaults_are_due(&play.refaults, 0, UINT32_MAX), "the first look has to wait");
     for (int i = 0; i < 100; i++) {
-        EXPECT(refaults_are_due(&play.refaults, play.now), "look %d of a program that purges nothing has to wait", i);
+        EXPECT(refaults_are_due(&play.refaults, play.now, 0), "look %d of a program that purges nothing has to wait",
+               i);
         look(&play, 0);
     }
     EXPECT(play.refaults.patience == 1, "patience %u without a reason", play.refaults.patience);
@@ -59,11 +60,13 @@ static void little_tells_nothing(void) {
     EXPECT(play.refaults.patience == 1, "patience %u for little", play.refaults.patience);
 }
 
+/* Longer or not is asked at the time, and not at the look before: a program may change its mind. */
 static void kept_longer(void) {
     struct play play = {.now = 1};
-    refaults_note(&play.refaults, 1, 0, 0, 59000);
-    EXPECT(!refaults_are_due(&play.refaults, 59000) && refaults_are_due(&play.refaults, 60000), "due at %llu",
-           (unsigned long long)play.refaults.due);
+    refaults_note(&play.refaults, 1, 0, 0);
+    EXPECT(!refaults_are_due(&play.refaults, 59000, 59000) && refaults_are_due(&play.refaults, 60000, 59000),
+           "due at %llu", (unsigned long long)play.refaults.due);
+    EXPECT(refaults_are_due(&play.refaults, 59000, 0), "due at %llu", (unsigned long long)play.refaults.due);
 }
 
 /* Whatever comes: the rest is within its bounds, and a trial ends. */

@@ -120,8 +120,10 @@ bool __wrap_gate_close(bool (*is_quiet)(void), uint32_t milliseconds) {
 }
 
 /* Slabs rest for no look here: the scenarios call the keeper as often as they like. */
-bool __wrap_refaults_are_due(const struct refaults *refaults, uint64_t now);
-bool __wrap_refaults_are_due(const struct refaults *refaults, uint64_t now) { return (void)refaults, (void)now, true; }
+bool __wrap_refaults_are_due(const struct refaults *refaults, uint64_t now, uint64_t extra);
+bool __wrap_refaults_are_due(const struct refaults *refaults, uint64_t now, uint64_t extra) {
+    return (void)refaults, (void)now, (void)extra, true;
+}
 
 void __real_heap_flush(struct heap *heap, unsigned class, void **top);
 void __wrap_heap_flush(struct heap *heap, unsigned class, void **top);
