@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from cyclopts import App, CycloptsError, UnknownCommandError, UnusedCliTokensError
+from cyclopts import App, CycloptsError, MissingArgumentError, UnknownCommandError, UnusedCliTokensError
 
 import freestone
 from freestone.commands.status import ExitStatus, Stop
@@ -198,7 +198,7 @@ def _run(tokens: list[str]) -> int:
         where = f"freestone {verb} --help" if verb else "freestone --help"
         forgotten = verb in ("compare", "advise", "doctor", "run") and "--" not in tokens
         hint = f"the program stands after --; see {where}" if forgotten else f"see {where}"
-        return complain(f"{_one_line(error)} ({hint})", ExitStatus.USAGE)
+        return complain(f"{_missing(error, verb, tokens) or _one_line(error)} ({hint})", ExitStatus.USAGE)
     except KeyboardInterrupt:
         return complain("interrupted", ExitStatus.INTERRUPTED)
     except BrokenPipeError:
@@ -269,6 +269,16 @@ def _is_folder_removed() -> bool:
     except FileNotFoundError:
         return True
     return False
+
+
+def _missing(error: CycloptsError, verb: str | None, tokens: Sequence[str]) -> str | None:
+    """What is not there that has to be: an option or argument, or the value of one; None where it is another error."""
+    if verb is None or not isinstance(error, MissingArgumentError) or error.argument is None:
+        return None
+    typed = next((word for word in tokens if word in error.argument.names), None)
+    if typed is not None:
+        return f"{typed} takes a value, and none stands behind it"
+    return f"{error.argument.name} is missing, as in: {USAGE[verb].removeprefix('Usage: ')}"
 
 
 def _one_line(error: CycloptsError) -> str:

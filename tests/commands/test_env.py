@@ -50,6 +50,29 @@ def test_what_has_no_lines_is_one_line(freestone: Tool, words: list[str], told: 
     assert told in done.stderr
 
 
+def test_a_setting_that_would_not_be_in_force_has_no_lines(freestone: Tool) -> None:
+    """They were printed for production, and the library would have passed over what they set."""
+    for part in ("bogus=1", "harden=3", "harden=1,bogus=1"):
+        done = freestone("env", f"freestone:FREESTONE_OPTIONS={part}", "--for", "systemd")
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), part
+        assert "freestone: a setting would not be in force: FREESTONE_OPTIONS: '" in done.stderr
+    assert freestone("env", "freestone:FREESTONE_OPTIONS=retain_mib=256,harden=1").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("FREESTONE_OPTION=harden=1", "reads no variable of that name; did you mean FREESTONE_OPTIONS?"),
+        ("FOO=1", "FOO: freestone reads no variable of that name; it is set for the program alone"),
+    ],
+)
+def test_a_variable_that_is_not_read_costs_a_line(freestone: Tool, setting: str, told: str) -> None:
+    done = freestone("env", f"freestone:{setting}", "--for", "shell")
+    assert done.returncode == 0
+    assert done.stderr.count("\n") == 1
+    assert told in done.stderr
+
+
 def test_a_preload_that_is_gone_is_passed_over_and_one_that_does_not_fit_stops_the_program(
     compile_c: Callable[..., Path], tmp_path: Path, repository: Path
 ) -> None:

@@ -121,6 +121,8 @@ def test_texts_name_the_patients_that_there_are() -> None:
     ("asked", "said"),
     [
         ("trim-chrun", "no symptom is called 'trim-chrun'; did you mean trim-churn?"),
+        ("churn", "no symptom is called 'churn'; did you mean mapping-churn or trim-churn?"),
+        ("huge", "no symptom is called 'huge'; did you mean huge-page-bloat or huge-pages-missing?"),
         ("TRIM_CHURN", "no symptom is called 'TRIM_CHURN'; did you mean trim-churn?"),
         ("leaks", "no symptom is called 'leaks'; did you mean leak?"),
         ("zzz", "no symptom is called 'zzz'; freestone explain, without a name, lists all"),

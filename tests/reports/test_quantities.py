@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from freestone.analysis import digits
 from freestone.records.schema import FIGURE, OWN_TIME, Cell, Metrics, Proof, Ratio, TrialRecord
 from freestone.reports import quantities
 from freestone.reports.quantities import QUANTITIES, Scale, quantity_of
@@ -91,6 +93,47 @@ def test_what_is_nearly_nothing_is_not_written_as_nothing(value: float, low: flo
     assert float(quantities.ratio_number(ratio)) > 0
     assert float(quantities.factor(ratio)[1:]) > 0
     assert all(float(each) > 0 for each in quantities.interval(ratio)[1:-1].split(", "))
+
+
+@given(
+    st.lists(st.floats(1e-9, 1, exclude_max=True) | st.floats(0.98, 1, exclude_max=True), min_size=3, max_size=3),
+    st.booleans(),
+)
+@example([0.72, 0.85, 0.998], False)
+@example([0.9999999, 0.99999999, 0.999999999], True)
+def test_nothing_of_a_real_difference_is_written_as_1(below: list[float], above: bool) -> None:
+    """A table had ``0.85 [0.72, 1.00]`` for a real one, and an interval that holds 1 is none."""
+    low, value, high = sorted(1 / each if above else each for each in below)
+    real = Ratio(value=value, low=low, high=high, pairs=9, different=True)
+    assume(low != 1 and high != 1)  # the reciprocal of the last float below 1
+    written = [
+        quantities.ratio_number(real),
+        *quantities.interval(real)[1:-1].split(", "),
+        quantities.factor(real).removeprefix("×"),
+    ]
+    assert [each for each in written if float(each) == 1] == []
+    assert [each for each in written if (float(each) > 1) != above] == []
+    assert abs(1 - value) < 1e-11 or not re.match(r"[0.]+ %", quantities.verdict(quantity_of("wall_s"), real))
+
+
+@given(st.floats(0.5, 2), st.floats(0.5, 2))
+def test_what_is_no_difference_keeps_the_digits_of_its_width(low: float, high: float) -> None:
+    assert digits.number(low, 2, different=False) == f"{low:.2f}"
+    seen = quantities.interval(Ratio(value=1, low=min(low, 1), high=max(high, 1), pairs=9, different=False))
+    assert all(len(each) <= len("1.000") for each in seen[1:-1].split(", "))
+
+
+@pytest.mark.parametrize(
+    ("given_ratio", "shown"),
+    [
+        (Ratio(value=0.85, low=0.72, high=0.998, pairs=9, different=True), "0.85 [0.72, 0.998]"),
+        (Ratio(value=0.85, low=0.72, high=0.99999996, pairs=9, different=True), "0.85 [0.72, 0.999999]"),
+        (Ratio(value=1.069, low=1.0041, high=1.14, pairs=9, different=True), "1.07 [1.004, 1.14]"),
+        (Ratio(value=1.069, low=0.9991, high=1.14, pairs=9, different=False), "1.07 [1.00, 1.14]"),
+    ],
+)
+def test_an_end_near_1_has_the_decimals_that_tell_on_which_side_it_is(given_ratio: Ratio, shown: str) -> None:
+    assert f"{quantities.ratio_number(given_ratio)} {quantities.interval(given_ratio)}" == shown
 
 
 def test_an_interval_that_knows_nothing_says_so() -> None:

@@ -560,6 +560,21 @@ def test_the_work_of_a_group_counts_that_of_its_children() -> None:
         process.kill()
 
 
+def test_the_figures_of_what_did_not_pass_stand_there_where_something_did_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], glibc: Configuration
+) -> None:
+    """Where all passed a line ``Nothing.`` stood below the table, and nobody knew of what."""
+    monkeypatch.setattr(command, "BUILT", tmp_path)
+    monkeypatch.setattr(building, "build", lambda *_: None)
+    monkeypatch.setattr(command, "_allocators", lambda _: [glibc])
+    for kind, told in ((Kind.PASS, False), (Kind.FAIL, True)):
+        monkeypatch.setattr(trial, "answer", lambda *_, kind=kind: Verdict(kind, "a figure"))
+        main(["--only", "6", "--allocators", "glibc"])
+        out = capsys.readouterr().out
+        assert ("| 6 | fork-under-load | glibc | fail | a figure |" in out) == told
+        assert "Nothing" not in out
+
+
 def test_a_page_needs_all_hazards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--only", "6", "--page", str(tmp_path / "page.md")]) == 2
     assert "a run of all hazards" in capsys.readouterr().err

@@ -75,7 +75,8 @@ def main(words: Sequence[str]) -> int:
         return 2
     names = [each.name for each in asked]
     print(table.matrix(hazards, names, answers))
-    print(table.figures(hazards, names, answers))
+    if any(verdict.bad for verdict in answers.values()):
+        print(table.figures(hazards, names, answers))
     if interrupted is not None:
         print(f"hazards: {interrupted}; KEEP=1 asks the others", file=sys.stderr)
         return 130

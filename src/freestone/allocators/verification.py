@@ -94,27 +94,45 @@ def verify(allocator: Allocator, *, timeout_s: float = 10.0, settings: Mapping[s
         return Verification(False, allocator.reason or "not available")
     if "malloc" in elf.inspect(sys.executable).exports:
         return Verification(False, f"cannot be checked with {sys.executable}, which has a malloc of its own")
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("LD_", "PYTHON"))}
-    if "LD_LIBRARY_PATH" in os.environ:
-        environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
-    environment |= {**(settings or {}), "LD_PRELOAD": ":".join(allocator.preload), "LC_ALL": "C"}
-    command = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROBE, *HEAP_ENTRIES]
     try:
-        done = subprocess.run(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
+        done = _tried(allocator, timeout_s, settings or {})
     except subprocess.TimeoutExpired:
         return Verification(False, f"a program under it did not end within {timeout_s:g} s")
     except OSError as error:
         return Verification(False, f"the check could not be started: {error.strerror or error}")
     return _judge(allocator.file, done.returncode, done.stdout, done.stderr)
+
+
+def said(allocator: Allocator, settings: Mapping[str, str], *, timeout_s: float = 10.0) -> str:
+    """What the tiny process writes to standard error under an allocator with settings; nothing where none can start.
+
+    Args:
+        allocator: as found.
+        settings: what its configuration adds to a program's environment.
+        timeout_s: how long the process may take.
+    """
+    try:
+        return _tried(allocator, timeout_s, settings).stderr
+    except (subprocess.TimeoutExpired, OSError):
+        return ""
+
+
+def _tried(allocator: Allocator, timeout_s: float, settings: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("LD_", "PYTHON"))}
+    if "LD_LIBRARY_PATH" in os.environ:
+        environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
+    environment |= {**settings, "LD_PRELOAD": ":".join(allocator.preload), "LC_ALL": "C"}
+    command = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROBE, *HEAP_ENTRIES]
+    return subprocess.run(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=timeout_s,
+        check=False,
+    )
 
 
 def _judge(file: str, code: int, stdout: str, stderr: str) -> Verification:

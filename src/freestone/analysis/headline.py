@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from freestone.analysis import arms
+from freestone.analysis import arms, digits
 from freestone.analysis.field import standings
 from freestone.analysis.rivals import Rivals
 from freestone.analysis.rounds import Arm
@@ -208,21 +208,29 @@ class _Race:
             level = [name for name in ratios if name not in worse]
             return f"{_and([self._baseline, *level])}" + (f" ({NO_DIFFERENCE})" if level else " (real)")
         best = min(better, key=lambda name: better[name].value)
-        factor = f"{best} {_times(better[best].value)} {self._baseline} {_range(better[best].low, better[best].high)}"
+        factor = f"{best} {_factor(better[best])} {self._baseline} {_range(better[best])}"
         return f"{factor} ({self._standing(aspect, best, better)}){self._price(aspect, best)}"
 
     def fewest_faults(self) -> str:
-        """Who has the fewest page faults, and what became of time and memory."""
+        """Who has the fewest page faults, who may have as few, and what became of time and memory."""
         ratios = self.ratios(FAULTS)
         fewer = {name: ratio for name, ratio in ratios.items() if ratio.different and ratio.value < 1}
         if not fewer:
-            return f"{FAULTS}: " + (f"{self._baseline} has the fewest" if self.is_decided(FAULTS) else NO_DIFFERENCE)
+            if not self.is_decided(FAULTS):
+                return f"{FAULTS}: {NO_DIFFERENCE}"
+            level = [name for name, ratio in ratios.items() if not ratio.different]
+            if not level:
+                return f"{FAULTS}: {self._baseline} has the fewest"
+            return f"fewest {FAULTS}: {_and([self._baseline, *level])} ({NO_DIFFERENCE})"
         calm = min(fewer, key=lambda name: fewer[name].value)
         of_calm = {aspect: self.ratios(aspect).get(calm) for aspect in (TIME, MEMORY) if self.ratios(aspect)}
-        changed = [f"{aspect} {_times(ratio.value)}" for aspect, ratio in of_calm.items() if ratio and ratio.different]
+        changed = [f"{aspect} {_factor(ratio)}" for aspect, ratio in of_calm.items() if ratio and ratio.different]
         unseen = [aspect for aspect, ratio in of_calm.items() if ratio and not ratio.different]
         unknown = [f"{aspect} unknown" for aspect, ratio in of_calm.items() if ratio is None]
-        parts = [f"fewest {FAULTS}: {calm} {_times(fewer[calm].value)} {self._baseline}"]
+        # As of everything that is told of it beside the baseline: intervals that have something in common tell nothing.
+        level = [name for name, ratio in ratios.items() if name != calm and ratio.low <= fewer[calm].high]
+        beside = f" ({_and(level)} not told apart from it)" if level else ""
+        parts = [f"fewest {FAULTS}: {calm} {_factor(fewer[calm])} {self._baseline}{beside}"]
         if changed or unknown:
             parts.append(f"at {_and([*changed, *unknown])}")
         if unseen:
@@ -247,19 +255,24 @@ class _Race:
         ratio = self.ratios(other).get(best)
         if ratio is None or not ratio.different or ratio.value <= 1:
             return ""
-        return f", at {_times(ratio.value)} the {other}"
+        return f", at {_factor(ratio)} the {other}"
 
 
-def _times(value: float) -> str:
-    return f"{_number(value)}×"
+def _factor(ratio: Ratio) -> str:
+    return _times(ratio.value, different=ratio.different)
 
 
-def _range(low: float, high: float) -> str:
-    return f"[{_number(low)}, {_number(high)}]"
+def _times(value: float, *, different: bool = False) -> str:
+    return f"{_number(value, different=different)}×"
 
 
-def _number(value: float) -> str:
-    return f"{value:.2f}" if 0.1 <= value < 10 else f"{value:.2g}"
+def _range(ratio: Ratio) -> str:
+    low, high = (_number(end, different=ratio.different) for end in (ratio.low, ratio.high))
+    return f"[{low}, {high}]"
+
+
+def _number(value: float, *, different: bool) -> str:
+    return digits.number(value, 2, different=different) if 0.1 <= value < 10 else f"{value:.2g}"
 
 
 def _and(names: Sequence[str]) -> str:

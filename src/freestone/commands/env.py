@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Literal
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from freestone.commands.status import ExitStatus, Stop
+
+if TYPE_CHECKING:
+    from freestone.records.schema import Configuration
 
 Place = Literal["shell", "systemd", "dockerfile", "kubernetes", "ld.so.preload"]
 
@@ -31,7 +35,7 @@ def env(
         freestone env jemalloc:MALLOC_CONF=background_thread:true --for systemd
         eval "$(freestone env --for shell)"
 
-    Exit status: 0 fine, 2 no such allocator, or one that needs nothing to be set.
+    Exit status: 0 fine, 2 no such allocator, one that needs nothing to be set, or a setting that it does not take.
     """
     from freestone.allocators import AllocatorError, configurations
     from freestone.reports import deployment
@@ -45,6 +49,7 @@ def env(
     variables = deployment.environment(found)
     if not variables:
         raise Stop(f"{found.name} is what runs where nothing is set", ExitStatus.USAGE)
+    _require_settings(found)
     in_service = deployment.where_services_find_it(variables, found)
     installed = deployment.installing(found)
     first = [f"# first, as root: {line}" for line in installed]
@@ -64,6 +69,34 @@ def env(
     shown = parts if place is None else {place: parts[place]}
     print("\n\n".join("\n".join(lines) for lines in shown.values()))
     return ExitStatus.FINE
+
+
+def _require_settings(configuration: Configuration) -> None:
+    """Refuse what the allocator would pass over, by what it says itself; tell what it does not seem to read.
+
+    Raises:
+        Stop: a setting would not be in force (2).
+    """
+    from freestone.allocators import variables, verification
+    from freestone.trials import setting_complaint
+
+    settings, name = configuration.environment, configuration.allocator.name
+    if not settings:
+        return
+    refused = setting_complaint.complaint(verification.said(configuration.allocator, settings), settings)
+    if refused is not None:
+        told = refused.removeprefix("freestone: ")
+        raise Stop(f"a setting would not be in force: {told}", ExitStatus.USAGE)
+    complaints = variables.unread([configuration])
+    known = variables.names(configuration.allocator)
+    told_of = {variable for variable in settings if any(f":{variable}=" in line for line in complaints)}
+    foreign = sorted(set(settings) - known - told_of) if known else []
+    if foreign:
+        complaints.append(
+            f"{', '.join(foreign)}: {name} reads no variable of that name; it is set for the program alone"
+        )
+    for line in complaints:
+        print(f"freestone: {line}", file=sys.stderr)
 
 
 def _whole_machine(variables: dict[str, str], first: list[str], settings: list[str]) -> list[str]:

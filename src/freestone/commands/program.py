@@ -81,9 +81,22 @@ def require(
             return candidate
         unfit = unfit or candidate
     if unfit is None:
-        raise Stop(f"program '{name}' not found", ExitStatus.NOT_FOUND)
+        hint = "" if verb == "run" else _before_dashes(command)
+        raise Stop(f"program '{name}' not found{hint}", ExitStatus.NOT_FOUND)
     why = "it is a folder" if (directory / unfit).is_dir() else "permission denied"
     raise Stop(f"program '{unfit}' is not executable: {why}", ExitStatus.NOT_EXECUTABLE)
+
+
+def _before_dashes(command: Sequence[str]) -> str:
+    """What is said of a word that was taken for the program, where the program is behind a ``--`` further on."""
+    if "--" not in sys.argv:
+        return ""
+    at = sys.argv.index("--")
+    behind = sys.argv[at + 1 :]
+    more = len(command) > len(behind) > 0 and list(command[-len(behind) :]) == behind
+    if not more or command[0] not in sys.argv[1:at]:
+        return ""
+    return f"; it stands before --, and the program, {behind[0]}, behind it: leave it out, or quote what it belongs to"
 
 
 def settings(pairs: Sequence[str]) -> dict[str, str]:

@@ -59,13 +59,15 @@ def run(
     says so; one for another C library (musl) runs without the preload, and so do the programs that it starts. A program
     for another C library that is started by one that is served inherits the preload and does not start.
 
+    libfreestone's settings are keys of FREESTONE_OPTIONS, as in retain_mib=256: docs/reference/options.md lists them.
+
     Examples:
 
         freestone run -- redis-server --port 7000
         freestone run -a jemalloc:MALLOC_CONF=background_thread:true -- ./server
         freestone run --harden -- ./program its arguments
         freestone run --guard auto -- ./server
-        FREESTONE_OPTIONS=... freestone run -- ./program
+        FREESTONE_OPTIONS=retain_mib=256,retain_ms=5000 freestone run -- ./program
 
     Exit status: the program's own; 2 wrong use, 3 libfreestone is not installed or cannot be preloaded, 126 or 127 the
     program cannot be executed or found.

@@ -25,6 +25,9 @@ NAMES: Final = tuple(rule.__name__.replace("_", "-") for rule in (*symptoms.RULE
 PARTS: Final = ("Picture", "Rules", "How the doctor tells", "Cure and price", "Known from", "Patient")
 """What a text has below the mechanism, in this order."""
 
+SHORTEST_PART: Final = 3
+"""Letters of what is asked for from which on it may be a part of a name."""
+
 _ASCII: Final = str.maketrans(
     {
         **dict.fromkeys("┌┐└┘├┤┬┴┼", "+"),
@@ -186,10 +189,16 @@ def page() -> str:
 
 
 def _unknown(symptom: str) -> str:
-    near = difflib.get_close_matches(symptom.lower().replace("_", "-"), NAMES, n=1)
+    asked = symptom.lower().replace("_", "-")
+    within = [name for name in NAMES if len(asked) >= SHORTEST_PART and asked in name]
+    near = within or difflib.get_close_matches(asked, NAMES, n=1)
     return f"no symptom is called '{symptom}'; " + (
-        f"did you mean {near[0]}?" if near else "freestone explain, without a name, lists all"
+        f"did you mean {_or(near)}?" if near else "freestone explain, without a name, lists all"
     )
+
+
+def _or(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _filled(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from freestone.analysis import digits
 from freestone.analysis.across import ABSENT, Across, kinds
 from freestone.analysis.across.there import ASPECTS, There
 from freestone.analysis.across.votes import Group, Vote
@@ -126,7 +127,8 @@ def _vote(vote: Vote) -> str:
 
 
 def _reach(ratios: Sequence[float]) -> str:
-    least, most = (f"{value:.{quantities.decimals_seen(value, 2)}f}" for value in (min(ratios), max(ratios)))
+    ends = (min(ratios), max(ratios))
+    least, most = (digits.number(value, digits.seen(value, 2), different=True) for value in ends)
     return least if least == most else f"{least} to {most}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from freestone.analysis import digits
 from freestone.records.schema import Change, Difference, Gate, GateRow
 from freestone.reports import grid, quantities
 from freestone.reports.grid import Grid, Mark, Piece
@@ -139,8 +140,8 @@ def _gate_grid(title: str, rows: Sequence[GateRow], note: str) -> Grid:
                 ),
                 Piece(f"{row.limit * 100:+g} %"),
                 Piece(_percent(row.change)),
-                Piece(_signed(row.change.low)),
-                Piece(_signed(row.change.high)),
+                Piece(_signed(row.change.low, different=_is_real(row.change))),
+                Piece(_signed(row.change.high, different=_is_real(row.change))),
                 _outcome(row),
             ]
             for row in rows
@@ -249,7 +250,10 @@ def _ratio(change: Change) -> Piece:
 
 def _number(change: Change) -> str:
     known = change.low > 0 and math.isfinite(change.high)
-    return f"{change.ratio:.3f} [{change.low:.3f}, {change.high:.3f}]" if known else f"{change.ratio:.3f} [?]"
+    value, low, high = (
+        digits.number(each, 3, different=_is_real(change)) for each in (change.ratio, change.low, change.high)
+    )
+    return f"{value} [{low}, {high}]" if known else f"{value} [?]"
 
 
 def _size(change: Change) -> float:
@@ -258,13 +262,18 @@ def _size(change: Change) -> float:
 
 
 def _percent(change: Change) -> str:
-    return _signed(change.ratio)
+    return _signed(change.ratio, different=_is_real(change))
 
 
-def _signed(ratio: float) -> str:
+def _is_real(change: Change) -> bool:
+    return change.verdict in ("more", "less")
+
+
+def _signed(ratio: float, *, different: bool) -> str:
     if not math.isfinite(ratio) or ratio <= 0:
         return "–"
-    return f"{(ratio - 1) * 100:+.1f} %"
+    percent = (ratio - 1) * 100
+    return f"{percent:+.{digits.seen(abs(percent), 1) if different else 1}f} %"
 
 
 def _printable(text: str, ascii_only: bool) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
+from freestone.analysis import digits
 from freestone.records.schema import Cell, Experiment, Summary
 from freestone.reports import quantities
 from freestone.reports.pieces import Rows, inline, layered
@@ -59,7 +60,8 @@ def _square(cell: Cell, metric: str) -> Square:
         words = "–" if cell.status == "ok" else quantities.STATUS_WORDS[cell.status]
         return Square(cell.workload, cell.configuration, None, words)
     sign = "" if ratio.different else " ≈" if quantities.is_known(ratio) else " ?"
-    return Square(cell.workload, cell.configuration, ratio.value, f"{ratio.value:.2f}{sign}")
+    said = digits.number(ratio.value, 2, different=ratio.different)
+    return Square(cell.workload, cell.configuration, ratio.value, f"{said}{sign}")
 
 
 def draw(shown: Sequence[Square], links: Mapping[str, str] | None = None) -> alt.LayerChart:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from freestone.analysis import digits
 from freestone.records.schema import (
     FIGURE,
     OWN_TIME,
@@ -202,13 +203,13 @@ def interval(ratio: Ratio) -> str:
     """``[0.905, 0.920]`` with as many decimals as its width deserves; ``[?]`` when the rounds were too few to tell."""
     if not is_known(ratio):
         return "[?]"
-    decimals = _decimals(ratio)
-    return f"[{ratio.low:.{decimals}f}, {ratio.high:.{decimals}f}]"
+    decimals, low, high = _decimals(ratio), ratio.low, ratio.high
+    return f"[{', '.join(digits.number(end, decimals, different=ratio.different) for end in (low, high))}]"
 
 
 def ratio_number(ratio: Ratio) -> str:
     """The ratio itself, with the decimals of :func:`interval`."""
-    return f"{ratio.value:.{_decimals(ratio)}f}"
+    return digits.number(ratio.value, _decimals(ratio), different=ratio.different)
 
 
 def ratio_of(cell: Cell, key: str, baseline: str) -> Ratio | None:
@@ -231,7 +232,7 @@ def factor(ratio: Ratio) -> str:
         if found == "unknown"
         else SAME
         if found == "same"
-        else f"×{ratio.value:.{decimals_seen(ratio.value, 2)}f}"
+        else f"×{digits.number(ratio.value, digits.seen(ratio.value, 2), different=True)}"
     )
 
 
@@ -247,7 +248,7 @@ def verdict(quantity: Quantity, ratio: Ratio) -> str:
     if ratio.value < 0.1:  # "99.5 % less" hides by how much
         return f"{1 / ratio.value:,.0f} times as fast" if word == "faster" else f"1/{1 / ratio.value:,.0f} of it"
     percent = abs(1 - ratio.value) * 100
-    return f"{percent:.{1 if percent < 9.95 else 0}f} % {word}"
+    return f"{percent:.{digits.seen(percent, 1) if percent < 9.95 else 0}f} % {word}"
 
 
 def has_figures(cell: Cell) -> bool:
@@ -279,10 +280,5 @@ def is_a_tree(cells: Iterable[Cell]) -> bool:
 def _decimals(ratio: Ratio) -> int:
     width = abs(ratio.high - ratio.low)
     if not math.isfinite(width) or width <= 0:
-        return decimals_seen(ratio.value, 3)
-    return decimals_seen(min(ratio.low, ratio.value), min(3, max(2, 1 - math.floor(math.log10(width)))))
-
-
-def decimals_seen(value: float, decimals: int) -> int:
-    """So many decimals, or more where the value would look like 0 in them."""
-    return max(decimals, min(9, -math.floor(math.log10(value)))) if 0 < value < 1 else decimals
+        return digits.seen(ratio.value, 3)
+    return digits.seen(min(ratio.low, ratio.value), min(3, max(2, 1 - math.floor(math.log10(width)))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from freestone.analysis import digits
 from freestone.records.schema import Aspect, CellStatus, Ratio, Score, ScoreRow
 from freestone.reports import grid, quantities
 from freestone.reports.grid import Grid, Mark, Piece
@@ -161,7 +162,7 @@ def _ratio(ratio: Ratio, *, with_interval: bool = False) -> Piece:
     mark: Mark = "same" if not ratio.different else "better" if ratio.value < 1 else "worse"
     sign = "" if ratio.different else " ≈" if known else " ?"
     interval = f" {quantities.interval(ratio)}" if with_interval and known else ""
-    return Piece(f"{ratio.value:.3f}{interval}{sign}", mark)
+    return Piece(f"{digits.number(ratio.value, 3, different=ratio.different)}{interval}{sign}", mark)
 
 
 def _left_out(score: Score) -> list[str]:

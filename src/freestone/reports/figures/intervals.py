@@ -6,6 +6,7 @@ from typing import Any
 
 import altair as alt
 
+from freestone.analysis import digits
 from freestone.records.schema import Experiment, Ratio, Summary
 from freestone.reports import quantities
 from freestone.reports.figures import axes
@@ -42,7 +43,7 @@ def ratios(experiment: Experiment, summary: Summary, workload: str, key: str) ->
             color=colour,
             tooltip=[
                 alt.Tooltip("configuration:N"),
-                alt.Tooltip("value:Q", title="ratio", format=".4f"),
+                alt.Tooltip("written:N", title="ratio"),
                 alt.Tooltip("interval:N", title="interval"),
                 alt.Tooltip("label:N", title="verdict"),
             ],
@@ -86,6 +87,7 @@ def _ratio_row(quantity: Quantity, ratio: Ratio) -> dict[str, Any]:
     low, high = axes.ends_of(ratio)
     return {
         "value": ratio.value,
+        "written": digits.number(ratio.value, 4, different=ratio.different),
         "low": low,
         "high": high,
         "interval": quantities.interval(ratio),

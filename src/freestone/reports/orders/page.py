@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from freestone.analysis import digits
 from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.reports.drawn import NOTHING, Figure, Table
 from freestone.reports.orders import chart, data
@@ -95,5 +96,9 @@ def _cost(cost: Cost | None) -> str:
 def _ratio(found: Degradation | None) -> str:
     if found is None:
         return NOTHING
-    ends = f"[{found.interval[0]:.2f}, {found.interval[1]:.2f}]" if found.interval is not None else "[?]"
-    return f"{found.value:.2f} {ends}"
+    if found.interval is None:
+        return f"{found.value:.2f} [?]"
+    low, high = found.interval
+    different = low > 1 or high < 1
+    value, low_end, high_end = (digits.number(each, 2, different=different) for each in (found.value, low, high))
+    return f"{value} [{low_end}, {high_end}]"
