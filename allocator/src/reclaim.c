@@ -87,15 +87,14 @@ static uint32_t clean_slab_at(uint32_t slice, bool at_once, size_t *bytes, bool 
         struct slab_piece piece = {0};
         if (slab_begin_cleaning(slab, at_once, &busy)) {
             size_t cleaned = 1;
-            while (cleaned > 0 && slab_lift(slab, &piece)) {
+            bool gone = false; /* the slab is another's then, perhaps */
+            while (!gone && cleaned > 0 && slab_lift(slab, &piece)) {
                 cleaned = clean_piece(heap, slab, &piece);
                 *bytes += cleaned;
                 bool empty = arena_span(slab)->free_blocks == arena_span(slab)->blocks;
-                if (empty && shelf_emptied(heap, arena_span(slab)->size_class, slab)) {
-                    break;
-                }
+                gone = empty && shelf_emptied(heap, arena_span(slab)->size_class, slab);
             }
-            busy = arena_span(slab)->taken; /* in the middle: the rest of it is left alone */
+            busy = !gone && arena_span(slab)->taken; /* in the middle: the rest of it is left alone */
         }
         *more |= busy;
         heap->looked_at = heap_returnable(heap);

@@ -18,8 +18,7 @@ enum {
 };
 
 struct refaults {
-    uint64_t
-        due; /* milliseconds: when slabs are looked at next, or as much later as the program has asked for by then */
+    uint64_t due; /* milliseconds: when slabs are looked at next, but for what the program asks for beyond */
     uint32_t patience; /* REFAULTS_REST_MS so many times; 0 before the first look */
     uint32_t looks; /* since the trial began */
     size_t trial; /* bytes purged on trial; 0: none */

@@ -21,4 +21,21 @@ static inline void swing(size_t count, size_t size) {
     }
 }
 
+/* Fills what is free of the blocks, and frees all of them but each `stays`-th. */
+static inline void swing_most(void **block, size_t count, size_t size, size_t stays) {
+    for (size_t i = 0; i < count; i++) {
+        if (block[i] == NULL) {
+            block[i] = unseen(malloc(size));
+            EXPECT(block[i] != NULL, "no memory");
+            memset(block[i], 1, size);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (i % stays != 0) {
+            free(block[i]);
+            block[i] = NULL;
+        }
+    }
+}
+
 #endif

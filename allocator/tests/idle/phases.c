@@ -8,27 +8,14 @@
 #include "expect.h"
 #include "resident.h"
 #include "serving.h"
+#include "swing.h"
 #include "tasks.h"
 
 enum { BLOCKS = 40000, SIZE = 1000, STAYS = 10, PAUSE_MS = 700, PHASES = 12, PAGES = BLOCKS / 4, SLEEP_MS = 20000 };
 
 static void *block[BLOCKS];
 
-static void work(void) {
-    for (size_t i = 0; i < BLOCKS; i++) {
-        if (block[i] == NULL) {
-            block[i] = unseen(malloc(SIZE));
-            EXPECT(block[i] != NULL, "malloc failed");
-            memset(block[i], 1, SIZE);
-        }
-    }
-    for (size_t i = 0; i < BLOCKS; i++) {
-        if (i % STAYS != 0) {
-            free(block[i]);
-            block[i] = NULL;
-        }
-    }
-}
+static void work(void) { swing_most(block, BLOCKS, SIZE, STAYS); }
 
 int main(int count, char **arguments) {
     EXPECT(count == 2, "usage: phases pauses|sleep");

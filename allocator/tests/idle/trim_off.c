@@ -29,21 +29,7 @@ enum { SMALL = 200000, SMALL_BYTES = 1000, STAYS = 100, KEEPER_MS = 500, WAIT_MS
 
 static void *small[SMALL];
 
-static void swing_small(void) {
-    for (size_t i = 0; i < SMALL; i++) {
-        if (small[i] == NULL) {
-            small[i] = malloc(SMALL_BYTES);
-            EXPECT(small[i] != NULL, "no memory");
-            memset(small[i], 1, SMALL_BYTES);
-        }
-    }
-    for (size_t i = 0; i < SMALL; i++) {
-        if (i % STAYS != 0) {
-            free(small[i]);
-            small[i] = NULL;
-        }
-    }
-}
+static void swing_small(void) { swing_most(small, SMALL, SMALL_BYTES, STAYS); }
 
 /* The keeper is at work already when the program says that nothing is to be given back, and again when it takes that back: it heeds both at once,
  * in slabs too. */
