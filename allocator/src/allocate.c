@@ -74,6 +74,7 @@ static OUT_OF_LINE void *take_hardened_inside(size_t size, size_t alignment, enu
     struct hard_cache *hard = hard_cache_of(cache);
     void *block = hardened_take(hard, own_shard(cache), size, alignment, made);
     if (unlikely(block == NULL) && !is_hopeless(size)) {
+        thread_adopt_all();
         if (hard != NULL) {
             hardened_flush(hard, own_shard(cache));
         }

@@ -524,6 +524,8 @@ void arena_make_room(void) {
     arena_retreat(1);
 }
 
+bool arena_await_purge(void) { return purge_wait(); }
+
 bool arena_purge_some(size_t *bytes) { return purge_piece(CHUNK_SLICES, true, bytes) > 0; }
 
 size_t arena_purge_all(void) {

@@ -97,6 +97,9 @@ bool arena_settle(void);
 size_t arena_purge_all(void);
 bool arena_purge_some(size_t *bytes);
 
+/* Waits for a piece that another thread is purging just now; false, at once, when there is none. */
+bool arena_await_purge(void);
+
 /* The slices that may have been handed out: [first, the end of window.extent). */
 uint32_t arena_first_slice(void);
 

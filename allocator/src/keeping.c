@@ -13,6 +13,7 @@ enum {
     PIECE_SLICES = 64,    /* looked at by one piece of cleaning: 4 MiB */
     RETREAT_SLICES =
         256, /* at the street's end, of address space that is given back when a program asks: 16 MiB and more */
+    WAITS_MOST = 64, /* for pieces of others, when a program asks */
 };
 
 /* -- by the keeper ------------------------------------------------------------------------------------------- */
@@ -97,7 +98,7 @@ size_t keeping_look(bool *more) {
         return 0;
     }
     borrow_caches(NULL, false, goes_on);
-    thread_adopt_some();
+    (void)thread_adopt_some();
     arena_revive(false);
     *more |= heap_drain_unneeded();
     gate_leave();
@@ -127,17 +128,21 @@ bool keeping_summon(void) {
 
 /* What is given back, piece by piece; false after the last. The thread comes out between two, so that a fork does not wait for all of it. */
 struct purge {
-    enum { PARKED, OWN, HEAPS, SLABS, SPANS } stage;
+    enum { LEFT, OWN, HEAPS, SLABS, SPANS } stage;
     unsigned step;
+    unsigned waits;
     uint32_t slice;
     size_t bytes;
 };
 
+/* What others are purging just now was freed before this call, and is back when it returns; but not for ever, where they go on. */
+static bool await_others(struct purge *purge) { return purge->waits++ < WAITS_MOST && arena_await_purge(); }
+
 static bool purge_some(struct purge *purge, enum pass pass) {
     bool more = false; /* of the next look; nobody here asks */
     switch (purge->stage) {
-    case PARKED:
-        if (!shelter_has_parked() || !thread_free_parked()) {
+    case LEFT:
+        if (!thread_adopt_some() && (!shelter_has_parked() || !thread_free_parked())) {
             purge->stage = OWN;
         }
         return true;
@@ -158,7 +163,7 @@ static bool purge_some(struct purge *purge, enum pass pass) {
         }
         return true;
     default:
-        more = arena_purge_some(&purge->bytes);
+        more = arena_purge_some(&purge->bytes) || await_others(purge);
         if (!more) {
             guarded_reclaim();
             arena_retreat(RETREAT_SLICES);

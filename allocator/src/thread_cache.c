@@ -211,7 +211,7 @@ static OUT_OF_LINE void wish(struct thread_cache *cache) {
 /* What threads have left that are gone, and what could not be freed while a fork was under way. */
 static inline void look_for_others(void) {
     if (unlikely(atomic_load_explicit(&registry.orphans, memory_order_relaxed) != 0)) {
-        thread_adopt_some();
+        (void)thread_adopt_some();
     }
     if (shelter_has_parked()) {
         (void)thread_free_parked();
@@ -292,6 +292,7 @@ OUT_OF_LINE void thread_cache_reclaim(void) {
     }
     while (shelter_has_parked() && thread_free_parked()) {
     }
+    thread_adopt_all(); /* others' hands do not reach what such a thread took from last */
     borrow_caches(thread_view.cache, true, always);
     heap_reclaim();
 }

@@ -137,8 +137,9 @@ void thread_point_steps(unsigned class, struct cache_class *magazines);
 unsigned thread_workers(struct thread_cache *cache);
 void thread_look_at_clock(void);
 
-/* Takes over what threads have left that ended during a fork, or that are not in this child of one: some of it. The caller is inside. */
-void thread_adopt_some(void);
+/* Takes over what threads have left that ended during a fork, or that are not in this child of one: some of it; false when there is nothing
+ * that others are not at. The caller is inside. */
+bool thread_adopt_some(void);
 
 /* Empties what others than `own` have cached and do not use: caches that were not used since the last look, or, `all`, all whose threads
  * are not inside. Goes on as long as `goes_on` says; the caller is inside, or asks the gate there. */

@@ -468,10 +468,10 @@ static void flush_orphans_slot(struct thread_cache *cache, unsigned slot) {
     flush_slot(cache, slot);
 }
 
-void thread_adopt_some(void) {
+bool thread_adopt_some(void) {
     struct thread_cache *cache = take_orphan();
     if (cache == NULL) {
-        return;
+        return false;
     }
     if (unlikely(cache->summons != NULL)) {
         sampling_answer(cache);
@@ -499,6 +499,12 @@ void thread_adopt_some(void) {
     if (finished) {
         heap_leave(&cache->heap);
         keep_unused(cache);
+    }
+    return true;
+}
+
+void thread_adopt_all(void) {
+    while (thread_adopt_some()) {
     }
 }
 

@@ -18,6 +18,9 @@ void thread_leave(enum pass pass);
 /* For who was refused: a block of so many bytes that reads as zero. NULL when memory is out. */
 void *thread_take_shelter(size_t bytes, size_t alignment);
 
+/* Memory is out: takes over all that threads have left that are gone. The caller is inside. */
+void thread_adopt_all(void);
+
 /* Opens the library if that has not happened. False when the kernel refuses the address space. */
 bool thread_start(void);
 

@@ -66,6 +66,14 @@ static struct {
     uint64_t refused;
 } given;
 
+/* What others were purging when the program asked for memory to be given back. */
+uint32_t seam_purges_begun;
+static struct {
+    bool asked;
+    uint32_t begun;
+    uint64_t refused;
+} trim;
+
 /* -- what is seen -------------------------------------------------------------------------------------------- */
 
 static uint32_t tag_there(const void *at) {
@@ -425,6 +433,7 @@ static void check_null(const struct step *step, const struct sight *now) {
         }
     }
     CHECK(now->parked == 0, "refused: %u bytes, and %zu blocks are parked", step->size, now->parked);
+    CHECK(now->orphans == 0, "refused: %u bytes, and there is an orphan", step->size);
     check_relieved(now->cache, "refused", "and a block was refused");
     CHECK(empty_slabs(1) == 0, "refused: %u bytes, and a slab has no block in use", step->size);
     CHECK(step->size <= CLASS_LARGEST || ages_slices() == 0, "refused: %u bytes, and %u slices are dirty", step->size,
@@ -436,11 +445,25 @@ static void check_trim(const struct sight *now) {
     check_depots(when);
     check_emptied(now->cache, "kept", when);
     CHECK(now->parked == 0, "kept: %zu blocks are parked, %s", now->parked, when);
+    CHECK(now->orphans == 0, "kept: an orphan, %s", when);
     CHECK(ages_slices() == 0 && bins_slices(SPAN_KEPT) == 0, "kept: dirty spans, %s", when);
     check_slabs(true);
     uint32_t last = spans_front() == street_first() ? 0 : arena_span(spans_front() - 1)->first;
     CHECK(last == 0 || arena_span(last)->state != SPAN_CLEAN || arena_span(last)->slices < seam_retreat_slices(),
           "kept: the street's end, %s", when);
+}
+
+/* What others were purging when a trim began is purged when it ends. */
+static void see_trim(const struct step *step) {
+    trim.asked = step->verb == VERB_TRIM && step->yields == 0 && gate.page != NULL && seam_purge_pieces() != 0 && gate_is_open();
+    trim.begun = seam_purges_begun;
+    trim.refused = world_refused();
+}
+
+static void check_trim_awaits(const struct step *step) {
+    bool over = trim.asked && fibers[step->thread].state == FIBER_IDLE && gate_is_open() && trim.refused == world_refused();
+    CHECK(!over || seam_purges_begun - seam_purge_pieces() >= trim.begun,
+          "kept: %u pieces are being purged, and were when the program asked for it", seam_purge_pieces());
 }
 
 /* -- figures ------------------------------------------------------------------------------------------------- */
@@ -498,6 +521,7 @@ static void check_figures(const struct sight *now) {
 /* -- steps --------------------------------------------------------------------------------------------------- */
 
 void duties_before(const struct step *step) {
+    see_trim(step);
     whole = step->yields == 0 && scheduler_is_at_rest() && auditor_sees();
     if (step->verb != VERB_KEEPER && step->verb != VERB_IDLE && step->verb != VERB_REST) {
         quiet.looks = 0;
@@ -541,6 +565,9 @@ static void check_thread_step(const struct step *step, const struct sight *now) 
 }
 
 void duties_after(const struct step *step) {
+    if (!auditor_is_in_child()) {
+        check_trim_awaits(step);
+    }
     if (whole && auditor_sees() && turns == scheduler_turns) {
         check_left_to_keeper(step);
     }

@@ -70,6 +70,7 @@ char *seam_bookkeeping(size_t *bytes);
 
 /* Pieces being purged, and threads asleep for that. */
 uint32_t seam_purge_pieces(void);
+extern uint32_t seam_purges_begun; /* pieces so far */
 uint32_t seam_purge_awaiting(void);
 
 /* What the fast paths of a thread see: that of the running one, where others' are told by fiber_local; and the cache of who has none. */
