@@ -262,12 +262,15 @@ static void check_look(const struct sight *now) {
     if (quiet.looks >= LOOKS) {
         check_relieved(NULL, "kept", "however often the keeper looks");
         check_depots("however often the keeper looks");
+    }
+    /* Slabs rest, and are then looked at twice: also one that was made for somebody who then found another's block. What was refused once is asked
+     * for when more is free. */
+    if (quiet.looks >= LOOKS + (seam_patience() > 1 ? RESTS : 0)) {
         CHECK(empty_slabs(2) == 0,
               "kept: a slab of several slices without a block in use, however often the keeper looks");
-    }
-    /* Slabs rest, and are then looked at twice. What was refused once is asked for when more is free. */
-    if (quiet.looks >= LOOKS + (seam_patience() > 1 ? RESTS : 0) && now->refused == 0) {
-        check_slabs(false);
+        if (now->refused == 0) {
+            check_slabs(false);
+        }
     }
     if (quiet.clean >= LOOKS && now->refused == 0) { /* what is dirty ages first, and the end goes piece by piece */
         check_end("however often the keeper looks");
@@ -367,7 +370,8 @@ static void check_exchange(const struct step *step, const struct sight *now, uns
     bool settled = now->of[number].settled != before.of[number].settled;
     CHECK(settled || !seam_settles(heap, before.of[number].events, before.of[number].settled, before.now),
           "kept: a heap does not settle");
-    bool marked = now->of[number].traffic < before.of[number].traffic;
+    bool marked =
+        now->of[number].traffic < before.of[number].traffic || now->of[number].traffic == 0; /* counted from anew */
     /* what was given may have gone on to another heap, and that drains */
     uint32_t due = step->verb == VERB_MALLOC || is_only_one(now, number) ? before.of[number].due : 0;
     CHECK(settled || marked || due == 0 || now->of[number].due < due, "kept: %u magazines are due, and none is drained",
@@ -455,13 +459,15 @@ static void check_trim(const struct sight *now) {
 
 /* What others were purging when a trim began is purged when it ends. */
 static void see_trim(const struct step *step) {
-    trim.asked = step->verb == VERB_TRIM && step->yields == 0 && gate.page != NULL && seam_purge_pieces() != 0 && gate_is_open();
+    trim.asked =
+        step->verb == VERB_TRIM && step->yields == 0 && gate.page != NULL && seam_purge_pieces() != 0 && gate_is_open();
     trim.begun = seam_purges_begun;
     trim.refused = world_refused();
 }
 
 static void check_trim_awaits(const struct step *step) {
-    bool over = trim.asked && fibers[step->thread].state == FIBER_IDLE && gate_is_open() && trim.refused == world_refused();
+    bool over =
+        trim.asked && fibers[step->thread].state == FIBER_IDLE && gate_is_open() && trim.refused == world_refused();
     CHECK(!over || seam_purges_begun - seam_purge_pieces() >= trim.begun,
           "kept: %u pieces are being purged, and were when the program asked for it", seam_purge_pieces());
 }
