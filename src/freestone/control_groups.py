@@ -24,6 +24,28 @@ class Memory:
     """The text of ``memory.pressure``; the first hierarchy has none."""
 
 
+@dataclass(frozen=True)
+class Shortage:
+    """How often memory was short in one group so far, by the kernel's counters; None where it does not say.
+
+    ``killed`` counts processes of the group that the kernel has ended for want of memory, whosesoever limit it was;
+    ``reached`` counts when the group's own limit was in the way.
+    """
+
+    limit: int | None = None
+    killed: int | None = None
+    reached: int | None = None
+
+
+def shortages(root: Path, process: int | str = "self") -> list[Shortage]:
+    """Of the group of a process, then of each above it up to the root; empty where nothing is known."""
+    return [
+        _shortage(folder, hierarchy)
+        for hierarchy, mount, group in _places(root, process, "memory")
+        for folder in _upwards(mount, group)
+    ]
+
+
 def memory(root: Path, process: int | str = "self") -> list[Memory]:
     """What the group of a process says, then each above it up to the root; empty where nothing is known.
 
@@ -90,17 +112,30 @@ def _memory(folder: Path, hierarchy: int) -> Memory:
     kinds, prefix = ("inactive_file", "active_file"), "total_" if hierarchy == 1 else ""
     stat = dict(re.findall(r"^(\w+) (\d+)$", _text(folder / "memory.stat"), re.MULTILINE))
     cached = sum(int(stat.get(f"{prefix}{kind}", 0)) for kind in kinds)
+    limit = _limit(folder, hierarchy)
     if hierarchy == 1:
-        limit = _number(folder / "memory.limit_in_bytes")
-        limit = None if limit is None or limit >= NO_LIMIT else limit
         return Memory(limit=limit, used=_number(folder / "memory.usage_in_bytes"), cached=cached)
     return Memory(
-        limit=_number(folder / "memory.max"),
+        limit=limit,
         slowed_above=_number(folder / "memory.high"),
         used=_number(folder / "memory.current"),
         cached=cached,
         pressure=_text(folder / "memory.pressure") or None,
     )
+
+
+def _shortage(folder: Path, hierarchy: int) -> Shortage:
+    kept = "memory.oom_control" if hierarchy == 1 else "memory.events"
+    counts = {name: int(count) for name, count in re.findall(r"^(\w+) (\d+)$", _text(folder / kept), re.MULTILINE)}
+    reached = _number(folder / "memory.failcnt") if hierarchy == 1 else counts.get("oom")
+    return Shortage(_limit(folder, hierarchy), counts.get("oom_kill"), reached)
+
+
+def _limit(folder: Path, hierarchy: int) -> int | None:
+    if hierarchy == 2:
+        return _number(folder / "memory.max")
+    limit = _number(folder / "memory.limit_in_bytes")
+    return None if limit is None or limit >= NO_LIMIT else limit
 
 
 def _text(path: Path) -> str:

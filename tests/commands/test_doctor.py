@@ -271,6 +271,48 @@ def test_a_running_process_is_looked_at_and_left_alone(freestone: Tool, compile_
             process.kill()
 
 
+THREADS = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void *work(void *unused) {
+    for (int i = 0; i < 5000; i++) memset(malloc(1000), 1, 1000);
+    for (;;) pause();
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    for (int i = 0; i < 4; i++) pthread_create(&thread, NULL, work, NULL);
+    sleep(1);
+    write(1, "!", 1);
+    for (;;) pause();
+}
+"""
+
+
+@pytest.mark.parametrize("allocator", ["glibc", "freestone"])
+def test_heaps_of_threads_are_those_of_glibc_s_malloc_alone(
+    freestone: Tool, compile_c: CompileC, allocator: str
+) -> None:
+    program = compile_c(THREADS, "-fno-builtin", "-pthread", name="threads")
+    library = native.path("libfreestone.so")
+    preload = {"LD_PRELOAD": str(library)} if allocator == "freestone" else {}
+    with subprocess.Popen([program], env={**os.environ, **preload}, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.read(1) == b"!"
+            done = freestone("doctor", "--pid", str(process.pid), "--seconds", "0.5")
+        finally:
+            process.kill()
+    text = " ".join(done.stdout.split())
+    if allocator == "glibc":
+        assert " in 4 heaps of threads; " in text
+        assert "It has loaded no other malloc than its C library's." in text
+    else:
+        assert "heaps of threads" not in text
+        assert f"Its malloc, as far as can be seen, comes from {library}." in text
+
+
 def test_a_process_that_ends_meanwhile_is_told_so(freestone: Tool) -> None:
     with subprocess.Popen(["sleep", "3"]) as process:
         done = freestone("doctor", "--pid", str(process.pid), "--seconds", "60")

@@ -149,7 +149,6 @@ echo '{{"requests": 1000, "seconds": 1.5}}'"""
     [
         (["serves"], (), "echo no route >&2; exit 3", "the load failed, exit status 3: no route"),
         (["serves"], (), "kill -9 $$", "the load failed, ended by signal 9"),
-        (["serves"], (), "true", "the load is no measurement: .*; it printed nothing"),
         (
             ["serves"],
             (),
@@ -192,6 +191,21 @@ def test_a_server_that_never_gets_ready(
     told = [line for line in done.stderr.splitlines() if "not ready" in line]
     assert len(told) == 1
     assert "twice, the server was not ready after 0.4 s: refused; it is not measured: --ready has to" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [("true", "; it printed nothing"), ("echo hello", "; the last line is: hello"), ("echo '{}'", "has no numbers")],
+)
+def test_a_load_that_tells_nothing_is_found_before_the_first_round(
+    serve: Callable[..., subprocess.CompletedProcess[str]], only_folder: Callable[[], Path], load: str, said: str
+) -> None:
+    done = serve("serves", load=load)
+    assert done.returncode == 3
+    assert records(only_folder()) == [], "no round is run"
+    (told,) = [line for line in done.stderr.splitlines() if "the load is no measurement: no figures" in line]
+    assert said in told
+    assert "(docs/guide/service.md#a-load-of-your-own)" in told
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ import pytest
 
 from freestone.analysis.rounds import Slot
 from freestone.experiments import LocalTrials, local
-from freestone.experiments.events import HeapsSeen, NeverReady
+from freestone.experiments.events import HeapsSeen, NeverReady, ToldNothing
 from freestone.records.schema import Asked, Configuration, Experiment, Proof, TrialRecord
 from freestone.records.store import StoreError
 from freestone.trials import Permissions, Rehearsal, placement
@@ -103,6 +103,41 @@ def test_a_server_that_is_not_ready_is_tried_once_more_under_the_baseline(
     else:
         assert seen[0] == NeverReady("work", NOT_READY)
         assert tried[:2] == [("jemalloc", perf), ("glibc", False)]
+
+
+TOLD_NOTHING = "the load is no measurement: no figures of wrk; it printed nothing"
+
+
+@pytest.mark.parametrize("perf", [True, False])
+@pytest.mark.parametrize("first", ["glibc", "jemalloc"])
+@pytest.mark.parametrize("telling", [(), ("glibc",)])
+def test_a_load_that_tells_nothing_is_driven_once_more_where_that_may_be_an_allocator_s_doing(
+    perf: bool,
+    first: str,
+    telling: tuple[str, ...],
+    make_experiment: Callable[..., Experiment],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    experiment = make_experiment(("glibc", "jemalloc"))
+    tried: list[tuple[str, bool]] = []
+
+    def rehearse(workload: object, configuration: Configuration, *, counting: bool, **more: Any) -> Rehearsal:
+        tried.append((configuration.name, counting))
+        reason = TOLD_NOTHING if counting or configuration.name not in telling else None
+        return Rehearsal("failed" if reason else "ok", reason, Proof(valid=False), Rehearsed({}, None, 1))
+
+    monkeypatch.setattr(local, "permissions", lambda: Permissions(perf=perf, ptrace=True))
+    monkeypatch.setattr(local, "can_count", lambda: True)
+    monkeypatch.setattr(local, "rehearse", rehearse)
+    configuration = next(each for each in experiment.configurations if each.name == first)
+    with LocalTrials(experiment) as trials:
+        seen = trials.rehearse(experiment.workloads[0], configuration)
+    if telling:
+        assert isinstance(seen, HeapsSeen)
+    else:
+        assert seen == ToldNothing("work", TOLD_NOTHING)
+    again = [] if first == "glibc" and not perf else [("glibc", False)]
+    assert tried == [(first, perf), *again]
 
 
 def test_no_scratch_folder_is_one_line(

@@ -17,7 +17,9 @@
 #include "resident.h"
 #include "serving.h"
 
-enum { HAZARD_NOT_APPLICABLE = 75 };
+/* RETURNED_S: within so many seconds of rest what is free has to go back. The words of the list and of the answers name it; the
+ * tests of libfreestone itself wait longer (IDLE_MS), since they only ask whether it comes. */
+enum { HAZARD_NOT_APPLICABLE = 75, RETURNED_S = 10 };
 
 /* The number after `name` in a file of /proc, in its unit; 0 when there is none. Read without the heap. */
 static inline size_t proc_number(const char *path, const char *name) {
@@ -39,6 +41,17 @@ static inline uint64_t nanoseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Idles until at most `most_kib` are resident, RETURNED_S at most; returns what is. */
+static inline size_t resident_after_rest(size_t most_kib) {
+    long end = tasks_clock() + RETURNED_S * 1000L;
+    size_t left_kib = resident_kib();
+    while (left_kib > most_kib && tasks_clock() < end) {
+        tasks_sleep(50);
+        left_kib = resident_kib();
+    }
+    return left_kib;
 }
 
 /* How much of `held` KiB, which were on top of `before`, has gone: some allocators hold more than ever when all is freed. */

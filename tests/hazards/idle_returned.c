@@ -64,9 +64,9 @@ int main(int count, char **arguments) {
     }
     size_t most = full - (full - before) * RETURNED_PERCENT / 100;
     long start = tasks_clock();
-    size_t left = tasks_await_resident(most);
+    size_t left = resident_after_rest(most);
     size_t percent = percent_given_back(before, full - before, left);
-    EXPECT(left <= most, "%zu %% given back in %d s", percent, IDLE_MS / 1000);
+    EXPECT(left <= most, "%zu %% given back in %d s", percent, RETURNED_S);
     printf("%zu %% given back after %ld ms\n", percent, tasks_clock() - start);
     fflush(stdout);
     _exit(0);

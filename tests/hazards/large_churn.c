@@ -29,8 +29,8 @@ int main(void) {
     for (size_t i = 0; i < AT_ONCE; i++) {
         free(block[i]);
     }
-    size_t left = tasks_await_resident(before + LEFT_MOST_KIB);
-    EXPECT(left <= before + LEFT_MOST_KIB, "%zu KiB more than before, after %d s", left - before, IDLE_MS / 1000);
+    size_t left = resident_after_rest(before + LEFT_MOST_KIB);
+    EXPECT(left <= before + LEFT_MOST_KIB, "%zu KiB more than before, after %d s", left - before, RETURNED_S);
     printf("%.1f faults for each block of 1 MiB; %zd KiB more than before\n", each, (ssize_t)left - (ssize_t)before);
     return 0;
 }

@@ -60,9 +60,9 @@ int main(int count, char **arguments) {
         free(again[i]);
     }
     size_t most = before + second - second * RETURNED_PERCENT / 100;
-    size_t left = tasks_await_resident(most);
+    size_t left = resident_after_rest(most);
     size_t percent = percent_given_back(before, second, left);
-    EXPECT(left <= most, "all was freed, %zu %% given back in %d s", percent, IDLE_MS / 1000);
+    EXPECT(left <= most, "all was freed, %zu %% given back in %d s", percent, RETURNED_S);
     printf("%zu KiB, then %zu; %zu %% given back\n", full, second, percent);
     fflush(stdout);
     _exit(0);

@@ -48,7 +48,7 @@ int main(void) {
         }
     }
     size_t most = before + live / 1024 * RESIDENT_PERCENT / 100;
-    size_t held = resident_kib() <= most ? resident_kib() : tasks_await_resident(most);
+    size_t held = resident_kib() <= most ? resident_kib() : resident_after_rest(most);
     EXPECT(held <= most, "%zu KiB are alive, and %zu are held (%.2f)", live / 1024, held - before,
            (double)(held - before) * 1024 / (double)live);
     size_t waste = (usable - asked) * 1000 / asked;

@@ -24,7 +24,7 @@ int main(void) {
     EXPECT(dirty != NULL, "malloc failed");
     memset(dirty, 0xff, (size_t)MIB << 20);
     free(dirty);
-    (void)tasks_await_resident(before + RESIDENT_MOST_KIB);
+    (void)resident_after_rest(before + RESIDENT_MOST_KIB);
     size_t again = cost();
     EXPECT(again <= RESIDENT_MOST_KIB, "%zu KiB are resident of %d MiB that nobody touched, freed memory before", again,
            MIB);

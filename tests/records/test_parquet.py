@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -56,3 +58,28 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path, records: li
     with pytest.raises(StoreError, match=r"cannot write .*trials\.parquet") as caught:
         write_parquet(tmp_path / "nowhere", records)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mib", [1, 40])
+def test_a_record_of_any_length_is_written(tmp_path: Path, records: list[TrialRecord], mib: int) -> None:
+    long = records[0].model_copy(update={"notes": ["ä" * (mib << 19)]})
+    path = write_parquet(tmp_path, [*records, long])
+    assert duckdb.sql(f"SELECT max(len(notes[1])), count(*) FROM '{path}'").fetchall() == [(mib << 19, 4)]
+
+
+def test_it_is_written_where_memory_is_short(tmp_path: Path, records: list[TrialRecord]) -> None:
+    """1200 MiB of address space, 700 of which DuckDB reserves to begin with, and 80 MiB that it may use."""
+    (tmp_path / "trials.jsonl").write_text("".join(f"{record.model_dump_json()}\n" for record in records))
+    code = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from freestone.records import parquet\n"
+        "from freestone.records.schema import TrialRecord\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (1200 << 20, 1200 << 20))\n"
+        "parquet._CONFIG['memory_limit'] = '80MiB'\n"
+        "folder = Path(sys.argv[1])\n"
+        "lines = (folder / 'trials.jsonl').read_text().splitlines()\n"
+        "parquet.write_parquet(folder, [TrialRecord.model_validate_json(line) for line in lines])\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+    assert duckdb.sql(f"SELECT count(*) FROM '{tmp_path / PARQUET_FILE}'").fetchall() == [(3,)]

@@ -243,6 +243,16 @@ def test_the_group_of_memory_is_found() -> None:
     assert control_group.own_group("3:cpu:/b") is None
 
 
+def test_what_is_said_of_the_time_for_giving_back_is_what_the_programs_wait() -> None:
+    (waited,) = re.findall(r"RETURNED_S = (\d+)", (SOURCES / "hazard.h").read_text())
+    (idle,) = [each for each in EVERY if each.name == "idle"]
+    assert re.findall(r"in (\d+) s", idle.right) == [waited]
+    for file in SOURCES.glob("*.c"):
+        assert not re.search(r"IDLE_MS|tasks_await_resident", file.read_text()), f"{file.name}: as long as tests wait"
+    for each in EVERY:
+        assert each.limit_s > int(waited), f"{each.name} would hang where it fails"
+
+
 def test_a_missing_program_is_named() -> None:
     assert conditions.missing_commands(["sh"]) is None
     assert conditions.missing_commands(["no-such-program"]) == "there is no no-such-program here"

@@ -24,6 +24,7 @@ from freestone.experiments.events import (
     ServerSeen,
     StageFailed,
     StageStarted,
+    ToldNothing,
     TrialEnded,
     TrialStarted,
     WarmUpStarted,
@@ -97,6 +98,8 @@ class Progress:
                     self._once(f"{event.workload}: {sentence}")
             case NeverReady():
                 self.line(f"{event.workload}: twice, {event.reason}; it is not measured: {_READY}")
+            case ToldNothing():
+                self.line(f"{event.workload}: {event.reason}; it is not measured")
             case TrialStarted():
                 self.memory.clear()
                 left = "" if event.remaining_s is None else f"{duration(event.remaining_s)} left"

@@ -7,12 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from freestone.doctor.mappings import HEAP, Mapping, mapping, thread_heaps
 from freestone.doctor.observations import Kept
 
-_HEAP: Final = 64 << 20
-"""What glibc's heaps of threads are aligned to, in bytes."""
-
-_HEADER: Final = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ \S+ (\d+)\s*(.*)$")
 _FIELD: Final = re.compile(r"^(Rss|Anonymous|AnonHugePages|LazyFree):\s+(\d+) kB$")
 
 
@@ -32,40 +29,25 @@ def look(process: int, at_s: float) -> Kept | None:
 def parse(lines: Iterable[str], at_s: float) -> Kept:
     """The sums over all mappings."""
     sums = dict.fromkeys(("Rss", "Anonymous", "AnonHugePages", "LazyFree"), 0)
-    heap = threads = mappings = 0
-    arenas: set[int] = set()
-    begin, end, name, rights, inode = 0, 0, "", "", 0
+    resident: dict[Mapping, int] = {}
+    current: Mapping | None = None
     for line in lines:
-        if header := _HEADER.match(line):
-            begin, end, rights = int(header[1], 16), int(header[2], 16), header[3]
-            inode, name = int(header[4]), header[5]
-            mappings += 1
-            continue
-        field = _FIELD.match(line)
-        if field is None:
-            continue
-        sums[field[1]] += int(field[2])
-        if field[1] != "Rss":
-            continue
-        if name == "[heap]":
-            heap += int(field[2])
-        elif _is_thread_heap(begin, end, rights, inode, name):
-            arenas.add(begin // _HEAP)
-            threads += int(field[2])
+        if (found := mapping(line)) is not None:
+            current = found
+            resident[current] = 0
+        elif (field := _FIELD.match(line)) is not None:
+            sums[field[1]] += int(field[2])
+            if field[1] == "Rss" and current is not None:
+                resident[current] += int(field[2])
+    heaps = thread_heaps(list(resident))
     return Kept(
         at_s=at_s,
         rss_kib=sums["Rss"],
         anonymous_kib=sums["Anonymous"],
         huge_kib=sums["AnonHugePages"],
         lazy_free_kib=sums["LazyFree"],
-        main_heap_kib=heap,
-        thread_heaps=len(arenas),
-        thread_heaps_kib=threads,
-        mappings=mappings,
+        main_heap_kib=sum(kib for each, kib in resident.items() if each.name == "[heap]"),
+        thread_heaps=len({each.begin // HEAP for each in heaps}),
+        thread_heaps_kib=sum(resident[each] for each in heaps),
+        mappings=len(resident),
     )
-
-
-def _is_thread_heap(begin: int, end: int, rights: str, inode: int, name: str) -> bool:
-    """An anonymous mapping that begins at 64 MiB and can be written; its rest up to the next is reserved."""
-    plain = inode == 0 and (name == "" or name.startswith("[anon: glibc: malloc"))
-    return plain and rights.startswith("rw") and begin % _HEAP == 0 and end - begin <= _HEAP

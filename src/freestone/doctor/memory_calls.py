@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
+from freestone.doctor.mappings import HEAP, mapping, thread_heaps
 from freestone.doctor.observations import Calls, Growth, MemoryCalls
 
 TRACED: Final = "brk,mmap,munmap,mremap,mprotect,madvise,futex,clone,clone3,fork,vfork,execve,prctl,mlockall"
@@ -26,9 +27,6 @@ _UNFINISHED = re.compile(
 _RESUMED = re.compile(
     r"^(?P<task>\d+)\s+\d+\.\d+\s+<\.\.\. (?P<name>\w+) resumed>(?P<arguments>.*)\)\s+= (?P<result>\S+)"
 )
-
-_HEAP: Final = 64 << 20
-"""Bytes of one of glibc's heaps of threads, and what it is aligned to."""
 
 _LEAST_OF_THRESHOLD: Final = 128 << 10
 _MOST_OF_THRESHOLD: Final = 32 << 20
@@ -68,10 +66,9 @@ class _Space:
 
 
 def heaps_in(maps: Iterable[str]) -> frozenset[int]:
-    """glibc's heaps of threads in the lines of a /proc/PID/maps, by address / 64 MiB: writable, and beginning so."""
-    ranges = (re.match(r"([0-9a-f]+)-[0-9a-f]+ rw.p 0+ 00:00 0\s*(\S*)$", line) for line in maps)
-    begins = (int(each[1], 16) for each in ranges if each and each[2] in ("", "[anon:"))
-    return frozenset(begin // _HEAP for begin in begins if begin % _HEAP == 0)
+    """glibc's heaps of threads in the lines of a /proc/PID/maps, by address / 64 MiB."""
+    mappings = [found for line in maps if (found := mapping(line)) is not None]
+    return frozenset(each.begin // HEAP for each in thread_heaps(mappings))
 
 
 def read(lines: Iterable[str], wall_s: float, *, attached: frozenset[int] | None = None) -> Calls:
@@ -159,7 +156,7 @@ def _follow(call: Call, space: _Space, growth: Counter[str]) -> int:
             return _mprotect(words, space, growth)
         case "madvise":
             begin, size = _number(words[0]), _number(words[1])
-            growth["heap_shrinks"] += begin // _HEAP in space.heaps and "DONTNEED" in words[-1]
+            growth["heap_shrinks"] += begin // HEAP in space.heaps and "DONTNEED" in words[-1]
             return size
         case _:
             return 0
@@ -184,11 +181,11 @@ def _mmap(words: list[str], begin: int, space: _Space, growth: Counter[str]) -> 
     anonymous = "MAP_ANONYMOUS" in flags and "MAP_PRIVATE" in flags
     if anonymous and "PROT_NONE" in protection:
         if "MAP_FIXED" in flags:
-            growth["heap_shrinks"] += begin // _HEAP in space.heaps
-        elif size in (_HEAP, 2 * _HEAP) and "MAP_NORESERVE" in flags:
+            growth["heap_shrinks"] += begin // HEAP in space.heaps
+        elif size in (HEAP, 2 * HEAP) and "MAP_NORESERVE" in flags:
             growth["heap_reserves"] += 1
             # Of a double one, what lies before and behind the aligned half is taken back.
-            space.heaps.add((begin + _HEAP - 1) // _HEAP)
+            space.heaps.add((begin + HEAP - 1) // HEAP)
     elif anonymous and not any(flag in flags for flag in ("MAP_STACK", "MAP_FIXED")):
         growth["anonymous_maps"] += 1
         space.mapped[begin] = size
@@ -204,7 +201,7 @@ def _munmap(begin: int, size: int, space: _Space, growth: Counter[str]) -> int:
 
 
 def _mprotect(words: list[str], space: _Space, growth: Counter[str]) -> int:
-    heap, size = _number(words[0]) // _HEAP, _number(words[1])
+    heap, size = _number(words[0]) // HEAP, _number(words[1])
     if heap in space.heaps and "PROT_WRITE" in words[-1]:
         growth["heap_mprotects"] += heap in space.opened
         space.opened.add(heap)

@@ -196,7 +196,7 @@ class Kept(_Row):
     huge_kib: int = 0
     lazy_free_kib: int = 0
     main_heap_kib: int = Field(0, description="resident in [heap]")
-    thread_heaps: int = Field(0, description="glibc's heaps of threads: mappings aligned to 64 MiB")
+    thread_heaps: int = Field(0, description="glibc's heaps of threads; none where another library's malloc was loaded")
     thread_heaps_kib: int = Field(0, description="resident in them")
     mappings: int = 0
     huge_pages_off: bool = Field(False, description="the kernel gives it no huge pages: THP_enabled 0 in its status")
@@ -262,5 +262,8 @@ class Observations(_Row):
     kept_at_end: Kept | None = None
     own_heaps: list[OwnHeap] = Field(default_factory=list)
     served_by: str = Field("glibc", description="whose malloc it has, by itself")
+    malloc_file: str | None = Field(
+        None, description="of a process that ran already: what its malloc comes from, where that is not the C library"
+    )
     done: list[str] = Field(default_factory=list, description="parts that were taken, or found impossible, in order")
     unseen: dict[str, str] = Field(default_factory=dict, description="part -> why it is missing, in one line")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -21,6 +20,7 @@ from typing import Final
 from freestone.allocators import elf
 from freestone.doctor import call_sites, memory_calls, platform, prices
 from freestone.doctor.course import Course
+from freestone.doctor.mappings import library, mapping
 from freestone.doctor.observations import Cost, Observations, Settings
 from freestone.doctor.observe import steering
 from freestone.native import NativePartMissing
@@ -33,7 +33,6 @@ from freestone.trials.process import TICK_S
 STACKS_S: Final = 4.0
 """For so long stacks are taken, behind the seconds of counting."""
 
-_BY_FILE: Final = re.compile(r"lib(jemalloc|mimalloc|tcmalloc|freestone|snmalloc|rpmalloc|hardened_malloc|tbbmalloc)\b")
 _PATIENCE_S: Final = 10.0
 
 
@@ -84,12 +83,23 @@ def find(number: int) -> Process:
 def rules(process: Process) -> Observations:
     """What holds for it: C library, kernel, limits; its environment and whose malloc it has."""
     facts = elf.inspect(f"/proc/{process.number}/exe")
-    files = _files(process)
+    mappings = [found for line in _maps(process) if (found := mapping(line))]
+    files = sorted({each.name for each in mappings if each.name})
     described = platform.describe(facts.libc, process=process.number)
     if not _same_libc(files):
         described = described.model_copy(update={"libc_version": None})
+    loaded = library(mappings)
+    served_by, malloc = ("glibc", None) if loaded is None else loaded
+    if facts.own_freestone:
+        served_by, malloc = "freestone", f"{process.command[0]}, which {elf.OWN_FREESTONE}"
+    elif facts.own_malloc is not None:
+        malloc = f"{process.command[0]}, which {facts.own_malloc}"
     seen = Observations(
-        command=list(process.command), running=process.number, platform=described, served_by=_served_by(files)
+        command=list(process.command),
+        running=process.number,
+        platform=described,
+        served_by=served_by,
+        malloc_file=malloc,
     )
     try:
         text = Path(f"/proc/{process.number}/environ").read_bytes().decode("utf-8", "replace")
@@ -251,16 +261,6 @@ def _maps(process: Process) -> list[str]:
         return Path(f"/proc/{process.number}/maps").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
-
-
-def _files(process: Process) -> list[str]:
-    return sorted({line.split(maxsplit=5)[5] for line in _maps(process) if len(line.split(maxsplit=5)) == 6})
-
-
-def _served_by(files: list[str]) -> str:
-    """Whose malloc it has, by the names of what it has loaded."""
-    found = (match[1] for file in files if (match := _BY_FILE.search(Path(file).name)))
-    return next(found, "glibc")
 
 
 def _same_libc(files: list[str]) -> bool:

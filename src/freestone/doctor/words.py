@@ -287,9 +287,8 @@ def _times(ratio: Ratio) -> str:
 
 def running(seen: Observations, *, width: int) -> str:
     """What a process did while it was looked at, and where its memory lies."""
-    lines = [
-        line for each in (*looked_at(seen), *where(seen)) for line in textwrap.wrap(each, width, subsequent_indent="  ")
-    ]
+    said = (*looked_at(seen), whose(seen), *where(seen))
+    lines = [line for each in said for line in textwrap.wrap(each, width, subsequent_indent="  ")]
     return "\n".join(lines) + "\n"
 
 
@@ -304,6 +303,13 @@ def looked_at(seen: Observations) -> list[str]:
             f"{_mib(cost.resident_before_kib)} when the looking began."
         )
     return said
+
+
+def whose(seen: Observations) -> str:
+    """Where a process's malloc comes from, in a sentence."""
+    if seen.malloc_file is not None:
+        return f"Its malloc, as far as can be seen, comes from {seen.malloc_file}."
+    return "It has loaded no other malloc than its C library's."
 
 
 def where(seen: Observations) -> list[str]:

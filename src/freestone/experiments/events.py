@@ -64,6 +64,14 @@ class NeverReady:
 
 
 @dataclass(frozen=True)
+class ToldNothing:
+    """The load of a server told no figures in a rehearsal, nor under the baseline. The server is not measured."""
+
+    workload: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class TrialStarted:
     """A trial begins.
 
@@ -119,6 +127,7 @@ Event = (
     | WarmUpStarted
     | HeapsSeen
     | NeverReady
+    | ToldNothing
     | TrialStarted
     | ServerSeen
     | TrialEnded

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from freestone.analysis.rounds import Arm, Slot
-from freestone.experiments.events import Event, HeapsSeen, NeverReady, ServerSeen
+from freestone.experiments.events import Event, HeapsSeen, NeverReady, ServerSeen, ToldNothing
 from freestone.records.schema import PROGRAM, Asked, Configuration, Experiment, TrialRecord, Workload
 from freestone.records.store import StoreError
 from freestone.trials import (
@@ -102,12 +102,13 @@ class LocalTrials:
             return list(arms)
         return list(dict(reversed(arms)).items())
 
-    def rehearse(self, workload: Workload, configuration: Configuration) -> HeapsSeen | NeverReady:
+    def rehearse(self, workload: Workload, configuration: Configuration) -> HeapsSeen | NeverReady | ToldNothing:
         """Run once without a clock, and say who serves the program's memory.
 
         Where trials have a census of their own, the allocator is of no matter here and malloc is counted in its place.
         A server that does not get ready is tried again under the baseline, warm and as it would be measured: its
-        failure there alone says that nothing can be measured.
+        failure there alone says that nothing can be measured. So is one whose load tells no figures, where that was
+        seen of another allocator: who serves a server badly may be why.
         """
         counting = permissions().perf and can_count()
         rehearsal = self._rehearsed(workload, configuration, counting=counting)
@@ -119,6 +120,11 @@ class LocalTrials:
             again = self._rehearsed(workload, self._baseline())
             if again.never_ready:
                 return NeverReady(workload.name, again.reason or "")
+        if rehearsal.told_nothing and workload.name not in self._ready:
+            plain = not counting and configuration.name == self.experiment.baseline
+            again = rehearsal if plain else self._rehearsed(workload, self._baseline())
+            if again.told_nothing:
+                return ToldNothing(workload.name, again.reason or "")
         self._ready.add(workload.name)
         return HeapsSeen(workload.name, tuple(rehearsal.proof.own_heaps), rehearsal.asked)
 

@@ -24,6 +24,7 @@ from freestone.experiments.events import (
     RehearsalStarted,
     StageFailed,
     StageStarted,
+    ToldNothing,
     TrialEnded,
     TrialStarted,
     WarmUpStarted,
@@ -44,10 +45,10 @@ class Measurement(Protocol):
     def rehearsals(self, arms: Sequence[Arm]) -> list[Arm]:
         """Which of these are worth a rehearsal before the first round."""
 
-    def rehearse(self, workload: Workload, configuration: Configuration) -> HeapsSeen | NeverReady | None:
+    def rehearse(self, workload: Workload, configuration: Configuration) -> HeapsSeen | NeverReady | ToldNothing | None:
         """Run once without a clock before the first round, and say who serves the program's memory, if that was seen.
 
-        Of a server it says where it does not get ready.
+        Of a server it says where it does not get ready, or its load tells nothing.
 
         May raise nothing for what the program does.
         """
@@ -242,7 +243,7 @@ class _Session:
                 continue
             self.on_event(RehearsalStarted(workload, configuration, number, len(arms)))
             seen = self.measurement.rehearse(self.workloads[workload], self.configurations[configuration])
-            if isinstance(seen, NeverReady):
+            if isinstance(seen, NeverReady | ToldNothing):
                 self.left_out |= {workload}
             if seen is not None:
                 self.on_event(seen)

@@ -11,13 +11,22 @@ from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
 from freestone.records import installation
 from freestone.records.schema import TrialRecord
 from freestone.records.store import PARQUET_FILE, StoreError
+
+SLACK: Final = 1 << 20
+"""Bytes beyond the longest line. DuckDB reserves twice what it is told that a line may have, in each of its threads."""
+
+# One thread: the rows are few, and each thread takes buffers of its own, which a small container may not have.
+_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
+    "autoinstall_known_extensions": "false",
+    "threads": 1,
+}
 
 
 def missing() -> str | None:
@@ -39,14 +48,13 @@ def write_parquet(folder: Path, records: Iterable[TrialRecord]) -> Path:
     try:
         with tempfile.TemporaryDirectory(prefix=f"freestone-{os.getpid()}-") as scratch:
             lines = Path(scratch) / "trials.jsonl"
-            with lines.open("w", encoding="utf-8") as file:
-                file.writelines(record.model_dump_json() + "\n" for record in records)
+            longest = _write_lines(lines, records)
             half = folder / f".{PARQUET_FILE}.{os.getpid()}"
             try:
-                with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as database:
+                with duckdb.connect(config=_CONFIG) as database:
                     database.execute(
                         f"COPY (SELECT * FROM read_json('{_quoted(lines)}', format='newline_delimited', "
-                        f"columns={_columns()}, maximum_object_size={1 << 28})) "
+                        f"columns={_columns()}, maximum_object_size={longest + SLACK})) "
                         f"TO '{_quoted(half)}' (FORMAT parquet, COMPRESSION zstd)"
                     )
                 os.replace(half, target)
@@ -56,6 +64,15 @@ def write_parquet(folder: Path, records: Iterable[TrialRecord]) -> Path:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise StoreError(f"cannot write {target}: {reason}") from error
     return target
+
+
+def _write_lines(path: Path, records: Iterable[TrialRecord]) -> int:
+    """Write a line of JSON for each record; the bytes of the longest."""
+    longest = 0
+    with path.open("wb") as file:
+        for record in records:
+            longest = max(longest, file.write(record.model_dump_json().encode() + b"\n"))
+    return longest
 
 
 def column_types() -> Mapping[str, str]:

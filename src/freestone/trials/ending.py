@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Collection
+from typing import Final
 
 from freestone.records.schema import Output, Status, Workload
 from freestone.trials.launch import LaunchReading
@@ -18,6 +19,9 @@ _NEVER_STARTED = {
     "directory": "cannot enter the directory {directory}: {error}",
     "not-started": "{command} cannot be started: {error}",
 }
+
+_KILLED_BELOW: Final = 128 + signal.SIGKILL
+"""What a shell ends with when the last command in it was killed."""
 
 
 def status(reading: LaunchReading, verdict: Verdict, broken: str | None) -> tuple[Status, str | None]:
@@ -42,11 +46,23 @@ def never_started(reading: LaunchReading, workload: Workload) -> str | None:
     return _NEVER_STARTED[reading.state].format(**words)
 
 
-def failure(reading: LaunchReading, said: Output, timeout_s: float | None, fine: Collection[int] = ()) -> str | None:
+def killed(reading: LaunchReading) -> bool:
+    """Whether a program was ended by SIGKILL, as the kernel does for want of memory, or says so of its own."""
+    return reading.signal == signal.SIGKILL or reading.exit_code == _KILLED_BELOW
+
+
+def failure(
+    reading: LaunchReading,
+    said: Output,
+    timeout_s: float | None,
+    fine: Collection[int] = (),
+    out_of_memory: str | None = None,
+) -> str | None:
     """How a program that was started failed, in one line; None for one that did not.
 
     Args:
         fine: exit statuses beside 0 that are none of failure.
+        out_of_memory: why the kernel has ended a process meanwhile, as the end of a sentence; None where it has not.
     """
     lines = [line.strip() for line in said.stderr_tail.splitlines() if line.strip()]
     last = f": {lines[-1][:160]}" if lines else ""
@@ -55,8 +71,12 @@ def failure(reading: LaunchReading, said: Output, timeout_s: float | None, fine:
             return "its launcher was stopped for a while (SIGSTOP), so how long the program took is not known"
         case "exited" if reading.exit_code == 0 or reading.exit_code in fine:
             return None
+        case "exited" if reading.exit_code == _KILLED_BELOW and out_of_memory is not None:
+            return f"exit status {reading.exit_code}: a process of its own was killed{out_of_memory}{last}"
         case "exited":
             return f"exit status {reading.exit_code}{last}"
+        case "signaled" if reading.signal == signal.SIGKILL:
+            return f"killed by SIGKILL{out_of_memory or ''}{last}"
         case "signaled":
             return f"killed by {_signal_name(reading.signal or 0)}{_sandbox_hint(reading)}{last}"
         case "timeout":

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from freestone import native
 from freestone.records.schema import Configuration, Output, Proof, Status, Workload
-from freestone.trials import ending, environment, launch, output, preload, service, shelf
+from freestone.trials import ending, environment, launch, memory_limit, output, preload, service, shelf
 from freestone.trials.evidence import Cause, Finding, Rehearsed
 from freestone.trials.launch import CensusMethod, LauncherBroken, LaunchReading, LaunchRequest, ResultLost
 from freestone.trials.outcome import Execution, Launched, outcome
@@ -82,6 +82,7 @@ def _launched(
     request = _request(workload, configuration, timeout_s, folders, method, [*preloaded, *kept])
     notes = [f"preloaded behind the allocator, as before: {', '.join(kept)}"] if kept else []
     driven: service.Driven | None = None
+    memory = memory_limit.Before.now()
     try:
         if workload.service is None:
             reading = launch.launch(request, begun)
@@ -90,11 +91,13 @@ def _launched(
             reading, driven = service.serve(request, workload.service, client, folders.results, watch, begun)
     except (ResultLost, service.Occupied) as error:
         said = output.read(request.stdout, request.stderr)
-        return _unmeasured(LaunchReading(version=1, state="lost"), str(error), said, notes)
+        cause = memory.cause() if isinstance(error, ResultLost) else None
+        reason = str(error) if cause is None else f"{error}; a process was killed{cause}"
+        return _unmeasured(LaunchReading(version=1, state="lost"), reason, said, notes)
     unstarted = ending.never_started(reading, workload)
     if unstarted is not None:
         return _unmeasured(reading, unstarted, output.read(request.stdout, request.stderr), notes)
-    run = Launched(workload, configuration, request, given, preloaded, folders.reports, reading, driven)
+    run = Launched(workload, configuration, request, given, preloaded, folders.reports, memory, reading, driven)
     return outcome(run, rehearsed, notes)
 
 

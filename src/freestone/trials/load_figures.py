@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Final
 
 _UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
@@ -31,6 +32,11 @@ LONGER_THAN_WALL, LONGER_THAN_WALL_S = 1.02, 0.02
 clocks of two machines differ."""
 
 _MILLISECOND_S, _HUNDREDTH_S = 1e-3, 1e-2
+
+NO_FIGURES: Final = "no figures"
+"""What is said of a load that tells none begins so: another run would tell none either."""
+
+_HOW: Final = "docs/guide/service.md#a-load-of-your-own"
 
 
 class NotUnderstood(ValueError):
@@ -81,7 +87,7 @@ def read(text: str, wall_s: float = math.inf) -> LoadFigures:
         return found
     line = _last_line(text)
     said = f"the last line is: {line[:80]}" if line else "it printed nothing"
-    raise NotUnderstood(f"no figures of wrk, redis-benchmark, pgbench, nor a line of JSON; {said}")
+    raise NotUnderstood(f"{NO_FIGURES} of wrk, redis-benchmark, pgbench, nor a line of JSON ({_HOW}); {said}")
 
 
 _WRK_TOTAL = re.compile(rf"^\s*([0-9]+) requests in {_DURATION}", re.MULTILINE)
@@ -226,7 +232,7 @@ def _knows_json(text: str) -> bool:
 def _json(text: str) -> LoadFigures:
     said = _object(_last_line(text)) or {}
     if not (isinstance(said.get("requests"), _Number) and isinstance(said.get("seconds"), _Number)):
-        raise NotUnderstood("its line of JSON has no numbers 'requests' and 'seconds'")
+        raise NotUnderstood(f"{NO_FIGURES}: its line of JSON has no numbers 'requests' and 'seconds' ({_HOW})")
     numbers: dict[str, _Number] = {}
     for name in ("requests", "seconds", *FAILURES, *PERCENTILES, "mean_seconds"):
         if name not in said:

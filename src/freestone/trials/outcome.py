@@ -16,6 +16,7 @@ from freestone.trials import (
     figures,
     gathering,
     loader_complaint,
+    memory_limit,
     meters,
     output,
     own_heaps,
@@ -65,6 +66,8 @@ class Launched:
     """The lab's own preloads."""
     reports: Path
     """The witness's folder."""
+    memory: memory_limit.Before
+    """What its control groups counted before it was started."""
     reading: LaunchReading
     driven: service.Driven | None
     """Of a server."""
@@ -128,7 +131,8 @@ def _verdict(run: Launched, testimonies: list[witness.Testimony], rehearsed: Reh
 
 def _status(run: Launched, said: Output, verdict: Verdict) -> tuple[Status, str | None]:
     reading, workload = run.reading, run.workload
-    broken = ending.failure(reading, said, run.request.timeout_s, workload.ignore_status)
+    cause = run.memory.cause() if ending.killed(reading) else None
+    broken = ending.failure(reading, said, run.request.timeout_s, workload.ignore_status, cause)
     if workload.service is not None and run.driven is not None:
         broken = service.failure(run.driven, workload.service, reading, broken)
     status, reason = ending.status(reading, verdict, broken or ending.outlived(reading, workload))

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from freestone.records.schema import Service
 from freestone.trials import escort, launch, load_figures, tree
@@ -26,6 +26,8 @@ SAMPLE_S = 1.0
 
 LONGEST_OUTPUT = 1 << 20
 """Bytes of a load's output that are read, from its end."""
+
+NO_MEASUREMENT: Final = "the load is no measurement: "
 
 Phase = Literal["starting", "under load", "stopping"]
 
@@ -251,7 +253,7 @@ def _drive(server: _Server, client: _Client, service: Service) -> Driven:
     try:
         told = load_figures.read(_tail(client.output), wall_s)
     except load_figures.NotUnderstood as error:
-        return Driven(broken=f"the load is no measurement: {error}")
+        return Driven(broken=f"{NO_MEASUREMENT}{error}")
     return Driven(told=told, under_load=UnderLoad.between(begun_s, before, ended_s, after))
 
 

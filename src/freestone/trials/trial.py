@@ -10,7 +10,7 @@ from pathlib import Path
 
 from freestone import native
 from freestone.records.schema import Asked, Configuration, Proof, Status, TrialRecord, Workload
-from freestone.trials import meters, service, witness
+from freestone.trials import load_figures, meters, service, witness
 from freestone.trials.evidence import Rehearsed
 from freestone.trials.execution import COUNTER, execute
 from freestone.trials.launch import CensusMethod, permissions
@@ -44,6 +44,11 @@ class Rehearsal:
     def never_ready(self) -> bool:
         """Whether a server lived on and did not answer in its time."""
         return self.reason is not None and "the server was not ready after " in self.reason
+
+    @property
+    def told_nothing(self) -> bool:
+        """Whether the load of a server ran to its end and told no figures."""
+        return self.reason is not None and f"{service.NO_MEASUREMENT}{load_figures.NO_FIGURES}" in self.reason
 
 
 def run_trial(

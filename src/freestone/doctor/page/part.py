@@ -54,7 +54,7 @@ def _part(told: Diagnosis, anchor: str) -> DiagnosisPart:
         symptoms=[_symptom(each, symptoms.unjudged(seen)) for each in found],
         also=[
             *([unnamed] if unnamed is not None else []),
-            *(words.looked_at(seen) if seen.running is not None else []),
+            *([*words.looked_at(seen), words.whose(seen)] if seen.running is not None else []),
         ],
         by_itself=words.by_itself(seen),
         in_code=in_code.advice(found, seen),
