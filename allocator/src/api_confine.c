@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "api_process.h"
+#include "os.h"
 
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 
@@ -41,6 +42,7 @@ static bool is_own_process(void) { return !keeper_may_ask() || gate_is_own_proce
 
 /* In between nobody starts a keeper, so the next to start one sees it. */
 static long confined(bool own, long result) {
+    os_doubt_purging(); /* a filter may say that it was done, and do nothing */
     if (result >= 0 && own) {
         keeper_confine();
     }

@@ -40,23 +40,28 @@ static void start_keeper(void) {
 
 /* How much freed memory may be kept; below 0 nothing is given back: such a program counts on memory that it has touched once. */
 static void set_trim_threshold(int value) {
-    static _Atomic uint32_t keeper,
-        milliseconds; /* as they were; relaxed: who calls this from two threads has either */
+    enum { HAS_SOME = 1, KEEPER_BITS = 8 };
+    /* Both as they were before the first call, and HAS_SOME. acq_rel: who finds none has read them before anybody who found his has changed them. */
+    static _Atomic uint64_t at_first;
+    uint64_t none = 0, now = (uint64_t)option_value(OPTION_RETAIN_MS) << 32 |
+                             (uint64_t)option_value(OPTION_KEEPER) << KEEPER_BITS | HAS_SOME;
     if (value < 0) {
         option_set(OPTION_RETAIN_MIB, RETAIN_ALL_MIB);
-        if (option_value(OPTION_RETAIN_MS) != RETAIN_FOR_EVER) {
-            atomic_store_explicit(&milliseconds, option_value(OPTION_RETAIN_MS), memory_order_relaxed);
-            atomic_store_explicit(&keeper, option_value(OPTION_KEEPER), memory_order_relaxed);
-        }
+        (void)atomic_compare_exchange_strong_explicit(&at_first, &none, now, memory_order_acq_rel,
+                                                      memory_order_acquire);
         option_set(OPTION_RETAIN_MS, RETAIN_FOR_EVER);
         option_set(OPTION_KEEPER, 0);
         return;
     }
     option_set(OPTION_RETAIN_MIB, (uint32_t)value >> 20);
-    if (option_value(OPTION_RETAIN_MS) == RETAIN_FOR_EVER) {
-        option_set(OPTION_RETAIN_MS, atomic_load_explicit(&milliseconds, memory_order_relaxed));
-        option_set(OPTION_KEEPER, atomic_load_explicit(&keeper, memory_order_relaxed));
-        start_keeper();
+    uint64_t before = atomic_load_explicit(&at_first, memory_order_acquire);
+    if (before != 0) { /* also where both look right: a call of another thread's may be half done */
+        bool kept_for_ever = option_value(OPTION_RETAIN_MS) == RETAIN_FOR_EVER;
+        option_set(OPTION_KEEPER, (uint32_t)(before & UINT32_MAX) >> KEEPER_BITS);
+        option_set(OPTION_RETAIN_MS, (uint32_t)(before >> 32));
+        if (kept_for_ever) {
+            start_keeper();
+        }
     }
 }
 

@@ -32,7 +32,8 @@ enum { CLEAR_MOST = 32 * 1024 * 1024 }; /* from here on glibc gives such memory 
 /* Memory that was in use before. A very large block may be a table that stays sparse, and how much of it is in memory nobody knows: its
  * pages go back to the kernel, which gives zeros. */
 static void *cleared(void *block, size_t size) {
-    if (size < CLEAR_MOST) {
+    if (size < CLEAR_MOST ||
+        option_value(OPTION_RETAIN_MIB) == RETAIN_ALL_MIB) { /* such a program counts on touched memory */
         return memset(block, 0, size);
     }
     size_t head = bits_round_up((uintptr_t)block, os_page_bytes()) - (uintptr_t)block;
@@ -139,7 +140,8 @@ static inline void copy(void *to, const void *from, size_t bytes) {
     }
 }
 
-static inline bool stays(size_t had, size_t size) { return size <= had && (size >= had / 2 || had <= 64); }
+/* Who shrinks a block means to save what is left over: a quarter is worth a copy. */
+static inline bool stays(size_t had, size_t size) { return size <= had && (size > had - had / 4 || had <= 64); }
 
 /* The way of nearly every block: from one class to another. */
 static inline void *resize_small(void *block, unsigned slot, size_t size) {

@@ -280,14 +280,18 @@ void arena_give_way(size_t bytes) {
 
 /* Everything free is made clean, and so joined, but for what other threads are purging just now. */
 static void join_free(void) {
-    (void)arena_purge_all();
+    size_t bytes = 0;
+    while (arena_purge_some(&bytes)) {
+    }
     while (level_one()) {
     }
 }
 
-/* The last resort: what is free is joined, also what others are purging, until it is long enough. */
+/* The last resort: what is free is joined, also what others are purging, until it is long enough. What the kernel would not take is asked for again
+ * once, since threads that revive each other's go on for ever. */
 static uint32_t take_joined(uint32_t slices, uint32_t alignment, bool *zero) {
     uint32_t slice, end;
+    purge_revive(true);
     do {
         join_free();
         arena_lock();
@@ -518,6 +522,7 @@ bool arena_settle(void) {
 }
 
 void arena_make_room(void) {
+    purge_revive(true);
     do {
         join_free();
     } while (purge_wait());

@@ -313,7 +313,7 @@ void *heap_take_one(struct heap *heap, unsigned class, struct zeros *zeros) {
         *zeros = slab_next_zeros(slab);
         shelf_take(heap, slab, &block + 1, 1);
     }
-    lock_free(&heap->lock);
+    (void)unlock_heap(heap); /* a slab of memory that was in use may be worth a keeper */
     return block;
 }
 

@@ -104,7 +104,7 @@ size_t keeping_look(bool *more) {
     gate_leave();
     size_t bytes = clean(more);
     bytes += keeping_hurry();
-    *more |= arena_has_more();
+    *more |= !kept_for_ever() && arena_has_more();
     if (begin_piece()) {
         *more |= arena_settle();
         gate_leave();

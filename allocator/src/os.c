@@ -258,8 +258,11 @@ static enum purging try_purging(void) {
     return found;
 }
 
+static _Atomic uint32_t purging; /* relaxed: whoever tries it meanwhile finds the same */
+
+void os_doubt_purging(void) { atomic_store_explicit(&purging, PURGING_UNTRIED, memory_order_relaxed); }
+
 bool os_purge(void *at, size_t bytes) {
-    static _Atomic uint32_t purging; /* relaxed: whoever tries it meanwhile finds the same */
     if (!purge(at, bytes)) {
         return false;
     }

@@ -45,7 +45,9 @@ void shelf_add(struct heap *heap, unsigned class, uint32_t slab) {
     shelf->blocks += arena_span(slab)->blocks;
     size_t bytes = (size_t)arena_span(slab)->blocks * class_bytes[class];
     heap->free_bytes += bytes;
-    heap->looked_at += bytes; /* nobody has freed them: no reason for a keeper */
+    if (arena_span(slab)->fresh == 0) { /* nobody has freed them: no reason for a keeper */
+        heap->looked_at += bytes;
+    }
     heap->slab_bytes += (size_t)class_slices[class] << SLICE_BITS;
     heap->grown += (size_t)class_slices[class] << SLICE_BITS;
     heap->empty_classes |= UINT64_C(1) << class; /* until blocks are taken, which may be never */

@@ -1,5 +1,7 @@
 /* A kernel that says it has purged and leaves the pages as they are, as QEMU's user mode does before 7.1 and some sandboxes do: blocks of calloc
- * are zero all the same. */
+ * are zero all the same. Also where it came to be like that only after the program has seen it purge.
+ *
+ *   purges_nothing [later] */
 #include <malloc.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -53,10 +55,12 @@ static void rounds(size_t size, size_t blocks, size_t stays) {
     }
 }
 
-/* The program is begun anew under a filter that answers for the kernel. */
+/* It answers for the kernel. */
+static const long numbers[] = {SYS_madvise};
+static const struct filter filter = {numbers, 1, false, 0};
+
+/* The program is begun anew under the filter. */
 static void begin_under_filter(char *program) {
-    static const long numbers[] = {SYS_madvise};
-    static const struct filter filter = {numbers, 1, false, 0};
     filter_enter(&filter, true);
     execl(program, program, "under", (char *)NULL);
     EXPECT(false, "the program cannot be begun anew");
@@ -67,6 +71,10 @@ int main(int count, char **arguments) {
         begin_under_filter(arguments[0]);
     }
     require_serving();
+    if (strcmp(arguments[1], "later") == 0) {
+        rounds(6000, BLOCKS, STAYS);
+        filter_enter(&filter, true);
+    }
     rounds(6000, BLOCKS, STAYS);
     rounds(20000, BLOCKS, STAYS);
     rounds(100000, BLOCKS, STAYS);

@@ -1,6 +1,10 @@
 /* mallopt(M_TRIM_THRESHOLD, -1): memory that was touched once stays, as a program counts on that may not wait for the kernel. Taken back, it goes
- * to the kernel as before. */
+ * to the kernel as before.
+ *
+ *   trim_off [meanwhile|with-a-keeper|keeper-ends|zeroed|by-two] */
 #include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "entry.h"
 #include "expect.h"
@@ -47,15 +51,77 @@ static void with_a_keeper(void) {
     EXPECT(left_kib <= RESIDENT_KIB_MOST, "%zu KiB are still resident", left_kib);
 }
 
+/* Nothing will be due for a keeper that is at work then. */
+static void keeper_ends(void) {
+    swing(BLOCKS, SIZE);
+    EXPECT(mallopt(M_TRIM_THRESHOLD, -1) == 1, "mallopt refused");
+    EXPECT(tasks_await_keeper(false, IDLE_MS), "there is a keeper still");
+}
+
+/* What is taken again as zeros was touched, too. */
+static void zeroed(void) {
+    enum { BYTES = 64 << 20 };
+    EXPECT(mallopt(M_TRIM_THRESHOLD, -1) == 1, "mallopt refused");
+    for (int round = 0; round < 2; round++) {
+        long before = minor_faults();
+        char *block = unseen(round == 0 ? malloc(BYTES) : calloc(1, BYTES));
+        EXPECT(block != NULL, "no memory");
+        EXPECT(round == 0 || (block[0] == 0 && block[BYTES / 2] == 0 && block[BYTES - 1] == 0), "not zero");
+        memset(block, 1, BYTES);
+        free(block);
+        long faults = minor_faults() - before;
+        EXPECT(round == 0 || faults < 100, "%ld faults", faults);
+    }
+}
+
+enum { ROUNDS = 20000 };
+static atomic_int round_of_other, round_of_main;
+
+static void *say_so_too(void *unused) {
+    for (int round = 1; round <= ROUNDS; round++) {
+        while (atomic_load(&round_of_main) < round) {
+        }
+        (void)mallopt(M_TRIM_THRESHOLD, -1);
+        atomic_store(&round_of_other, round);
+    }
+    return unused;
+}
+
+/* Two threads say so at once, again and again, and it is taken back. */
+static void by_two(void) {
+    pthread_t other;
+    EXPECT(pthread_create(&other, NULL, say_so_too, NULL) == 0, "no thread");
+    for (int round = 1; round <= ROUNDS; round++) {
+        atomic_store(&round_of_main, round);
+        (void)mallopt(M_TRIM_THRESHOLD, -1);
+        while (atomic_load(&round_of_other) < round) {
+        }
+        (void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    }
+    pthread_join(other, NULL);
+    swing(BLOCKS, SIZE);
+    size_t left_kib = tasks_await_resident(RESIDENT_KIB_MOST);
+    EXPECT(left_kib <= RESIDENT_KIB_MOST, "%zu KiB are still resident", left_kib);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} ways[] = {
+    {"meanwhile", freed_meanwhile},
+    {"with-a-keeper", with_a_keeper},
+    {"keeper-ends", keeper_ends},
+    {"zeroed", zeroed},
+    {"by-two", by_two},
+};
+
 int main(int count, char **arguments) {
     require_serving();
-    if (count > 1 && strcmp(arguments[1], "with-a-keeper") == 0) {
-        with_a_keeper();
-        return 0;
-    }
-    if (count > 1 && strcmp(arguments[1], "meanwhile") == 0) {
-        freed_meanwhile();
-        return 0;
+    for (size_t i = 0; count > 1 && i < sizeof ways / sizeof *ways; i++) {
+        if (strcmp(arguments[1], ways[i].name) == 0) {
+            ways[i].run();
+            return 0;
+        }
     }
     EXPECT(mallopt(M_TRIM_THRESHOLD, -1) == 1, "mallopt refused");
     swing(BLOCKS, SIZE);

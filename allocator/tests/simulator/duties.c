@@ -181,7 +181,7 @@ static bool are_free(const struct span *span, size_t first, size_t end) {
     return true;
 }
 
-/* Pages on which no block is in use are clean, and what is clean is not resident. What is left over behind the last block is as clean as it
+/* Pages on which no block is in use are clean, or were never in memory, and what is clean is not resident. What is left over behind the last block is as clean as it
  * happens to be: a piece is so short here that it may end with that block. */
 static void check_pages(uint32_t slab) {
     const struct span *span = arena_span(slab);
@@ -193,8 +193,9 @@ static void check_pages(uint32_t slab) {
         size_t first = p * page / size;
         size_t end = bits_min((p * page + page - 1) / size + 1, span->blocks);
         bool clean = is_clean_page(slab, p);
-        CHECK(clean || !are_free(span, first, end), "kept: page %zu of a slab of %zu bytes, whose blocks are all free",
-              p, size);
+        bool never_was = first >= span->fresh && (resident[p] & 1) == 0;
+        CHECK(clean || never_was || !are_free(span, first, end),
+              "kept: page %zu of a slab of %zu bytes, whose blocks are all free", p, size);
         CHECK(!clean || (resident[p] & 1) == 0, "kept: page %zu of a slab of %zu bytes counts as purged, and is there",
               p, size);
     }
