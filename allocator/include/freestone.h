@@ -57,8 +57,13 @@ size_t freestone_check(void);
 
 void freestone_stats_read(struct freestone_stats *stats);
 
-/* Writes the same as one JSON object, always terminated when `size` > 0. Returns the length the whole text has,
- * without the terminator, as snprintf does; -1 when it cannot be formatted. */
+/* Writes the same as one JSON object, always terminated when `size` > 0. Returns the text's length, without the terminator, where it is less
+ * than `size`. Else the text is cut, and what is returned is a length that no text exceeds, at least `size`: the figures change with every
+ * allocation. So this is never cut, whatever allocates meanwhile, and `length` is the text's:
+ *
+ *   int most = freestone_stats_json(NULL, 0);
+ *   char *text = malloc((size_t)most + 1);
+ *   int length = freestone_stats_json(text, (size_t)most + 1); */
 int freestone_stats_json(char *buffer, size_t size);
 
 #ifdef __cplusplus

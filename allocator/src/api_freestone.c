@@ -83,26 +83,37 @@ static void add_figure(struct text *text, const char *key, size_t value) {
     text_decimal(text, value);
 }
 
+/* The length of the whole text. */
+static size_t write_json(char *buffer, size_t size, const struct freestone_stats *stats) {
+    struct text text = {buffer, size, 0};
+    text_add(&text, "{\"version\": \"" FREESTONE_BUILD_VERSION "\"");
+    add_figure(&text, "reserved", stats->reserved);
+    add_figure(&text, "extent", stats->extent);
+    add_figure(&text, "in_use", stats->in_use);
+    add_figure(&text, "large", stats->large);
+    add_figure(&text, "slabs", stats->slabs);
+    add_figure(&text, "free_blocks", stats->free_blocks);
+    add_figure(&text, "retained", stats->retained);
+    add_figure(&text, "purged", stats->purged);
+    add_figure(&text, "bookkeeping", stats->bookkeeping);
+    add_figure(&text, "mappings", stats->mappings);
+    add_figure(&text, "mapped", stats->mapped);
+    add_figure(&text, "heaps", stats->heaps);
+    add_figure(&text, "clean", stats->clean);
+    add_figure(&text, "unguarded", stats->unguarded);
+    add_figure(&text, "guarded", stats->guarded);
+    text_add(&text, "}");
+    return text.length;
+}
+
 PUBLIC int freestone_stats_json(char *buffer, size_t size) {
     struct freestone_stats stats;
     freestone_stats_read(&stats);
-    struct text text = {buffer, size, 0};
-    text_add(&text, "{\"version\": \"" FREESTONE_BUILD_VERSION "\"");
-    add_figure(&text, "reserved", stats.reserved);
-    add_figure(&text, "extent", stats.extent);
-    add_figure(&text, "in_use", stats.in_use);
-    add_figure(&text, "large", stats.large);
-    add_figure(&text, "slabs", stats.slabs);
-    add_figure(&text, "free_blocks", stats.free_blocks);
-    add_figure(&text, "retained", stats.retained);
-    add_figure(&text, "purged", stats.purged);
-    add_figure(&text, "bookkeeping", stats.bookkeeping);
-    add_figure(&text, "mappings", stats.mappings);
-    add_figure(&text, "mapped", stats.mapped);
-    add_figure(&text, "heaps", stats.heaps);
-    add_figure(&text, "clean", stats.clean);
-    add_figure(&text, "unguarded", stats.unguarded);
-    add_figure(&text, "guarded", stats.guarded);
-    text_add(&text, "}");
-    return (int)text.length;
+    size_t length = write_json(buffer, size, &stats);
+    /* Who was told how much this text needs would ask for it, and so change the figures: the next text may be longer. */
+    if (length >= size) {
+        __builtin_memset(&stats, 0xFF, sizeof stats); /* every figure at its longest */
+        length = write_json(NULL, 0, &stats);
+    }
+    return (int)length;
 }

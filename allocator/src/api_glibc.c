@@ -86,17 +86,22 @@ PUBLIC int mallopt(int parameter, int value) {
     }
 }
 
+/* glibc's words for them. A block with a mapping of its own is in hblkhd alone. */
+static struct mallinfo2 info_of(const struct freestone_stats *stats) {
+    return (struct mallinfo2){
+        .arena = stats->slabs + stats->large - stats->mapped + stats->retained,
+        .hblks = stats->mappings,
+        .hblkhd = stats->mapped,
+        .uordblks = stats->in_use - stats->mapped,
+        .fordblks = stats->free_blocks + stats->retained,
+        .keepcost = stats->retained,
+    };
+}
+
 PUBLIC struct mallinfo2 mallinfo2(void) {
     struct freestone_stats stats;
     freestone_stats_read(&stats);
-    return (struct mallinfo2){
-        .arena = stats.slabs + stats.large - stats.mapped + stats.retained,
-        .hblks = stats.mappings,
-        .hblkhd = stats.mapped,
-        .uordblks = stats.in_use - stats.mapped,
-        .fordblks = stats.free_blocks + stats.retained,
-        .keepcost = stats.retained,
-    };
+    return info_of(&stats);
 }
 
 static int clipped(size_t value) { return value > INT32_MAX ? INT32_MAX : (int)value; }
@@ -120,19 +125,21 @@ PUBLIC int malloc_info(int kind, FILE *out) {
     }
     struct freestone_stats s;
     freestone_stats_read(&s);
-    int written =
-        fprintf(out,
-                "<malloc version=\"freestone-%s\">\n"
-                "<total type=\"rest\" count=\"0\" size=\"%zu\"/>\n"
-                "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n"
-                "<system type=\"current\" size=\"%zu\"/>\n"
-                "<aspace type=\"total\" size=\"%zu\"/>\n"
-                "<in_use size=\"%zu\"/>\n"
-                "<retained size=\"%zu\"/>\n"
-                "<heaps count=\"%zu\"/>\n"
-                "</malloc>\n",
-                freestone_version(), s.free_blocks + s.retained, s.mappings, s.mapped,
-                s.slabs - s.clean + s.large + s.retained + s.bookkeeping, s.extent, s.in_use, s.retained, s.heaps);
+    struct mallinfo2 info = info_of(&s);
+    /* How many the free blocks are nobody counts: no `count` is told of them. */
+    int written = fprintf(out,
+                          "<malloc version=\"freestone-%s\">\n"
+                          "<total type=\"rest\" size=\"%zu\"/>\n"
+                          "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n"
+                          "<system type=\"current\" size=\"%zu\"/>\n"
+                          "<aspace type=\"total\" size=\"%zu\"/>\n"
+                          "<in_use size=\"%zu\"/>\n"
+                          "<retained size=\"%zu\"/>\n"
+                          "<in_memory size=\"%zu\"/>\n"
+                          "<heaps count=\"%zu\"/>\n"
+                          "</malloc>\n",
+                          freestone_version(), info.fordblks, info.hblks, info.hblkhd, info.arena, s.extent, s.in_use,
+                          s.retained, s.slabs - s.clean + s.large + s.retained + s.bookkeeping, s.heaps);
     return written < 0 ? -1 : 0;
 }
 

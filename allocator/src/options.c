@@ -41,6 +41,8 @@ static const struct {
     [OPTION_GUARD_RECOVER] = {"guard_recover", 1},
 };
 
+#define LOOK_THERE "; ignored (docs/reference/options.md)"
+
 /* Begins the line about a part; the caller says why. */
 static struct message about(const char *part, size_t length) {
     struct message message = {0};
@@ -68,7 +70,8 @@ static void warn_of_range(const char *part, size_t length, enum option option) {
     struct message message = about(part, length);
     message_text(&message, "has a value that is not a number from 0 to ");
     message_number(&message, known[option].most);
-    message_text(&message, option == OPTION_GUARD ? ", nor auto; ignored" : "; ignored");
+    message_text(&message, option == OPTION_GUARD ? ", nor auto" : "");
+    message_text(&message, LOOK_THERE);
     message_print(&message);
 }
 
@@ -107,9 +110,13 @@ static bool is_name(const char *name, const char *text, size_t length) {
 }
 
 static void read_part(const char *part, size_t length) {
+    if (length_to(part, length, ' ') < length) {
+        warn(part, length, "holds a space, and there are none between options" LOOK_THERE);
+        return;
+    }
     size_t key = length_to(part, length, '=');
     if (key == length) {
-        warn(part, length, "is not key=value; ignored");
+        warn(part, length, "is not key=value" LOOK_THERE);
         return;
     }
     for (unsigned i = 0; i < OPTION_COUNT; i++) {

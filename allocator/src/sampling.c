@@ -8,7 +8,10 @@
 #include "thread_inside.h"
 
 static _Atomic bool
-    armed; /* release when set: who sees it finds `within`. A few allocations more or less at the start are no matter */
+    armed; /* release when set: who sees it finds `within` and `secret`. A few allocations more or less at the start are no matter */
+
+static uint64_t secret; /* the process's. Written by sampling_arm alone */
+static _Atomic uint64_t chances; /* relaxed: threads that have begun one, each with a number of its own */
 
 static _Atomic uint32_t answers; /* relaxed: sampling_answers */
 
@@ -31,23 +34,29 @@ void sampling_arm(void) {
         sampling_within[count] = some >= 18446744073709549568.0 ? UINT64_MAX : (uint64_t)some;
         none *= others;
     }
+    secret = os_secret();
     atomic_store_explicit(&armed, true, memory_order_release);
 }
 
+/* By who has seen `armed`. Without a system call: the program may be under filters by now. Children of forks have the secret and the numbers in
+ * common; the clock tells most of them apart. */
 static uint64_t *chance_of(struct thread_cache *cache) {
     if (unlikely(cache->chance == 0)) {
-        cache->chance = random_stir(os_secret() + (uintptr_t)cache) | 1;
+        uint64_t number = atomic_fetch_add_explicit(&chances, 1, memory_order_relaxed) + 1;
+        cache->chance = random_stir(secret + random_stir(number) + os_milliseconds()) | 1;
     }
     return &cache->chance;
 }
 
 OUT_OF_LINE void sampling_sow(struct cache_class *magazines, void **top, uint64_t drawn) {
+    if (!atomic_load_explicit(&armed, memory_order_acquire)) {
+        return;
+    }
     struct thread_cache *cache = thread_view.cache;
     if (unlikely(cache->chance == 0)) { /* then 0 was drawn */
         drawn = random_next(chance_of(cache));
     }
-    if (magazines->taken != TAKING || !atomic_load_explicit(&armed, memory_order_acquire) ||
-        drawn >= sampling_within[magazine_count(top)]) {
+    if (magazines->taken != TAKING || drawn >= sampling_within[magazine_count(top)]) {
         return;
     }
     unsigned depth = 0;

@@ -479,7 +479,9 @@ static void count_block(const void *at, size_t usable, struct mallinfo2 *figures
     if (is_slab_block(at)) {
         figures->uordblks += usable;
     } else if (is_span(at)) {
-        figures->uordblks += (size_t)arena_span(arena_slice(at))->slices << SLICE_BITS;
+        size_t bytes = (size_t)arena_span(arena_slice(at))->slices << SLICE_BITS;
+        figures->uordblks += bytes;
+        figures->arena += bytes;
     } else if (shelter_usable(at) == 0) {
         figures->hblks++;
         figures->hblkhd += usable;
@@ -496,7 +498,8 @@ static size_t bytes_of_slot(const struct cache_class *magazines, unsigned slot) 
 
 /* What mallinfo2 has said is what the program holds, and caches; a mapping may have room to grow besides. */
 static void check_figures(const struct sight *now) {
-    struct mallinfo2 figures = {.keepcost = ages_bytes() + ((size_t)bins_slices(SPAN_KEPT) << SLICE_BITS)};
+    size_t kept = ages_bytes() + ((size_t)bins_slices(SPAN_KEPT) << SLICE_BITS);
+    struct mallinfo2 figures = {.keepcost = kept, .arena = kept + now->slab_bytes};
     for (unsigned block = 0; block < BLOCKS_MOST; block++) {
         const struct held *held = &program_held[block];
         if (held->at != NULL) {
@@ -520,6 +523,8 @@ static void check_figures(const struct sight *now) {
               said->keepcost == figures.keepcost,
           "figures: %zu bytes are in use, %zu free, %zu of them kept, and mallinfo2 says %zu, %zu, %zu",
           figures.uordblks, figures.fordblks, figures.keepcost, said->uordblks, said->fordblks, said->keepcost);
+    CHECK(said->arena == figures.arena, "figures: %zu bytes are in slabs, spans and kept, and mallinfo2 says %zu",
+          figures.arena, said->arena);
     CHECK(said->hblks == figures.hblks && said->hblkhd >= figures.hblkhd && said->hblkhd <= 2 * figures.hblkhd,
           "figures: %zu mappings of %zu bytes, and mallinfo2 says %zu of %zu", figures.hblks, figures.hblkhd,
           said->hblks, said->hblkhd);

@@ -73,7 +73,11 @@ int main(int arguments, char **argument) {
         "bogus=1,identify=1",
         "freestone: FREESTONE_OPTIONS: 'bogus=1' is not an option; ignored (docs/reference/options.md lists them)\n"
         "freestone: " VERSION " serves malloc\n");
-    expect_says("two\nlines", "freestone: FREESTONE_OPTIONS: 'two?lines' is not key=value; ignored\n");
+    expect_says("two\nlines",
+                "freestone: FREESTONE_OPTIONS: 'two?lines' is not key=value; ignored (docs/reference/options.md)\n");
+    expect_says("retain_mib=1, identify=1",
+                "freestone: FREESTONE_OPTIONS: ' identify=1' holds a space, and there are none between options; "
+                "ignored (docs/reference/options.md)\n");
     expect_deaf_with_rights();
     return 0;
 }

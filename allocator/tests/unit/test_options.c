@@ -167,6 +167,10 @@ int main(void) {
         "HEAPS=1",
         " heaps=1",
         "heaps=1 ",
+        "heaps=1, retain_ms=5",
+        "heaps=1 , retain_ms=5,heaps=2",
+        "heaps = 1",
+        " ",
         "heaps=1=1",
         "heaps=-0",
         "heaps=1,heaps=2,heaps=x",
@@ -176,13 +180,18 @@ int main(void) {
         check(corners[i]);
     }
 
-    /* The four things it can say, word for word; a part longer than a line is cut. */
+    /* The five things it can say, word for word; a part longer than a line is cut. */
     EXPECT(
-        warnings_of("heaps,heaps=x,guard=autox,bogus=1", lines, sizeof lines) == 4 &&
-            strstr(lines, "'heaps' is not key=value; ignored\n") != NULL &&
-            strstr(lines, "'heaps=x' has a value that is not a number from 0 to 1024; ignored\n") != NULL &&
-            strstr(lines, "'guard=autox' has a value that is not a number from 0 to 1000000000, nor auto; ignored\n") !=
+        warnings_of("heaps,heaps=x,guard=autox,bogus=1, heaps=2", lines, sizeof lines) == 5 &&
+            strstr(lines, "'heaps' is not key=value; ignored (docs/reference/options.md)\n") != NULL &&
+            strstr(
+                lines,
+                "'heaps=x' has a value that is not a number from 0 to 1024; ignored (docs/reference/options.md)\n") !=
                 NULL &&
+            strstr(lines, "'guard=autox' has a value that is not a number from 0 to 1000000000, nor auto; ignored "
+                          "(docs/reference/options.md)\n") != NULL &&
+            strstr(lines, "' heaps=2' holds a space, and there are none between options; ignored "
+                          "(docs/reference/options.md)\n") != NULL &&
             strstr(lines, "'bogus=1' is not an option; ignored (docs/reference/options.md lists them)\n") != NULL,
         "it says %s", lines);
     char endless[3000];
