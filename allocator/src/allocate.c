@@ -196,13 +196,14 @@ bool is_hardened_block(const void *block) {
 }
 
 /* Where there is no memory to move to. False while a fork is under way. */
-static OUT_OF_LINE bool shrink_hardened(void *block, size_t size) {
+/* While a fork is under way it keeps its length. */
+static OUT_OF_LINE void *shrink_hardened(void *block, size_t size) {
     enum pass pass = thread_enter();
     if (pass != PASS_REFUSED) {
         hardened_shrink(block, size);
     }
     thread_leave(pass);
-    return pass != PASS_REFUSED;
+    return block;
 }
 
 OUT_OF_LINE void *resize_hardened(void *block, size_t size) {
@@ -217,7 +218,7 @@ OUT_OF_LINE void *resize_hardened(void *block, size_t size) {
     }
     void *moved = take_hardened(size, 1, MADE_BY_MALLOC);
     if (moved == NULL) {
-        return size < had && shrink_hardened(block, size) ? block : out_of_memory();
+        return size < had ? shrink_hardened(block, size) : out_of_memory();
     }
     memmove(moved, block, bits_min(had, size));
     release_hardened(block, tag, MADE_BY_MALLOC, SIZE_UNTOLD);

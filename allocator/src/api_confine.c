@@ -38,11 +38,13 @@ static bool mode_confines(long mode) { return mode == SECCOMP_SET_MODE_STRICT ||
 
 /* Whether it is not a child of vfork, which would confine its parent. Asked before the call, whose filter might punish the question; under
  * filters that are there already it is not asked: who confines itself further there may cost a parent the keeper, not its life. */
-static bool is_own_process(void) { return !keeper_may_ask() || gate_is_own_process(false); }
+static bool is_own_process(void) {
+    os_doubt_purging(); /* a filter may say that it was done, and do nothing */
+    return !keeper_may_ask() || gate_is_own_process(false);
+}
 
 /* In between nobody starts a keeper, so the next to start one sees it. */
 static long confined(bool own, long result) {
-    os_doubt_purging(); /* a filter may say that it was done, and do nothing */
     if (result >= 0 && own) {
         keeper_confine();
     }

@@ -66,6 +66,7 @@ static void set_trim_threshold(int value) {
 }
 
 PUBLIC int mallopt(int parameter, int value) {
+    (void)thread_start(); /* what the environment says comes first */
     switch (parameter) {
     case M_TRIM_THRESHOLD:
         set_trim_threshold(value);

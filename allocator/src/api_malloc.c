@@ -32,8 +32,7 @@ enum { CLEAR_MOST = 32 * 1024 * 1024 }; /* from here on glibc gives such memory 
 /* Memory that was in use before. A very large block may be a table that stays sparse, and how much of it is in memory nobody knows: its
  * pages go back to the kernel, which gives zeros. */
 static void *cleared(void *block, size_t size) {
-    if (size < CLEAR_MOST ||
-        option_value(OPTION_RETAIN_MIB) == RETAIN_ALL_MIB) { /* such a program counts on touched memory */
+    if (size < CLEAR_MOST) {
         return memset(block, 0, size);
     }
     size_t head = bits_round_up((uintptr_t)block, os_page_bytes()) - (uintptr_t)block;

@@ -226,7 +226,7 @@ static bool purge(void *at, size_t bytes) {
     return kernel(SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0) == 0;
 }
 
-enum purging { PURGING_UNTRIED, PURGING_WORKS, PURGING_DOES_NOTHING };
+enum purging { PURGING_UNTRIED, PURGING_WORKS, PURGING_DOES_NOTHING, PURGING_DOUBTED };
 
 /* By a byte that nobody else tries it by meanwhile. */
 static enum purging try_page(char *page) {
@@ -236,9 +236,8 @@ static enum purging try_page(char *page) {
     return !purge(page, os_page_bytes()) ? PURGING_UNTRIED : *byte == 0 ? PURGING_WORKS : PURGING_DOES_NOTHING;
 }
 
-/* Looks whether a purged page reads as zero. QEMU's user mode before 7.1 and some sandboxes say that they have purged, and leave the pages as they
- * are. The page is of the library's own data, since there may be no room for another; one is mapped where that is locked in memory. */
-static enum purging try_purging(void) {
+/* By a page of the library's own data, since there may be no room for another. Untried where that is locked in memory. */
+static enum purging try_own_page(void) {
 #if defined(__x86_64__)
     enum { PAGE_MOST = 4096 };
 #else
@@ -246,10 +245,15 @@ static enum purging try_purging(void) {
 #endif
     static char data[2 * PAGE_MOST];
     size_t page = os_page_bytes();
-    enum purging found = PURGING_UNTRIED;
-    if (page <= PAGE_MOST) {
-        found = try_page(data + bits_round_up((uintptr_t)data, page) - (uintptr_t)data);
-    }
+    bool fits = page <= PAGE_MOST;
+    return fits ? try_page(data + bits_round_up((uintptr_t)data, page) - (uintptr_t)data) : PURGING_UNTRIED;
+}
+
+/* Looks whether a purged page reads as zero. QEMU's user mode before 7.1 and some sandboxes say that they have purged, and leave the pages as they
+ * are. */
+static enum purging try_purging(void) {
+    enum purging found = try_own_page();
+    size_t page = os_page_bytes();
     char *mapped = found != PURGING_UNTRIED ? NULL : map_anywhere(page, PROT_READ | PROT_WRITE, 0);
     if (mapped != NULL) {
         found = try_page(mapped);
@@ -260,16 +264,23 @@ static enum purging try_purging(void) {
 
 static _Atomic uint32_t purging; /* relaxed: whoever tries it meanwhile finds the same */
 
-void os_doubt_purging(void) { atomic_store_explicit(&purging, PURGING_UNTRIED, memory_order_relaxed); }
+void os_doubt_purging(void) { atomic_store_explicit(&purging, PURGING_DOUBTED, memory_order_relaxed); }
 
 bool os_purge(void *at, size_t bytes) {
     if (!purge(at, bytes)) {
         return false;
     }
     uint32_t known = atomic_load_explicit(&purging, memory_order_relaxed);
+    if (unlikely(
+            known ==
+            PURGING_DOUBTED)) { /* each thread may have filters of its own, and no call may come that was not to be seen before */
+        return try_own_page() == PURGING_WORKS;
+    }
     if (unlikely(known == PURGING_UNTRIED)) {
+        uint32_t untried = known;
         known = try_purging();
-        atomic_store_explicit(&purging, known, memory_order_relaxed);
+        (void)atomic_compare_exchange_strong_explicit(&purging, &untried, known, memory_order_relaxed,
+                                                      memory_order_relaxed);
     }
     return known == PURGING_WORKS;
 }

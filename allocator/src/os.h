@@ -63,7 +63,7 @@ void *os_move_away(void *at, size_t bytes, size_t new_bytes);
  * (locked memory): their content is then unchanged. */
 bool os_purge(void *at, size_t bytes);
 
-/* A filter may have come that answers in the kernel's place: what was seen of purging is tried again. */
+/* A filter may come that answers in the kernel's place: from now on it is tried beside each purge whether this thread's purges work. */
 void os_doubt_purging(void);
 
 /* Asks for huge pages there, where the kernel gives them on request; a wish, no more. */

@@ -46,6 +46,8 @@ def first(kills: int, failures: int, above: int = 0) -> dict[str, str]:
     }
 
 
+NEIGHBOURS = {"sys/fs/cgroup/box/memory.events": "max 9\noom 2\noom_kill 2\n"}
+"""The group above, when a neighbour has lost a process; a program here was ended by somebody's hand."""
 OWN = " as its control group's limit of 160 MiB was reached (the lab is in that group too"
 ABOVE = " as its control group's limit of 4,096 MiB was reached (the lab is in that group too"
 
@@ -57,6 +59,7 @@ ABOVE = " as its control group's limit of 4,096 MiB was reached (the lab is in t
         (second(1, 1), second(2, 1, above=1), f"{ABOVE}, with 50 MiB resident)"),
         (second(1, 1), second(2, 1), " as the machine's memory ran out"),
         (second(1, 1, limit="max"), second(2, 1, limit="max"), " as the machine's memory ran out"),
+        (second(1, 1), second(1, 1) | NEIGHBOURS, None),
         (second(1, 1), second(1, 2), None),
         (second(1, 1), second(1, 1), None),
         (first(0, 3), first(1, 9), f"{OWN})"),

@@ -1,8 +1,11 @@
 /* A kernel that says it has purged and leaves the pages as they are, as QEMU's user mode does before 7.1 and some sandboxes do: blocks of calloc
- * are zero all the same. Also where it came to be like that only after the program has seen it purge.
+ * are zero all the same. Also where it came to be like that only after the program has seen it purge, or only for one of its threads; and to find that out
+ * nothing is mapped once filters are there.
  *
- *   purges_nothing [later] */
+ *   purges_nothing [later|itself|locked] */
 #include <malloc.h>
+#include <pthread.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -66,11 +69,71 @@ static void begin_under_filter(char *program) {
     EXPECT(false, "the program cannot be begun anew");
 }
 
+static pthread_barrier_t together;
+
+static void free_and_trim(void) {
+    enum { BYTES = 20 << 20 };
+    char *freed = unseen(malloc(BYTES));
+    EXPECT(freed != NULL, "no memory");
+    memset(freed, DIRTY, BYTES);
+    free(freed);
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+static void *purge_beside(void *unused) {
+    pthread_barrier_wait(&together);
+    free_and_trim();
+    pthread_barrier_wait(&together);
+    return unused;
+}
+
+/* This thread alone comes under the filter; another, for which the kernel answers, purges first. */
+static void filter_itself(void) {
+    pthread_t other;
+    pthread_barrier_init(&together, NULL, 2);
+    EXPECT(pthread_create(&other, NULL, purge_beside, NULL) == 0, "no thread");
+    filter_enter(&filter, false);
+    pthread_barrier_wait(&together);
+    pthread_barrier_wait(&together);
+    pthread_join(other, NULL);
+}
+
+/* What was mapped by then is locked in memory, what came later not, and whoever maps something dies. */
+static void trim_without_mapping(void) {
+    static const long maps[] = {SYS_mmap};
+    static const struct filter punishes = {maps, 1, false, FILTER_KILLS};
+    if (mlockall(MCL_CURRENT) != 0) {
+        expect_skip("no memory may be locked here");
+    }
+    for (size_t i = 0; i < BLOCKS / 8; i++) {
+        block[i] = unseen(malloc(1 << 20));
+        EXPECT(block[i] != NULL, "no memory");
+        memset(block[i], DIRTY, 1 << 20);
+    }
+    free_and_trim();
+    filter_enter(&punishes, true);
+    for (size_t i = 0; i < BLOCKS / 8; i++) {
+        give(i);
+    }
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 int main(int count, char **arguments) {
     if (count == 1) {
         begin_under_filter(arguments[0]);
     }
     require_serving();
+    if (strcmp(arguments[1], "locked") == 0) {
+        trim_without_mapping();
+        return 0;
+    }
+    if (strcmp(arguments[1], "itself") == 0) {
+        filter_itself();
+    }
     if (strcmp(arguments[1], "later") == 0) {
         rounds(6000, BLOCKS, STAYS);
         filter_enter(&filter, true);

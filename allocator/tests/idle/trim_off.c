@@ -1,7 +1,7 @@
 /* mallopt(M_TRIM_THRESHOLD, -1): memory that was touched once stays, as a program counts on that may not wait for the kernel. Taken back, it goes
  * to the kernel as before.
  *
- *   trim_off [meanwhile|with-a-keeper|keeper-ends|zeroed|by-two] */
+ *   trim_off [meanwhile|with-a-keeper|keeper-ends|by-two|early] */
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -58,22 +58,6 @@ static void keeper_ends(void) {
     EXPECT(tasks_await_keeper(false, IDLE_MS), "there is a keeper still");
 }
 
-/* What is taken again as zeros was touched, too. */
-static void zeroed(void) {
-    enum { BYTES = 64 << 20 };
-    EXPECT(mallopt(M_TRIM_THRESHOLD, -1) == 1, "mallopt refused");
-    for (int round = 0; round < 2; round++) {
-        long before = minor_faults();
-        char *block = unseen(round == 0 ? malloc(BYTES) : calloc(1, BYTES));
-        EXPECT(block != NULL, "no memory");
-        EXPECT(round == 0 || (block[0] == 0 && block[BYTES / 2] == 0 && block[BYTES - 1] == 0), "not zero");
-        memset(block, 1, BYTES);
-        free(block);
-        long faults = minor_faults() - before;
-        EXPECT(round == 0 || faults < 100, "%ld faults", faults);
-    }
-}
-
 enum { ROUNDS = 20000 };
 static atomic_int round_of_other, round_of_main;
 
@@ -104,6 +88,20 @@ static void by_two(void) {
     EXPECT(left_kib <= RESIDENT_KIB_MOST, "%zu KiB are still resident", left_kib);
 }
 
+/* Before the first allocation. */
+__attribute__((constructor)) static void say_so_early(void) {
+    if (getenv("EARLY") != NULL) {
+        EXPECT(mallopt(M_TRIM_THRESHOLD, -1) == 1, "mallopt refused");
+    }
+}
+
+/* The environment has forbidden a keeper. */
+static void early(void) {
+    EXPECT(mallopt(M_TRIM_THRESHOLD, 128 << 10) == 1, "mallopt refused");
+    swing(BLOCKS, SIZE);
+    EXPECT(!tasks_await_keeper(true, KEEPER_MS), "there is a keeper");
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -111,8 +109,8 @@ static const struct {
     {"meanwhile", freed_meanwhile},
     {"with-a-keeper", with_a_keeper},
     {"keeper-ends", keeper_ends},
-    {"zeroed", zeroed},
     {"by-two", by_two},
+    {"early", early},
 };
 
 int main(int count, char **arguments) {

@@ -15,7 +15,9 @@ _BESIDE: Final = 1 << 20
 """So much more without access may follow a heap: the guard of a stack, which the kernel adds to the heap's rest."""
 
 _LINE: Final = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ \S+ (\d+)\s*(.*)$")
-_LIBRARY: Final = re.compile(r"lib(jemalloc|mimalloc|tcmalloc|freestone|snmalloc|rpmalloc|hardened_malloc|tbbmalloc)\b")
+_LIBRARY: Final = re.compile(
+    r"lib(jemalloc|mimalloc|tcmalloc|freestone|snmalloc|rpmalloc|hardened_malloc|tbbmalloc|scudo|hoard)(?![a-z])"
+)
 _OURS: Final = re.compile(r"libfreestone-(witness|counter|heapwatch)\b")
 """What the lab puts into a program; none of it is a malloc."""
 

@@ -309,7 +309,7 @@ def whose(seen: Observations) -> str:
     """Where a process's malloc comes from, in a sentence."""
     if seen.malloc_file is not None:
         return f"Its malloc, as far as can be seen, comes from {seen.malloc_file}."
-    return "It has loaded no other malloc than its C library's."
+    return "It has loaded no malloc that is known here but its C library's."
 
 
 def where(seen: Observations) -> list[str]:

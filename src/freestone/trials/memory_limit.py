@@ -35,7 +35,8 @@ class Before:
         if len(after) != len(self.shortages) or not after:
             return None  # it was moved to another group
         pairs = list(zip(self.shortages, after, strict=True))
-        if not any(_rose(before.killed, now.killed) for before, now in pairs):
+        own_before, own_now = pairs[0]  # those above count what neighbours lost as well
+        if not _rose(own_before.killed, own_now.killed):
             return None
         hit = (now.limit for before, now in pairs if now.limit is not None and _rose(before.reached, now.reached))
         limit = next(hit, None)
