@@ -4,9 +4,9 @@
 Usage: ``python tools/suite_means.py RESULTS_FOLDER [SUITE]`` (``apps`` unless another is named)
 
 ``freestone bench field apps`` weighs an allocator against the best of all on every workload; this tells how it does on
-real programs alone, beside the baseline. A round gives one figure, the mean logarithm over the workloads; the interval
-is Student's over the rounds, so wide that all that stand in one column hold together with 95 %. Every run of the
-baseline counts, also the second of a round.
+real programs alone, beside the baseline. What counts, the estimator and the interval are the lab's; a round gives one
+figure, the mean logarithm over the workloads, and all intervals of a column hold at once. Every run of the baseline
+counts, also the second of a round.
 """
 
 from __future__ import annotations
@@ -14,102 +14,92 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Final
 
-from freestone.analysis.student import quantile
+from freestone.analysis import arms, family, statistics
+from freestone.analysis.score import FAULTS, PEAK_RSS, TIME, Rounds, metric_of
+from freestone.analysis.summary import as_ratio
 from freestone.records import store
-from freestone.records.schema import TrialRecord
+from freestone.records.schema import Experiment, Ratio, TrialRecord
+from freestone.reports import quantities
 from freestone.suites import reading
 from freestone.suites.schema import SuiteError
 
-CONFIDENCE: Final = 0.95
-Key = tuple[str, int, str]
-"""Workload, round, configuration."""
+ASPECTS: Final = (TIME, PEAK_RSS, FAULTS)
+
+Figures = dict[str, dict[str, Rounds]]
+"""Aspect -> workload -> round -> value."""
 
 
-def _time(record: TrialRecord) -> float | None:
-    said = record.figures.get("seconds") if record.figures else None
-    return said if said is not None else record.metrics.wall_s if record.metrics else None
+def figures(experiment: Experiment, records: Iterable[TrialRecord], repeat: int | None = None) -> Figures:
+    """What the trials of one configuration say, on the workloads on which all of them count.
 
-
-def _peak(record: TrialRecord) -> float | None:
-    return record.metrics.peak_rss_kib if record.metrics else None
-
-
-def _faults(record: TrialRecord) -> float | None:
-    return record.metrics.minor_faults if record.metrics else None
-
-
-QUANTITIES: Final[Mapping[str, Callable[[TrialRecord], float | None]]] = {
-    "time": _time,
-    "peak RSS": _peak,
-    "page faults": _faults,
-}
-
-
-def logarithms(records: Iterable[TrialRecord], of: Callable[[TrialRecord], float | None]) -> dict[Key, float]:
-    """Of each workload, round and configuration the mean logarithm over its runs; what has none is left out."""
-    found: dict[Key, list[float]] = defaultdict(list)
-    for record in records:
-        value = of(record) if record.status == "ok" else None
-        if value is not None and value > 0:
-            found[record.workload, record.round, record.configuration].append(math.log(value))
-    return {key: mean(values) for key, values in found.items()}
-
-
-def rounds(found: Mapping[Key, float], one: str, other: str) -> list[float]:
-    """For each round the mean logarithm of one configuration's ratio to another's, over the workloads of all rounds.
-
-    A workload that lacks either of them in some round is left out of all, so that no round speaks of others.
+    Args:
+        records: with the verdicts that only a look at all of them gives.
+        repeat: of the baseline, which of its runs in a round; None for both, in the geometric mean.
     """
-    turns = sorted({turn for _, turn, _ in found})
-    names = sorted({workload for workload, _, _ in found})
-    whole = [name for name in names if all((name, turn, c) in found for turn in turns for c in (one, other))]
-    return [mean(found[name, turn, one] - found[name, turn, other] for name in whole) for turn in turns if whole]
+    workloads = {workload.name: workload for workload in experiment.workloads}
+    found: Figures = {aspect: {} for aspect in ASPECTS}
+    for (name, _), mine in arms.by_arm(records).items():
+        by_round = arms.by_round(mine, repeat) if arms.verdict(mine)[0] == "ok" else {}
+        for aspect in ASPECTS:
+            values = by_round.get(metric_of(aspect, workloads[name]), {})
+            found[aspect][name] = {turn: value for turn, value in values.items() if value > 0}
+    return found
 
 
-def interval(logs: Sequence[float], of: int) -> tuple[float, float] | None:
-    """Where the mean ratio lies, where so many intervals are to hold at once; None with fewer than two rounds."""
-    if len(logs) < 2:
-        return None
-    half = quantile(len(logs) - 1, 1 - (1 - CONFIDENCE) / of) * stdev(logs) / math.sqrt(len(logs))
-    return math.exp(mean(logs) - half), math.exp(mean(logs) + half)
+def shared(one: Mapping[str, Rounds], other: Mapping[str, Rounds]) -> list[str]:
+    """The workloads that both have in every round of either, so that no round speaks of others."""
+    turns = {turn for side in (one, other) for values in side.values() for turn in values}
+    return [name for name in one if turns and turns <= one[name].keys() & other.get(name, {}).keys()]
 
 
-def table(records: Sequence[TrialRecord], baseline: str, configurations: Sequence[str]) -> list[str]:
-    """Markdown: a row for each configuration but the baseline, least time first, and the baseline's two runs."""
-    others = [name for name in configurations if name != baseline]
-    columns = {title: logarithms(records, of) for title, of in QUANTITIES.items()}
-    means = {name: rounds(columns["time"], name, baseline) for name in others}
-    shown = sorted((name for name in others if means[name]), key=lambda name: mean(means[name]))
-    lines = [f"| to {baseline} | {' | '.join(columns)} |", f"| --- |{' ---: |' * len(columns)}"]
-    for name in shown:
-        cells = [_cell(rounds(found, name, baseline), len(shown)) for found in columns.values()]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    again = [_again(record) for record in records if record.configuration == baseline]
-    itself = [_cell(rounds(logarithms(again, of), _run(1), _run(0)), 1) for of in QUANTITIES.values()]
-    lines.append(f"| {baseline}, its second run of a round to its first | {' | '.join(itself)} |")
+def rounds(one: Mapping[str, Rounds], other: Mapping[str, Rounds]) -> list[float]:
+    """For each round the mean logarithm of one's ratios to the other's, over the workloads that they share."""
+    names = shared(one, other)
+    turns = sorted(one[names[0]]) if names else []
+    return [mean(math.log(one[name][turn]) - math.log(other[name][turn]) for name in names) for turn in turns]
+
+
+def ratio(logs: Sequence[float], of: int) -> Ratio:
+    """The mean ratio of some rounds, where the intervals of so many are to hold at once."""
+    return as_ratio(statistics.interval(statistics.estimate(logs), family.confidence(1, of)))
+
+
+def table(experiment: Experiment, records: Iterable[TrialRecord]) -> list[str]:
+    """Markdown: a row for each configuration but the baseline, least time first, and the baseline's two runs.
+
+    A configuration that does not count on some of the workloads says on how many it is seen.
+    """
+    own = arms.counted(experiment, records)
+    of = {
+        each.name: [record for record in own if record.configuration == each.name] for each in experiment.configurations
+    }
+    baseline = of.pop(experiment.baseline)
+    base = figures(experiment, baseline)
+    seen = {name: figures(experiment, mine) for name, mine in of.items()}
+    least = {name: mean(logs) for name, each in seen.items() if (logs := rounds(each[TIME], base[TIME]))}
+    lines = [f"| to {experiment.baseline} | {' | '.join(ASPECTS)} |", f"| --- |{' ---: |' * len(ASPECTS)}"]
+    whole = len(experiment.workloads)
+    for name in sorted(least, key=lambda name: least[name]):
+        lines.append(_row(name, seen[name], base, len(least), whole))
+    again = f"{experiment.baseline}, its second run of a round to its first"
+    first, second = (figures(experiment, baseline, repeat) for repeat in (0, 1))
+    lines.append(_row(again, second, first, 1, whole))
     return lines
 
 
-def _run(repeat: int) -> str:
-    return f"run {repeat}"
-
-
-def _again(record: TrialRecord) -> TrialRecord:
-    return record.model_copy(update={"configuration": _run(record.repeat)})
-
-
-def _cell(logs: Sequence[float], of: int) -> str:
-    if not logs:
-        return "–"
-    sure = interval(logs, of)
-    said = f"{math.exp(mean(logs)):.3f}"
-    return said if sure is None else f"{said} [{sure[0]:.3f}, {sure[1]:.3f}]"
+def _row(title: str, one: Figures, other: Figures, of: int, whole: int) -> str:
+    cells = []
+    for aspect in ASPECTS:
+        logs, count = rounds(one[aspect], other[aspect]), len(shared(one[aspect], other[aspect]))
+        found = ratio(logs, of) if logs else None
+        said = "–" if found is None else f"{quantities.ratio_number(found)} {quantities.interval(found)}"
+        cells.append(said if count in (0, whole) else f"{said} ({count} of {whole})")
+    return f"| {title} | {' | '.join(cells)} |"
 
 
 def _pattern(name: str) -> re.Pattern[str]:
@@ -131,16 +121,19 @@ def main(words: Sequence[str]) -> int:
         print(f"suite_means: {error}", file=sys.stderr)
         return 2
     try:
-        experiment = store.read_experiment(folder)
-        records = store.read_trials(folder).records
+        experiment, found = store.read_experiment(folder), store.read_trials(folder)
     except store.StoreError as error:
         print(f"suite_means: {error}", file=sys.stderr)
         return 1
-    own = [record for record in records if any(pattern.fullmatch(record.workload) for pattern in patterns)]
-    if not own:
+    if damage := store.damage_line(folder, found.damage):
+        print(f"suite_means: {damage}", file=sys.stderr)
+    wanted = [each for each in experiment.workloads if any(pattern.fullmatch(each.name) for pattern in patterns)]
+    if not wanted:
         print(f"suite_means: {folder} has no workload of {suite}", file=sys.stderr)
         return 1
-    print("\n".join(table(own, experiment.baseline, [each.name for each in experiment.configurations])))
+    names = {workload.name for workload in wanted}
+    own = [record for record in found.records if record.workload in names]
+    print("\n".join(table(experiment.model_copy(update={"workloads": wanted}), own)))
     return 0
 
 

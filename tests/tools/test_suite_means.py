@@ -11,9 +11,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import suite_means
-from freestone.records.schema import Metrics, TrialRecord
+from freestone.records import store
+from freestone.records.schema import (
+    Allocator,
+    Configuration,
+    Experiment,
+    Machine,
+    Metrics,
+    Proof,
+    TrialRecord,
+    Workload,
+)
+from freestone.reports import quantities
 
 RATIOS = st.floats(0.1, 10)
+
+
+def experiment(*names: str, rounds: int = 4) -> Experiment:
+    return Experiment(
+        id="x",
+        created_at="2026-11-27T12:00:00Z",
+        freestone_version="0.1.0",
+        command_line=["freestone", "bench"],
+        machine=Machine(id="here", facts={}),
+        workloads=[Workload(name=name, command=["true"], time_from="json") for name in ("perl-keys", "ruby-keys")],
+        configurations=[
+            Configuration(name=name, allocator=Allocator(name=name, title=name)) for name in ("glibc", *names)
+        ],
+        baseline="glibc",
+        rounds=rounds,
+        seed=1,
+    )
 
 
 def record(
@@ -53,7 +81,12 @@ def runs(ratio: Callable[[int, str], float], second: float = 1.0, rounds: int = 
 
 
 def mean_of(records: list[TrialRecord]) -> float:
-    logs = suite_means.rounds(suite_means.logarithms(records, suite_means.QUANTITIES["time"]), "own", "glibc")
+    of = experiment("own")
+    one, other = (
+        suite_means.figures(of, [record for record in records if record.configuration == name])["time"]
+        for name in ("own", "glibc")
+    )
+    logs = suite_means.rounds(one, other)
     return math.exp(sum(logs) / len(logs))
 
 
@@ -72,11 +105,10 @@ def test_a_workload_that_is_not_whole_is_left_out_of_every_round(ratio: float) -
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=9), st.integers(1, 9))
 def test_an_interval_is_wider_the_more_are_to_hold_with_it(logs: list[float], of: int) -> None:
-    low, high = suite_means.interval(logs, of) or (0.0, 0.0)
-    wider = suite_means.interval(logs, of + 1) or (0.0, 0.0)
-    assert wider[0] <= low <= math.exp(sum(logs) / len(logs)) * (1 + 1e-9)
-    assert wider[1] >= high >= low
-    assert suite_means.interval(logs[:1], of) is None
+    found, wider = suite_means.ratio(logs, of), suite_means.ratio(logs, of + 1)
+    assert wider.low <= found.low <= math.exp(sum(logs) / len(logs)) * (1 + 1e-9)
+    assert wider.high >= found.high >= found.low
+    assert not quantities.is_known(suite_means.ratio(logs[:3], of)), "so few rounds say nothing, here as in all tables"
 
 
 def test_the_table_has_the_least_first_and_the_baseline_beside_itself() -> None:
@@ -85,7 +117,7 @@ def test_the_table_has_the_least_first_and_the_baseline_beside_itself() -> None:
         for each in runs(lambda *_: 2.0)
         if each.configuration == "own"
     ]
-    lines = suite_means.table([*runs(lambda *_: 0.5, 1.21), *slow], "glibc", ["glibc", "slow", "own"])
+    lines = suite_means.table(experiment("slow", "own"), [*runs(lambda *_: 0.5, 1.21), *slow])
     assert [line.split(" | ")[0] for line in lines[2:]] == [
         "| own",
         "| slow",
@@ -93,6 +125,24 @@ def test_the_table_has_the_least_first_and_the_baseline_beside_itself() -> None:
     ]
     assert "0.455 [0.455, 0.455]" in lines[2]
     assert "1.210 [1.210, 1.210]" in lines[4]
+
+
+def test_what_is_not_proved_does_not_count_and_the_row_says_on_how_many_it_is_seen() -> None:
+    made = runs(lambda _, workload: 0.5 if workload == "perl-keys" else 0.01)
+    made[-1] = made[-1].model_copy(update={"proof": Proof(valid=False)})
+    [*_, own, itself] = suite_means.table(experiment("own"), made)
+    assert own.startswith("| own | 0.500 [0.500, 0.500] (1 of 2) |")
+    assert "(" not in itself.removeprefix("|")
+
+
+def test_damaged_records_are_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store.write_experiment(tmp_path, experiment("own"))
+    lines = [each.model_dump_json() for each in runs(lambda *_: 0.5)]
+    (tmp_path / store.TRIALS_FILE).write_text("\n".join([*lines, '{"half']))
+    assert suite_means.main([str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert "| own | 0.500 [0.500, 0.500] |" in said.out
+    assert "1 damaged, left out" in said.err
 
 
 def test_wrong_use_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
