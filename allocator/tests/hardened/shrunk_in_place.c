@@ -1,23 +1,14 @@
 /* realloc to fewer bytes when no memory is left to move to, in a hardened process: the block stays where it is, and is of its new size in every
  * respect. */
-#include <sys/resource.h>
-
 #include "../entry.h"
 #include "../expect.h"
 #include "../serving.h"
+#include "use_up.h"
 
 static const size_t from[] = {1000, 20000, 200000, 300000, 3000000, 200 << 20};
 enum { PAIRS = sizeof from / sizeof *from };
 
 static unsigned char *block[PAIRS];
-
-/* All that the library can still give, in blocks of each size down to the least. */
-static void use_up(void) {
-    for (size_t size = 1 << 30; size > 0; size /= 2) {
-        while (unseen(malloc(size)) != NULL) {
-        }
-    }
-}
 
 int main(void) {
     require_serving();
@@ -26,9 +17,7 @@ int main(void) {
         EXPECT(block[i] != NULL, "no memory");
         memset(block[i], i + 1, from[i] < 1000000 ? from[i] : 1000000);
     }
-    struct rlimit limit = {8 << 20, 8 << 20};
-    EXPECT(setrlimit(RLIMIT_DATA, &limit) == 0 && setrlimit(RLIMIT_AS, &limit) == 0, "no limit");
-    use_up();
+    use_up(8 << 20);
     for (int i = 0; i < PAIRS; i++) {
         for (size_t size = from[i] / 4 * 3; size > 0; size /= 5) {
             unsigned char *resized = unseen(realloc(block[i], size));

@@ -5,9 +5,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "../misuse/misuse.h"
+#include "use_up.h"
 
 #define SIZE 40   /* in slots of 48 bytes: no canary between, the trailer follows at once */
 #define SHORT 33  /* seven bytes of canary */
@@ -255,12 +255,7 @@ static void larger_nothing(void) {
 static void shrunk_end(void) {
     unsigned char *block = take(5 * LARGE);
     announce("overflow: pointer %p, size 600001 bytes, 1 byte behind its end overwritten", (void *)block);
-    struct rlimit limit = {0};
-    EXPECT(setrlimit(RLIMIT_DATA, &limit) == 0 && setrlimit(RLIMIT_AS, &limit) == 0, "no limit");
-    for (size_t size = LARGE; size > 0; size /= 2) {
-        while (unseen(malloc(size)) != NULL) {
-        }
-    }
+    use_up(0);
     EXPECT(unseen(realloc(block, LARGE + 1)) == block, "it has moved");
     block[LARGE + 1] ^= 1;
     free(block);
