@@ -195,15 +195,13 @@ bool is_hardened_block(const void *block) {
     return tag_of(block, &tag) && hardened_owns(tag);
 }
 
-/* Where there is no memory to move to. False while a fork is under way. */
-/* While a fork is under way it keeps its length. */
-static OUT_OF_LINE void *shrink_hardened(void *block, size_t size) {
+/* Where there is no memory to move to. While a fork is under way the block keeps its length. */
+static OUT_OF_LINE void shrink_hardened(void *block, size_t size) {
     enum pass pass = thread_enter();
     if (pass != PASS_REFUSED) {
         hardened_shrink(block, size);
     }
     thread_leave(pass);
-    return block;
 }
 
 OUT_OF_LINE void *resize_hardened(void *block, size_t size) {
@@ -217,8 +215,12 @@ OUT_OF_LINE void *resize_hardened(void *block, size_t size) {
         return block;
     }
     void *moved = take_hardened(size, 1, MADE_BY_MALLOC);
+    if (moved == NULL && size < had) {
+        shrink_hardened(block, size);
+        return block;
+    }
     if (moved == NULL) {
-        return size < had ? shrink_hardened(block, size) : out_of_memory();
+        return out_of_memory();
     }
     memmove(moved, block, bits_min(had, size));
     release_hardened(block, tag, MADE_BY_MALLOC, SIZE_UNTOLD);

@@ -38,10 +38,7 @@ static bool mode_confines(long mode) { return mode == SECCOMP_SET_MODE_STRICT ||
 
 /* Whether it is not a child of vfork, which would confine its parent. Asked before the call, whose filter might punish the question; under
  * filters that are there already it is not asked: who confines itself further there may cost a parent the keeper, not its life. */
-static bool is_own_process(void) {
-    os_doubt_purging(); /* a filter may say that it was done, and do nothing */
-    return !keeper_may_ask() || gate_is_own_process(false);
-}
+static bool is_own_process(void) { return !keeper_may_ask() || gate_is_own_process(false); }
 
 /* In between nobody starts a keeper, so the next to start one sees it. */
 static long confined(bool own, long result) {
@@ -50,6 +47,14 @@ static long confined(bool own, long result) {
     }
     return result;
 }
+
+/* A call that may put a filter on, which may say of purging that it was done, and do nothing. */
+#define CONFINING(call)                      \
+    __extension__({                          \
+        bool own = is_own_process();         \
+        os_doubt_purging();                  \
+        WITHOUT_KEEPER(confined(own, call)); \
+    })
 
 OFFERED libc_capset offered_capset __asm__("capset");
 int offered_capset(void *header, void *data) {
@@ -87,8 +92,7 @@ int offered_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
         return process_missing();
     }
     if (unlikely(option_confines((unsigned long)option))) {
-        bool own = is_own_process();
-        return (int)WITHOUT_KEEPER(confined(own, libc(option, a, b, c, d)));
+        return (int)CONFINING(libc(option, a, b, c, d));
     }
     return libc(option, a, b, c, d);
 }
@@ -139,8 +143,7 @@ long confine_syscall(long number, long a, long b, long c, long d, long e, long f
     bool confines =
         (number == SYS_prctl && option_confines((unsigned long)a)) || (number == SYS_seccomp && mode_confines(a));
     if (confines) {
-        bool own = is_own_process();
-        return WITHOUT_KEEPER(confined(own, no_jump(libc(number, a, b, c, d, e, 0))));
+        return CONFINING(no_jump(libc(number, a, b, c, d, e, 0)));
     }
     if (number == SYS_prctl || number == SYS_seccomp) {
         return no_jump(libc(number, a, b, c, d, e, 0));

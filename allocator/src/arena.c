@@ -280,9 +280,7 @@ void arena_give_way(size_t bytes) {
 
 /* Everything free is made clean, and so joined, but for what other threads are purging just now. */
 static void join_free(void) {
-    size_t bytes = 0;
-    while (arena_purge_some(&bytes)) {
-    }
+    (void)arena_purge_all();
     while (level_one()) {
     }
 }
@@ -535,7 +533,6 @@ bool arena_purge_some(size_t *bytes) { return purge_piece(CHUNK_SLICES, true, by
 
 size_t arena_purge_all(void) {
     size_t bytes = 0;
-    purge_revive(true);
     while (arena_purge_some(&bytes)) {
     }
     return bytes;

@@ -93,7 +93,8 @@ void arena_retreat(uint32_t least);
  * shrinks all the time keeps it. True where the next look may find more to do. */
 bool arena_settle(void);
 
-/* Purges every dirty span; returns the bytes given back. Or a piece of the oldest: adds its bytes, false when there is none. */
+/* Purges every dirty span, but for what the kernel would not take (arena_revive); returns the bytes given back. Or a piece of the oldest: adds
+ * its bytes, false when there is none. */
 size_t arena_purge_all(void);
 bool arena_purge_some(size_t *bytes);
 

@@ -262,7 +262,9 @@ static enum purging try_purging(void) {
     return found;
 }
 
-static _Atomic uint32_t purging; /* relaxed: whoever tries it meanwhile finds the same */
+/* relaxed: whoever tries it meanwhile finds the same, and it is doubted before the call that puts a filter on. From then on each thread may have
+ * filters of its own, and no call may come that was not made before, such as mmap. */
+static _Atomic uint32_t purging;
 
 void os_doubt_purging(void) { atomic_store_explicit(&purging, PURGING_DOUBTED, memory_order_relaxed); }
 
@@ -271,9 +273,7 @@ bool os_purge(void *at, size_t bytes) {
         return false;
     }
     uint32_t known = atomic_load_explicit(&purging, memory_order_relaxed);
-    if (unlikely(
-            known ==
-            PURGING_DOUBTED)) { /* each thread may have filters of its own, and no call may come that was not to be seen before */
+    if (unlikely(known == PURGING_DOUBTED)) {
         return try_own_page() == PURGING_WORKS;
     }
     if (unlikely(known == PURGING_UNTRIED)) {
