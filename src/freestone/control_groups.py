@@ -39,11 +39,7 @@ class Shortage:
 
 def shortages(root: Path, process: int | str = "self") -> list[Shortage]:
     """Of the group of a process, then of each above it up to the root; empty where nothing is known."""
-    return [
-        _shortage(folder, hierarchy)
-        for hierarchy, mount, group in _places(root, process, "memory")
-        for folder in _upwards(mount, group)
-    ]
+    return [_shortage(folder, hierarchy) for folder, hierarchy in _of_memory(root, process)]
 
 
 def memory(root: Path, process: int | str = "self") -> list[Memory]:
@@ -52,11 +48,7 @@ def memory(root: Path, process: int | str = "self") -> list[Memory]:
     Args:
         root: where ``proc`` and ``sys`` are looked for.
     """
-    return [
-        _memory(folder, hierarchy)
-        for hierarchy, mount, group in _places(root, process, "memory")
-        for folder in _upwards(mount, group)
-    ]
+    return [_memory(folder, hierarchy) for folder, hierarchy in _of_memory(root, process)]
 
 
 def cpu(root: Path, process: int | str = "self") -> str | None:
@@ -98,6 +90,13 @@ def _places(root: Path, process: int | str, controller: str) -> Iterator[tuple[i
                 yield 2, mount, group
         elif controller in controllers.split(","):
             yield 1, groups / controller, group
+
+
+def _of_memory(root: Path, process: int | str) -> Iterator[tuple[Path, int]]:
+    """The group of a process where memory is counted, then each above it; its folder and hierarchy."""
+    for hierarchy, mount, group in _places(root, process, "memory"):
+        for folder in _upwards(mount, group):
+            yield folder, hierarchy
 
 
 def _upwards(mount: Path, group: str) -> Iterator[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,23 @@ def test_a_trial_knows_its_place_its_limit_and_what_its_rehearsal_has_shown(
     assert not scratch.exists(), "captured output is not left behind"
 
 
+def failing(
+    reason: str, but_for: Sequence[str], monkeypatch: pytest.MonkeyPatch, *, perf: bool
+) -> list[tuple[str, bool]]:
+    """Rehearsals that fail so but under some allocators, and there too where malloc is counted; each as it is tried."""
+    tried: list[tuple[str, bool]] = []
+
+    def rehearse(workload: object, configuration: Configuration, *, counting: bool, **more: Any) -> Rehearsal:
+        tried.append((configuration.name, counting))
+        said = reason if counting or configuration.name not in but_for else None
+        return Rehearsal("failed" if said else "ok", said, Proof(valid=False), Rehearsed({}, None, 1))
+
+    monkeypatch.setattr(local, "permissions", lambda: Permissions(perf=perf, ptrace=True))
+    monkeypatch.setattr(local, "can_count", lambda: True)
+    monkeypatch.setattr(local, "rehearse", rehearse)
+    return tried
+
+
 NOT_READY = "the server was not ready after 3 s: refused"
 
 
@@ -85,16 +102,7 @@ def test_a_server_that_is_not_ready_is_tried_once_more_under_the_baseline(
     """What other allocators do alone stops nothing."""
     experiment = make_experiment(("glibc", "jemalloc", "freestone"))
     workload = experiment.workloads[0]
-    tried: list[tuple[str, bool]] = []
-
-    def rehearse(workload: object, configuration: Configuration, *, counting: bool, **more: Any) -> Rehearsal:
-        tried.append((configuration.name, counting))
-        reason = NOT_READY if counting or configuration.name not in serving else None
-        return Rehearsal("failed" if reason else "ok", reason, Proof(valid=False), Rehearsed({}, None, 1))
-
-    monkeypatch.setattr(local, "permissions", lambda: Permissions(perf=perf, ptrace=True))
-    monkeypatch.setattr(local, "can_count", lambda: True)
-    monkeypatch.setattr(local, "rehearse", rehearse)
+    tried = failing(NOT_READY, serving, monkeypatch, perf=perf)
     with LocalTrials(experiment) as trials:
         seen = [trials.rehearse(workload, each) for each in experiment.configurations[1:]]
     if serving:
@@ -119,16 +127,7 @@ def test_a_load_that_tells_nothing_is_driven_once_more_where_that_may_be_an_allo
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     experiment = make_experiment(("glibc", "jemalloc"))
-    tried: list[tuple[str, bool]] = []
-
-    def rehearse(workload: object, configuration: Configuration, *, counting: bool, **more: Any) -> Rehearsal:
-        tried.append((configuration.name, counting))
-        reason = TOLD_NOTHING if counting or configuration.name not in telling else None
-        return Rehearsal("failed" if reason else "ok", reason, Proof(valid=False), Rehearsed({}, None, 1))
-
-    monkeypatch.setattr(local, "permissions", lambda: Permissions(perf=perf, ptrace=True))
-    monkeypatch.setattr(local, "can_count", lambda: True)
-    monkeypatch.setattr(local, "rehearse", rehearse)
+    tried = failing(TOLD_NOTHING, telling, monkeypatch, perf=perf)
     configuration = next(each for each in experiment.configurations if each.name == first)
     with LocalTrials(experiment) as trials:
         seen = trials.rehearse(experiment.workloads[0], configuration)

@@ -1,14 +1,13 @@
 /* The kernel takes no memory back, the address space is used up, and many threads ask for more than lies free in one piece: each is told so soon,
  * though all of them have what is free asked for again. */
 #include <pthread.h>
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "entry.h"
 #include "expect.h"
 #include "filter.h"
+#include "resident.h"
 #include "serving.h"
 
 enum { THREADS = 64, TIMES = 2, BLOCKS = 4000, SIZE = 300 << 10, ASKED = 700 << 10, ROOM = 1 << 20 };
@@ -23,16 +22,6 @@ static void *ask(void *unused) {
         free(unseen(malloc(ASKED)));
     }
     return unused;
-}
-
-static size_t mapped_bytes(void) {
-    char text[64];
-    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    EXPECT(length > 0, "/proc/self/statm cannot be read");
-    close(file);
-    text[length] = '\0';
-    return strtoul(text, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 int main(void) {
@@ -55,7 +44,7 @@ int main(void) {
     for (int i = 0; i < BLOCKS; i += 2) {
         free(block[i]);
     }
-    size_t most = mapped_bytes() + ROOM;
+    size_t most = address_space_bytes() + ROOM;
     struct rlimit limit = {most, most};
     EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "no limit");
     while (unseen(malloc(ASKED)) != NULL) { /* also what lay free in longer pieces */

@@ -1,30 +1,21 @@
 /* A block that ends where mapped memory does grows while address space has room for what it grows by and not for a second block. The kernel
  * would make it longer where it is, into addresses that are not the block's: realloc finds another way, and nothing is lost. */
-#include <stdio.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "entry.h"
 #include "expect.h"
 #include "pattern.h"
+#include "resident.h"
 #include "serving.h"
 
 enum { HUGE_PAGE = 2 << 20, SIZE = (100 << 20) - 4032, GROWN = 160 << 20, SLACK = 4 << 20 };
-
-static size_t address_space(void) {
-    size_t pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    EXPECT(file != NULL && fscanf(file, "%zu", &pages) == 1, "/proc/self/statm cannot be read");
-    fclose(file);
-    return pages * (size_t)sysconf(_SC_PAGESIZE);
-}
 
 int main(void) {
     require_serving();
     char *block = unseen(aligned_alloc(HUGE_PAGE, SIZE));
     EXPECT(block != NULL, "no block");
     pattern_fill(block, 0, SIZE, 1);
-    struct rlimit limit = {address_space() + GROWN - SIZE + SLACK, RLIM_INFINITY};
+    struct rlimit limit = {address_space_bytes() + GROWN - SIZE + SLACK, RLIM_INFINITY};
     EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "no limit");
     char *grown = unseen(realloc(block, GROWN));
     EXPECT(grown != NULL, "a block of %d bytes does not grow to %d", SIZE, GROWN);

@@ -2,20 +2,17 @@
  * own, which `mmap` has, and no part is more than the whole. With small, large and mapped blocks, when some are freed, and trimmed.
  *
  *   info_agrees [spans]        spans: no block has a mapping of its own */
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 
-#include "churn.h"
+#include "churning.h"
 #include "entry.h"
 #include "expect.h"
 #include "serving.h"
 
-enum { SMALL = 50000, LARGE = 50, MAPPED = 3, THREADS = 3, TRIES = 1000 };
+enum { SMALL = 50000, LARGE = 50, MAPPED = 3, TRIES = 1000 };
 
 static const size_t large_bytes = (size_t)6 << 20, mapped_bytes = (size_t)130 << 20;
 static char *small[SMALL], *large[LARGE], *mapped[MAPPED];
-static atomic_bool stop;
 
 struct document {
     size_t rest, mmap_count, mmap_size, system, aspace, in_use, retained, in_memory, heaps;
@@ -93,29 +90,14 @@ static char *take(size_t bytes) {
     return block;
 }
 
-static void *work(void *argument) {
-    struct churn churn = {.random = (uintptr_t)argument, .most_bits = 27};
-    while (!atomic_load(&stop)) {
-        churn_step(&churn);
-    }
-    churn_end(&churn);
-    return NULL;
-}
-
 static void beside_threads(void) {
-    pthread_t thread[THREADS];
-    for (uintptr_t t = 0; t < THREADS; t++) {
-        EXPECT(pthread_create(&thread[t], NULL, work, (void *)(t + 1)) == 0, "no thread");
-    }
+    churning_begin();
     for (int i = 0; i < TRIES; i++) {
         struct document said = document();
         struct mallinfo2 info = mallinfo2();
         check_whole(&said, &info, "beside threads");
     }
-    atomic_store(&stop, true);
-    for (size_t t = 0; t < THREADS; t++) {
-        pthread_join(thread[t], NULL);
-    }
+    churning_end();
 }
 
 int main(int count, char **arguments) {

@@ -1,17 +1,11 @@
 /* freestone_stats_json is asked how much its text needs, so much is taken, and it is asked again: the text is whole, though what was taken in
  * between has changed the figures. As the first thing that a process does, and beside threads whose blocks come and go. */
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-
-#include "churn.h"
+#include "churning.h"
 #include "entry.h"
 #include "expect.h"
 #include "serving.h"
 
-enum { THREADS = 3, ROUNDS = 3000 };
-
-static atomic_bool stop;
+enum { ROUNDS = 3000 };
 
 static void ask(const char *when) {
     int most = freestone_stats_json(NULL, 0);
@@ -27,28 +21,13 @@ static void ask(const char *when) {
     free(text);
 }
 
-static void *work(void *argument) {
-    struct churn churn = {.random = (uintptr_t)argument, .most_bits = 27};
-    while (!atomic_load(&stop)) {
-        churn_step(&churn);
-    }
-    churn_end(&churn);
-    return NULL;
-}
-
 int main(void) {
     ask("at first");
     require_serving();
-    pthread_t thread[THREADS];
-    for (uintptr_t t = 0; t < THREADS; t++) {
-        EXPECT(pthread_create(&thread[t], NULL, work, (void *)(t + 1)) == 0, "no thread");
-    }
+    churning_begin();
     for (int i = 0; i < ROUNDS; i++) {
         ask("beside threads");
     }
-    atomic_store(&stop, true);
-    for (size_t t = 0; t < THREADS; t++) {
-        pthread_join(thread[t], NULL);
-    }
+    churning_end();
     return 0;
 }
