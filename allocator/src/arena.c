@@ -168,7 +168,29 @@ static uint32_t open_huge(uint32_t slices) {
 static uint32_t take_huge_but_tail(uint32_t slices) {
     uint32_t slice = take_grown(slices, CHUNK_SLICES);
     if (slice != 0) {
-        ask_for_huge(slice, slices - slices % CHUNK_SLICES);
+        uint32_t whole = slices - slices % CHUNK_SLICES;
+        ask_for_huge(slice, whole);
+        arena_lock();
+        struct huge_request small = huge_keep_small(slice + whole);
+        arena_unlock();
+        huge_tell(small);
+    }
+    return slice;
+}
+
+/* Whether address space is too dear for gaps before the chunks in which objects would begin: it was limited from the start, or there are
+ * gaps enough. A limit may come at any time, and gaps are of no use to objects. */
+static bool gaps_are_dear(void) {
+    enum { SHARE = 4, ALWAYS = 1024 }; /* of what is in use; and 64 MiB of slices */
+    return street_is_limited() || bins_slices(SPAN_CLEAN) > bits_max(spans_used() / SHARE, ALWAYS);
+}
+
+/* A span for a single object wherever one is free, with huge pages in the chunks that it fills. 0 when memory is out. */
+static uint32_t take_packed(uint32_t slices) {
+    uint32_t slice = take_grown(slices, 1);
+    uint32_t behind = huge_chunk(slice + slices);
+    if (slice != 0 && (int32_t)(behind - slice) > 0) {
+        ask_for_huge(slice, behind - slice);
     }
     return slice;
 }
@@ -185,6 +207,12 @@ static uint32_t take_huge(uint32_t slices, uint32_t alignment) {
     uint32_t slice = take_free_huge(slices, alignment);
     if (slice != 0 || alignment > CHUNK_SLICES) {
         return slice;
+    }
+    arena_lock();
+    bool packed = slices >= HUGE_OBJECT && alignment == 1 && gaps_are_dear();
+    arena_unlock();
+    if (packed) {
+        return take_packed(slices);
     }
     if (has_little_tail(slices)) {
         return take_huge_but_tail(slices);
@@ -415,7 +443,7 @@ void arena_abandon(uint32_t slice, size_t bytes) {
     arena_unlock();
 }
 
-bool arena_purge_pages(void *at, size_t bytes) {
+bool arena_purge_pages(void *at, size_t bytes, size_t unclean) {
     arena_lock();
     struct huge_request plain = huge_make_plain(arena_slice(at), arena_slice((char *)at + bytes - 1) + 1);
     arena_unlock();
@@ -423,7 +451,7 @@ bool arena_purge_pages(void *at, size_t bytes) {
     if (!os_purge(at, bytes)) {
         return false;
     }
-    purge_count(bytes);
+    purge_count(unclean);
     return true;
 }
 

@@ -75,8 +75,9 @@ void arena_revive(bool all);
 /* Whether spans are left that will be due. */
 bool arena_has_more(void);
 
-/* Purges pages of a used span, whose owner sees to it that nobody writes there; false when the kernel refused. */
-bool arena_purge_pages(void *at, size_t bytes);
+/* Purges pages of a used span, whose owner sees to it that nobody writes there, and counts `unclean` bytes of them; false when the kernel
+ * refused. */
+bool arena_purge_pages(void *at, size_t bytes, size_t unclean);
 
 /* Memory is out: all that is free is purged, also what others are purging just now, and the street's end given back, which a limit may
  * count that a mapping elsewhere has to keep to. */

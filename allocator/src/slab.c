@@ -131,16 +131,19 @@ static size_t unclean_page(uint32_t slab, size_t page, size_t end, size_t in_sli
     return page;
 }
 
-/* A run of unclean pages among [page, end), none when `pages` is 0. */
+/* A run of pages among [page, end) of which some are unclean, none when `pages` is 0. The clean ones of a slice go with its unclean ones:
+ * where the kernel gives folios, an unclean one has brought in those beside it. */
 static void choose_pages(uint32_t slab, struct slab_piece *piece, size_t page, size_t end) {
     size_t in_slice = SLICE_BYTES / os_page_bytes();
-    page = unclean_page(slab, page, end, in_slice);
-    size_t pages = 0;
-    while (page + pages < end && pages < PIECE_BYTES / os_page_bytes() && !is_clean(slab, page + pages, in_slice)) {
-        pages++;
+    size_t to = unclean_page(slab, page, end, in_slice);
+    size_t last = bits_min(end, to + PIECE_BYTES / os_page_bytes()), unclean = 0;
+    page = bits_max(page, to - to % in_slice);
+    for (; to < last && (to % in_slice != 0 || !is_clean(slab, to, in_slice)); to++) {
+        unclean += !is_clean(slab, to, in_slice);
     }
     piece->page = (uint32_t)page;
-    piece->pages = (uint32_t)pages;
+    piece->pages = unclean > 0 ? (uint32_t)(to - page) : 0;
+    piece->unclean = (uint32_t)unclean;
 }
 
 bool slab_lift(uint32_t slab, struct slab_piece *piece) {
@@ -171,7 +174,8 @@ bool slab_lift(uint32_t slab, struct slab_piece *piece) {
 
 bool slab_purge(uint32_t slab, const struct slab_piece *piece) {
     size_t page = os_page_bytes();
-    return arena_purge_pages((char *)arena_address(slab) + piece->page * page, piece->pages * page);
+    return arena_purge_pages((char *)arena_address(slab) + piece->page * page, piece->pages * page,
+                             piece->unclean * page);
 }
 
 size_t slab_put_back(uint32_t slab, const struct slab_piece *piece, bool purged) {
@@ -182,10 +186,12 @@ size_t slab_put_back(uint32_t slab, const struct slab_piece *piece, bool purged)
         return 0;
     }
     for (size_t p = piece->page; p < piece->page + piece->pages; p++) {
-        flip_clean(slab, p, SLICE_BYTES / page);
+        if (!is_clean(slab, p, SLICE_BYTES / page)) {
+            flip_clean(slab, p, SLICE_BYTES / page);
+        }
     }
-    span->clean_pages = (uint16_t)(span->clean_pages + piece->pages);
-    return piece->pages * page;
+    span->clean_pages = (uint16_t)(span->clean_pages + piece->unclean);
+    return piece->unclean * page;
 }
 
 /* -- blocks -------------------------------------------------------------------------------------------------- */

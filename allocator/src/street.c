@@ -34,6 +34,7 @@ char *arena_bitmaps;
 static struct {
     struct part tags, spans, bitmaps;
     bool reserved; /* address space was reserved after all: usable by a change of protection */
+    bool limited; /* from the start: not even the addresses of a small street were to be had */
     uint32_t first, limit;
     uint32_t skip;
     bool tight; /* the last growth was refused */
@@ -189,6 +190,7 @@ bool street_open(void) {
         opened = near != NULL && (open_at(far_from(near, bytes), bytes) || open_at(near, bytes));
     }
     if (!opened) {
+        street.limited = true;
         /* Rows for a tebibyte would be a part of what little there is. */
         size_t bytes = (size_t)1 << (os_has_room(ROOMY) ? WISH : LEAST);
         opened = open_at(range_below(bytes), bytes) || open_reserved((size_t)1 << WISH);
@@ -256,6 +258,8 @@ uint32_t street_grow(uint32_t *from, uint32_t least) {
 }
 
 bool street_is_reserved(void) { return street.reserved; }
+
+bool street_is_limited(void) { return street.limited; }
 
 /* Pages of rows of unusable slices alone: nobody writes there until the slices are usable again, and whoever reads a tag finds that there is
  * none. What lies behind `to` on its page is as unusable. */

@@ -34,6 +34,9 @@ uint32_t street_grow(uint32_t *from, uint32_t least);
 /* Whether what is usable no longer stays address space of ours all the same. */
 bool street_is_reserved(void);
 
+/* Whether the process began under a limit that leaves no room for a whole street. */
+bool street_is_limited(void);
+
 /* Slices [from, to) at its end are usable no longer. By who may call street_grow. */
 void street_shrink(uint32_t from, uint32_t to);
 

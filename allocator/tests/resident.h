@@ -3,8 +3,11 @@
 #define FREESTONE_TESTS_RESIDENT_H
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -32,6 +35,40 @@ static inline size_t resident_bytes_of(enum resident_column column) {
 
 /* Resident set in KiB. */
 static inline size_t resident_kib(void) { return resident_bytes_of(RESIDENT_SET) / 1024; }
+
+/* By how much `now_kib` is above `before_kib`: a trim may also give back what was resident before. */
+static inline size_t resident_more_kib(size_t now_kib, size_t before_kib) {
+    return now_kib > before_kib ? now_kib - before_kib : 0;
+}
+
+/* Whether a setting of the kernel's for transparent huge pages stands at `word`, as "[word]"; false where there is none. */
+static inline bool resident_set_to(const char *path, const char *word) {
+    char text[128], wanted[32];
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0) {
+        close(file);
+    }
+    text[length < 0 ? 0 : length] = '\0';
+    snprintf(wanted, sizeof wanted, "[%s]", word);
+    return strstr(text, wanted) != NULL;
+}
+
+/* The most that one fault brings in, in bytes, where nobody has advised anything: a page, or the largest folio that the
+ * kernel gives unasked. */
+static inline size_t resident_piece_bytes(void) {
+    enum { LARGEST = 2048 }; /* KiB; more on some machines with large pages, where it is a huge page of their own */
+    bool always = resident_set_to("/sys/kernel/mm/transparent_hugepage/enabled", "always");
+    for (size_t kib = LARGEST; kib * 1024 > (size_t)sysconf(_SC_PAGESIZE); kib /= 2) {
+        char path[96];
+        snprintf(path, sizeof path, "/sys/kernel/mm/transparent_hugepage/hugepages-%zukB/enabled", kib);
+        bool unasked = resident_set_to(path, "always") || (always && resident_set_to(path, "inherit"));
+        if (unasked || (always && kib == LARGEST && access(path, F_OK) != 0)) {
+            return kib * 1024;
+        }
+    }
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
 
 /* The highest that the resident set has been since the program began, in KiB. */
 static inline size_t resident_peak_kib(void) {

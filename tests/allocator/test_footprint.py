@@ -1,4 +1,7 @@
-"""What a program keeps and costs under the library: resident memory, mappings, faults. Bounds, no measurements."""
+"""What a program keeps and costs under the library: resident memory, mappings, faults. Bounds, no measurements.
+
+They are of pages: where the kernel gives folios unasked, these programs have none.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from freestone.doctor import conditions
 
 pytestmark = pytest.mark.xdist_group("measured")  # what they measure or look for, others would disturb
 
@@ -30,7 +35,8 @@ def footprint(freestone_library: Path, tmp_path_factory: pytest.TempPathFactory)
         kept = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "FREESTONE_OPTIONS")}
         environment = kept if alone else {**kept, "LD_PRELOAD": str(freestone_library)}
         command = [*before, str(program), scenario]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        with conditions.no_huge_pages():
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         return int(done.stdout)
 

@@ -52,6 +52,7 @@ def only_with(tmp_path: Path) -> Callable[[str], dict[str, str]]:
     return make
 
 
+@pytest.mark.long
 def test_both_are_counted_and_kept_where_nobody_chose(freestone: Tool, folder: Path) -> None:
     if not permissions().perf:
         pytest.skip("the kernel refuses a census by perf")

@@ -129,6 +129,7 @@ def test_the_same_line_again_says_again_that_not_all_is_measured(freestone: Tool
     assert "left out of here: it was begun without later.so; give a folder that is not there yet" in late.stderr
 
 
+@pytest.mark.long
 def test_a_program_that_measures_itself_is_not_waited_for(freestone: Tool, tmp_path: Path, command: list[str]) -> None:
     inner = shlex.join([*command, "compare", "--into", "inner", "-n", "1", "-a", "glibc", "--no-report", "--", "true"])
     words = ["compare", "--into", "outer", "-n", "1", "-a", "glibc", "--timeout", "60", "--no-report", "--"]

@@ -26,6 +26,8 @@ from freestone.experiments.engines import Carried, Unreachable, scratch
 from freestone.records import store
 from freestone.records.schema import Place
 
+pytestmark = pytest.mark.long
+
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 
 ASKED = ("compare", "--on", "ssh:board", "-n", "2", "-a", "glibc,freestone", "--", "true")

@@ -159,7 +159,13 @@ echo '{{"requests": 1000, "seconds": 1.5}}'"""
         (["serves"], (), 'kill -9 "$(cat pid)"; sleep 30', "the server ended under load: killed by SIGKILL"),
         (["serves", "7"], (), LOAD, "the server was told to stop and ended otherwise: exit status 7"),
         (["refuses"], (), LOAD, "the server ended before it was ready: exit status 1: address already in use"),
-        (["stubborn"], ("--stop-timeout", "0.5"), LOAD, r"the server still ran 0\.5 s after SIGTERM"),
+        pytest.param(
+            ["stubborn"],
+            ("--stop-timeout", "0.5"),
+            LOAD,
+            r"the server still ran 0\.5 s after SIGTERM",
+            marks=pytest.mark.long,
+        ),
         (["serves"], ("--timeout", "1"), "sleep 30", "still running after 1 s"),
     ],
 )

@@ -15,6 +15,8 @@ from freestone.commands.report import report
 from freestone.records import store
 from simulated_fleet import cost, fleet, machines
 
+pytestmark = pytest.mark.long
+
 SIZES = (20, 40, 80)
 MOST_GROWTH = 1.5
 """One machine among many may cost so many times what one among few does."""

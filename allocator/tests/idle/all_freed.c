@@ -34,10 +34,10 @@ int main(int count, char **arguments) {
     take_and_free();
     if (strcmp(arguments[1], "trim") == 0) {
         malloc_trim(0);
-        size_t left_kib = resident_kib() - before_kib;
+        size_t left_kib = resident_more_kib(resident_kib(), before_kib);
         EXPECT(left_kib <= LEFT_KIB_MOST, "%zu KiB stay", left_kib);
     } else {
-        size_t left_kib = tasks_await_resident(before_kib + LEFT_KIB_MOST) - before_kib;
+        size_t left_kib = resident_more_kib(tasks_await_resident(before_kib + LEFT_KIB_MOST), before_kib);
         EXPECT(left_kib <= LEFT_KIB_MOST, "%zu KiB stay", left_kib);
     }
     take_and_free(); /* where it was given up, it is used again */

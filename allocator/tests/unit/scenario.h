@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,6 +74,10 @@ static inline void scenario_stops(void (*deed)(const void *), const void *argume
            (unsigned)status, output);
     EXPECT(strcmp(output, wanted) == 0, "said '%s' instead of '%s'", output, wanted);
 }
+
+/* From here on the kernel brings in single pages, whatever its setting for huge pages and folios is: for scenarios that look at pages
+ * one by one. */
+static inline void scenario_single_pages(void) { (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); }
 
 /* Whether a scenario is asked for: by name, or where none is named and it is not left out as "-name". */
 static inline bool scenario_wanted(const char *name, int arguments, char **argument) {

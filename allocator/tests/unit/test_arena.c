@@ -318,6 +318,47 @@ static void little_of_a_chunk_stays_plain(void) {
     }
 }
 
+enum { OBJECT = 65 }; /* slices: a block of 4 MiB, which ends a little behind a chunk */
+
+/* Where address space is limited, objects fill it: no room is left before the chunks in which the next ones begin. */
+static void objects_fill_limited_space(void) {
+    enum { ROOM_MIB = 512 };
+    if (SCENARIO_SANITIZED) {
+        return; /* a limit would take a sanitizer's own memory */
+    }
+    scenario_single_pages();
+    struct rlimit limit;
+    EXPECT(getrlimit(RLIMIT_AS, &limit) == 0, "no limit");
+    limit.rlim_cur = address_space_bytes() + ((rlim_t)ROOM_MIB << 20);
+    EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "not limited");
+    open_arena();
+    bool zero;
+    size_t slices = 0;
+    while (arena_take(OBJECT, 1, true, &zero) != 0) {
+        slices += OBJECT;
+    }
+    EXPECT(slices * SLICE_BYTES > ((size_t)ROOM_MIB << 20) * 15 / 16, "%zu KiB of %d MiB", slices * SLICE_BYTES / 1024,
+           ROOM_MIB);
+    street_check(true);
+}
+
+/* Elsewhere a limit may come later, or be one of memory that may be written: gaps are at most a quarter of what is in use, beyond 64 MiB. */
+static void gaps_between_objects_are_few(void) {
+    scenario_single_pages();
+    open_arena();
+    struct arena_figures figures;
+    for (int i = 0; i < 300; i++) {
+        uint32_t slice = take_dense(OBJECT);
+        EXPECT(i >= 10 || huge_chunks(slice, OBJECT) == 2, "%u chunks are huge", huge_chunks(slice, OBJECT));
+        EXPECT(huge_chunks(slice, OBJECT) >= 1, "none is huge");
+        arena_figures(&figures);
+        size_t gaps = figures.extent - figures.used;
+        EXPECT(gaps <= figures.used / 4 + ((size_t)66 << 20), "%zu KiB are in use, %zu are not", figures.used / 1024,
+               gaps / 1024);
+    }
+    street_check(true);
+}
+
 /* A huge page that takes long is the last for a while: the rest of its span and what is free are taken out, and the next
  * span does without; a second later there are some again. */
 static void slow_huge_pages_are_left(void) {
@@ -401,6 +442,7 @@ static size_t resident_bytes(char *at, size_t bytes) {
  * none for other spans, and what is in already is used first. */
 static void what_grows_is_brought_in_ahead(void) {
     enum { MOST = 16, SPANS = 400 };
+    scenario_single_pages();
     open_arena();
     option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
     option_set(OPTION_POPULATE_KIB, MOST * SLICE_BYTES / 1024);
@@ -939,6 +981,8 @@ static const struct scenario scenarios[] = {
     {"with_huge_pages", with_huge_pages},
     {"what_grows_at_the_front_is_huge", what_grows_at_the_front_is_huge},
     {"little_of_a_chunk_stays_plain", little_of_a_chunk_stays_plain},
+    {"objects_fill_limited_space", objects_fill_limited_space},
+    {"gaps_between_objects_are_few", gaps_between_objects_are_few},
     {"slow_huge_pages_are_left", slow_huge_pages_are_left},
     {"rests_grow_longer", rests_grow_longer},
     {"what_grows_is_brought_in_ahead", what_grows_is_brought_in_ahead},

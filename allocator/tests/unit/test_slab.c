@@ -401,6 +401,7 @@ static void look(uint32_t slab, unsigned class) {
 }
 
 static uint32_t make_for_pages(unsigned class) {
+    scenario_single_pages();
     uint32_t slab = make(class, 0);
     memset(was_clean, false, sizeof was_clean);
     was_taken = true; /* a slab that is made is about to be used */
@@ -638,6 +639,7 @@ static void check_what_is_kept(void) {
  * kernel has already, hands out nothing as zero that is not, and gives back what it says. */
 static void emptied_slabs_stay_clean(void) {
     uint64_t random = 16;
+    scenario_single_pages();
     struct tenant tenants[TENANTS] = {{0, false}};
     open_arena();
     for (int round = 0; round < (SCENARIO_SANITIZED ? 300 : 1500); round++) {
@@ -670,6 +672,40 @@ static void emptied_slabs_stay_clean(void) {
         if (round % 10 == 0) {
             check_what_is_kept();
         }
+    }
+}
+
+/* Blocks of the slab but the first and `kept` are given. */
+static void give_all_but(uint32_t slab, unsigned class, uint32_t kept) {
+    for (uint32_t b = 1; b < class_blocks(class); b++) {
+        if (!is_free[b] && b != kept) {
+            give_one(slab, address_of(slab, b));
+            is_free[b] = true;
+        }
+    }
+}
+
+/* A folio that came in for one page has brought clean ones in with it: they go when that page goes, and are not counted again. */
+static void what_a_folio_brought_in_goes_too(void) {
+    enum { CLASS = 8 }; /* 160 bytes */
+    uint64_t random = 15;
+    size_t page = os_page_bytes();
+    open_arena();
+    uint32_t slab = make_for_pages(CLASS);
+    for (size_t kept = 1; kept < slab_pages(slab); kept++) {
+        take_and_fill(slab, CLASS, class_blocks(CLASS), &random);
+        give_all_but(slab, CLASS, (uint32_t)((kept * page + page / 2) / class_bytes[CLASS]));
+        look(slab, CLASS);
+        look(slab, CLASS);
+        for (size_t p = 1; p < slab_pages(slab); p++) { /* as the kernel does, but for the page that is there */
+            if (p != kept) {
+                ((volatile char *)arena_address(slab))[p * page] = 0;
+            }
+        }
+        give_all_but(slab, CLASS, 0);
+        look(slab, CLASS);
+        check_pages(slab, CLASS);
+        check_contents(slab, CLASS);
     }
 }
 
@@ -830,6 +866,7 @@ static const struct scenario scenarios[] = {
     {"fresh_blocks_are_zero", fresh_blocks_are_zero},
     {"purged_blocks_are_known_to_be_zero", purged_blocks_are_known_to_be_zero},
     {"emptied_slabs_stay_clean", emptied_slabs_stay_clean},
+    {"what_a_folio_brought_in_goes_too", what_a_folio_brought_in_goes_too},
     {"locked_pages_stay", locked_pages_stay},
     {"stops_at_double_frees", stops_at_double_frees},
     {"stops_at_a_pair_in_a_run", stops_at_a_pair_in_a_run},
