@@ -95,7 +95,7 @@ def test_a_server_is_started_driven_and_stopped(
         assert record.figures is not None
         assert record.figures["seconds"] == 0.25 / 1000
         assert record.figures["p99_seconds"] == 0.004
-        assert record.figures["faults_per_1000"] > 0
+        assert record.figures["faults_per_1000"] >= 0  # where huge pages come unasked there may be none
         assert 0 < record.figures["cpu_seconds"] < 0.25 / 1000, "it slept; nanoseconds are told of it all the same"
         assert record.figures["rss_kib_loaded"] > 1000
         assert record.metrics is not None
