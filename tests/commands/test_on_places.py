@@ -230,6 +230,7 @@ def rewritten(folder: Path, *, content: str, failed: bool) -> None:
     (folder / store.SUMMARY_FILE).unlink()
 
 
+@pytest.mark.long
 def test_a_variable_has_everywhere_the_value_that_it_has_here(
     freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]
 ) -> None:
@@ -257,6 +258,7 @@ def test_an_order_goes_on_by_the_version_that_began_it(freestone: Tool, tmp_path
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 def test_a_clock_that_is_apart_is_told(freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]) -> None:
     stand_in(tmp_path, "date", "echo 1000000000")
     done = freestone("compare", "--on", "ssh:board", "-n", "1", "-a", "glibc", "--", "true", env=by_ssh)
@@ -288,6 +290,7 @@ def test_a_full_disk_costs_one_place_and_keeps_what_fits(
     assert store.read_trials(folder / "board").damage == []
 
 
+@pytest.mark.long
 def test_results_that_cannot_be_fetched_are_not_taken_for_measured(
     freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]
 ) -> None:
