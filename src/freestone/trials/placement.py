@@ -62,8 +62,8 @@ def _pages_ahead() -> Iterator[None]:
     """Some of the pages that are next in turn, for a while."""
     size = random.randrange(mmap.PAGESIZE, _MOST_AHEAD, mmap.PAGESIZE)
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as ahead:
-        with contextlib.suppress(OSError):  # a folio comes from elsewhere than single pages do, and would leave their turn alone
-            ahead.madvise(mmap.MADV_NOHUGEPAGE)
+        with contextlib.suppress(OSError):
+            ahead.madvise(mmap.MADV_NOHUGEPAGE)  # a folio comes from elsewhere than single pages do, whose turn is meant
         for offset in range(0, size, mmap.PAGESIZE):
             ahead[offset] = 1
         yield
