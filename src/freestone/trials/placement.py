@@ -63,7 +63,7 @@ def _pages_ahead() -> Iterator[None]:
     size = random.randrange(mmap.PAGESIZE, _MOST_AHEAD, mmap.PAGESIZE)
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as ahead:
         with contextlib.suppress(OSError):
-            ahead.madvise(mmap.MADV_NOHUGEPAGE)  # a folio comes from elsewhere than single pages do, whose turn is meant
+            ahead.madvise(mmap.MADV_NOHUGEPAGE)  # folios come from elsewhere than pages, whose turn is meant
         for offset in range(0, size, mmap.PAGESIZE):
             ahead[offset] = 1
         yield
