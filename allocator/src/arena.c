@@ -153,25 +153,38 @@ static bool has_little_tail(uint32_t slices) {
     return slices >= HUGE_OBJECT && tail > 0 && tail < CHUNK_SLICES / 2;
 }
 
+/* Asks for huge pages in chunks of a fresh span, in the first of them alone at first. False where that one took long: the others are as
+ * they were then, and not advised against, which would keep folios from them too. */
+static bool ask_in_turn(uint32_t chunk, uint32_t slices) {
+    ask_for_huge(chunk, CHUNK_SLICES);
+    if (unlikely(huge_is_slow(arena_address(chunk)))) {
+        return false;
+    }
+    if (slices > CHUNK_SLICES) {
+        ask_for_huge(chunk + CHUNK_SLICES, slices - CHUNK_SLICES);
+    }
+    return true;
+}
+
 /* A span of new chunks for it, and for what comes next. */
-static uint32_t open_huge(uint32_t slices) {
+static uint32_t open_huge(uint32_t slices, bool *slow) {
     uint32_t want = (uint32_t)bits_round_up(bits_max(slices, huge_ahead()), CHUNK_SLICES);
     uint32_t slice = take_grown(want, CHUNK_SLICES);
     if (slice != 0) {
-        ask_for_huge(slice, want);
-        give_end(slice, slices, SPAN_HUGE);
+        *slow = !ask_in_turn(slice, want);
+        give_end(slice, slices, *slow ? SPAN_CLEAN : SPAN_HUGE);
     }
     return slice;
 }
 
 /* A span for it, with huge pages but in its tail. 0 when memory is out. */
-static uint32_t take_huge_but_tail(uint32_t slices) {
+static uint32_t take_huge_but_tail(uint32_t slices, bool *slow) {
     uint32_t slice = take_grown(slices, CHUNK_SLICES);
     if (slice != 0) {
         uint32_t whole = slices - slices % CHUNK_SLICES;
-        ask_for_huge(slice, whole);
+        *slow = !ask_in_turn(slice, whole);
         arena_lock();
-        struct huge_request small = huge_keep_small(slice + whole);
+        struct huge_request small = *slow ? (struct huge_request){0} : huge_keep_small(slice + whole);
         arena_unlock();
         huge_tell(small);
     }
@@ -186,11 +199,11 @@ static bool gaps_are_dear(void) {
 }
 
 /* A span for a single object wherever one is free, with huge pages in the chunks that it fills. 0 when memory is out. */
-static uint32_t take_packed(uint32_t slices) {
+static uint32_t take_packed(uint32_t slices, bool *slow) {
     uint32_t slice = take_grown(slices, 1);
-    uint32_t behind = huge_chunk(slice + slices);
-    if (slice != 0 && (int32_t)(behind - slice) > 0) {
-        ask_for_huge(slice, behind - slice);
+    uint32_t chunk = spans_align(slice, CHUNK_SLICES), behind = huge_chunk(slice + slices);
+    if (slice != 0 && (int32_t)(behind - chunk) > 0) {
+        *slow = !ask_in_turn(chunk, behind - chunk);
     }
     return slice;
 }
@@ -199,30 +212,6 @@ static uint32_t take_free_huge(uint32_t slices, uint32_t alignment) {
     arena_lock();
     uint32_t slice = spans_take(SPAN_HUGE, slices, alignment);
     arena_unlock();
-    return slice;
-}
-
-/* One of those that are free is preferred; also to opening more while another thread does. */
-static uint32_t take_huge(uint32_t slices, uint32_t alignment) {
-    uint32_t slice = take_free_huge(slices, alignment);
-    if (slice != 0 || alignment > CHUNK_SLICES) {
-        return slice;
-    }
-    arena_lock();
-    bool packed = slices >= HUGE_OBJECT && alignment == 1 && gaps_are_dear();
-    arena_unlock();
-    if (packed) {
-        return take_packed(slices);
-    }
-    if (has_little_tail(slices)) {
-        return take_huge_but_tail(slices);
-    }
-    lock_take(&arena.opening);
-    slice = take_free_huge(slices, alignment);
-    if (slice == 0) {
-        slice = open_huge(slices);
-    }
-    lock_free(&arena.opening);
     return slice;
 }
 
@@ -258,7 +247,7 @@ static void rest_from_huge(void) {
     }
 }
 
-/* Tries the first chunk that begins in a span just taken. If that takes too long, the rest of the span and all that is free do
+/* Tries the first chunk that begins in a span that was free and huge. If that takes too long, the rest of the span and all that is free do
  * without huge pages, and so does what comes in the next seconds. */
 static void try_huge(uint32_t slice, uint32_t slices) {
     uint32_t chunk = spans_align(slice, CHUNK_SLICES);
@@ -271,6 +260,47 @@ static void try_huge(uint32_t slice, uint32_t slices) {
     arena_unlock();
     huge_tell(plain);
     rest_from_huge();
+}
+
+/* One that is free is preferred to opening more while another thread does. */
+static uint32_t take_opened(uint32_t slices, uint32_t alignment, bool *slow) {
+    lock_take(&arena.opening);
+    uint32_t slice = take_free_huge(slices, alignment);
+    bool was_free = slice != 0;
+    if (!was_free) {
+        slice = open_huge(slices, slow);
+    }
+    lock_free(&arena.opening);
+    if (was_free) {
+        try_huge(slice, slices);
+    }
+    return slice;
+}
+
+static uint32_t take_huge(uint32_t slices, uint32_t alignment) {
+    uint32_t slice = take_free_huge(slices, alignment);
+    if (slice != 0) {
+        try_huge(slice, slices);
+        return slice;
+    }
+    if (alignment > CHUNK_SLICES) {
+        return 0;
+    }
+    arena_lock();
+    bool packed = slices >= HUGE_OBJECT && alignment == 1 && gaps_are_dear();
+    arena_unlock();
+    bool slow = false;
+    if (packed) {
+        slice = take_packed(slices, &slow);
+    } else if (has_little_tail(slices)) {
+        slice = take_huge_but_tail(slices, &slow);
+    } else {
+        slice = take_opened(slices, alignment, &slow);
+    }
+    if (unlikely(slow)) {
+        rest_from_huge();
+    }
+    return slice;
 }
 
 void arena_prefer_huge(void *at, size_t bytes, bool fresh) {
@@ -342,9 +372,6 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero)
     arena_unlock();
     if (huge) {
         slice = take_huge(slices, alignment);
-        if (slice != 0) {
-            try_huge(slice, slices);
-        }
     }
     if (slice == 0) {
         slice = take_grown(slices, alignment);

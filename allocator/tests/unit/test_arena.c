@@ -265,14 +265,16 @@ uint64_t __wrap_os_nanoseconds(void) {
     return now;
 }
 
-/* The chunks of 2 MiB that begin in the span for which huge pages are asked. */
-static uint32_t huge_chunks(uint32_t slice, uint32_t slices) {
-    uint32_t huge = 0;
+/* The chunks of 2 MiB that begin in the span and are advised so. */
+static uint32_t chunks_advised(uint32_t slice, uint32_t slices, enum advice advice) {
+    uint32_t chunks = 0;
     for (uint32_t i = slice; i < slice + slices; i++) {
-        huge += arena_span(i)->advice == ADVICE_HUGE && ((uintptr_t)arena_address(i) & (2 * 1024 * 1024 - 1)) == 0;
+        chunks += arena_span(i)->advice == advice && ((uintptr_t)arena_address(i) & (2 * 1024 * 1024 - 1)) == 0;
     }
-    return huge;
+    return chunks;
 }
+
+static uint32_t huge_chunks(uint32_t slice, uint32_t slices) { return chunks_advised(slice, slices, ADVICE_HUGE); }
 
 static uint32_t take_dense(uint32_t slices) {
     bool zero = false;
@@ -359,8 +361,8 @@ static void gaps_between_objects_are_few(void) {
     street_check(true);
 }
 
-/* A huge page that takes long is the last for a while: the rest of its span and what is free are taken out, and the next
- * span does without; a second later there are some again. */
+/* A huge page that takes long is the last for a while: the rest of its span is not advised, so that folios may come there, what is free is
+ * taken out, and the next span does without; a second later there are some again. */
 static void slow_huge_pages_are_left(void) {
     enum { SLICES = 160 }; /* 10 MiB: at least four chunks begin in it */
     open_arena();
@@ -370,6 +372,8 @@ static void slow_huge_pages_are_left(void) {
     run_away = 2000000;
     uint32_t slow = take_dense(SLICES);
     EXPECT(huge_chunks(slow, SLICES) <= 1, "%u chunks are huge after a slow one", huge_chunks(slow, SLICES));
+    EXPECT(chunks_advised(slow, SLICES, ADVICE_PLAIN) == 0, "%u chunks are advised against",
+           chunks_advised(slow, SLICES, ADVICE_PLAIN));
     run_away = 0;
     EXPECT(huge_chunks(quick, SLICES) >= 4, "the span before lost its huge pages");
     uint32_t next = take_dense(SLICES);
