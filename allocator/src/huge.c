@@ -110,7 +110,10 @@ struct huge_request huge_make_plain(uint32_t slice, uint32_t end) {
     return mark(first, behind, ADVICE_PLAIN);
 }
 
-struct huge_request huge_keep_small(uint32_t chunk) { return mark(chunk, chunk + CHUNK_SLICES, ADVICE_PLAIN); }
+struct huge_request huge_keep_small(uint32_t chunk) {
+    bool unadvised = advice_of(chunk) == ADVICE_NONE; /* where others share it, they have asked */
+    return unadvised ? mark(chunk, chunk + CHUNK_SLICES, ADVICE_PLAIN) : (struct huge_request){0, 0, ADVICE_NONE};
+}
 
 void huge_forget(uint32_t slice, uint32_t end) {
     (void)mark(spans_align(slice, CHUNK_SLICES), huge_chunk(end - 1) + CHUNK_SLICES, ADVICE_NONE);

@@ -31,7 +31,7 @@ bool huge_is_wanted(uint32_t slices);
 /* Asks for huge pages in the chunks that begin in the span, as far as memory is usable. */
 struct huge_request huge_ask(uint32_t slice, uint32_t slices, uint32_t usable);
 
-/* A chunk of which little is used has small pages also where the kernel gives huge ones unasked. */
+/* A chunk of which little is used, and that nobody has asked for, has small pages also where the kernel gives huge ones unasked. */
 struct huge_request huge_keep_small(uint32_t chunk);
 
 /* Takes the chunks that lie partly or wholly in [slice, end) out of the huge ones. */
