@@ -231,6 +231,10 @@ static bool level_one(void) {
         return false;
     }
     huge_tell(plain);
+    uint32_t begun = (uint32_t)bits_min(spans_align(slice, CHUNK_SLICES) - slice, slices);
+    if (begun > 0) { /* what was written before it may have brought this in */
+        (void)os_purge(arena_address(slice), (size_t)begun << SLICE_BITS);
+    }
     arena_lock();
     spans_let_go(slice, slices, SPAN_CLEAN);
     arena_unlock();
@@ -505,6 +509,14 @@ bool arena_keep(size_t *bytes) {
 
 bool arena_has_more(void) { return ages_slices() != 0; }
 
+bool arena_may_hold(size_t bytes) {
+    arena_lock();
+    size_t slices =
+        (size_t)bins_slices(SPAN_DIRTY) + bins_slices(SPAN_KEPT) + bins_slices(SPAN_CLEAN) + bins_slices(SPAN_HUGE);
+    arena_unlock();
+    return bytes >> SLICE_BITS < slices;
+}
+
 void arena_revive(bool all) { purge_revive(all); }
 
 /* What lies behind the front is usable no longer: nobody has any of it from now on. The caller holds `growing` and the arena's lock, which
@@ -527,24 +539,19 @@ static void give_end_up(void) {
     }
 }
 
-/* The last span of the street, if it is free, clean, and so long. */
-static bool retreat(uint32_t least) {
+/* What was never handed out there goes with what is free: before a span with huge pages may lie one without, and the other way round. */
+void arena_retreat(uint32_t least) {
     lock_take(&arena.growing);
     arena_lock();
-    bool shorter = spans_retreat(least);
-    if (shorter) {
+    bool is_long = arena.usable - spans_clean_end(UINT32_MAX) >= least;
+    while (is_long && spans_retreat(1)) {
+    }
+    if (is_long) {
         give_end_up();
     } else {
         arena_unlock();
     }
     lock_free(&arena.growing);
-    return shorter;
-}
-
-/* Before a span with huge pages may lie one without, and the other way round. */
-void arena_retreat(uint32_t least) {
-    while (retreat(least)) {
-    }
 }
 
 /* Where the street's free end begins, if it is long enough to be given up; else 0. The caller holds the arena's lock. */

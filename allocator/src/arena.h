@@ -75,6 +75,9 @@ void arena_revive(bool all);
 /* Whether spans are left that will be due. */
 bool arena_has_more(void);
 
+/* Whether as much is free, though it need not be in one piece. */
+bool arena_may_hold(size_t bytes);
+
 /* Purges pages of a used span, whose owner sees to it that nobody writes there, and counts `unclean` bytes of them; false when the kernel
  * refused. */
 bool arena_purge_pages(void *at, size_t bytes, size_t unclean);

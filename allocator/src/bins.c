@@ -5,6 +5,7 @@ enum {
     BIN_COUNT = BIN_EXACT + (24 - 6) * 8 + 8,
     BIN_WORDS = (BIN_COUNT + 63) / 64,
     FIT_SEARCH = 32, /* spans of an inexact bin looked at for the best fit */
+    ALIGNED_SEARCH = 64, /* spans looked at that are as long as is asked for, and perhaps aligned so */
     KINDS = 4,
 };
 
@@ -75,24 +76,42 @@ static uint32_t bin_best(const struct bins *bins, unsigned bin, uint32_t slices)
     return best;
 }
 
+/* The first bin from `bin` on that is occupied, or BIN_COUNT. */
+static unsigned next_occupied(const struct bins *bins, unsigned bin) {
+    for (unsigned word = bin / 64; word < BIN_WORDS; word++) {
+        uint64_t occupied = bins->occupied[word] & ~(word == bin / 64 ? bits_low(bin % 64) : 0);
+        if (occupied != 0) {
+            return word * 64 + bits_lowest(occupied);
+        }
+    }
+    return BIN_COUNT;
+}
+
 uint32_t bins_find(enum span_state state, uint32_t slices) {
     const struct bins *bins = bins_of(state);
     unsigned bin = bin_of(slices);
     uint32_t found = bin_best(bins, bin, slices);
-    if (found != 0) {
-        return found;
+    if (found == 0) { /* every span in a higher bin is long enough */
+        bin = next_occupied(bins, bin + 1);
+        found = bin < BIN_COUNT ? bin_best(bins, bin, slices) : 0;
     }
-    bin++; /* every span in a higher bin is long enough */
-    for (unsigned word = bin / 64; word < BIN_WORDS; word++) {
-        uint64_t occupied = bins->occupied[word];
-        if (word == bin / 64) {
-            occupied &= ~bits_low(bin % 64);
-        }
-        if (occupied != 0) {
-            return bin_best(bins, word * 64 + bits_lowest(occupied), slices);
+    return found;
+}
+
+uint32_t bins_find_aligned(enum span_state state, uint32_t slices, uint32_t alignment, uintptr_t base) {
+    const struct bins *bins = bins_of(state);
+    unsigned last = bin_of(slices + alignment - 1);
+    int seen = 0;
+    for (unsigned bin = next_occupied(bins, bin_of(slices)); bin <= last && seen < ALIGNED_SEARCH;
+         bin = next_occupied(bins, bin + 1)) {
+        for (uint32_t at = bins->head[bin]; at != 0 && seen < ALIGNED_SEARCH; at = arena_span(at)->next, seen++) {
+            uintptr_t head = bits_round_up(base + at, alignment) - (base + at);
+            if (head + slices <= arena_span(at)->slices) {
+                return at;
+            }
         }
     }
-    return 0;
+    return bins_find(state, slices + alignment - 1); /* long enough wherever it lies */
 }
 
 uint32_t bins_slices(enum span_state state) { return bins_of(state)->slices; }

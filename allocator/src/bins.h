@@ -11,6 +11,10 @@ void bins_remove(uint32_t slice);
 /* A free span of the kind with at least so many slices, or 0: the shortest of a few that are near. */
 uint32_t bins_find(enum span_state state, uint32_t slices);
 
+/* The same of a span that has room for so many slices from a multiple of `alignment` on, counted from `base` slices before slice 0: one that just has it is
+ * looked for among a few first. */
+uint32_t bins_find_aligned(enum span_state state, uint32_t slices, uint32_t alignment, uintptr_t base);
+
 /* Slices in free spans of the kind. */
 uint32_t bins_slices(enum span_state state);
 

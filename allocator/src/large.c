@@ -171,7 +171,11 @@ void *large_take(size_t bytes, size_t alignment, bool dense, bool *zero) {
             return block;
         }
     }
-    return take_mapping(bytes, alignment, dense, zero);
+    void *block = take_mapping(bytes, alignment, dense, zero);
+    if (block == NULL && bytes > LARGE_SPAN_MOST && alignment <= LARGE_SPAN_MOST && arena_may_hold(bytes)) {
+        block = take_span(bytes, bytes, alignment, dense, zero);
+    }
+    return block;
 }
 
 void *large_take_growing(size_t bytes, bool *zero) {
@@ -342,13 +346,15 @@ static void *resize_span(void *block, size_t bytes) {
     uint32_t slice = arena_slice(block);
     struct span *span = arena_span(slice);
     uint32_t had = span->slices;
-    if (bytes > LARGE_SPAN_MOST) {
-        return move_out(slice, bytes);
+    bool is_long = bytes > LARGE_SPAN_MOST;
+    void *moved = is_long && bytes > span->used_bytes ? move_out(slice, bytes) : NULL;
+    if (moved != NULL || bytes >> SLICE_BITS > INT32_MAX) {
+        return moved;
     }
     uint32_t slices = slices_of(bytes);
     if (slices > had) {
         if (!arena_extend(slice, slices)) {
-            return move_out(slice, bytes);
+            return is_long ? NULL : move_out(slice, bytes);
         }
         arena_tag(slice + had, slices - had, TAG_INSIDE);
     } else if (bytes < span->used_bytes && slices < had) {

@@ -63,6 +63,13 @@ static bool is_whole_huge(uint32_t slice, uint32_t slices) {
     return slices == CHUNK_SLICES && huge_chunk(slice) == slice && huge_is_huge(slice);
 }
 
+/* Slices of a free-huge span from `slice` on that lie in a chunk with what is before it: what was written there may have brought them in. */
+static uint32_t rest_of_huge(uint32_t slice) {
+    uint32_t in_chunk = huge_chunk(slice) + CHUNK_SLICES - slice;
+    bool rest = in_chunk < CHUNK_SLICES && slice < spans_front() && arena_span(slice)->state == SPAN_HUGE;
+    return rest ? (uint32_t)bits_min(arena_span(slice)->slices, in_chunk) : 0;
+}
+
 uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     arena_lock();
     uint32_t slice = ages_oldest();
@@ -78,15 +85,22 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     }
     bool huge = is_whole_huge(slice, slices);
     struct huge_request plain = huge ? (struct huge_request){0} : huge_make_plain(slice, slice + slices);
+    uint32_t rest = whole ? rest_of_huge(slice + slices) : 0;
+    if (rest > 0) {
+        (void)spans_hold(slice + slices, rest);
+    }
     atomic_fetch_add_explicit(&purge.pieces, 1, memory_order_relaxed);
     arena_unlock();
 
     size_t piece = (size_t)slices << SLICE_BITS;
     huge_tell(plain);
-    bool purged = os_purge(arena_address(slice), piece);
+    bool purged = os_purge(arena_address(slice), piece + ((size_t)rest << SLICE_BITS));
 
     arena_lock();
     atomic_fetch_sub_explicit(&purge.pieces, 1, memory_order_relaxed);
+    if (rest > 0) { /* nobody has written there */
+        spans_let_go(slice + slices, rest, SPAN_CLEAN);
+    }
     spans_let_go(slice, slices, !purged ? SPAN_KEPT : huge ? SPAN_HUGE : SPAN_CLEAN);
     uint32_t asleep = purge.awaiting;
     arena_unlock();

@@ -169,7 +169,8 @@ uint32_t spans_abandoned(void) { return spans.abandoned; }
 void spans_cut(uint32_t slice, uint32_t slices) { describe(slice, slices, SPAN_USED); }
 
 uint32_t spans_take(enum span_state state, uint32_t slices, uint32_t alignment) {
-    uint32_t slice = bins_find(state, slices + alignment - 1);
+    uint32_t slice = alignment == 1 ? bins_find(state, slices)
+                                    : bins_find_aligned(state, slices, alignment, window.base >> SLICE_BITS);
     if (slice == 0) {
         return 0;
     }

@@ -320,6 +320,122 @@ static void little_of_a_chunk_stays_plain(void) {
     }
 }
 
+/* Of memory that need not all be mapped yet. */
+static size_t resident_bytes(char *at, size_t bytes) {
+    size_t page = os_page_bytes(), count = 0;
+    for (size_t i = 0; i < bytes / page; i++) {
+        unsigned char resident = 0;
+        count += mincore(at + i * page, page, &resident) == 0 && (resident & 1) != 0;
+    }
+    return count * page;
+}
+
+enum { BROUGHT = 32 * 2 + 17 }; /* slices of an object that has a huge page for its tail: 15 slices of that are free */
+
+/* As the kernel does when the tail is written. */
+static char *bring_in_rest(uint32_t slice, size_t *bytes) {
+    char *rest = arena_address(slice + BROUGHT);
+    *bytes = 15 * SLICE_BYTES;
+    EXPECT(arena_span(slice + BROUGHT)->state == SPAN_HUGE, "the rest is in state %u",
+           arena_span(slice + BROUGHT)->state);
+    for (size_t at = 0; at < *bytes; at += os_page_bytes()) {
+        ((volatile char *)rest)[at] = 0;
+    }
+    EXPECT(resident_bytes(rest, *bytes) == *bytes, "it is not there");
+    return rest;
+}
+
+/* What is left of a huge page behind an object goes when the object does, and when huge pages are given up for a while. */
+static void what_a_huge_page_brought_in_goes_too(void) {
+    scenario_single_pages();
+    open_arena();
+    size_t bytes;
+    uint32_t slice = take_dense(BROUGHT);
+    char *rest = bring_in_rest(slice, &bytes);
+    EXPECT(arena_give(slice) && arena_purge_all() == BROUGHT * SLICE_BYTES, "not purged");
+    EXPECT(resident_bytes(rest, bytes) == 0, "%zu bytes stay of %zu", resident_bytes(rest, bytes), bytes);
+    slice = take_dense(BROUGHT);
+    rest = bring_in_rest(slice, &bytes);
+    run_away = 2000000;
+    (void)take_dense(BROUGHT);
+    run_away = 0;
+    EXPECT(resident_bytes(rest, bytes) == 0, "%zu bytes stay of %zu", resident_bytes(rest, bytes), bytes);
+    street_check(true);
+}
+
+/* The street's end is given up as a whole, also where spans with huge pages lie beside such without. */
+static void a_free_end_of_both_kinds_is_given_up(void) {
+    enum { SPANS = 40, LEAST = 256 };
+    scenario_single_pages();
+    open_arena();
+    uint32_t slice[SPANS];
+    for (int i = 0; i < SPANS; i++) {
+        bool zero;
+        slice[i] = i % 2 == 0 ? take_dense(BROUGHT) : arena_take(BROUGHT, 1, false, &zero);
+        EXPECT(slice[i] != 0, "no memory");
+    }
+    for (int i = 0; i < SPANS; i++) {
+        EXPECT(arena_give(slice[i]), "not in use");
+    }
+    (void)arena_purge_all();
+    arena_retreat(LEAST);
+    struct arena_figures figures;
+    arena_figures(&figures);
+    EXPECT(figures.extent == 0, "%zu bytes are left", figures.extent);
+    street_check(true);
+}
+
+/* Memory is out: what was mapped ahead of a program that grows goes back also where the last span is in use. */
+static void what_was_mapped_ahead_makes_room(void) {
+    enum { SPANS_MOST = 1000, SLICES = 10, AHEAD = 32 << 20, LEFT = 16 << 20 };
+    size_t before = address_space_bytes(), used = 0;
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
+    bool zero;
+    for (int i = 0; i < SPANS_MOST && address_space_bytes() - before < used + AHEAD; i++) {
+        EXPECT(arena_take(SLICES, 1, false, &zero) != 0, "no memory");
+        used += SLICES * SLICE_BYTES;
+    }
+    size_t had = address_space_bytes() - before;
+    EXPECT(had >= used + AHEAD, "nothing is mapped ahead: %zu bytes for %zu", had, used);
+    arena_make_room();
+    size_t left = address_space_bytes() - before;
+    EXPECT(left < used + LEFT, "%zu bytes are mapped for %zu, and %zu were", left, used, had);
+    EXPECT(arena_take(SLICES, 1, false, &zero) != 0, "no more memory");
+    street_check(true);
+}
+
+/* An aligned span that is free again is found by who asks for its like, whatever became of it. */
+static void aligned_spans_are_found_again(void) {
+    enum { SPANS = 50, SLICES = 64, ALIGNMENT = 32 };
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
+    uint32_t slice[SPANS];
+    bool zero;
+    for (int i = 0; i < SPANS; i++) {
+        slice[i] = arena_take(SLICES, ALIGNMENT, false, &zero);
+        EXPECT(slice[i] != 0 && arena_take(1, 1, false, &zero) != 0, "no memory");
+    }
+    struct arena_figures before, after;
+    arena_figures(&before);
+    for (int round = 0; round < 4; round++) {
+        for (int i = round % 2; i < SPANS; i += 2) {
+            EXPECT(arena_give(slice[i]), "not in use");
+        }
+        if (round >= 2) {
+            (void)arena_purge_all();
+        }
+        for (int i = round % 2; i < SPANS; i += 2) {
+            slice[i] = arena_take(SLICES, ALIGNMENT, false, &zero);
+            EXPECT(slice[i] != 0 && (uintptr_t)arena_address(slice[i]) % (ALIGNMENT * SLICE_BYTES) == 0, "not aligned");
+        }
+        arena_figures(&after);
+        EXPECT(after.extent == before.extent, "round %d: %zu bytes, and %zu before", round, after.extent,
+               before.extent);
+    }
+    street_check(true);
+}
+
 enum { OBJECT = 65 }; /* slices: a block of 4 MiB, which ends a little behind a chunk */
 
 /* Where address space is limited, objects fill it: no room is left before the chunks in which the next ones begin. */
@@ -430,16 +546,6 @@ static void rests_grow_longer(void) {
         later += (uint64_t)2 * MARGIN_MS;
         EXPECT(huge_is_wanted(1), "a rest is longer than %ju ms", (uintmax_t)now);
     }
-}
-
-/* Of memory that need not all be mapped yet. */
-static size_t resident_bytes(char *at, size_t bytes) {
-    size_t page = os_page_bytes(), count = 0;
-    for (size_t i = 0; i < bytes / page; i++) {
-        unsigned char resident = 0;
-        count += mincore(at + i * page, page, &resident) == 0 && (resident & 1) != 0;
-    }
-    return count * page;
 }
 
 /* Pages come in ahead of dense spans from the frontier: twice as many each time up to the option, never more than is in use,
@@ -985,6 +1091,10 @@ static const struct scenario scenarios[] = {
     {"with_huge_pages", with_huge_pages},
     {"what_grows_at_the_front_is_huge", what_grows_at_the_front_is_huge},
     {"little_of_a_chunk_stays_plain", little_of_a_chunk_stays_plain},
+    {"what_a_huge_page_brought_in_goes_too", what_a_huge_page_brought_in_goes_too},
+    {"a_free_end_of_both_kinds_is_given_up", a_free_end_of_both_kinds_is_given_up},
+    {"what_was_mapped_ahead_makes_room", what_was_mapped_ahead_makes_room},
+    {"aligned_spans_are_found_again", aligned_spans_are_found_again},
     {"objects_fill_limited_space", objects_fill_limited_space},
     {"gaps_between_objects_are_few", gaps_between_objects_are_few},
     {"slow_huge_pages_are_left", slow_huge_pages_are_left},

@@ -1,0 +1,88 @@
+/* Address space is limited while the program runs, and a block so long that it would have a mapping of its own finds room among the addresses
+ * that the library has.
+ *
+ *   long_blocks_at_limit hole     200 MiB of large blocks are free again before one in use: 130 and 190 MiB
+ *   long_blocks_at_limit growth   one block grows by 12 MiB at a time to nine tenths of the limit */
+#include <sys/resource.h>
+
+#include "entry.h"
+#include "expect.h"
+#include "resident.h"
+#include "serving.h"
+
+enum { MIB = 1 << 20 };
+
+static void limit_to_more(size_t bytes) {
+    rlim_t most = address_space_bytes() + bytes;
+    struct rlimit limit = {.rlim_cur = most, .rlim_max = most};
+    EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "the limit was refused");
+}
+
+static void hole(void) {
+    enum { BLOCKS = 10, EACH = 20 * MIB, KEPT_MOST = 200 };
+    static const size_t wanted[] = {(size_t)130 * MIB, (size_t)190 * MIB};
+    void *block[BLOCKS], *kept[KEPT_MOST];
+    limit_to_more((size_t)300 * MIB);
+    for (int i = 0; i < BLOCKS; i++) {
+        block[i] = unseen(malloc(EACH));
+        EXPECT(block[i] != NULL, "no block %d", i);
+        memset(block[i], 1, EACH);
+    }
+    int count = 0;
+    do { /* until one lies behind */
+        kept[count] = unseen(malloc(200 * 1024));
+        EXPECT(kept[count] != NULL, "no small block");
+    } while ((uintptr_t)kept[count] < (uintptr_t)block[BLOCKS - 1] && ++count < KEPT_MOST);
+    for (int i = 0; i < BLOCKS; i++) {
+        free(block[i]);
+    }
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        char *large = unseen(malloc(wanted[i]));
+        EXPECT(large != NULL, "no %zu bytes, where 200 MiB are free", wanted[i]);
+        large[0] = large[wanted[i] - 1] = 1;
+        char *less = unseen(realloc(large, wanted[i] - MIB));
+        EXPECT(less == large && less[0] == 1, "it has moved");
+        char *again = unseen(realloc(less, wanted[i]));
+        EXPECT(again != NULL && again[0] == 1, "it has lost its room");
+        free(again);
+    }
+    EXPECT(unseen(malloc((size_t)1 << 62)) == NULL && unseen(malloc((size_t)1 << 47)) == NULL, "more than there is");
+}
+
+static void growth(void) {
+    enum { LIMIT = 165 * MIB, STEP = 12 * MIB };
+    limit_to_more(LIMIT);
+    size_t size = 10 * MIB;
+    unsigned char *block = unseen(malloc(size));
+    EXPECT(block != NULL, "no block");
+    memset(block, 1, size);
+    for (;;) {
+        unsigned char *more = unseen(realloc(block, size + STEP));
+        if (more == NULL) {
+            break;
+        }
+        for (size_t at = 0; at < size; at += 4096) {
+            EXPECT(more[at] == 1, "byte %zu has changed", at);
+        }
+        memset(more + size, 1, STEP);
+        block = more;
+        size += STEP;
+    }
+    EXPECT(size >= (size_t)LIMIT / 10 * 9, "it grew to %zu bytes of %d", size, LIMIT);
+    EXPECT(unseen(realloc(block, (size_t)1 << 47)) == NULL && unseen(realloc(block, (size_t)1 << 62)) == NULL,
+           "it grew beyond all there is");
+    EXPECT(block[size - 1] == 1, "what was refused has changed it");
+    free(block);
+}
+
+int main(int count, char **arguments) {
+    EXPECT(count == 2, "usage: long_blocks_at_limit hole|growth");
+    require_serving();
+    free(unseen(malloc(1)));
+    if (strcmp(arguments[1], "hole") == 0) {
+        hole();
+    } else {
+        growth();
+    }
+    return 0;
+}
