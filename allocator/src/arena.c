@@ -543,8 +543,9 @@ static void give_end_up(void) {
 void arena_retreat(uint32_t least) {
     lock_take(&arena.growing);
     arena_lock();
-    bool is_long = arena.usable - spans_clean_end(UINT32_MAX) >= least;
-    while (is_long && spans_retreat(1)) {
+    bool kept = !street_is_reserved(); /* what is reserved would stay as it is */
+    bool is_long = arena.usable - spans_clean_end(UINT32_MAX, kept) >= least;
+    while (is_long && spans_retreat(kept)) {
     }
     if (is_long) {
         give_end_up();
@@ -556,7 +557,7 @@ void arena_retreat(uint32_t least) {
 
 /* Where the street's free end begins, if it is long enough to be given up; else 0. The caller holds the arena's lock. */
 static uint32_t long_end(void) {
-    uint32_t end = spans_clean_end(SETTLE_SPANS);
+    uint32_t end = spans_clean_end(SETTLE_SPANS, false);
     return arena.usable - end >= SETTLE_SLICES ? end : 0;
 }
 
@@ -568,9 +569,9 @@ bool arena_settle(void) {
     arena_lock();
     uint32_t end = long_end();
     bool rests = end != 0 && end <= arena.settled;
-    for (int i = 0; rests && i < SETTLE_SPANS && spans_retreat(1); i++) {
+    for (int i = 0; rests && i < SETTLE_SPANS && spans_retreat(false); i++) {
     }
-    bool more = rests ? spans_clean_end(1) != spans_front() : end != 0;
+    bool more = rests ? spans_clean_end(1, false) != spans_front() : end != 0;
     arena.settled = rests ? 0 : end;
     if (rests) {
         give_end_up();

@@ -224,12 +224,12 @@ void spans_skip(uint32_t usable, uint32_t front) {
     }
 }
 
-uint32_t spans_clean_end(unsigned most) {
+uint32_t spans_clean_end(unsigned most, bool kept) {
     uint32_t end = spans.front;
     for (; most > 0 && end != street_first(); most--) {
         uint32_t before = arena_span(end - 1)->first;
         enum span_state state = arena_span(before)->state;
-        if (state != SPAN_CLEAN && state != SPAN_HUGE) {
+        if (state != SPAN_CLEAN && state != SPAN_HUGE && !(kept && state == SPAN_KEPT)) {
             break;
         }
         end = before;
@@ -237,9 +237,9 @@ uint32_t spans_clean_end(unsigned most) {
     return end;
 }
 
-bool spans_retreat(uint32_t least) {
-    uint32_t last = spans_clean_end(1);
-    if (last == spans.front || arena_span(last)->slices < least) {
+bool spans_retreat(bool kept) {
+    uint32_t last = spans_clean_end(1, kept);
+    if (last == spans.front) {
         return false;
     }
     (void)dissolve(last);

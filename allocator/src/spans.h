@@ -66,11 +66,12 @@ uint32_t spans_abandoned(void);
 /* A used span is the first `slices` of itself; the rest is to be given. */
 void spans_cut(uint32_t slice, uint32_t slices);
 
-/* Where the free spans begin that end at the front and cost no memory, as far as the last `most` of them go; the front where there is none. */
-uint32_t spans_clean_end(unsigned most);
+/* Where the free spans begin that end at the front and cost no memory, as far as the last `most` of them go; the front where there is none. With `kept`
+ * also those that the kernel would not take: they can be unmapped all the same. */
+uint32_t spans_clean_end(unsigned most, bool kept);
 
-/* The front moves back to the first slice of the free span that ends with it, if that costs no memory and has so many slices. */
-bool spans_retreat(uint32_t least);
+/* The front moves back to the first slice of the free span that ends with it, if that costs no memory, or was kept and may go as well. */
+bool spans_retreat(bool kept);
 
 /* The front moves to `front`: what lay before it and was usable is free and clean, what was not is nobody's for ever. */
 void spans_skip(uint32_t usable, uint32_t front);

@@ -48,6 +48,24 @@ static void fill_and_free(void) {
     malloc_trim(0);
 }
 
+/* The heap's end goes, which is unmapped where the kernel would not purge it. */
+static void large_blocks_go(void) {
+    enum { LARGE = 30, EACH = 4 << 20, LEFT_KIB = 64 * 1024 };
+    void *blocks[LARGE];
+    size_t before = resident_kib();
+    for (int b = 0; b < LARGE; b++) {
+        blocks[b] = malloc(EACH);
+        EXPECT(blocks[b] != NULL, "malloc failed with errno %d", errno);
+        memset(blocks[b], 1, EACH);
+    }
+    for (int b = 0; b < LARGE; b++) {
+        free(blocks[b]);
+    }
+    malloc_trim(0);
+    size_t left = resident_kib();
+    EXPECT(left < before + LEFT_KIB, "%zu KiB are there after all was freed, %zu before", left, before);
+}
+
 int main(void) {
     require_serving();
     fill_and_free();
@@ -63,6 +81,7 @@ int main(void) {
     size_t now = resident_kib();
     EXPECT(now < before + ROOM_KIB, "resident memory grew from %zu to %zu KiB under mlockall", before, now);
     free(malloc(40 << 20));
+    large_blocks_go();
     munlockall();
     fill_and_free();
     return 0;

@@ -238,7 +238,7 @@ static void check_emptied(const struct thread_cache *cache, const char *kind, co
 
 /* What nobody uses at the street's end is unmapped. */
 static void check_end(const char *when) {
-    uint32_t end = spans_clean_end(UINT32_MAX);
+    uint32_t end = spans_clean_end(UINT32_MAX, false);
     CHECK(seam_arena_usable() - end < seam_settle_slices() || street_is_reserved(),
           "kept: %u slices at the street's end, %s", seam_arena_usable() - end, when);
 }
