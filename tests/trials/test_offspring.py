@@ -61,6 +61,20 @@ def test_what_breaks_off_ends_all_that_came_of_it(shell, tmp_path, leaver: str, 
     assert not is_alive(children[0])
 
 
+@pytest.mark.parametrize("mark", [None, MARK], ids=["unmarked", "marked"])
+def test_what_is_below_in_a_session_of_its_own_has_ended_with_it(shell, tmp_path, mark: str | None) -> None:
+    def broken_off() -> None:
+        with Offspring.begun(lambda: shell("setsid sh -c 'sleep 600 & echo $!; wait' & wait"), mark):
+            said(tmp_path)
+            raise KeyboardInterrupt
+
+    for _ in range(10):
+        (tmp_path / "said").unlink(missing_ok=True)
+        with pytest.raises(KeyboardInterrupt):
+            broken_off()
+        assert not is_alive(said(tmp_path))
+
+
 def test_what_was_there_before_and_what_is_left_in_peace_go_on(shell, tmp_path) -> None:
     """As a server does that a setup has started."""
     with Offspring.begun(lambda: shell("(setsid sleep 600 & echo $!)")) as begun:

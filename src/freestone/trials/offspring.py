@@ -75,16 +75,21 @@ class Offspring:
                 self.process.wait(_PATIENCE_S)
         # Once it has been waited for, its number may be another's; what came of it has fallen to this process then.
         if self.process.returncode is None:
+            known = set(tree.below(self.process.pid))  # once it has ended nothing is below it any more
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 if os.getpgid(self.process.pid) == self.process.pid:
                     os.killpg(self.process.pid, signal.SIGKILL)
             for _ in range(_LOOKS):
-                if not _kill(tree.below(self.process.pid)):
+                below = tree.below(self.process.pid)
+                known.update(below)
+                if not _kill(below):
                     break
+            _kill(list(known))
             self.process.kill()
             # Who has more rights than this process (sudo) cannot be ended by it, and is not waited for long.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(_PATIENCE_S)
+            _await_end(known)
         self.end_orphans()
 
     def end_orphans(self) -> None:
@@ -132,6 +137,21 @@ def _kill(processes: list[int]) -> bool:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(process, signal.SIGKILL)
     return bool(processes)
+
+
+def _runs(process: int) -> bool:
+    """Whether it has not ended yet; whose end nobody has taken note of has."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[:1] not in ([b"Z"], [b"X"])
+
+
+def _await_end(processes: set[int]) -> None:
+    until = time.monotonic() + _PATIENCE_S
+    while any(map(_runs, processes)) and time.monotonic() < until:
+        time.sleep(_PAUSE_S)
 
 
 @contextlib.contextmanager
