@@ -229,13 +229,22 @@ OUT_OF_LINE void *resize_hardened(void *block, size_t size) {
 
 /* A request for more than all that the library could give back beside what the kernel has, as programs make by mistake and live with. The others
  * are worth the search. */
-static bool is_hopeless(size_t size) {
+static bool is_beyond_all(size_t size) {
     struct arena_figures arena;
     arena_figures(&arena);
     size_t mappings, mapped; /* also those: a block of that size may be about to grow where it is */
     large_figures(&mappings, &mapped);
-    size_t held = arena.extent + arena.bookkeeping + mapped;
+    size_t held = arena.usable + arena.bookkeeping + mapped;
     return size > held && !os_has_room(size - held);
+}
+
+/* What another thread is giving back just now is counted no longer and may not be had yet: asked once more when it is done. */
+static bool is_hopeless(size_t size) {
+    if (!is_beyond_all(size)) {
+        return false;
+    }
+    arena_await_growth();
+    return is_beyond_all(size);
 }
 
 void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bool *zero) {

@@ -540,13 +540,15 @@ static void give_end_up(void) {
 }
 
 /* What was never handed out there goes with what is free: before a span with huge pages may lie one without, and the other way round. */
-void arena_retreat(uint32_t least) {
+void arena_retreat(uint32_t least, bool kept) {
     lock_take(&arena.growing);
     arena_lock();
-    bool kept = !street_is_reserved(); /* what is reserved would stay as it is */
+    kept = kept && !street_is_reserved(); /* what is reserved would stay as it is */
+    uint32_t had = bins_slices(SPAN_KEPT);
     bool is_long = arena.usable - spans_clean_end(UINT32_MAX, kept) >= least;
     while (is_long && spans_retreat(kept)) {
     }
+    purge_count((size_t)(had - bins_slices(SPAN_KEPT)) << SLICE_BITS);
     if (is_long) {
         give_end_up();
     } else {
@@ -587,10 +589,15 @@ void arena_make_room(void) {
     do {
         join_free();
     } while (purge_wait());
-    arena_retreat(1);
+    arena_retreat(1, true);
 }
 
 bool arena_await_purge(void) { return purge_wait(); }
+
+void arena_await_growth(void) {
+    lock_take(&arena.growing);
+    lock_free(&arena.growing);
+}
 
 bool arena_purge_some(size_t *bytes) { return purge_piece(CHUNK_SLICES, true, bytes) > 0; }
 
@@ -693,6 +700,7 @@ void arena_figures(struct arena_figures *figures) {
     *figures = (struct arena_figures){
         .reserved = (size_t)street_limit() << SLICE_BITS,
         .extent = slices << SLICE_BITS,
+        .usable = (size_t)(arena.usable - street_first()) << SLICE_BITS,
         .used = (size_t)spans_used() << SLICE_BITS,
         .dirty = ages_bytes() + ((size_t)bins_slices(SPAN_KEPT) << SLICE_BITS),
         /* of what was ever handed out: rows beyond are usable, and untouched */

@@ -24,6 +24,7 @@
 /* Figures of the arena, in bytes. */
 struct arena_figures {
     size_t reserved, extent, used, bookkeeping;
+    size_t usable; /* the extent, and what is mapped behind it */
     size_t dirty; /* less the pages of dirty spans that were purged before */
     uint64_t purged; /* since the start */
 };
@@ -90,8 +91,12 @@ void arena_make_room(void);
  * were unmapped. */
 void arena_abandon(uint32_t slice, size_t bytes);
 
-/* Gives address space back: the street's end, as far as nothing there is in use and it is at least `least` slices. */
-void arena_retreat(uint32_t least);
+/* Waits until whoever makes the street longer or shorter just now has done so. */
+void arena_await_growth(void);
+
+/* Gives address space back: the street's end, as far as nothing there is in use and it is at least `least` slices. With `kept` also what the
+ * kernel would not purge, since it is locked perhaps. */
+void arena_retreat(uint32_t least, bool kept);
 
 /* The same for the keeper's looks: once the end is long and nobody has taken of it since the last look, so that a program that grows and
  * shrinks all the time keeps it. True where the next look may find more to do. */

@@ -166,7 +166,7 @@ static bool purge_some(struct purge *purge, enum pass pass) {
         more = arena_purge_some(&purge->bytes) || await_others(purge);
         if (!more) {
             guarded_reclaim();
-            arena_retreat(RETREAT_SLICES);
+            arena_retreat(RETREAT_SLICES, false);
         }
         return more;
     }

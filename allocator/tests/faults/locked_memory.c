@@ -48,22 +48,33 @@ static void fill_and_free(void) {
     malloc_trim(0);
 }
 
-/* The heap's end goes, which is unmapped where the kernel would not purge it. */
-static void large_blocks_go(void) {
-    enum { LARGE = 30, EACH = 4 << 20, LEFT_KIB = 64 * 1024 };
+/* Locked memory stays as it is when the program asks for it to be given back, and makes room where there is no other: the heap's end is
+ * unmapped then. */
+static void freed_makes_room(void) {
+    enum { LARGE = 30, EACH = 4 << 20, LEFT = 100 << 20, WANTED = 190 << 20 };
+    enum { AHEAD_KIB = 64 * 1024 }; /* mapped for what comes next, and never handed out: that may go */
     void *blocks[LARGE];
-    size_t before = resident_kib();
     for (int b = 0; b < LARGE; b++) {
         blocks[b] = malloc(EACH);
         EXPECT(blocks[b] != NULL, "malloc failed with errno %d", errno);
         memset(blocks[b], 1, EACH);
     }
+    struct rlimit before, limit;
+    EXPECT(getrlimit(RLIMIT_AS, &before) == 0, "no limit");
+    limit = (struct rlimit){address_space_bytes() + LEFT, before.rlim_max};
+    EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "the limit was refused");
+    size_t full_kib = resident_kib();
     for (int b = 0; b < LARGE; b++) {
         free(blocks[b]);
     }
     malloc_trim(0);
-    size_t left = resident_kib();
-    EXPECT(left < before + LEFT_KIB, "%zu KiB are there after all was freed, %zu before", left, before);
+    EXPECT(resident_kib() + AHEAD_KIB >= full_kib, "%zu KiB were locked, %zu are left after a trim", full_kib,
+           resident_kib());
+    char *block = malloc(WANTED);
+    EXPECT(block != NULL, "no %d bytes, where %d are free and %d beside the limit", WANTED, LARGE * EACH, LEFT);
+    block[0] = block[WANTED - 1] = 1;
+    free(block);
+    EXPECT(setrlimit(RLIMIT_AS, &before) == 0, "the limit stays");
 }
 
 int main(void) {
@@ -81,7 +92,7 @@ int main(void) {
     size_t now = resident_kib();
     EXPECT(now < before + ROOM_KIB, "resident memory grew from %zu to %zu KiB under mlockall", before, now);
     free(malloc(40 << 20));
-    large_blocks_go();
+    freed_makes_room();
     munlockall();
     fill_and_free();
     return 0;

@@ -2,8 +2,11 @@
  * that the library has.
  *
  *   long_blocks_at_limit hole     200 MiB of large blocks are free again before one in use: 130 and 190 MiB
- *   long_blocks_at_limit growth   one block grows by 12 MiB at a time to nine tenths of the limit */
+ *   long_blocks_at_limit growth   one block grows by 12 MiB at a time to nine tenths of the limit
+ *   long_blocks_at_limit whole    all is free again, and nearly as much is asked for in one piece */
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "entry.h"
 #include "expect.h"
@@ -75,14 +78,47 @@ static void growth(void) {
     free(block);
 }
 
+/* A heap of `blocks` blocks of a mebibyte is free again, and a block of nearly all its addresses is asked for. */
+static void whole_of(int blocks) {
+    static void *block[100];
+    size_t before = address_space_bytes();
+    for (int i = 0; i < blocks; i++) {
+        block[i] = unseen(malloc(MIB));
+        EXPECT(block[i] != NULL, "no block %d", i);
+        memset(block[i], 1, MIB);
+    }
+    limit_to_more(64 * 1024);
+    size_t wanted = (address_space_bytes() - before) / 100 * 93;
+    for (int i = 0; i < blocks; i++) {
+        free(block[i]);
+    }
+    char *large = unseen(malloc(wanted));
+    EXPECT(large != NULL, "no %zu bytes after %d blocks", wanted, blocks);
+    large[0] = large[wanted - 1] = 1;
+}
+
+static void whole(void) {
+    for (int blocks = 20; blocks <= 90; blocks += 5) {
+        pid_t child = fork();
+        if (child == 0) {
+            whole_of(blocks);
+            _exit(0);
+        }
+        int status = 0;
+        EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "wait status %#x", (unsigned)status);
+    }
+}
+
 int main(int count, char **arguments) {
-    EXPECT(count == 2, "usage: long_blocks_at_limit hole|growth");
+    EXPECT(count == 2, "usage: long_blocks_at_limit hole|growth|whole");
     require_serving();
     free(unseen(malloc(1)));
     if (strcmp(arguments[1], "hole") == 0) {
         hole();
-    } else {
+    } else if (strcmp(arguments[1], "growth") == 0) {
         growth();
+    } else {
+        whole();
     }
     return 0;
 }

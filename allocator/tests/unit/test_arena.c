@@ -378,7 +378,7 @@ static void a_free_end_of_both_kinds_is_given_up(void) {
         EXPECT(arena_give(slice[i]), "not in use");
     }
     (void)arena_purge_all();
-    arena_retreat(LEAST);
+    arena_retreat(LEAST, false);
     struct arena_figures figures;
     arena_figures(&figures);
     EXPECT(figures.extent == 0, "%zu bytes are left", figures.extent);
@@ -582,7 +582,7 @@ static void what_grows_is_brought_in_ahead(void) {
         EXPECT(arena_give(slice), "not in use");
     }
     EXPECT(arena_give(plain) && arena_purge_all() > 0, "not in use");
-    arena_retreat(1);
+    arena_retreat(1, false);
     for (uint32_t i = 1; i <= MOST; i++) {
         last = arena_take(1, 1, true, &zero);
         size_t ahead = resident_bytes(arena_address(last + 1), 2 * MOST * SLICE_BYTES) / SLICE_BYTES;
