@@ -183,10 +183,12 @@ static uint32_t take_huge_but_tail(uint32_t slices, bool *slow) {
     if (slice != 0) {
         uint32_t whole = slices - slices % CHUNK_SLICES;
         *slow = !ask_in_turn(slice, whole);
-        arena_lock();
-        struct huge_request small = *slow ? (struct huge_request){0} : huge_keep_small(slice + whole);
-        arena_unlock();
-        huge_tell(small);
+        if (!*slow) {
+            arena_lock();
+            struct huge_request small = huge_keep_small(slice + whole);
+            arena_unlock();
+            huge_tell(small);
+        }
     }
     return slice;
 }

@@ -1,6 +1,6 @@
 /* Large blocks: above the size classes. Up to LARGE_SPAN_MOST they are whole spans of the arena, kept for reuse when
  * freed; beyond that, when the arena is out of street, or once they have grown out of their span, each is a mapping of its
- * own, moved by mremap. Blocks start at different lines of their first page, unless they were asked for by alignment.
+ * own, moved by mremap, or a span all the same where the kernel has no room for one. Blocks start at different lines of their first page, unless they were asked for by alignment.
  *
  * A mapping is found by its address in a table of mappings; there are few. No other lock is taken under the table's. */
 #ifndef FREESTONE_LARGE_H

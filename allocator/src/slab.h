@@ -38,8 +38,7 @@ struct slab_piece {
     uint32_t next;             /* block from which on to look for the next piece */
     uint32_t first, blocks;    /* lifted out of the bitmap */
     uint32_t page, pages;      /* to purge, from the slab's start */
-    uint32_t
-        unclean; /* of these pages: the others have been purged before, and nobody has taken blocks of theirs since */
+    uint32_t unclean;          /* of these pages; the others were purged before, and still belong to free blocks */
 };
 
 /* Lifts the blocks of the next piece, whose zeroed description is the caller's. False when there is none, or blocks were taken meanwhile. */
@@ -76,14 +75,14 @@ static inline size_t slab_bitmap_offset(uint32_t slab, size_t step) {
 /* What giving blocks back needs to know of a class, and the arena's addresses; worked out once for many blocks, so that a
  * loop over them reads no variable that its own stores might have changed. */
 struct slab_shape {
-    uintptr_t base; /* of the arena */
-    struct span *spans; /* ... its descriptors */
-    char *bitmaps; /* ... and bitmaps */
-    size_t bitmap_step; /* of the class: see slab_bitmap_offset */
-    size_t size; /* of a block */
+    uintptr_t base;      /* of the arena */
+    struct span *spans;  /* ... its descriptors */
+    char *bitmaps;       /* ... and bitmaps */
+    size_t bitmap_step;  /* of the class: see slab_bitmap_offset */
+    size_t size;         /* of a block */
     uint64_t reciprocal; /* of that */
-    uint32_t slices; /* in a slab */
-    uint32_t blocks; /* in it */
+    uint32_t slices;     /* in a slab */
+    uint32_t blocks;     /* in it */
 };
 
 static inline struct slab_shape slab_shape(unsigned class) {

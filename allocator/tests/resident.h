@@ -82,6 +82,15 @@ static inline size_t resident_peak_kib(void) {
 /* What is mapped, resident or not, in bytes: what RLIMIT_AS limits. */
 static inline size_t address_space_bytes(void) { return resident_bytes_of(RESIDENT_ALL); }
 
+/* From here on at most `bytes` more may be mapped; returns the limit that was. */
+static inline struct rlimit address_space_limit(size_t bytes) {
+    struct rlimit before;
+    EXPECT(getrlimit(RLIMIT_AS, &before) == 0, "no limit is told");
+    struct rlimit limit = {address_space_bytes() + bytes, before.rlim_max};
+    EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "the limit was refused");
+    return before;
+}
+
 /* Page faults so far that read nothing. */
 static inline long minor_faults(void) {
     struct rusage usage;

@@ -446,16 +446,13 @@ def test_an_interrupt_while_waiting_ends_the_tree_first(tmp_path):
     script = f"""
 from pathlib import Path
 from freestone.trials.launch import LaunchRequest, launch
+from freestone.trials.process import look
 folder = Path({str(tmp_path)!r})
 try:
     launch(LaunchRequest(["sh", "-c", "echo $$; sleep 300"], folder / "result", folder / "out", folder / "err"))
 except KeyboardInterrupt:
-    stat = Path("/proc") / (folder / "out").read_text().strip() / "stat"
-    try:
-        state = stat.read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        state = "gone"
-    print(state in ("gone", "Z", "X"))  # where the launcher had to be killed, it is the system's to reap
+    program = look(int((folder / "out").read_text()))
+    print(program is None or program.state in "ZX")  # where the launcher had to be killed, it is the system's to reap
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
         assert wait_for(lambda: (tmp_path / "out").exists() and (tmp_path / "out").read_text().endswith("\n"))

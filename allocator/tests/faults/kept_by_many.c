@@ -1,7 +1,6 @@
 /* The kernel takes no memory back, the address space is used up, and many threads ask for more than lies free in one piece: each is told so soon,
  * though all of them have what is free asked for again. */
 #include <pthread.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "entry.h"
@@ -44,9 +43,7 @@ int main(void) {
     for (int i = 0; i < BLOCKS; i += 2) {
         free(block[i]);
     }
-    size_t most = address_space_bytes() + ROOM;
-    struct rlimit limit = {most, most};
-    EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "no limit");
+    (void)address_space_limit(ROOM);
     while (unseen(malloc(ASKED)) != NULL) { /* also what lay free in longer pieces */
     }
     pthread_barrier_wait(&together);

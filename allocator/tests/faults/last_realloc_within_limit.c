@@ -1,6 +1,5 @@
 /* A block that ends where mapped memory does grows while address space has room for what it grows by and not for a second block. The kernel
  * would make it longer where it is, into addresses that are not the block's: realloc finds another way, and nothing is lost. */
-#include <sys/resource.h>
 
 #include "entry.h"
 #include "expect.h"
@@ -15,8 +14,7 @@ int main(void) {
     char *block = unseen(aligned_alloc(HUGE_PAGE, SIZE));
     EXPECT(block != NULL, "no block");
     pattern_fill(block, 0, SIZE, 1);
-    struct rlimit limit = {address_space_bytes() + GROWN - SIZE + SLACK, RLIM_INFINITY};
-    EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "no limit");
+    (void)address_space_limit(GROWN - SIZE + SLACK);
     char *grown = unseen(realloc(block, GROWN));
     EXPECT(grown != NULL, "a block of %d bytes does not grow to %d", SIZE, GROWN);
     size_t wrong = pattern_mismatch_from(grown, 0, SIZE, 1);

@@ -59,10 +59,7 @@ static void freed_makes_room(void) {
         EXPECT(blocks[b] != NULL, "malloc failed with errno %d", errno);
         memset(blocks[b], 1, EACH);
     }
-    struct rlimit before, limit;
-    EXPECT(getrlimit(RLIMIT_AS, &before) == 0, "no limit");
-    limit = (struct rlimit){address_space_bytes() + LEFT, before.rlim_max};
-    EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "the limit was refused");
+    struct rlimit before = address_space_limit(LEFT);
     size_t full_kib = resident_kib();
     for (int b = 0; b < LARGE; b++) {
         free(blocks[b]);

@@ -4,7 +4,6 @@
  *   long_blocks_at_limit hole     200 MiB of large blocks are free again before one in use: 130 and 190 MiB
  *   long_blocks_at_limit growth   one block grows by 12 MiB at a time to nine tenths of the limit
  *   long_blocks_at_limit whole    all is free again, and nearly as much is asked for in one piece */
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,17 +14,11 @@
 
 enum { MIB = 1 << 20 };
 
-static void limit_to_more(size_t bytes) {
-    rlim_t most = address_space_bytes() + bytes;
-    struct rlimit limit = {.rlim_cur = most, .rlim_max = most};
-    EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "the limit was refused");
-}
-
 static void hole(void) {
     enum { BLOCKS = 10, EACH = 20 * MIB, KEPT_MOST = 200 };
     static const size_t wanted[] = {(size_t)130 * MIB, (size_t)190 * MIB};
     void *block[BLOCKS], *kept[KEPT_MOST];
-    limit_to_more((size_t)300 * MIB);
+    (void)address_space_limit((size_t)300 * MIB);
     for (int i = 0; i < BLOCKS; i++) {
         block[i] = unseen(malloc(EACH));
         EXPECT(block[i] != NULL, "no block %d", i);
@@ -54,7 +47,7 @@ static void hole(void) {
 
 static void growth(void) {
     enum { LIMIT = 165 * MIB, STEP = 12 * MIB };
-    limit_to_more(LIMIT);
+    (void)address_space_limit(LIMIT);
     size_t size = 10 * MIB;
     unsigned char *block = unseen(malloc(size));
     EXPECT(block != NULL, "no block");
@@ -87,7 +80,7 @@ static void whole_of(int blocks) {
         EXPECT(block[i] != NULL, "no block %d", i);
         memset(block[i], 1, MIB);
     }
-    limit_to_more(64 * 1024);
+    (void)address_space_limit(64 * 1024);
     size_t wanted = (address_space_bytes() - before) / 100 * 93;
     for (int i = 0; i < blocks; i++) {
         free(block[i]);

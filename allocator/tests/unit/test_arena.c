@@ -445,10 +445,7 @@ static void objects_fill_limited_space(void) {
         return; /* a limit would take a sanitizer's own memory */
     }
     scenario_single_pages();
-    struct rlimit limit;
-    EXPECT(getrlimit(RLIMIT_AS, &limit) == 0, "no limit");
-    limit.rlim_cur = address_space_bytes() + ((rlim_t)ROOM_MIB << 20);
-    EXPECT(setrlimit(RLIMIT_AS, &limit) == 0, "not limited");
+    (void)address_space_limit((size_t)ROOM_MIB << 20);
     open_arena();
     bool zero;
     size_t slices = 0;

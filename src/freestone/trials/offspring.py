@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from freestone.trials import tree
+from freestone.trials.process import look
 
 Cut = Callable[[], None]
 
@@ -139,13 +140,10 @@ def _kill(processes: list[int]) -> bool:
     return bool(processes)
 
 
-def _runs(process: int) -> bool:
+def _runs(number: int) -> bool:
     """Whether it has not ended yet; whose end nobody has taken note of has."""
-    try:
-        stat = Path(f"/proc/{process}/stat").read_bytes()
-    except OSError:
-        return False
-    return stat.rpartition(b")")[2].split()[:1] not in ([b"Z"], [b"X"])
+    found = look(number)
+    return found is not None and found.state not in "ZX"
 
 
 def _await_end(processes: set[int]) -> None:
