@@ -29,66 +29,64 @@ static void *fresh(void *block, size_t size) {
 
 enum { CLEAR_MOST = 32 * 1024 * 1024 }; /* from here on glibc gives such memory back when it is freed */
 
-/* Memory that was in use before. A very large block may be a table that stays sparse, and how much of it is in memory nobody knows: its
- * pages go back to the kernel, which gives zeros. */
-static void *cleared(void *block, size_t size) {
-    if (size < CLEAR_MOST) {
-        return memset(block, 0, size);
+/* Memory that was in use before, up to the end of a page. A very large block may be a table that stays sparse, and how much of it is in memory
+ * nobody knows: its pages go back to the kernel, which gives zeros. */
+static void *cleared(void *block, size_t bytes) {
+    if (bytes < CLEAR_MOST) {
+        return memset(block, 0, bytes);
     }
     size_t head = bits_round_up((uintptr_t)block, os_page_bytes()) - (uintptr_t)block;
-    size_t whole = bits_round_down(size - head, os_page_bytes());
-    if (!os_purge((char *)block + head, whole)) { /* locked in memory */
-        return memset(block, 0, size);
+    if (!os_purge((char *)block + head, bytes - head)) { /* locked in memory */
+        return memset(block, 0, bytes);
     }
     memset(block, 0, head);
-    memset((char *)block + head + whole, 0, size - head - whole);
-    return block;
-}
-
-static void *take_hardened(size_t size, struct zeros *zeros) {
-    bool zero;
-    void *block = allocate_large(size, 1, false, false, &zero);
-    zeros->to = zero ? (uint32_t)size : 0;
     return block;
 }
 
 /* A block of which some reads as zero: only the rest is written. */
-static void *clear_around(char *block, size_t size, struct zeros zeros) {
-    size_t from = bits_min(zeros.from, size), to = bits_min(zeros.to, size);
-    memset(block, 0, from);
-    memset(block + to, 0, size - to);
+static void *clear_around(char *block, size_t bytes, struct zeros zeros) {
+    memset(block, 0, zeros.from);
+    memset(block + zeros.to, 0, bytes - zeros.to);
     return block;
 }
 
-static void *take_zeroed(size_t size) {
-    if (size > CLASS_LARGEST) {
-        bool zero;
-        void *block = allocate_large(size, 1, false, false, &zero);
-        if (block == NULL) {
-            errno = ENOMEM;
-            return NULL;
-        }
-        return zero ? fresh(block, size) : cleared(block, size);
+/* What calloc hands out is zero as far as malloc_usable_size goes: who lets such a block grow may clear no more than what comes
+ * behind that. */
+static void *take_zeroed_large(size_t size) {
+    bool zero;
+    void *block = allocate_large(size, 1, false, false, &zero);
+    if (block == NULL) {
+        errno = ENOMEM;
+        return NULL;
     }
-    if (size >= CLASS_FRESH) {
-        struct zeros zeros = {0, 0};
-        unsigned class = class_of(size);
-        void *block = pop(thread_magazines(class)); /* warm, and cheaper than the heap */
-        if (block == NULL && (block = allocate_by_chance(size)) != NULL) {
-            return block;
-        }
-        if (block == NULL) {
-            block =
-                unlikely(allocate_is_hardened()) ? take_hardened(size, &zeros) : thread_cache_take_zero(class, &zeros);
-        }
-        if (unlikely(block == NULL)) {
-            errno = ENOMEM;
-            return NULL;
-        }
-        return zeros.to == 0 ? memset(block, 0, size) : clear_around(block, size, zeros);
+    return zero ? fresh(block, size) : cleared(block, usable_bytes(block));
+}
+
+/* Where no magazine has a block. It may be of a larger class than was asked for. */
+static OUT_OF_LINE void *take_zeroed_slow(size_t size) {
+    struct zeros zeros = {0, 0};
+    void *block;
+    if (size < CLASS_FRESH) {
+        block = allocate_slow(size);
+    } else if (unlikely(allocate_is_hardened())) {
+        return take_zeroed_large(size);
+    } else if ((block = allocate_by_chance(size)) != NULL) {
+        return block;
+    } else if ((block = thread_cache_take_zero(class_of(size), &zeros)) == NULL) {
+        errno = ENOMEM;
     }
-    void *block = allocate(size);
-    return likely(block != NULL) ? memset(block, 0, size) : NULL;
+    return likely(block != NULL) ? clear_around(block, usable_bytes(block), zeros) : NULL;
+}
+
+static inline void *take_zeroed(size_t size) {
+    if (unlikely(size > CLASS_LARGEST)) {
+        return take_zeroed_large(size);
+    }
+    size_t last = size - 1;
+    struct cache_class *magazines = last < STEP_LARGEST ? thread_view.by_step[last >> CLASS_STEP_BITS]
+                                                        : thread_magazines(class_of(bits_max(size, 1)));
+    void *block = pop(magazines);
+    return likely(block != NULL) ? memset(block, 0, magazines->bytes) : take_zeroed_slow(size);
 }
 
 PUBLIC void *calloc(size_t count, size_t size) {
@@ -250,11 +248,9 @@ static int take_into(void **block, size_t alignment, size_t size) {
     if (!bits_is_power_of_two(alignment) || alignment % sizeof(void *) != 0) {
         return EINVAL;
     }
-    int saved = errno; /* it reports by its result */
     void *taken = allocate_aligned(alignment, size, MADE_BY_MALLOC);
-    errno = saved;
     if (taken == NULL) {
-        return ENOMEM;
+        return ENOMEM; /* errno tells it too, as glibc's does */
     }
     *block = taken;
     return 0;
