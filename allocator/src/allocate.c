@@ -66,13 +66,15 @@ static OUT_OF_LINE void *take_hardened_inside(size_t size, size_t alignment, enu
     if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) {
         return NULL;
     }
+    void *block;
     enum pass pass = thread_enter();
-    if (unlikely(pass == PASS_REFUSED)) {
-        return thread_take_shelter(bits_max(size, 1), alignment);
+    if (unlikely(pass == PASS_REFUSED) &&
+        (pass = thread_take_shelter(bits_max(size, 1), alignment, &block)) == PASS_REFUSED) {
+        return block;
     }
     struct thread_cache *cache = cache_of(pass);
     struct hard_cache *hard = hard_cache_of(cache);
-    void *block = hardened_take(hard, own_shard(cache), size, alignment, made);
+    block = hardened_take(hard, own_shard(cache), size, alignment, made);
     if (unlikely(block == NULL) && !is_hopeless(size)) {
         thread_adopt_all();
         if (hard != NULL) {
@@ -260,12 +262,13 @@ void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bo
     if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) {
         return NULL;
     }
+    void *block;
     enum pass pass = thread_enter();
-    if (unlikely(pass == PASS_REFUSED)) {
+    if (unlikely(pass == PASS_REFUSED) && (pass = thread_take_shelter(size, alignment, &block)) == PASS_REFUSED) {
         *zero = true;
-        return thread_take_shelter(size, alignment);
+        return block;
     }
-    void *block = take_inside(size, alignment, dense, growing, zero);
+    block = take_inside(size, alignment, dense, growing, zero);
     if (unlikely(block == NULL) && !is_hopeless(size)) {
         guarded_reclaim();
         thread_cache_reclaim();
@@ -401,7 +404,7 @@ size_t usable_bytes(const void *block) {
 void *resize_large(void *block, size_t size, bool at_last) {
     uint32_t tag = TAG_NONE;
     (void)tag_of(block, &tag);
-    enum pass pass = thread_enter();
+    enum pass pass = at_last ? thread_enter_at_last() : thread_enter();
     if (pass == PASS_REFUSED) {
         return NULL;
     }

@@ -23,7 +23,11 @@ enum {
 /* Forks of the thread that are under way: more than one where another library's handler forks, none where the library could not open. */
 static _Thread_local uint32_t closings __attribute__((tls_model("initial-exec")));
 
-bool fork_is_own(void) { return closings != 0; }
+/* Those of which the gate may be closed: from before it is until after it is open again, or a signal handler in between would wait for its own
+ * thread. */
+static _Thread_local volatile uint32_t own __attribute__((tls_model("initial-exec")));
+
+bool fork_is_own(void) { return own != 0; }
 
 /* What the forking thread knows of it, for the child. */
 static _Thread_local enum gate_fork fork_seen __attribute__((tls_model("initial-exec")));
@@ -37,6 +41,7 @@ static void before_fork(void) {
         turns_await();
     }
     (void)keeper_leave(inside);
+    own = own + 1;
     closings++;
     bool quiet = gate_close(thread_is_alone_inside, inside || closings > 1 ? WAIT_INSIDE_MS : WAIT_MS);
     fork_seen = !quiet ? GATE_UNQUIET : inside ? GATE_INSIDE : GATE_WHOLE;
@@ -48,6 +53,7 @@ static void after_fork_in_parent(void) {
     }
     closings--;
     gate_reopen();
+    own = own - 1;
     /* Any recent answer will do. Somebody without a cache may have freed meanwhile, and call no more. */
     bool alone = thread_view.cache->next == NULL && registry.alive == thread_view.cache && !shelter_has_parked();
     keeper_return(!alone);
@@ -59,6 +65,7 @@ static void after_fork_in_parent(void) {
 static void after_fork_in_child(void) {
     bool handled = closings > 0;
     closings -= handled;
+    own = own - handled;
     if (gate.page != NULL) {
         /* Asked here where it can be: the first to ask later may be a child of vfork. */
         uint32_t process = keeper_may_ask() ? os_process() : GATE_ANY;

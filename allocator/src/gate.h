@@ -78,6 +78,11 @@ static inline bool gate_is_right(void) {
     return gate.page == NULL || atomic_load_explicit(&gate.page->mark, memory_order_acquire) == GATE_RIGHT;
 }
 
+/* In a child that never goes inside. */
+static inline bool gate_is_torn(void) {
+    return atomic_load_explicit(&gate.page->mark, memory_order_relaxed) == GATE_TORN;
+}
+
 /* For who has found it closed and is not inside: puts a child right. True when it is worth another try. */
 bool gate_found_closed(void);
 

@@ -318,12 +318,13 @@ static OUT_OF_LINE void *take_last(struct thread_cache *cache, unsigned class, s
 }
 
 OUT_OF_LINE void *thread_cache_take(unsigned class, size_t alignment) {
-    enum pass pass = thread_go_inside();
-    if (unlikely(pass == PASS_REFUSED)) {
-        return thread_take_shelter(class_bytes[class], alignment);
-    }
     struct thread_cache *cache = NULL;
     void *block;
+    enum pass pass = thread_go_inside();
+    if (unlikely(pass == PASS_REFUSED) &&
+        (pass = thread_take_shelter(class_bytes[class], alignment, &block)) == PASS_REFUSED) {
+        return block;
+    }
     if (likely(pass == PASS_CACHE)) {
         cache = thread_view.cache;
         look_round_sometimes(cache);
@@ -371,14 +372,15 @@ static void *take_zero(struct thread_cache *cache, unsigned class, struct zeros 
 }
 
 void *thread_cache_take_zero(unsigned class, struct zeros *zeros) {
+    void *block;
     enum pass pass = thread_go_inside();
-    if (unlikely(pass == PASS_REFUSED)) {
+    if (unlikely(pass == PASS_REFUSED) && (pass = thread_take_shelter(class_bytes[class], 1, &block)) == PASS_REFUSED) {
         *zeros = (struct zeros){0, class_bytes[class]};
-        return thread_take_shelter(class_bytes[class], 1);
+        return block;
     }
     *zeros = (struct zeros){0, 0};
     struct thread_cache *cache = pass == PASS_CACHE ? thread_view.cache : NULL;
-    void *block = take_zero(cache, class, zeros);
+    block = take_zero(cache, class, zeros);
     if (unlikely(block == NULL)) {
         block = take_last(cache, class, 1);
     }

@@ -7,6 +7,7 @@
 #include "keeping.h"
 #include "options.h"
 #include "os.h"
+#include "patience.h"
 #include "shelter.h"
 #include "street.h"
 #include "thread_inside.h"
@@ -306,7 +307,26 @@ enum pass thread_enter(void) { return thread_go_inside(); }
 
 void thread_leave(enum pass pass) { thread_come_out(pass); }
 
-void *thread_take_shelter(size_t bytes, size_t alignment) {
+/* Whether the caller may wait for the fork that keeps it outside: not if it is the forking thread, or a signal handler on a thread that is
+ * inside, for which the fork waits. */
+static bool may_await_fork(void) {
+    return atomic_load_explicit(&life.started, memory_order_acquire) && !thread_is_inside() && !fork_is_own();
+}
+
+OUT_OF_LINE enum pass thread_enter_at_last(void) {
+    enum { TRIES = 10000 }; /* also where the clock stands still */
+    struct patience patience = patience_begin();
+    enum pass pass = thread_go_inside();
+    for (int try = 0; pass == PASS_REFUSED && try < TRIES; try++) {
+        if (!may_await_fork() || !turns_await_opening_at_last(&patience)) {
+            break;
+        }
+        pass = thread_go_inside();
+    }
+    return pass;
+}
+
+static void *take_shelter(size_t bytes, size_t alignment) {
     struct thread_view *view = &thread_view;
     if (view->state == THREAD_UNBORN && life.has_key) { /* so that its end is seen */
         view->state = THREAD_SHELTERED; /* first: what follows may allocate */
@@ -316,6 +336,11 @@ void *thread_take_shelter(size_t bytes, size_t alignment) {
     }
     bool ends = view->state == THREAD_ALIVE || view->state == THREAD_SHELTERED;
     return ends ? shelter_take(bytes, alignment) : shelter_take_alone(bytes, alignment);
+}
+
+OUT_OF_LINE enum pass thread_take_shelter(size_t bytes, size_t alignment, void **block) {
+    *block = take_shelter(bytes, alignment);
+    return *block != NULL ? PASS_REFUSED : thread_enter_at_last();
 }
 
 /* -- emptying ------------------------------------------------------------------------------------------------ */

@@ -15,8 +15,12 @@ enum pass {
 enum pass thread_enter(void);
 void thread_leave(enum pass pass);
 
-/* For who was refused: a block of so many bytes that reads as zero. NULL when memory is out. */
-void *thread_take_shelter(size_t bytes, size_t alignment);
+/* The same for a caller that fails when it is refused: waits for seconds, at most, for a fork that keeps it outside (turns.h). */
+enum pass thread_enter_at_last(void);
+
+/* For who was refused: a block of so many bytes that reads as zero. If there is no memory for it, waits as thread_enter_at_last does. PASS_REFUSED
+ * with the block, or with NULL when memory is out; otherwise the caller is inside now, without a block. */
+enum pass thread_take_shelter(size_t bytes, size_t alignment, void **block);
 
 /* Memory is out: takes over all that threads have left that are gone. The caller is inside. */
 void thread_adopt_all(void);

@@ -12,6 +12,8 @@ enum {
     TURN_NAP_MS = 1,
     TURN_WAIT_MS = 100, /* a fork waits for its turn */
     OPENING_WAIT_MS = 5, /* who is refused waits for a fork */
+    OPENING_WAIT_LAST_MS =
+        10000, /* ... without other memory: a fork waits up to 5 s for threads inside, and copies 100 GiB in about 1 s */
 };
 
 static bool is_others_turn(void) {
@@ -33,25 +35,43 @@ void turns_await(void) {
     gate_count_down(&turns.waiting);
 }
 
-bool turns_await_opening(void) {
-    if (!gate_is_forking()) {
-        return gate_is_open();
-    }
+/* False once somebody has waited for so long, in this turn, in vain. */
+static bool await_next_turn(_Atomic uint32_t *vain_turn, struct patience *patience, uint32_t limit_ms) {
     uint32_t turn = atomic_load_explicit(&turns.number, memory_order_acquire);
-    if (atomic_load_explicit(&turns.in_vain, memory_order_relaxed) == turn + 1) {
+    if (atomic_load_explicit(vain_turn, memory_order_relaxed) == turn + 1) {
         return false;
     }
-    struct patience patience = patience_begin();
+    bool in_vain = false;
     atomic_fetch_add_explicit(&turns.waiting, 1, memory_order_seq_cst);
-    while (gate_is_forking() && atomic_load_explicit(&turns.number, memory_order_acquire) == turn) {
-        if (patience_ended(&patience, OPENING_WAIT_MS, OPENING_WAIT_MS)) {
-            atomic_store_explicit(&turns.in_vain, turn + 1, memory_order_relaxed);
-            break;
+    while (!in_vain && gate_is_forking() && atomic_load_explicit(&turns.number, memory_order_acquire) == turn) {
+        in_vain = patience_ended(patience, OPENING_WAIT_MS, limit_ms);
+        if (in_vain) {
+            atomic_store_explicit(vain_turn, turn + 1, memory_order_relaxed);
+        } else {
+            os_wait_for(&turns.number, turn, OPENING_WAIT_MS);
         }
-        os_wait_for(&turns.number, turn, OPENING_WAIT_MS);
     }
     gate_count_down(&turns.waiting);
+    return !in_vain;
+}
+
+bool turns_await_opening(void) {
+    if (gate_is_forking()) {
+        struct patience patience = patience_begin();
+        (void)await_next_turn(&turns.in_vain, &patience, OPENING_WAIT_MS);
+    }
     return gate_is_open();
+}
+
+bool turns_await_opening_at_last(struct patience *patience) {
+    if (gate_is_forking()) {
+        return await_next_turn(&turns.in_vain_at_last, patience, OPENING_WAIT_LAST_MS);
+    }
+    if (gate_is_open()) {
+        return true;
+    }
+    os_nap(1); /* a child that another thread puts right, or has to: see gate_found_closed */
+    return !gate_is_torn() && !patience_ended(patience, 1, OPENING_WAIT_LAST_MS);
 }
 
 void turns_note_refused(void) { atomic_store_explicit(&turns.refused, true, memory_order_relaxed); }
@@ -76,4 +96,5 @@ void turns_forget(void) {
     atomic_store_explicit(&turns.refused, false, memory_order_relaxed);
     /* The turn goes on here, and nobody opens the gate of it. */
     atomic_store_explicit(&turns.in_vain, 0, memory_order_relaxed);
+    atomic_store_explicit(&turns.in_vain_at_last, 0, memory_order_relaxed);
 }
