@@ -214,6 +214,44 @@ def test_run_says_in_one_line_what_it_cannot_serve(
     assert "libfreestone will not serve it" in done.stderr
 
 
+def _with_sanitizer(folder: Path, *flags: str) -> Path:
+    source, program = folder / "program.c", folder / "program"
+    source.write_text("#include <stdlib.h>\nint main(void) { free(malloc(7)); return 5; }")
+    built = subprocess.run(["gcc", source, *flags, "-o", program], capture_output=True, text=True, check=False)
+    if built.returncode != 0 or subprocess.run([program], capture_output=True, check=False).returncode != 5:
+        pytest.skip(f"gcc's runtime for {flags} does not work here, without any preload")
+    return program
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        ("AddressSanitizer", ["-fsanitize=address"]),
+        ("AddressSanitizer", ["-fsanitize=address", "-static-libasan"]),
+        ("LeakSanitizer", ["-fsanitize=leak"]),
+        ("ThreadSanitizer", ["-fsanitize=thread"]),
+        ("ThreadSanitizer", ["-fsanitize=thread", "-static-libtsan"]),
+    ],
+)
+def test_run_leaves_the_preload_from_a_program_with_a_sanitizer(
+    freestone: Tool, tmp_path: Path, name: str, flags: list[str]
+) -> None:
+    """A runtime in a shared library refuses to start behind another malloc, or finds no leaks any more."""
+    program = _with_sanitizer(tmp_path, *flags)
+    done = freestone("run", "--", str(program))
+    said = f"freestone: {program} has a malloc of its own (brings {name}'s malloc); libfreestone will not serve it"
+    assert done.stderr.splitlines()[:1] == [said]
+    if "unexpected memory mapping" not in done.stderr:  # by chance of the address space layout, without a preload too
+        assert done.returncode == 5, done.stderr
+
+
+def test_compare_counts_no_trial_of_a_program_with_a_sanitizer(freestone: Tool, tmp_path: Path) -> None:
+    program = _with_sanitizer(tmp_path, "-fsanitize=leak")
+    done = freestone("compare", "-a", "freestone", "-n", "1", "--results", str(tmp_path / "r"), "--", str(program))
+    assert done.returncode != 0
+    assert "brings LeakSanitizer's malloc" in done.stdout + done.stderr
+
+
 def test_run_leaves_the_preload_from_a_program_of_another_c_library(freestone: Tool, tmp_path: Path) -> None:
     compiler = shutil.which("musl-gcc")
     if compiler is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import mmap
 import os
+import re
 import stat
 import struct
 import sys
@@ -80,6 +81,16 @@ _LINKED = {
 # presence says nothing about the interpreter's malloc.
 _CPYTHON = b"PYTHONMALLOC"
 
+# Sanitizers check a program through a malloc of their own; under another they refuse to start, or find nothing. Known
+# by the stem of the shared runtime's name, or by `__asan_init` in a program that the runtime was linked into.
+_SANITIZERS = {
+    "asan": "AddressSanitizer",
+    "hwasan": "HWAddressSanitizer",
+    "lsan": "LeakSanitizer",
+    "msan": "MemorySanitizer",
+    "tsan": "ThreadSanitizer",
+}
+
 # Runtimes that serve themselves for the most part, by a function that only they export, by text of their own, or by the
 # names of their libraries.
 _RUNTIME_EXPORT = {"Py_BytesMain": "CPython", "_emalloc": "PHP"}
@@ -104,6 +115,8 @@ class ElfFacts:
     libc: Libc | None = None
     own_malloc: str | None = None
     """Why its memory would not come from a preloaded malloc, e.g. ``embeds jemalloc (_rjem_malloc)``."""
+    sanitizer: str | None = None
+    """The sanitizer that it was built with; one that is a shared library refuses to start behind a preloaded malloc."""
     own_freestone: bool = False
     """A program that libfreestone.a was linked into: it is served by that, whatever is preloaded."""
     linked_allocator: str | None = None
@@ -222,6 +235,7 @@ class _Image:
         linked = next(
             (title for name in needed for stem, title in _LINKED.items() if _file(name).startswith(stem)), None
         )
+        sanitizer = self._sanitizer(needed)
         own_freestone = (interpreter is not None or static) and self._contains(_FREESTONE)
         soname = next((str(tag.soname) for tag in tags if tag.entry.d_tag == "DT_SONAME"), None)
         machine = f"{str(self.elf['e_machine']).removeprefix('EM_').lower()} {self.elf.elfclass}-bit"
@@ -230,7 +244,8 @@ class _Image:
             static=static,
             interpreter=interpreter,
             libc=self._libc(interpreter, needed, static),
-            own_malloc=OWN_FREESTONE if own_freestone else self._own_malloc(exports, linked, static),
+            own_malloc=OWN_FREESTONE if own_freestone else self._own_malloc(exports, linked, static, sanitizer),
+            sanitizer=sanitizer,
             own_freestone=own_freestone,
             linked_allocator=linked,
             exports=exports,
@@ -257,7 +272,11 @@ class _Image:
             return "glibc" if ".note.ABI-tag" in self.sections else "unknown"
         return None
 
-    def _own_malloc(self, exports: tuple[str, ...], linked: str | None, static: bool) -> str | None:
+    def _own_malloc(
+        self, exports: tuple[str, ...], linked: str | None, static: bool, sanitizer: str | None
+    ) -> str | None:
+        if sanitizer is not None:
+            return f"brings {sanitizer}'s malloc"
         if any(name in self.sections for name in (".note.go.buildid", ".go.buildinfo", ".gopclntab")):
             return "brings the Go runtime's heap"
         if "malloc" in exports:
@@ -274,6 +293,14 @@ class _Image:
             if title != linked and self._contains(marker) and self._in_use(title):
                 return f"embeds {title} (its messages are in the file)"
         return None
+
+    def _sanitizer(self, needed: Iterable[str]) -> str | None:
+        starters = {f"__{short}_init": short for short in _SANITIZERS}
+        linked = [starters[name] for table in (".dynsym", ".symtab") for name in self._defined(table, starters)]
+        # gcc's runtime is libasan.so.8, clang's is libclang_rt.asan-x86_64.so.
+        stems = {re.split(r"[.-]", _file(name).removeprefix("lib").removeprefix("clang_rt."))[0] for name in needed}
+        found = linked or [short for short in _SANITIZERS if short in stems]
+        return _SANITIZERS[found[0]] if found else None
 
     def _runtime(self, soname: str | None) -> str | None:
         if soname in _RUNTIME_SONAME:

@@ -204,7 +204,9 @@ def obstacle(executable: Path, library: Path, title: str = "libfreestone") -> Ob
         return Obstacle("has file capabilities" + not_served)
     if foreign:
         return Obstacle(f"is built for {facts.libc}{not_served}, which is built for {libc}, nor what it starts", True)
-    return Obstacle(f"has a malloc of its own ({facts.own_malloc}){not_served}") if facts.own_malloc else None
+    if facts.own_malloc is None:
+        return None
+    return Obstacle(f"has a malloc of its own ({facts.own_malloc}){not_served}", fatal=facts.sanitizer is not None)
 
 
 def brings_malloc(executable: Path) -> bool:
