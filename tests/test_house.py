@@ -120,6 +120,7 @@ LAYERS = (
 )
 """From the ground up. ``large`` stands beside the slabs, on the arena; ``allocate`` is what all entry points share."""
 ROOMS = {
+    "os": {"clock"},
     "arena": {"span", "street", "bins", "ages", "spans", "huge", "purge", "arena_lock"},
     "large": {"mappings"},
     "hardened": {"hard_inside", "hard_shard", "hard_slab", "hard_held", "hard_large", "hard_closed", "hard_fault"},
@@ -158,6 +159,7 @@ LEAVES = {
     "shelter",
     "patience",
     "elf_objects",
+    "elf_symbols",
     "made",
     "random",
     "hard_canary",

@@ -4,23 +4,12 @@
 #ifndef FREESTONE_ELF_OBJECTS_H
 #define FREESTONE_ELF_OBJECTS_H
 
-#include <link.h>
-
-#include "bits.h"
-
-/* One of them: where it lies, and its dynamic section; none where that is NULL. Valid as long as it is loaded. */
-struct elf_object {
-    uintptr_t base;
-    const ElfW(Dyn) * dynamic;
-};
+#include "elf_symbols.h"
 
 /* The object that the address lies in. */
 struct elf_object elf_object_of(const void *address);
 
-/* The function of that name that the object itself defines, of whatever version; NULL where it defines none. */
-void *elf_function_in(struct elf_object object, const char *name);
-
-/* ... that one of those it was linked with defines, in their order. */
+/* The function of that name that one of those it was linked with defines, in their order. */
 void *elf_function_needed(struct elf_object object, const char *name);
 
 /* ... that any object defines: the program, what it was linked with, and then what was loaded later. */

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -21,21 +20,6 @@
 #endif
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
-#endif
-
-#if !defined(__x86_64__)
-size_t os_page_bytes(void) {
-    static size_t cached; /* every thread would store the same value */
-    size_t bytes = __atomic_load_n(&cached, __ATOMIC_RELAXED);
-    if (bytes == 0) {
-        bytes = (size_t)getauxval(AT_PAGESZ);
-        if (bytes == 0) {
-            bytes = 4096;
-        }
-        __atomic_store_n(&cached, bytes, __ATOMIC_RELAXED);
-    }
-    return bytes;
-}
 #endif
 
 long os_call(long number, long a, long b, long c, long d, long e, long f) {
@@ -72,6 +56,22 @@ long os_call(long number, long a, long b, long c, long d, long e, long f) {
 
 /* The library's own take five arguments at most. */
 static long kernel(long number, long a, long b, long c, long d, long e) { return os_call(number, a, b, c, d, e, 0); }
+
+#if !defined(__x86_64__)
+size_t os_page_bytes(void) {
+    static size_t cached; /* every thread would store the same value */
+    size_t bytes = __atomic_load_n(&cached, __ATOMIC_RELAXED);
+    if (bytes == 0) {
+        /* Asked by a range of no bytes, which has to begin with a page: a program may replace getauxval. If it is refused, the largest will do. */
+        bytes = 4096;
+        while (bytes < OS_PAGE_MOST && kernel(SYS_madvise, (long)bytes, 0, MADV_NORMAL, 0, 0) != 0) {
+            bytes *= 2;
+        }
+        __atomic_store_n(&cached, bytes, __ATOMIC_RELAXED);
+    }
+    return bytes;
+}
+#endif
 
 /* Only mmap and mremap return addresses; the last page of the address space is never one. */
 static void *address_or_null(long result) { return result < 0 && result > -4096 ? NULL : (void *)result; }
@@ -293,18 +293,6 @@ void os_populate(void *at, size_t bytes) {
 }
 
 void os_avoid_huge(void *at, size_t bytes) { (void)kernel(SYS_madvise, (long)at, (long)bytes, MADV_NOHUGEPAGE, 0, 0); }
-
-uint64_t os_milliseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-uint64_t os_nanoseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 void os_wait(const _Atomic uint32_t *word, uint32_t expected) {
     (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)expected, 0, 0);

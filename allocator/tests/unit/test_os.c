@@ -2,8 +2,10 @@
 #include "os.h"
 
 #include <errno.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "faults/filter.h"
 #include "pattern.h"
@@ -86,7 +88,27 @@ static void nothing_grows_where_it_is(void) {
     expect_nobodys(at + bytes, bytes);
 }
 
+/* Read without a system call, unless the kernel maps no vDSO. */
+static void clock_is_read_in_user_space(void) {
+    if (getauxval(AT_SYSINFO_EHDR) == 0) {
+        return;
+    }
+    static const long calls[] = {SYS_clock_gettime};
+    static const struct filter filter = {calls, 1, false, ENOSYS};
+    filter_enter(&filter, false);
+    uint64_t before = os_nanoseconds(), milliseconds = os_milliseconds();
+    os_nap(20);
+    EXPECT(before != 0 && os_nanoseconds() - before >= 10000000, "%llu ns in a nap of 20 ms",
+           (unsigned long long)(os_nanoseconds() - before));
+    EXPECT(milliseconds != 0 && os_milliseconds() > milliseconds, "%llu ms, and no more after a nap",
+           (unsigned long long)milliseconds);
+    struct timespec now;
+    EXPECT(clock_gettime(CLOCK_MONOTONIC, &now) == 0 && (uint64_t)now.tv_sec + 1 - milliseconds / 1000 < 60,
+           "%llu ms, and libc says %lld s", (unsigned long long)milliseconds, (long long)now.tv_sec);
+}
+
 int main(void) {
+    clock_is_read_in_user_space();
     tail_is_copied();
     nothing_grows_where_it_is();
     memory_goes_where_no_mapping_does();

@@ -1,0 +1,114 @@
+#include "elf_symbols.h"
+
+bool elf_is_same(const char *a, const char *b) {
+    while (*a == *b && *a != '\0') {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+/* -- the file's header --------------------------------------------------------------------------------------- */
+
+struct elf_object elf_object_at(uintptr_t header) {
+    const ElfW(Ehdr) *file = (const ElfW(Ehdr) *)header;
+    const ElfW(Phdr) *parts = (const ElfW(Phdr) *)(header + file->e_phoff);
+    struct elf_object object = {0, NULL};
+    uintptr_t dynamic = 0;
+    bool is_loaded = false;
+    for (unsigned i = 0; i < file->e_phnum; i++) {
+        if (parts[i].p_type == PT_LOAD && !is_loaded) { /* the first */
+            object.base = header + parts[i].p_offset - parts[i].p_vaddr;
+            is_loaded = true;
+        }
+        dynamic = parts[i].p_type == PT_DYNAMIC ? parts[i].p_vaddr : dynamic;
+    }
+    object.dynamic = is_loaded && dynamic != 0 ? (const ElfW(Dyn) *)(object.base + dynamic) : NULL;
+    return object;
+}
+
+/* -- a dynamic section --------------------------------------------------------------------------------------- */
+
+/* glibc has added the base to its addresses, but not in every object; musl has not. The sum wraps in the vDSO of kernels before 3.16, which is linked
+ * to the end of the address space. */
+static const void *pointer_in(struct elf_object object, ElfW(Addr) value) {
+    uintptr_t sum = object.base + value;
+    return (const void *)(value < object.base || sum < object.base ? sum : value);
+}
+
+const ElfW(Dyn) * elf_entry(struct elf_object object, ElfW(Sxword) tag) {
+    const ElfW(Dyn) *entry = object.dynamic;
+    while (entry != NULL && entry->d_tag != DT_NULL && entry->d_tag != tag) {
+        entry++;
+    }
+    return entry == NULL || entry->d_tag == DT_NULL ? NULL : entry;
+}
+
+const void *elf_table(struct elf_object object, ElfW(Sxword) tag) {
+    const ElfW(Dyn) *entry = elf_entry(object, tag);
+    return entry == NULL ? NULL : pointer_in(object, entry->d_un.d_ptr);
+}
+
+/* -- a function ---------------------------------------------------------------------------------------------- */
+
+struct symbols {
+    const ElfW(Sym) * table;
+    const char *names;
+};
+
+static bool defines(const struct symbols *symbols, uint32_t number, const char *name) {
+    const ElfW(Sym) *symbol = &symbols->table[number];
+    return symbol->st_shndx != SHN_UNDEF && (symbol->st_info & 0xf) == STT_FUNC &&
+           elf_is_same(symbols->names + symbol->st_name, name);
+}
+
+static uint32_t hash_of(const char *name) {
+    uint32_t hash = 5381;
+    for (; *name != '\0'; name++) {
+        hash = hash * 33 + (unsigned char)*name;
+    }
+    return hash;
+}
+
+/* The number of the symbol, 0 when there is none. The table: buckets, first number, words of the filter (not looked at: this is no hot path), its
+ * shift; the filter; for each bucket its first number; for each number its hash, of which the lowest bit ends a bucket. */
+static uint32_t find_by_gnu_hash(const uint32_t *table, const struct symbols *symbols, const char *name) {
+    uint32_t buckets = table[0], first = table[1], words = table[2];
+    const uint32_t *bucket = table + 4 + words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+    const uint32_t *chain = bucket + buckets;
+    uint32_t hash = hash_of(name);
+    uint32_t number = buckets == 0 ? 0 : bucket[hash % buckets];
+    while (number >= first && number != 0) {
+        uint32_t its_hash = chain[number - first];
+        if ((its_hash | 1) == (hash | 1) && defines(symbols, number, name)) {
+            return number;
+        }
+        number = (its_hash & 1) != 0 ? 0 : number + 1;
+    }
+    return 0;
+}
+
+/* The older table says how many symbols there are. */
+static uint32_t find_one_by_one(const uint32_t *table, const struct symbols *symbols, const char *name) {
+    for (uint32_t number = 1; number < table[1]; number++) {
+        if (defines(symbols, number, name)) {
+            return number;
+        }
+    }
+    return 0;
+}
+
+void *elf_function_in(struct elf_object object, const char *name) {
+    struct symbols symbols = {elf_table(object, DT_SYMTAB), elf_table(object, DT_STRTAB)};
+    const uint32_t *by_gnu_hash = elf_table(object, DT_GNU_HASH), *by_hash = elf_table(object, DT_HASH);
+    uint32_t number = 0;
+    if (symbols.table == NULL || symbols.names == NULL) {
+        return NULL;
+    }
+    if (by_gnu_hash != NULL) {
+        number = find_by_gnu_hash(by_gnu_hash, &symbols, name);
+    } else if (by_hash != NULL) {
+        number = find_one_by_one(by_hash, &symbols, name);
+    }
+    return number == 0 ? NULL : (void *)(object.base + symbols.table[number].st_value);
+}

@@ -1,0 +1,28 @@
+/* The tables of one ELF object in memory, read without a call of libc's or the linker's. Leaf above bits. */
+#ifndef FREESTONE_ELF_SYMBOLS_H
+#define FREESTONE_ELF_SYMBOLS_H
+
+#include <link.h>
+
+#include "bits.h"
+
+/* One of them: where it lies, and its dynamic section; none where that is NULL. Valid as long as it is loaded. */
+struct elf_object {
+    uintptr_t base;
+    const ElfW(Dyn) * dynamic;
+};
+
+/* The object whose file begins at that address, with all of its headers. */
+struct elf_object elf_object_at(uintptr_t header);
+
+/* An entry of the dynamic section, and the table that it points to; NULL without one. */
+const ElfW(Dyn) * elf_entry(struct elf_object object, ElfW(Sxword) tag);
+const void *elf_table(struct elf_object object, ElfW(Sxword) tag);
+
+/* The function of that name that the object itself defines, of whatever version; NULL where it defines none. */
+void *elf_function_in(struct elf_object object, const char *name);
+
+/* Whether two names are one. */
+bool elf_is_same(const char *a, const char *b);
+
+#endif
