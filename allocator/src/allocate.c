@@ -108,7 +108,7 @@ static OUT_OF_LINE void release_hardened_inside(void *block, uint32_t tag, enum 
     struct thread_cache *cache = cache_of(pass);
     if (tag == TAG_HARD_LARGE) {
         hardened_give_large(block, made, size);
-    } else if (hardened_give_ahead(hard_cache_of(cache), block, made, size, true, false) == HARD_CLEARED) {
+    } else if (hardened_give_ahead(hard_cache_of(cache), block, made, size, true) == HARD_CLEARED) {
         hardened_give_cleared(hard_cache_of(cache), own_shard(cache), block);
     }
     look_for_others(pass);
@@ -118,7 +118,7 @@ static OUT_OF_LINE void release_hardened_inside(void *block, uint32_t tag, enum 
 
 static void release_hardened(void *block, uint32_t tag, enum made made, size_t size) {
     if (unlikely(tag == TAG_HARD_LARGE) ||
-        unlikely(hardened_give_ahead(thread_view.cache->hard, block, made, size, false, false) != HARD_GIVEN)) {
+        unlikely(hardened_give_ahead(thread_view.cache->hard, block, made, size, false) != HARD_GIVEN)) {
         release_hardened_inside(block, tag, made, size);
     }
 }

@@ -123,12 +123,16 @@ static enum gate_answer put_child_right(void) {
     heap_after_fork();
     arena_after_fork();
     large_after_fork();
-    hardened_after_fork();
     guarded_after_fork();
     shelter_after_fork();
     keeper_after_fork();
     bool handled = atomic_load_explicit(&gate.page->fork, memory_order_relaxed) != GATE_UNHANDLED;
-    make_orphans(handled ? atomic_load_explicit(&gate.page->cache, memory_order_relaxed) : thread_view.cache);
+    struct thread_cache *spared =
+        handled ? atomic_load_explicit(&gate.page->cache, memory_order_relaxed) : thread_view.cache;
+    if ((modes() & MODE_HARDENED) != 0) {
+        hardened_after_fork(spared != NULL ? spared->hard : NULL, keeper_may_ask());
+    }
+    make_orphans(spared);
     return GATE_PUT_RIGHT;
 }
 

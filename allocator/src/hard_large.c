@@ -36,6 +36,11 @@ struct hard_pages hard_large_pages(uint32_t slice) {
                                block + (bits_round_up(end, page) - (uintptr_t)block)};
 }
 
+/* The same as long as the block is there, whatever is left of it. */
+static uint64_t canary_at(uint32_t slice) {
+    return end_of(block_of(slice), 0, MADE_BY_MALLOC, arena_span(slice)->free_blocks).canary;
+}
+
 /* Bytes before the block, at least: a page, but as many as it is aligned to; none where that is so much that the addresses would be dear. */
 static size_t room_before(size_t alignment) {
     return alignment <= ALIGNED_MOST ? bits_max(alignment, os_page_bytes()) : 0;
@@ -72,9 +77,11 @@ void *hard_large_take(size_t size, size_t alignment, enum made made) {
     if (!zero) {
         memset(pages.from, 0, (size_t)(pages.to - pages.from));
     }
+    span->free_blocks = hard_secret.generation;
     if (option_value(OPTION_CANARIES) != 0) {
-        canary_write(pages.from, block); /* a multiple of 16 both */
-        canary_write(block + size, pages.to);
+        uint64_t canary = canary_at(slice);
+        canary_write(canary, pages.from, block); /* a multiple of 16 both */
+        canary_write(canary, block + size, pages.to);
     }
     unsigned guards = 0;
     if (option_value(OPTION_GUARD_PAGES) != 0) {
@@ -140,11 +147,12 @@ static void check_canaries(uint32_t slice) {
     if (option_value(OPTION_CANARIES) == 0) {
         return;
     }
-    const unsigned char *broken = canary_broken(pages.from, block);
+    uint64_t canary = canary_at(slice);
+    const unsigned char *broken = canary_broken(canary, pages.from, block);
     if (unlikely(broken != NULL)) {
         message_underflow(block, "size", size, (size_t)(block - broken));
     }
-    broken = canary_broken(block + size, pages.to);
+    broken = canary_broken(canary, block + size, pages.to);
     if (unlikely(broken != NULL)) {
         message_overflow(block, "size", size, (size_t)(broken - block) - size + 1);
     }
@@ -198,7 +206,7 @@ void hard_large_shrink(void *block, size_t size) {
     span->used_bytes = size;
     unsigned char *to = hard_large_pages(slice).to;
     if (option_value(OPTION_CANARIES) != 0) {
-        canary_write((unsigned char *)block + size, to);
+        canary_write(canary_at(slice), (unsigned char *)block + size, to);
     }
     lock_free(&large.lock);
     if (end > to) {

@@ -1,6 +1,7 @@
 #include "hardened.h"
 
 #include "fence.h"
+#include "gate.h"
 #include "hard_inside.h"
 #include "message.h"
 #include "options.h"
@@ -32,6 +33,8 @@ _Static_assert(AHEAD_PLACES >= 2 * (8 * AHEAD_MOST + AHEAD_ABOVE(128) + AHEAD_AB
 struct hard_cache {
     struct hard_cache *before; /* made before this one; they stay for ever */
     uint8_t taken[CLASS_COUNT], freed[CLASS_COUNT];
+    uint8_t inherited
+        [CLASS_COUNT]; /* instead of `taken`, after a fork: places that the parent knows, and no block comes from */
     void *places[AHEAD_PLACES];
 };
 
@@ -53,24 +56,33 @@ static struct {
 static void **taken_of(struct hard_cache *cache, unsigned class) { return &cache->places[ahead[class].first]; }
 static void **freed_of(struct hard_cache *cache, unsigned class) { return taken_of(cache, class) + ahead[class].most; }
 
-/* What is most often written one too far is the end of a string, a letter, a small number or a -1: no byte of the pattern is one of these, so that
- * such a write is always seen. Of 255 values a byte keeps 127. */
-static uint64_t seldom_written(uint64_t pattern) {
-    pattern |= UINT64_C(0x8080808080808080);
-    for (unsigned bit = 0; bit < 64; bit += 8) {
-        pattern ^= (pattern >> bit & 0xFF) == 0xFF ? UINT64_C(0x15) << bit : 0;
+/* The key of a generation, and where each shard places its blocks: each from random bytes of its own. */
+static void draw(uint32_t generation, bool may_ask) {
+    struct {
+        struct random_key key;
+        uint64_t chances[HARD_SHARDS];
+    } drawn;
+    if (may_ask) {
+        os_random(&drawn, sizeof drawn);
+    } else { /* a filter may end the process for the call: what the parent's key makes of the time */
+        struct random_key parent = hard_secret.keys[hard_secret.generation];
+        uint64_t now = os_nanoseconds();
+        for (size_t done = 0; done < sizeof drawn; done += sizeof now, now += UINT64_C(1) << 60) {
+            uint64_t word = random_hash(&parent, now);
+            memcpy((char *)&drawn + done, &word, sizeof word);
+        }
     }
-    return pattern;
+    if (generation < HARD_GENERATIONS) {
+        hard_secret.keys[generation] = drawn.key;
+        hard_secret.generation = generation;
+    }
+    for (unsigned shard = 0; shard < HARD_SHARDS; shard++) {
+        hard_shard_open(shard, drawn.chances[shard] | 1);
+    }
 }
 
 void hardened_open(void) {
-    uint64_t seed = os_secret();
-    hard_secret.pattern = seldom_written(random_stir(seed + 1));
-    hard_secret.mask = random_stir(seed + 2) | 1;
-    hard_secret.factor = random_stir(seed + 3) | 1;
-    for (unsigned shard = 0; shard < HARD_SHARDS; shard++) {
-        hard_shard_open(shard, random_stir(seed + 4 + shard) | 1);
-    }
+    draw(0, true);
     uint16_t first = 0;
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         ahead[class].most = (uint8_t)bits_min(bits_max(AHEAD_BYTES / class_bytes[class], 1), AHEAD_MOST);
@@ -141,21 +153,23 @@ static INLINE_ALWAYS bool ends_well(uint32_t slab, uint32_t slot) {
     uint64_t trailer = trailer_seen(slab, slot);
     size_t size;
     enum made made;
-    return trailer == 0 || trailer_read(hard_slab_block(slab, slot), trailer, &size, &made) ||
+    uint64_t canary;
+    return trailer == 0 || trailer_read(hard_slab_block(slab, slot), trailer, &size, &made, &canary) ||
            option_value(OPTION_CLEAR) == 0;
 }
 
-static INLINE_ALWAYS const unsigned char *canary_broken_of(const unsigned char *block, size_t most, size_t size,
-                                                           size_t skipped) {
+static INLINE_ALWAYS const unsigned char *canary_broken_of(uint64_t canary, const unsigned char *block, size_t most,
+                                                           size_t size) {
     const unsigned char *to = block + bits_min((size + CANARY_MOST) & ~(size_t)7, most);
-    return option_value(OPTION_CANARIES) != 0 ? canary_broken(block + bits_max(size, skipped), to) : NULL;
+    return option_value(OPTION_CANARIES) != 0 ? canary_broken(canary, block + size, to) : NULL;
 }
 
 /* Whether some thread has the slot at hand. Read while they go on: relaxed, the program stops whatever the answer is. */
 static bool is_at_hand(const void *block, unsigned class) {
     struct hard_cache *cache = atomic_load_explicit(&last_cache, memory_order_acquire);
     for (; cache != NULL; cache = cache->before) {
-        unsigned taken = __atomic_load_n(&cache->taken[class], __ATOMIC_RELAXED);
+        unsigned taken = __atomic_load_n(&cache->taken[class], __ATOMIC_RELAXED) +
+                         __atomic_load_n(&cache->inherited[class], __ATOMIC_RELAXED);
         unsigned freed = __atomic_load_n(&cache->freed[class], __ATOMIC_RELAXED);
         for (unsigned i = 0; i < ahead[class].most; i++) {
             if ((i < taken && __atomic_load_n(&taken_of(cache, class)[i], __ATOMIC_RELAXED) == block) ||
@@ -182,14 +196,16 @@ static OUT_OF_LINE _Noreturn void stop_without_trailer(const unsigned char *bloc
     message_overflow(block, "size class", bytes, 0);
 }
 
-/* Reads what the trailer tells of a block, and looks at the canary. `skipped` bytes of the block may be anything. */
-static INLINE_ALWAYS void check_block(const unsigned char *block, size_t bytes, uint64_t trailer, size_t skipped,
-                                      size_t *size, enum made *made) {
+/* Reads what the trailer tells of a block, and looks at the canary. */
+static INLINE_ALWAYS void check_block(const unsigned char *block, size_t bytes, uint64_t trailer, size_t *size,
+                                      enum made *made) {
     size_t most = bytes - TRAILER_BYTES;
-    if (unlikely(trailer == 0) || unlikely(!trailer_read(block, trailer, size, made)) || unlikely(*size > most)) {
+    uint64_t canary;
+    if (unlikely(trailer == 0) || unlikely(!trailer_read(block, trailer, size, made, &canary)) ||
+        unlikely(*size > most)) {
         stop_without_trailer(block, bytes);
     }
-    const unsigned char *broken = canary_broken_of(block, most, *size, skipped);
+    const unsigned char *broken = canary_broken_of(canary, block, most, *size);
     if (unlikely(broken != NULL)) {
         message_overflow(block, "size", *size, (size_t)(broken - block) - *size + 1);
     }
@@ -209,12 +225,13 @@ static INLINE_ALWAYS bool looks_sound(uint32_t slab, uint32_t slot, struct look 
     const unsigned char *block = hard_slab_block(slab, slot);
     size_t most = hard_slot_bytes(arena_span(slab)->size_class) - TRAILER_BYTES;
     enum made made;
+    uint64_t canary;
     *look = (struct look){.trailer = trailer_seen(slab, slot)};
     if (look->trailer == 0) {
         return true;
     }
-    if (trailer_read(block, look->trailer, &look->size, &made) && look->size <= most) {
-        look->broken = canary_broken_of(block, most, look->size, 0);
+    if (trailer_read(block, look->trailer, &look->size, &made, &canary) && look->size <= most) {
+        look->broken = canary_broken_of(canary, block, most, look->size);
         if (likely(look->broken == NULL)) {
             return true;
         }
@@ -267,11 +284,12 @@ static inline bool is_nothing(size_t size, size_t alignment) { return size == 0 
 
 static INLINE_ALWAYS void write_end(unsigned char *block, size_t bytes, size_t size, enum made made) {
     size_t most = bytes - TRAILER_BYTES;
+    struct hard_end end = end_of(block, size, made, hard_secret.generation);
     if (option_value(OPTION_CANARIES) != 0) {
-        canary_write(block + size, block + bits_min((size + CANARY_MOST) & ~(size_t)7, most));
+        canary_write(end.canary, block + size, block + bits_min((size + CANARY_MOST) & ~(size_t)7, most));
     }
     /* release: see trailer_seen */
-    __atomic_store_n((uint64_t *)(void *)(block + most), trailer_of(block, size, made), __ATOMIC_RELEASE);
+    __atomic_store_n((uint64_t *)(void *)(block + most), end.trailer, __ATOMIC_RELEASE);
 }
 
 /* A slot becomes a block. */
@@ -340,7 +358,7 @@ bool hardened_make_room(void *block, uint32_t tag) {
         uint32_t slot = hard_slab_slot(slab, block);
         size_t size;
         enum made made;
-        check_block(block, class_bytes[class], trailer_seen(slab, slot), 0, &size, &made);
+        check_block(block, class_bytes[class], trailer_seen(slab, slot), &size, &made);
         if (size < sizeof(void *)) { /* the slot has more: its canary begins behind them from now on */
             (void)take_trailer(trailer_at(slab, slot));
             write_end(block, class_bytes[class], sizeof(void *), made);
@@ -362,11 +380,26 @@ static INLINE_ALWAYS void *take_ahead(struct hard_cache *cache, unsigned class) 
 
 void *hardened_take_ahead(struct hard_cache *cache, size_t size, size_t alignment, enum made made) {
     unsigned class = class_for(size, alignment);
-    if (unlikely(cache == NULL || class == CLASS_COUNT || size == 0)) {
+    if (unlikely(cache == NULL || class == CLASS_COUNT || size == 0 || !gate_is_right())) {
         return NULL;
     }
     void *slot = take_ahead(cache, class);
     return likely(slot != NULL) ? block_in(slot, class_bytes[class], size, made) : NULL;
+}
+
+/* Copied first: a signal's handler that frees while this waits for a lock puts its block into the same places. */
+static void give_all(void *const *places, uint8_t *count, unsigned shard, unsigned class) {
+    void *slots[AHEAD_MOST];
+    unsigned had = *count;
+    memcpy(slots, places, had * sizeof *slots);
+    *count = 0;
+    hard_shard_give(shard, class, slots, had);
+}
+
+static inline void give_inherited(struct hard_cache *cache, unsigned shard, unsigned class) {
+    if (unlikely(cache->inherited[class] > 0)) {
+        give_all(taken_of(cache, class), &cache->inherited[class], shard, class);
+    }
 }
 
 void *hardened_take(struct hard_cache *cache, unsigned shard, size_t size, size_t alignment, enum made made) {
@@ -383,6 +416,7 @@ void *hardened_take(struct hard_cache *cache, unsigned shard, size_t size, size_
     if (unlikely(cache == NULL)) {
         (void)hard_shard_take(shard, class, &slot, 1);
     } else {
+        give_inherited(cache, shard, class);
         cache->taken[class] = (uint8_t)hard_shard_take(shard, class, taken_of(cache, class), ahead[class].most);
         slot = take_ahead(cache, class);
     }
@@ -401,8 +435,7 @@ OUT_OF_LINE void *hardened_take_anywhere(size_t size, size_t alignment, enum mad
 
 /* -- giving -------------------------------------------------------------------------------------------------- */
 
-enum hard_given hardened_give_ahead(struct hard_cache *cache, void *block, enum made made, size_t told, bool inside,
-                                    bool parked) {
+enum hard_given hardened_give_ahead(struct hard_cache *cache, void *block, enum made made, size_t told, bool inside) {
     uint32_t slab = hard_slab_of(block);
     uint32_t slot = hard_slab_slot(slab, block);
     unsigned class = arena_span(slab)->size_class;
@@ -419,7 +452,7 @@ enum hard_given hardened_give_ahead(struct hard_cache *cache, void *block, enum 
     size_t bytes = class_bytes[class], size;
     enum made was;
     uint64_t trailer = take_trailer((uint64_t *)(void *)((unsigned char *)block + bytes - TRAILER_BYTES));
-    check_block(block, bytes, trailer, parked ? sizeof(void *) : 0, &size, &was);
+    check_block(block, bytes, trailer, &size, &was);
     hard_check_kind(block, was, made, size, told);
     if (slot > 0 && unlikely(!ends_well(slab, slot - 1))) {
         message_underflow(block, "size", size, 0);
@@ -434,15 +467,6 @@ enum hard_given hardened_give_ahead(struct hard_cache *cache, void *block, enum 
     freed_of(cache, class)[count] = block;
     cache->freed[class] = (uint8_t)(count + 1);
     return HARD_GIVEN;
-}
-
-/* Copied first: a signal's handler that frees while this waits for a lock puts its block into the same places. */
-static void give_all(void *const *places, uint8_t *count, unsigned shard, unsigned class) {
-    void *slots[AHEAD_MOST];
-    unsigned had = *count;
-    memcpy(slots, places, had * sizeof *slots);
-    *count = 0;
-    hard_shard_give(shard, class, slots, had);
 }
 
 static void give_freed(struct hard_cache *cache, unsigned shard, unsigned class) {
@@ -466,6 +490,7 @@ void hardened_give_large(void *block, enum made made, size_t size) {
 void hardened_flush(struct hard_cache *cache, unsigned shard) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         give_freed(cache, shard, class);
+        give_inherited(cache, shard, class);
         give_all(taken_of(cache, class), &cache->taken[class], shard, class);
     }
 }
@@ -490,7 +515,7 @@ bool hardened_size(const void *block, size_t *size) {
     uint64_t trailer = trailer_seen(slab, slot);
     enum made made;
     if (trailer != 0) {
-        check_block(block, class_bytes[class], trailer, 0, size, &made);
+        check_block(block, class_bytes[class], trailer, size, &made);
     }
     return trailer != 0;
 }
@@ -499,7 +524,7 @@ static void resize_in_slot(void *block, size_t size) {
     uint32_t slab = hard_slab_of(block);
     size_t bytes = class_bytes[arena_span(slab)->size_class], had;
     enum made made;
-    check_block(block, bytes, take_trailer(trailer_at(slab, hard_slab_slot(slab, block))), 0, &had, &made);
+    check_block(block, bytes, take_trailer(trailer_at(slab, hard_slab_slot(slab, block))), &had, &made);
     hard_check_kind(block, made, MADE_BY_MALLOC, had, SIZE_UNTOLD);
     if (size > had) { /* a canary is nobody's to read */
         memset((unsigned char *)block + had, 0, bits_min(size - had, CANARY_MOST));
@@ -530,7 +555,7 @@ void hardened_shrink(void *block, size_t size) {
 static void check_ahead(const struct hard_cache *cache) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         void *const *places = &cache->places[ahead[class].first];
-        for (unsigned i = 0; i < cache->taken[class]; i++) {
+        for (unsigned i = 0; i < cache->taken[class] + cache->inherited[class]; i++) {
             hard_check_clear(places[i], class_bytes[class]);
         }
         for (unsigned i = 0; i < cache->freed[class]; i++) {
@@ -572,8 +597,13 @@ void hardened_figures(struct hardened_figures *figures) {
     figures->unguarded = hard_unguarded();
 }
 
-void hardened_after_fork(void) {
+void hardened_after_fork(struct hard_cache *cache, bool may_ask) {
     hard_shard_after_fork();
     hard_large_after_fork();
     hard_closed_after_fork();
+    draw(hard_secret.generation + 1, may_ask);
+    for (unsigned class = 0; cache != NULL && class < CLASS_COUNT; class++) {
+        cache->inherited[class] = (uint8_t)(cache->inherited[class] + cache->taken[class]); /* one of them is 0 */
+        cache->taken[class] = 0;
+    }
 }

@@ -43,10 +43,8 @@ enum hard_given {
     HARD_CLEARED, /* the block is nobody's, and is to be given to hardened_give_cleared */
 };
 
-/* Frees a block whose tag is TAG_HARD. `made` and `size` are what the caller says of it. `inside`: whether the thread is (gate.h). `parked`:
- * the block's first bytes were overwritten by the library itself. */
-enum hard_given hardened_give_ahead(struct hard_cache *cache, void *block, enum made made, size_t size, bool inside,
-                                    bool parked);
+/* Frees a block whose tag is TAG_HARD. `made` and `size` are what the caller says of it. `inside`: whether the thread is (gate.h). */
+enum hard_given hardened_give_ahead(struct hard_cache *cache, void *block, enum made made, size_t size, bool inside);
 
 /* Bytes that were asked for; false when no block in use starts there. */
 bool hardened_size(const void *block, size_t *size);
@@ -98,7 +96,8 @@ struct hardened_figures {
 };
 void hardened_figures(struct hardened_figures *figures);
 
-/* In the child of a fork, where no other thread exists. */
-void hardened_after_fork(void);
+/* In the child of a fork, where no other thread exists: blocks that it makes have a key of their own, and places that its parent and its siblings
+ * cannot know. `cache` is the forking thread's, or NULL; `may_ask`: the kernel for random bytes. */
+void hardened_after_fork(struct hard_cache *cache, bool may_ask);
 
 #endif

@@ -116,13 +116,17 @@ bool os_commit(void *at, size_t bytes) {
 
 bool os_guard(void *at, size_t bytes) { return kernel(SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0) == 0; }
 
-uint64_t os_secret(void) {
-    uint64_t secret = 0;
-    (void)kernel(SYS_getrandom, (long)&secret, sizeof secret, 1 /* GRND_NONBLOCK */, 0, 0);
-    /* Where it is refused, what is different in each process. */
-    secret = (secret ^ (uintptr_t)&secret) * UINT64_C(0x9E3779B97F4A7C15) + os_nanoseconds();
-    secret = (secret ^ secret >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
-    return secret ^ secret >> 29;
+/* Each word is its own: whoever learns one of them has learned no other. */
+void os_random(void *at, size_t bytes) {
+    if (kernel(SYS_getrandom, (long)at, (long)bytes, 1 /* GRND_NONBLOCK */, 0, 0) == (long)bytes) {
+        return;
+    }
+    uint64_t weak = (uintptr_t)&weak * UINT64_C(0x9E3779B97F4A7C15);
+    for (size_t done = 0; done < bytes; done += sizeof weak) {
+        weak = (weak ^ weak >> 31) * UINT64_C(0xbf58476d1ce4e5b9) + os_nanoseconds();
+        uint64_t word = weak ^ weak >> 29;
+        memcpy((char *)at + done, &word, bits_min(bytes - done, sizeof word));
+    }
 }
 
 void os_decommit(void *at, size_t bytes) {

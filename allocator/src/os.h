@@ -30,8 +30,16 @@ void os_decommit(void *at, size_t bytes);
 /* Nobody may touch it any more; what lies there stays. os_commit ends that. False when the kernel refuses. */
 bool os_guard(void *at, size_t bytes);
 
-/* 64 bits that nobody outside can guess, where the kernel gives random ones (getrandom). */
-uint64_t os_secret(void);
+/* Bytes that nobody outside can guess, 256 at most: the kernel's random ones (getrandom). If it refuses, they depend on the time and on
+ * where the stack lies, and are weaker. */
+void os_random(void *at, size_t bytes);
+
+/* 64 bits of that kind. */
+static inline uint64_t os_secret(void) {
+    uint64_t secret;
+    os_random(&secret, sizeof secret);
+    return secret;
+}
 
 /* An address from which on so many bytes are free now. Nothing is reserved: somebody else may map there later. NULL when so
  * much is refused. */

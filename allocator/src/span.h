@@ -34,7 +34,8 @@ struct span {
         uint32_t blocks; /* slab: blocks it holds in all */
         uint32_t offset; /* large: bytes from the span's start to the block's, less than a page */
     };
-    uint32_t free_blocks; /* slab: set bits in its bitmap */
+    uint32_t
+        free_blocks; /* slab: set bits in its bitmap; large block of the hardened heap: the generation of its key */
     uint32_t reciprocal; /* slab: class_reciprocal */
     uint16_t clean_pages; /* slab: bits set in `clean`, over all its slices; large block of the hardened heap: guards */
     bool taken; /* slab: blocks were taken since slab_clean last looked */

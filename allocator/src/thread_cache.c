@@ -505,7 +505,7 @@ __attribute__((noinline)) void thread_cache_give(void *block, unsigned slot) {
 static OUT_OF_LINE void give_hardened(void *block, uint32_t tag) {
     if (tag == TAG_HARD_LARGE) {
         hardened_give_large(block, MADE_ANYHOW, SIZE_UNTOLD);
-    } else if (hardened_give_ahead(NULL, block, MADE_ANYHOW, SIZE_UNTOLD, true, true) == HARD_CLEARED) {
+    } else if (hardened_give_ahead(NULL, block, MADE_ANYHOW, SIZE_UNTOLD, true) == HARD_CLEARED) {
         hardened_give_cleared(NULL, 0, block);
     }
 }

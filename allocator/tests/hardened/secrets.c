@@ -1,5 +1,6 @@
-/* What a hardened process draws is its own: of several processes no two have the same canary, the same trailers, or the same places for their
- * blocks; and no byte of a canary is one that is often written. Their address spaces are laid out alike, so that nothing but the secret makes a difference. */
+/* What a hardened process draws is its own: of several processes, programs by themselves or children of one, no two have the same canary, the same
+ * trailers, or the same places for their blocks; and no byte of a canary is one that is often written, but for the second, which ends a string. Their
+ * address spaces are laid out alike, so that nothing but the secret makes a difference. Blocks of a parent are sound in its children. */
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/wait.h>
@@ -22,8 +23,8 @@ struct seen {
     ptrdiff_t places[BLOCKS]; /* from the first */
 };
 
-/* In one of them: tells on standard output what it has. */
-static void tell(void) {
+/* In one of them: tells what it has. */
+static void tell(int output) {
     require_serving();
     struct seen seen;
     unsigned char *first = unseen(malloc(SIZE));
@@ -35,15 +36,20 @@ static void tell(void) {
     }
     memcpy(seen.canary, first + SIZE, CANARY);
     memcpy(seen.trailer, first + SIZE + CANARY + 1, TRAILER);
-    EXPECT(write(STDOUT_FILENO, &seen, sizeof seen) == sizeof seen, "standard output takes nothing");
+    EXPECT(write(output, &seen, sizeof seen) == sizeof seen, "the pipe takes nothing");
 }
 
+/* The program again, or a child without it where that is NULL. */
 static struct seen ask(char *program) {
     struct seen seen;
     int ends[2], status = 0;
     EXPECT(pipe(ends) == 0, "no pipe");
     pid_t child = fork();
     EXPECT(child >= 0, "no process");
+    if (child == 0 && program == NULL) {
+        tell(ends[1]);
+        _exit(0);
+    }
     if (child == 0) {
         dup2(ends[1], STDOUT_FILENO);
         (void)personality(ADDR_NO_RANDOMIZE); /* where it is refused, it is no matter */
@@ -57,17 +63,13 @@ static struct seen ask(char *program) {
     return seen;
 }
 
-int main(int count, char **arguments) {
+static void ask_all(char *program) {
     static struct seen seen[PROCESSES];
-    if (count > 1) {
-        tell();
-        _exit(0);
-    }
     for (int i = 0; i < PROCESSES; i++) {
-        seen[i] = ask(arguments[0]);
+        seen[i] = ask(program);
         for (int j = 0; j < CANARY; j++) {
-            EXPECT(seen[i].canary[j] >= 0x80 && seen[i].canary[j] != 0xFF,
-                   "byte %d of a canary is 0x%02x, which text or a small number may be", j, seen[i].canary[j]);
+            unsigned byte = seen[i].canary[j];
+            EXPECT(j == 1 ? byte == 0 : byte >= 0x80 && byte != 0xFF, "byte %d of a canary is 0x%02x", j, byte);
         }
         for (int j = 0; j < i; j++) {
             EXPECT(memcmp(seen[i].canary, seen[j].canary, CANARY) != 0, "processes %d and %d have the same canary", j,
@@ -77,5 +79,41 @@ int main(int count, char **arguments) {
                    "processes %d and %d have their blocks in the same places", j, i);
         }
     }
+}
+
+/* Each process of a chain frees what the first and its own parent have made, and is the parent of the next. */
+static void free_along(void *blocks[], int left) {
+    free(blocks[0]);
+    free(blocks[left]);
+    if (left == 1) {
+        return;
+    }
+    blocks[0] = unseen(malloc(SIZE));
+    blocks[left - 1] = unseen(malloc(100 * SIZE));
+    int status = 0;
+    pid_t child = fork();
+    EXPECT(child >= 0, "no process");
+    if (child == 0) {
+        free_along(blocks, left - 1);
+        _exit(0);
+    }
+    EXPECT(waitpid(child, &status, 0) == child && status == 0, "child %d ended with status 0x%x", left,
+           (unsigned)status);
+}
+
+int main(int count, char **arguments) {
+    enum { CHAIN = 20 };
+    void *blocks[CHAIN + 1];
+    if (count > 1) {
+        tell(STDOUT_FILENO);
+        _exit(0);
+    }
+    ask_all(arguments[0]);
+    free(unseen(malloc(SIZE))); /* it has slots at hand, which its children must not use alike */
+    ask_all(NULL);
+    for (int i = 0; i <= CHAIN; i++) {
+        blocks[i] = unseen(malloc(SIZE));
+    }
+    free_along(blocks, CHAIN);
     return 0;
 }

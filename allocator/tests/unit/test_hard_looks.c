@@ -24,7 +24,7 @@ static void give(unsigned char *block) {
     EXPECT(tag_of(block, &tag), "it is no block");
     if (tag == TAG_HARD_LARGE) {
         hardened_give_large(block, MADE_BY_MALLOC, SIZE_UNTOLD);
-    } else if (hardened_give_ahead(NULL, block, MADE_BY_MALLOC, SIZE_UNTOLD, true, false) == HARD_CLEARED) {
+    } else if (hardened_give_ahead(NULL, block, MADE_BY_MALLOC, SIZE_UNTOLD, true) == HARD_CLEARED) {
         hardened_give_cleared(NULL, 0, block);
     }
 }

@@ -16,12 +16,6 @@ enum {
     HELD = 128, /* places of the row, and of the ring behind it, where they hold as much as they may */
 };
 
-static uint64_t planned; /* what os_secret tells; 0: what it would */
-
-uint64_t __real_os_secret(void);
-uint64_t __wrap_os_secret(void);
-uint64_t __wrap_os_secret(void) { return planned != 0 ? planned : __real_os_secret(); }
-
 static void open_heap(void) {
     EXPECT(arena_open(), "no address space");
     hardened_open();
@@ -36,29 +30,58 @@ static unsigned char *take_of(size_t size, enum made made) {
 static unsigned char *take(void) { return take_of(SIZE, MADE_BY_MALLOC); }
 
 static void give(void *block) {
-    enum hard_given given = hardened_give_ahead(NULL, block, MADE_BY_MALLOC, SIZE_UNTOLD, true, false);
+    enum hard_given given = hardened_give_ahead(NULL, block, MADE_BY_MALLOC, SIZE_UNTOLD, true);
     EXPECT(given == HARD_CLEARED, "%d", (int)given);
     hardened_give_cleared(NULL, 0, block);
 }
 
 /* -- what nobody can guess ------------------------------------------------------------------------------------ */
 
-/* The end of a string, written one byte too far, is a zero: wherever it falls, it changes the canary. */
-static void no_byte_of_the_canary_is_zero(void) {
+/* The end of a string, written one byte too far, is a zero: it changes the first byte behind the block, which is the canary's or the trailer's.
+ * A string that is read on ends with the second. */
+static void first_byte_behind_a_block_is_not_zero_and_the_second_is(void) {
     open_heap();
-    uint64_t before = 0;
-    for (planned = 1; planned <= 20000; planned++) {
-        hardened_open();
-        EXPECT(hard_secret.pattern != before, "another secret, and the same canary");
-        before = hard_secret.pattern;
-        for (unsigned bit = 0; bit < 64; bit += 8) {
-            EXPECT((hard_secret.pattern >> bit & 0xFF) != 0, "secret %llu: the canary is %016llx",
-                   (unsigned long long)planned, (unsigned long long)hard_secret.pattern);
+    for (unsigned i = 0; i < 2000; i++) {
+        size_t size = SIZE - i % 16;
+        const unsigned char *block = take_of(size, MADE_BY_MALLOC);
+        unsigned zero = (size + 1 + TRAILER_BYTES) % 16 == 0 ? 2 : 1; /* the trailer's own */
+        for (unsigned at = 0; at < zero; at++) {
+            EXPECT(block[size + at] >= 0x80 && block[size + at] != 0xFF, "byte %u behind %zu is 0x%02x", at, size,
+                   block[size + at]);
+        }
+        EXPECT(block[size + zero] == 0, "byte %u behind %zu is 0x%02x", zero, size, block[size + zero]);
+    }
+}
+
+/* Which takes a key for each block of a kind: of neighbours nothing is alike but by chance. */
+static void no_block_tells_the_canary_of_another(void) {
+    enum { BLOCKS = 200, BEHIND = 8 };
+    static const unsigned char *blocks[BLOCKS];
+    unsigned alike = 0;
+    open_heap();
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        blocks[i] = take_of(SIZE - BEHIND, MADE_BY_MALLOC);
+        for (unsigned j = 0; j < i; j++) {
+            alike += memcmp(blocks[i] + SIZE - BEHIND, blocks[j] + SIZE - BEHIND, BEHIND) == 0;
         }
     }
-    const unsigned char *block = take_of(SIZE - 7, MADE_BY_MALLOC);
-    for (unsigned i = SIZE - 7; i < SIZE; i++) {
-        EXPECT(block[i] != 0, "byte %u behind the block is zero", i - (SIZE - 7));
+    EXPECT(alike < 10, "%u pairs of %u blocks have the same canary", alike, BLOCKS);
+}
+
+static void block_of_a_parent_is_still_known(void) {
+    enum { FORKS = 20 };
+    static void *blocks[FORKS];
+    open_heap();
+    for (unsigned i = 0; i < FORKS; i++) {
+        blocks[i] = take();
+        struct random_key before = hard_secret.keys[hard_secret.generation];
+        hardened_after_fork(NULL, i % 2 == 0);
+        EXPECT(i >= HARD_GENERATIONS - 1 ||
+                   memcmp(&before, &hard_secret.keys[hard_secret.generation], sizeof before) != 0,
+               "child %u has its parent's key", i);
+    }
+    for (unsigned i = 0; i < FORKS; i++) {
+        give(blocks[i]);
     }
 }
 
@@ -228,7 +251,7 @@ static void give_twice(const void *block) {
 static void free_by_two_threads_at_once_is_found(void) {
     open_heap();
     void *block = take();
-    (void)hardened_give_ahead(NULL, block, MADE_BY_MALLOC, SIZE_UNTOLD, true, false);
+    (void)hardened_give_ahead(NULL, block, MADE_BY_MALLOC, SIZE_UNTOLD, true);
     char line[128];
     snprintf(line, sizeof line, "double free: pointer %p, size class 48 bytes", block);
     scenario_stops(give_twice, block, line);
@@ -237,7 +260,10 @@ static void free_by_two_threads_at_once_is_found(void) {
 }
 
 static const struct scenario scenarios[] = {
-    {"no_byte_of_the_canary_is_zero", no_byte_of_the_canary_is_zero},
+    {"first_byte_behind_a_block_is_not_zero_and_the_second_is",
+     first_byte_behind_a_block_is_not_zero_and_the_second_is},
+    {"no_block_tells_the_canary_of_another", no_block_tells_the_canary_of_another},
+    {"block_of_a_parent_is_still_known", block_of_a_parent_is_still_known},
     {"slots_are_taken_at_random", slots_are_taken_at_random},
     {"slots_are_taken_from_anywhere_in_the_slab", slots_are_taken_from_anywhere_in_the_slab},
     {"slots_are_taken_in_order_if_asked", slots_are_taken_in_order_if_asked},
