@@ -114,12 +114,18 @@ static bool is_plain_fork(long number, long a, long b) {
     return number == SYS_clone && ((unsigned long)a & CLONE_VM) == 0 && b == 0;
 }
 
+/* Without libc, for the calling thread alone. */
+static bool changes_identity(long number) {
+    return number == SYS_setuid || number == SYS_setgid || number == SYS_setreuid || number == SYS_setregid ||
+           number == SYS_setresuid || number == SYS_setresgid || number == SYS_setgroups || number == SYS_capset;
+}
+
 static bool is_watched(long number, long a, long b, long c) {
     if (number == SYS_close_range) {
         return ((unsigned long)c & COPY_TABLE) != 0;
     }
     return number == SYS_prctl || number == SYS_seccomp || number == SYS_unshare || number == SYS_setns ||
-           number == SYS_capset || number == SYS_exit || is_plain_fork(number, a, b);
+           number == SYS_exit || changes_identity(number) || is_plain_fork(number, a, b);
 }
 
 static long no_jump(long result) {
@@ -183,6 +189,8 @@ __asm__(".text\n\t"
         "test %rax, %rax\n\t"
         "jz confine_syscall\n\t" /* */
         JUMP_IF(SYS_prctl) JUMP_IF(SYS_seccomp) JUMP_IF(SYS_unshare) JUMP_IF(SYS_setns) JUMP_IF(SYS_capset) /* */
+        JUMP_IF(SYS_setuid) JUMP_IF(SYS_setgid) JUMP_IF(SYS_setreuid) JUMP_IF(SYS_setregid) /* */
+        JUMP_IF(SYS_setresuid) JUMP_IF(SYS_setresgid) JUMP_IF(SYS_setgroups) /* */
         JUMP_IF(SYS_close_range) JUMP_IF(SYS_exit) JUMP_IF(SYS_fork) JUMP_IF_PLAIN_CLONE JUMP_IF_PLAIN_CLONE3 /* */
         "jmp *%rax\n\t"
         ".cfi_endproc\n\t"

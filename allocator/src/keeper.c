@@ -35,6 +35,9 @@ static struct {
     _Atomic uint32_t command; /* what it sleeps on; enum command */
     _Atomic bool threaded; /* the program is seen to start threads under the filters of its start */
     _Atomic bool confined; /* filters may have come since */
+    _Atomic bool hears_identity; /* relaxed: set as the library is loaded */
+    _Atomic bool
+        privileged; /* one has found that it would keep what the program may give up; relaxed: the next finds the same */
     _Atomic uint32_t awaited; /* 1 when something was due while there was none */
     _Atomic uint32_t inside; /* 1 from before its start to its end: for a child that has to know whether it lived */
     /* gate.page->keeper is its thread number, zeroed by the kernel when it is gone; 1 while it is being started.
@@ -122,9 +125,23 @@ static uint32_t nap_after(uint64_t look_ns) {
     return (uint32_t)bits_min(bits_max(look_ns * NAP_LOOKS / 1000000, NAP_MS), NAP_MOST_MS);
 }
 
+void keeper_hear_identity(void) { atomic_store_explicit(&keeper.hears_identity, true, memory_order_relaxed); }
+
+static bool hears_identity(void) { return atomic_load_explicit(&keeper.hears_identity, memory_order_relaxed); }
+
+/* False if it would keep privileges that the program may give up unseen. */
+static bool be_plain(void) {
+    bool harmless = os_be_plain("freestone") || hears_identity() || option_value(OPTION_KEEPER) == KEEPER_ALWAYS;
+    if (!harmless) {
+        atomic_store_explicit(&keeper.privileged, true, memory_order_relaxed);
+    }
+    return harmless;
+}
+
 static void live(void) {
-    if (keeper.plain) {
-        os_be_plain("freestone");
+    if (keeper.plain && !be_plain()) {
+        atomic_store_explicit(&keeper.ending, 1, memory_order_seq_cst);
+        return;
     }
     uint32_t nap = NAP_MS;
     int quiet = 0;
@@ -177,10 +194,17 @@ bool keeper_is_unwatched(void) { return os_filters() == 0 && !keeper_is_confined
 
 bool keeper_may_ask(void) { return option_value(OPTION_KEEPER) != 0 && keeper_is_unwatched(); }
 
+/* Under filters it puts on none of its own, which they might punish: privileges would stay with it. */
+static bool keeps_privileges(void) {
+    return atomic_load_explicit(&keeper.privileged, memory_order_relaxed) ||
+           (!hears_identity() && !keeper_is_unwatched() && os_is_privileged_at_start());
+}
+
 /* Asked without a system call: under filters any might be punished. */
 static bool is_allowed(void) {
     bool known = os_filters() != OS_FILTERS_UNKNOWN && atomic_load_explicit(&keeper.threaded, memory_order_relaxed);
-    return keeper_is_unwatched() || option_value(OPTION_KEEPER) == KEEPER_ALWAYS || (known && !is_confined());
+    bool runs = keeper_is_unwatched() || (known && !is_confined());
+    return option_value(OPTION_KEEPER) == KEEPER_ALWAYS || (runs && !keeps_privileges());
 }
 
 /* A child of vfork would take it along when it ends, in the middle of its work: its parent will start it. That question is a system call, and

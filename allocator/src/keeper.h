@@ -9,8 +9,9 @@
  * sees the other.
  *
  * It makes no system call that a program's sandbox might punish. Where no filter watches, it runs on the CPUs that the process was
- * started on, as a thread of the plain class, and without capabilities. Where filters do, it is started only under those under which the
- * program has started a thread of its own, and then does nothing but sleep (futex), give memory back (madvise) and end. */
+ * started on, as a thread of the plain class, without capabilities and, if the process has privileges, under a filter of its own. Where
+ * filters do, it is started only under those under which the program has started a thread of its own, and then does nothing but sleep (futex),
+ * give memory back (madvise) and end. If the program can give up privileges unseen (keeper_hear_identity), it is not started with them. */
 #ifndef FREESTONE_KEEPER_H
 #define FREESTONE_KEEPER_H
 
@@ -56,6 +57,9 @@ void keeper_serve(void);
 
 /* A thread of the program's own was born: so may the keeper be, under the filters of the start. */
 void keeper_note_thread(void);
+
+/* The keeper is made to leave before libc changes who the process is: by the shared library. */
+void keeper_hear_identity(void);
 
 /* The program has put itself under filters, or is about to: none is started any more. Between keeper_leave and keeper_return. */
 void keeper_confine(void);

@@ -2,6 +2,7 @@
  * may hold while it waits for this one. */
 #include <dlfcn.h>
 
+#include "keeper.h"
 #include "libc.h"
 
 #define NAME(name) [LIBC_##name] = #name,
@@ -21,4 +22,5 @@ __attribute__((constructor)) static void look_up_all(void) {
     for (int which = 0; which < LIBC_FUNCTIONS; which++) {
         (void)libc_look_up((enum libc_function)which);
     }
+    keeper_hear_identity(); /* api_identity.c */
 }

@@ -2,8 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -427,13 +430,14 @@ enum { CPUS_MOST = 8192 }; /* that kernels are built for */
 static struct {
     uint32_t filters;
     uint32_t process;
+    bool capable; /* of something that it may give up */
     unsigned cpus; /* that it may run on */
     long mask_bytes; /* of the mask that the kernel uses */
     uint64_t mask[CPUS_MOST / 64];
 } at_start = {.filters = OS_FILTERS_UNKNOWN};
 
 /* The lines of /proc/self/status that are asked for: each value is the text behind its key and what is blank, NULL without that line. */
-enum { PROCESS, MODE, FILTERS, CPUS, LINES };
+enum { PROCESS, MODE, FILTERS, CPUS, CAPABILITIES, USERS, LINES };
 struct lines {
     const char *value[LINES];
 };
@@ -451,12 +455,13 @@ static const char *behind(const char *line, const char *key) {
 }
 
 /* The first letters of the keys. */
-static bool may_be_key(char c) { return c == 'N' || c == 'S' || c == 'C'; }
+static bool may_be_key(char c) { return c == 'N' || c == 'S' || c == 'C' || c == 'U'; }
 
 /* In one pass: every process that starts pays for it. */
 static struct lines lines_of(const char *status) {
     static const char keys[LINES][20] = {
-        [PROCESS] = "NStgid:", [MODE] = "Seccomp:", [FILTERS] = "Seccomp_filters:", [CPUS] = "Cpus_allowed:"};
+        [PROCESS] = "NStgid:",    [MODE] = "Seccomp:",        [FILTERS] = "Seccomp_filters:",
+        [CPUS] = "Cpus_allowed:", [CAPABILITIES] = "CapPrm:", [USERS] = "Uid:"};
     struct lines found = {{NULL}};
     for (const char *at = status; *at != '\0'; at += *at == '\n') {
         for (int line = 0; may_be_key(*at) && line < LINES; line++) {
@@ -530,6 +535,31 @@ static bool mask_in(const char *first) {
     return digits > 0;
 }
 
+/* True without that line. */
+static bool capable_in(const struct lines *status) {
+    const char *at = status->value[CAPABILITIES];
+    while (at != NULL && *at == '0') {
+        at++;
+    }
+    return at == NULL || digit(*at) > 0;
+}
+
+/* Whether the real, effective and saved user are one; true without that line. */
+static bool users_differ_in(const struct lines *status) {
+    const char *real = status->value[USERS], *at = real;
+    while (at != NULL && *at != '\n') {
+        size_t i = 0;
+        while (digit(real[i]) >= 0 && at[i] == real[i]) {
+            i++;
+        }
+        if (i == 0 || digit(real[i]) >= 0 || digit(at[i]) >= 0) {
+            return true;
+        }
+        at += i + (at[i] == '\t');
+    }
+    return at == NULL;
+}
+
 /* A file that is longer than its first `length` bytes in `text` (a process may be in 65,536 groups): only lines that are asked for stay. Returns
  * how many bytes those have. */
 static long read_on(long file, char *text, long length, long room) {
@@ -577,6 +607,7 @@ __attribute__((constructor)) static void note_start(void) {
     struct lines lines = lines_of(status);
     at_start.filters = filters_in(&lines);
     at_start.process = process_in(&lines);
+    at_start.capable = capable_in(&lines) || users_differ_in(&lines);
     if (!mask_in(lines.value[CPUS])) {
         /* The raw call reports how many bytes of the mask it filled, and fails when the mask is shorter than the kernel's. */
         at_start.mask_bytes = kernel(SYS_sched_getaffinity, 0, sizeof at_start.mask, (long)at_start.mask, 0, 0);
@@ -602,27 +633,150 @@ unsigned os_cpus(void) { return at_start.cpus > 0 ? at_start.cpus : 1; }
 
 /* -- a plain thread ------------------------------------------------------------------------------------------- */
 
+bool os_is_privileged_at_start(void) { return at_start.capable; }
+
+/* Whether the calling thread has something that its program can give up: a capability, or a user or group beside its real one. */
+static bool is_privileged(void) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    uint32_t user[3] = {0}, group[3] = {0};
+    bool known = kernel(SYS_capget, (long)&header, (long)data, 0, 0, 0) == 0 &&
+                 kernel(SYS_getresuid, (long)&user[0], (long)&user[1], (long)&user[2], 0, 0) == 0 &&
+                 kernel(SYS_getresgid, (long)&group[0], (long)&group[1], (long)&group[2], 0, 0) == 0;
+    return !known || (data[0].permitted | data[1].permitted) != 0 || user[0] != user[1] || user[0] != user[2] ||
+           group[0] != group[1] || group[0] != group[2];
+}
+
 static void drop_capabilities(void) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
     (void)kernel(SYS_capset, (long)&header, (long)none, 0, 0, 0);
 }
 
-void os_be_plain(const char *name) {
+static bool confine(void);
+
+bool os_be_plain(const char *name) {
     struct sched_param plain = {0};
     if (at_start.mask_bytes > 0) {
         (void)kernel(SYS_sched_setaffinity, 0, at_start.mask_bytes, (long)at_start.mask, 0, 0);
     }
     (void)kernel(SYS_sched_setscheduler, 0, SCHED_OTHER, (long)&plain, 0, 0);
     (void)kernel(SYS_setpriority, PRIO_PROCESS, 0, 0, 0, 0);
+    bool privileged = is_privileged();
     drop_capabilities(); /* behind all that takes some */
+    bool harmless = !privileged || confine();
     (void)kernel(SYS_prctl, PR_SET_NAME, (long)name, 0, 0,
                  0); /* last: who sees a thread of that name sees a plain one */
+    return harmless;
 }
 
 /* -- a thread of the kernel's alone -------------------------------------------------------------------------- */
 
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+
+#if defined(__x86_64__)
+#define AUDIT_ARCH_OWN AUDIT_ARCH_X86_64
+#else
+#define AUDIT_ARCH_OWN AUDIT_ARCH_AARCH64
+#endif
+
+/* Valgrind makes calls of its own on each thread of the program, and ends if they are refused. Its documented question: these instructions do
+ * nothing elsewhere. */
+static bool is_under_valgrind(void) {
+    unsigned long question[6] = {0x1001 /* RUNNING_ON_VALGRIND */};
+    unsigned long depth = 0;
+#if defined(__x86_64__)
+    __asm__ volatile("rolq $3, %%rdi\n\trolq $13, %%rdi\n\trolq $61, %%rdi\n\trolq $51, %%rdi\n\t"
+                     "xchgq %%rbx, %%rbx"
+                     : "+d"(depth)
+                     : "a"(question)
+                     : "cc", "memory");
+#elif defined(__aarch64__)
+    register unsigned long x3 __asm__("x3") = depth;
+    register unsigned long *x4 __asm__("x4") = question;
+    __asm__ volatile("ror x12, x12, #3\n\tror x12, x12, #13\n\tror x12, x12, #51\n\tror x12, x12, #61\n\t"
+                     "orr x10, x10, x10"
+                     : "+r"(x3)
+                     : "r"(x4)
+                     : "cc", "memory", "x12");
+    depth = x3;
+#endif
+    return depth != 0;
+}
+
+enum first_argument { ANY, STANDARD_ERROR, OWN_PROCESS, OWN_NAME };
+
+/* All that a thread of the library's own calls once it is plain, the most frequent first. None of them asks who the thread is. The kernel itself
+ * makes restart_syscall of a wait that a stop has interrupted. */
+static const struct {
+    uint16_t number;
+    uint8_t first; /* enum first_argument */
+} plain_calls[] = {
+    {SYS_futex, ANY},
+    {SYS_madvise, ANY},
+    {SYS_munmap, ANY},
+    {SYS_mprotect, ANY},
+    {SYS_mmap, ANY},
+    {SYS_mremap, ANY},
+    {SYS_clock_gettime, ANY},
+    {SYS_sched_yield, ANY},
+    {SYS_restart_syscall, ANY},
+    {SYS_getrandom, ANY},
+    {SYS_getpid, ANY},
+    {SYS_gettid, ANY},
+    {SYS_rt_sigprocmask, ANY},
+    {SYS_rt_sigaction, ANY},
+    {SYS_rt_sigpending, ANY},
+    {SYS_write, STANDARD_ERROR},
+    {SYS_kill, OWN_PROCESS},
+    {SYS_tgkill, OWN_PROCESS},
+    {SYS_exit, ANY},
+    {SYS_prctl, OWN_NAME},
+};
+enum { PLAIN_CALLS = sizeof plain_calls / sizeof *plain_calls, EACH = 5 };
+
+static struct sock_filter load(size_t offset) {
+    return (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset);
+}
+
+static struct sock_filter answer(uint32_t action) { return (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action); }
+
+/* Goes on behind the next `steps` instructions unless what was loaded is `value`. */
+static struct sock_filter unless(uint32_t value, uint8_t steps) {
+    return (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, steps);
+}
+
+/* The calling thread alone makes no other calls any more, whoever comes to choose what it runs. They fail, as they may anywhere else: nothing
+ * ends that was right, should a debugger make the thread call something. False if the kernel refuses. */
+static bool confine(void) {
+    if (is_under_valgrind()) {
+        return false;
+    }
+    const uint32_t values[] = {
+        [STANDARD_ERROR] = STDERR_FILENO, [OWN_PROCESS] = os_process(), [OWN_NAME] = PR_SET_NAME};
+    struct sock_filter filter[5 + PLAIN_CALLS * EACH];
+    uint16_t length = 0;
+    filter[length++] = load(offsetof(struct seccomp_data, arch));
+    filter[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_OWN, 1, 0);
+    filter[length++] = answer(SECCOMP_RET_ERRNO | EPERM); /* another table of numbers */
+    filter[length++] = load(offsetof(struct seccomp_data, nr));
+    for (int call = 0; call < PLAIN_CALLS; call++) {
+        bool any = plain_calls[call].first == ANY;
+        filter[length++] = unless(plain_calls[call].number, any ? 1 : 4);
+        if (!any) {
+            filter[length++] = load(offsetof(struct seccomp_data, args)); /* its lower half, of which it is made */
+            filter[length++] = unless(values[plain_calls[call].first], 1);
+        }
+        filter[length++] = answer(SECCOMP_RET_ALLOW);
+        if (!any) {
+            filter[length++] = answer(SECCOMP_RET_ERRNO | EPERM);
+        }
+    }
+    filter[length++] = answer(SECCOMP_RET_ERRNO | EPERM);
+    struct sock_fprog program = {length, filter};
+    return kernel(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           kernel(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&program, 0, 0) == 0;
+}
 
 /* memory:  | stack, grows down ... | below the thread pointer | thread pointer: block |
  * Compiled code finds thread-local variables on both sides of the thread pointer, and the stack protector's word. */
@@ -712,6 +866,8 @@ bool os_start_thread(void (*run)(void), void *memory, _Atomic uint32_t *word) {
 }
 
 #else
+
+static bool confine(void) { return false; }
 
 static bool is_own_thread(void) { return false; }
 

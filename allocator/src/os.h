@@ -145,8 +145,13 @@ enum { OS_THREAD_BYTES = 64 * 1024 };
 void *os_thread_memory(void);
 
 /* The calling thread, which libc does not know, becomes a plain one of that name (at most 15 characters): on the CPUs that the process
- * was started on, of the plain class, and without any capability, whoever happened to start it. */
-void os_be_plain(const char *name);
+ * was started on, of the plain class, and without any capability, whoever happened to start it. If the process has privileges that it may give
+ * up, the thread also makes no system call any more but those that the library needs: it stays what the program was, and whoever comes to
+ * choose what it runs gets nothing from that. False if the kernel refuses that filter. */
+bool os_be_plain(const char *name);
+
+/* Whether the process had privileges when the library was loaded, or might have had some: capabilities, or more than its user's rights. */
+bool os_is_privileged_at_start(void);
 
 /* Sends a signal to the calling thread. */
 void os_raise(int number);

@@ -47,6 +47,10 @@ static struct {
     {"sched_setaffinity", SYS_sched_setaffinity, 0, 0},
     {"sched_setscheduler", SYS_sched_setscheduler, 0, 0},
     {"setpriority", SYS_setpriority, 0, 0},
+    {"capget", SYS_capget, 0, 0},
+    {"getresuid", SYS_getresuid, 0, 0},
+    {"getresgid", SYS_getresgid, 0, 0},
+    {"getpid", SYS_getpid, 0, 0},
 };
 
 static void look_closer(const struct traced_call *call) {
@@ -58,7 +62,9 @@ static void look_closer(const struct traced_call *call) {
                (unsigned long long)call->arguments[2]);
     }
     if (call->number == SYS_prctl) {
-        EXPECT(call->arguments[0] == PR_SET_NAME, "prctl(%llu)", (unsigned long long)call->arguments[0]);
+        uint64_t option = call->arguments[0];
+        EXPECT(option == PR_SET_NAME || (call->keeper && (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)),
+               "prctl(%llu)", (unsigned long long)option);
     }
     if (call->number == SYS_tgkill) {
         EXPECT(call->arguments[2] == 0, "signal %llu is sent", (unsigned long long)call->arguments[2]);

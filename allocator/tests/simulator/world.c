@@ -269,7 +269,12 @@ uint32_t os_process(void) { return process; }
 
 uint32_t os_process_at_start(void) { return 1; }
 
-void os_be_plain(const char *name) { (void)name; }
+bool os_be_plain(const char *name) {
+    (void)name;
+    return true;
+}
+
+bool os_is_privileged_at_start(void) { return false; }
 
 static void sleep_on(const _Atomic uint32_t *word, uint32_t expected, uint64_t until) {
     if (fiber_running == NULL) {
