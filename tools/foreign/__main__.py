@@ -52,10 +52,12 @@ def main(words: Sequence[str] | None = None) -> int:
         scratch = Path(folder).resolve()
         scratch.chmod(0o755)
         preload = proof.build_preload(compiler, scratch / "note_provider.so")
-        arms = (Arm("glibc", libc), Arm("libfreestone", Path(shutil.copy(told.library, scratch))))
+        library = Path(shutil.copy(told.library, scratch))
         for program in PROGRAMS.values():
             if program.name in wanted:
-                rows.append(row_of(program, arms, scratch, preload, told.seconds))
+                for options in program.modes:
+                    arms = (Arm("glibc", libc), Arm("libfreestone", library, options))
+                    rows.append(row_of(program, arms, scratch, preload, told.seconds))
     table = markdown(rows)
     print(table)
     if told.page:
@@ -68,31 +70,32 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def row_of(program: Program, arms: tuple[Arm, Arm], scratch: Path, preload: Path, seconds: float) -> Row:
     """Runs one program under both, again where they differ, and says what is found."""
+    title = f"{program.name} ({arms[1].options})" if arms[1].options else program.name
     missing = program.missing()
     if missing:
         reason = f"{', '.join(missing)} is not here (Debian: {program.package})"
-        print(f"foreign: {program.name} is left out: {reason}", flush=True)
-        return Row(program.name, "", program.what, skipped=reason)
+        print(f"foreign: {title} is left out: {reason}", flush=True)
+        return Row(title, "", program.what, skipped=reason)
     sides: tuple[list[Outcome], list[Outcome]] = ([], [])
     verdict = compare(*sides)
     for _ in range(AGAIN):
         for arm, side in zip(arms, sides, strict=True):
             outcome = conduct(program, arm, scratch, preload, seconds)
             side.append(outcome)
-            print(f"foreign: {program.name} under {arm.name}: {outcome.wall_s:.0f} s", flush=True)
+            print(f"foreign: {title} under {arm.name}: {outcome.wall_s:.0f} s", flush=True)
             for complaint in outcome.complaints:
                 print(complaint, file=sys.stderr, flush=True)
         verdict = compare(*sides)
         if verdict.agrees and not verdict.unsteady:
             break
         for line in (*verdict.differences, *verdict.unsteady, *([verdict.void] if verdict.void else [])):
-            print(f"foreign: {program.name}: {line}", flush=True)
+            print(f"foreign: {title}: {line}", flush=True)
         if verdict.void is not None:
             break
-    print(f"foreign: {program.name}: {time_ratio(*sides):.2f} times the time under glibc", flush=True)
+    print(f"foreign: {title}: {time_ratio(*sides):.2f} times the time under glibc", flush=True)
     for line in verdict.to_look_at:
-        print(f"foreign: {program.name}: {line}", flush=True)
-    return Row(program.name, program.told_version(), program.what, *sides, verdict)
+        print(f"foreign: {title}: {line}", flush=True)
+    return Row(title, program.told_version(), program.what, *sides, verdict)
 
 
 def glibc() -> Path | None:

@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 from foreign.program import Program
-from foreign.programs import compilers, cpython, git, java, mariadb, nginx, node, postgres, redis, stress
+from foreign.programs import (
+    compilers,
+    cpython,
+    git,
+    guest,
+    java,
+    mariadb,
+    mpi,
+    nginx,
+    node,
+    plugin,
+    postgres,
+    redis,
+    stress,
+)
 
 PROGRAMS: dict[str, Program] = {
     one.name: one
@@ -18,6 +32,9 @@ PROGRAMS: dict[str, Program] = {
         nginx.NGINX,
         node.NODE,
         java.JAVA,
+        guest.GUEST,
+        mpi.MPI,
+        plugin.PLUGIN,
         cpython.CHOSEN,
         cpython.WHOLE,
     )

@@ -11,11 +11,15 @@ from pathlib import Path
 
 from foreign.room import Room
 
+ENVIRONMENT = ("", "guard=1", "harden=1")
+"""Modes of a program that stands for an environment: others replace functions there that an allocator may call."""
+
 
 @dataclass(frozen=True)
 class Program:
     """``needs`` are commands, or patterns of files where they begin with a slash; ``images`` are file names of program
-    images of which at least one each has to be seen served by the allocator under test."""
+    images of which at least one each has to be seen served by the allocator under test. ``modes`` are values of
+    FREESTONE_OPTIONS: the program runs once under each."""
 
     name: str
     what: str
@@ -26,6 +30,7 @@ class Program:
     version: tuple[str, ...]
     user: str | None = None
     limit_s: float = 900.0
+    modes: tuple[str, ...] = ("",)
 
     def missing(self) -> list[str]:
         """What of its needs this machine does not have."""

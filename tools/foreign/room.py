@@ -46,6 +46,7 @@ class Room:
     notes: Path
     seconds: float
     user: str | None = None
+    options: str = ""
     facts: dict[str, str] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
 
@@ -57,6 +58,7 @@ class Room:
             "LC_ALL": "C.UTF-8",
             "TZ": "UTC",
             **(extra or {}),
+            **({"FREESTONE_OPTIONS": self.options} if self.options else {}),
             "LD_PRELOAD": self.preload,
             "PROVIDER_NOTES": str(self.notes),
         }

@@ -27,10 +27,11 @@ SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 @dataclass(frozen=True)
 class Arm:
-    """An allocator that programs are put under: the file that has to serve them."""
+    """An allocator that programs are put under: the file that has to serve them, and FREESTONE_OPTIONS for it."""
 
     name: str
     library: Path
+    options: str = ""
 
 
 def conduct(program: Program, arm: Arm, scratch: Path, notes_preload: Path, seconds: float) -> Outcome:
@@ -45,6 +46,7 @@ def conduct(program: Program, arm: Arm, scratch: Path, notes_preload: Path, seco
         "program": program.name,
         "folder": str(room),
         "preload": f"{notes_preload}:{arm.library}",
+        "options": arm.options,
         "notes": str(notes),
         "seconds": seconds,
     }
@@ -91,7 +93,14 @@ def main(order: str) -> None:
     program = PROGRAMS[told["program"]]
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    room = Room(Path(told["folder"]), told["preload"], Path(told["notes"]), seconds=told["seconds"], user=program.user)
+    room = Room(
+        Path(told["folder"]),
+        told["preload"],
+        Path(told["notes"]),
+        seconds=told["seconds"],
+        user=program.user,
+        options=told["options"],
+    )
     try:
         program.work(room)
     except Failure as failure:
