@@ -11,7 +11,7 @@ static struct {
     uint32_t youngest;
     _Atomic uint32_t slices;
     _Atomic uint32_t purged; /* pages of them that the kernel has back */
-    _Atomic uint32_t stamp; /* of the oldest */
+    _Atomic uint64_t stamp; /* of the oldest */
 } ages;
 
 static void note_oldest(void) {
@@ -85,4 +85,4 @@ size_t ages_bytes(void) {
     return bytes - bits_min(bytes, purged); /* without the lock they may be of two moments */
 }
 
-uint32_t ages_oldest_stamp(void) { return atomic_load_explicit(&ages.stamp, memory_order_relaxed); }
+uint64_t ages_oldest_stamp(void) { return atomic_load_explicit(&ages.stamp, memory_order_relaxed); }

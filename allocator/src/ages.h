@@ -15,7 +15,7 @@ void ages_replace(uint32_t slice, uint32_t rest, uint32_t less, uint32_t purged)
 
 /* The oldest, or 0; the stamp of the oldest; and slices in dirty spans: may be read without the lock, and be a little old then. */
 uint32_t ages_oldest(void);
-uint32_t ages_oldest_stamp(void);
+uint64_t ages_oldest_stamp(void);
 uint32_t ages_slices(void);
 
 /* The same in bytes, less the pages that the kernel has back: the most that may be in memory. */

@@ -105,15 +105,15 @@ bool gate_close(bool (*is_quiet)(void), uint32_t milliseconds) {
     }
     enum { NAP_MS = 1 }; /* who left before the gate was seen closed does not wake */
     struct patience patience = patience_begin();
-    for (;;) {
+    for (bool slept = false;;) {
         uint32_t left = atomic_load_explicit(&gate.left, memory_order_acquire);
         if (is_quiet()) {
             return true;
         }
-        if (patience_ended(&patience, NAP_MS, milliseconds)) {
+        if (patience_ended(&patience, slept, NAP_MS, milliseconds)) {
             return false;
         }
-        os_wait_for(&gate.left, left, NAP_MS);
+        slept = os_wait_for(&gate.left, left, NAP_MS);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "options.h"
 #include "os.h"
+#include "patience.h"
 #include "spans.h"
 #include "street.h"
 
@@ -18,7 +19,7 @@ enum {
 static struct {
     uint32_t edges;
     uint32_t rest; /* HUGE_REST_MS and so on, 0 before the first slow huge page */
-    uint32_t rest_over; /* stamp: no huge pages are asked for before it */
+    uint64_t rest_over; /* os_milliseconds: no huge pages are asked for before it */
 } huge;
 
 uint32_t huge_chunk(uint32_t slice) {
@@ -81,7 +82,7 @@ void huge_tell(struct huge_request request) {
 
 bool huge_is_wanted(uint32_t slices) {
     uint32_t from = option_value(OPTION_HUGE_FROM_MIB);
-    if (huge.rest != 0 && (int32_t)((uint32_t)os_milliseconds() - huge.rest_over) < 0) {
+    if (huge.rest != 0 && stamp_is_ahead(huge.rest_over, os_milliseconds(), HUGE_REST_MOST_MS)) {
         return false;
     }
     return from != HUGE_NEVER && (slices >= HUGE_OBJECT || spans_used() >= from << (20 - SLICE_BITS));
@@ -127,7 +128,7 @@ bool huge_is_slow(void *chunk) {
 
 void huge_rest(void) {
     huge.rest = (uint32_t)bits_min(bits_max(2 * (size_t)huge.rest, HUGE_REST_MS), HUGE_REST_MOST_MS);
-    huge.rest_over = (uint32_t)os_milliseconds() + huge.rest;
+    huge.rest_over = os_milliseconds() + huge.rest;
 }
 
 uint32_t huge_ahead(void) { return (uint32_t)bits_min(spans_used() / HUGE_SHARE, HUGE_AHEAD); }

@@ -88,18 +88,18 @@ static bool may_end(void) {
     return false;
 }
 
-/* The next beat, which is called when it is due; 0 for none. `worked` becomes true when somebody has worked since the last. */
-static uint64_t beat(uint64_t next, uint64_t now, bool *worked) {
-    if (keeper.beat_ms == 0 || now < next) {
-        return next;
-    }
-    *worked |= keeper.beat();
-    return now + keeper.beat_ms;
+/* How long it has slept, by the clock; what was slept in full counts in full, though the clock may stand still. */
+static uint32_t passed_since(uint64_t *seen, bool slept, uint32_t nap) {
+    uint64_t now = os_milliseconds(), passed = now - *seen;
+    *seen = now;
+    return (uint32_t)bits_min(slept ? bits_max(passed, nap) : passed, NAP_MOST_MS);
 }
 
-/* Until then, or until it is told to leave; hurries and beats on the way. False when it is to leave. */
-static bool sleep_until(uint64_t then, bool *worked) {
-    uint64_t next = os_milliseconds() + keeper.beat_ms;
+/* Sleeps so long, or until it is told to leave; hurries and beats on the way, and `worked` becomes true when somebody has worked since the last
+ * beat. False when it is to leave. */
+static bool sleep_for(uint32_t milliseconds, bool *worked) {
+    uint64_t seen = os_milliseconds();
+    uint32_t passed = 0, since_beat = 0;
     for (;;) {
         uint32_t told = commands();
         if ((told & LEAVE) != 0) {
@@ -110,13 +110,18 @@ static bool sleep_until(uint64_t then, bool *worked) {
             (void)keeper.share();
             continue;
         }
-        uint64_t now = os_milliseconds();
-        if (now >= then) {
+        if (passed >= milliseconds) {
             return true;
         }
-        next = beat(next, now, worked);
-        uint64_t until = keeper.beat_ms != 0 ? bits_min(then, next) : then;
-        os_wait_for(&keeper.command, 0, (uint32_t)(until - now));
+        if (keeper.beat_ms != 0 && since_beat >= keeper.beat_ms) {
+            *worked |= keeper.beat();
+            since_beat = 0;
+        }
+        uint32_t nap = milliseconds - passed;
+        nap = keeper.beat_ms != 0 ? (uint32_t)bits_min(nap, keeper.beat_ms - since_beat) : nap;
+        uint32_t step = passed_since(&seen, os_wait_for(&keeper.command, 0, nap), nap);
+        passed += step;
+        since_beat += step;
     }
 }
 
@@ -146,7 +151,7 @@ static void live(void) {
     uint32_t nap = NAP_MS;
     int quiet = 0;
     bool worked = false;
-    while (sleep_until(os_milliseconds() + nap, &worked)) {
+    while (sleep_for(nap, &worked)) {
         bool wished = atomic_exchange_explicit(&keeper_wished, 0, memory_order_seq_cst) != 0;
         bool more;
         uint64_t began = os_nanoseconds();
@@ -185,6 +190,11 @@ static bool is_wanted_back(void) {
            atomic_fetch_add_explicit(&keeper.away, 1, memory_order_relaxed) > RETURN_WISHES;
 }
 
+static bool is_to_wait(void) {
+    uint64_t stamp = atomic_load_explicit(&keeper.not_before, memory_order_relaxed);
+    return stamp_is_ahead(stamp, os_milliseconds(), REFUSED_MOST_MS);
+}
+
 /* relaxed: whoever says so has made it leave before, and nobody starts one until it may return */
 bool keeper_is_confined(void) { return atomic_load_explicit(&keeper.confined, memory_order_relaxed); }
 
@@ -212,8 +222,7 @@ static bool is_allowed(void) {
 static bool may_start(void) {
     return option_value(OPTION_KEEPER) != 0 && !is_confined() &&
            atomic_load_explicit(&gate.page->leaving, memory_order_relaxed) == 0 &&
-           (os_milliseconds() >= atomic_load_explicit(&keeper.not_before, memory_order_relaxed) || is_wanted_back()) &&
-           is_allowed() && gate_is_own_process(true);
+           (!is_to_wait() || is_wanted_back()) && is_allowed() && gate_is_own_process(true);
 }
 
 /* Not in the child where a handler has forked since the claim: that was the parent's. */
@@ -333,6 +342,7 @@ bool keeper_leave(bool inside) {
     atomic_fetch_add_explicit(&gate.page->leaving, 1, memory_order_seq_cst);
     struct patience patience = patience_begin();
     uint32_t wait = wait_for_leaving(inside);
+    bool slept = false;
     uint32_t alive, last = 0;
     while ((alive = atomic_load_explicit(&gate.page->keeper, memory_order_seq_cst)) != 0) {
         if (alive == 1 && is_starting) {
@@ -340,10 +350,10 @@ bool keeper_leave(bool inside) {
         }
         command(LEAVE);
         last = alive;
-        if (wait == 0 || patience_ended(&patience, LEAVE_NAP_MS, wait)) {
+        if (wait == 0 || patience_ended(&patience, slept, LEAVE_NAP_MS, wait)) {
             break;
         }
-        os_wait_for_thread(&gate.page->keeper, alive, LEAVE_NAP_MS);
+        slept = os_wait_for_thread(&gate.page->keeper, alive, LEAVE_NAP_MS);
     }
     atomic_store_explicit(&keeper.deaf, alive != 0, memory_order_relaxed);
     if (last > 1 && alive == 0 &&

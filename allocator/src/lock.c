@@ -65,8 +65,8 @@ OUT_OF_LINE bool lock_take_within(struct lock *lock, struct patience *patience) 
         taken = atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) == 0 ||
                 atomic_load_explicit(&abandoned, memory_order_relaxed);
         if (!taken) {
-            os_wait_for(&lock->state, 2, 1);
-            ended = patience_ended(patience, 1, PATIENCE_MS);
+            bool slept = os_wait_for(&lock->state, 2, 1);
+            ended = patience_ended(patience, slept, 1, PATIENCE_MS);
         }
     }
     return taken;

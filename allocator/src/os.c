@@ -305,20 +305,23 @@ void os_wait(const _Atomic uint32_t *word, uint32_t expected) {
     (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)expected, 0, 0);
 }
 
-void os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
+/* Only the kernel says that the time is over; whether a clock of ours goes meanwhile is no matter. */
+static bool wait_for(const _Atomic uint32_t *word, int operation, uint32_t expected, uint32_t milliseconds) {
     struct timespec timeout = {.tv_sec = milliseconds / 1000, .tv_nsec = (long)(milliseconds % 1000) * 1000000};
-    (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)expected, (long)&timeout, 0);
+    return kernel(SYS_futex, (long)word, operation, (long)expected, (long)&timeout, 0) == -ETIMEDOUT;
+}
+
+bool os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
+    return wait_for(word, FUTEX_WAIT_PRIVATE, expected, milliseconds);
 }
 
 void os_nap(uint32_t milliseconds) {
     static const _Atomic uint32_t never;
-    os_wait_for(&never, 0, milliseconds);
+    (void)os_wait_for(&never, 0, milliseconds);
 }
 
-void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
-    struct timespec timeout = {.tv_sec = milliseconds / 1000, .tv_nsec = (long)(milliseconds % 1000) * 1000000};
-    (void)kernel(SYS_futex, (long)word, FUTEX_WAIT, (long)expected, (long)&timeout,
-                 0); /* the kernel's wake is no private one */
+bool os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
+    return wait_for(word, FUTEX_WAIT, expected, milliseconds); /* the kernel's wake is no private one */
 }
 
 void os_await_thread_gone(uint32_t thread, uint32_t milliseconds) {

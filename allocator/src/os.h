@@ -95,11 +95,11 @@ uint64_t os_milliseconds(void);
 /* Nanoseconds of a monotonic clock; read in user space, a few tens of nanoseconds a time. */
 uint64_t os_nanoseconds(void);
 
-/* Sleeps while *word == expected; may return early for no reason. */
+/* Sleeps while *word == expected; may return early for no reason. Those below return true when they have slept as long as they were to. */
 void os_wait(const _Atomic uint32_t *word, uint32_t expected);
 
 /* The same for at most that long. */
-void os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
+bool os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
 
 /* Wakes one sleeper on `word`, or all. */
 void os_wake_all(const _Atomic uint32_t *word);
@@ -109,7 +109,7 @@ void os_wake(const _Atomic uint32_t *word);
 void os_nap(uint32_t milliseconds);
 
 /* The same as os_wait_for, for a word that the kernel itself changes when a thread ends. */
-void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
+bool os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
 
 /* Waits until the thread of that number is no more one of the process: its word is zeroed a moment before. */
 void os_await_thread_gone(uint32_t thread, uint32_t milliseconds);

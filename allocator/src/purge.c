@@ -25,7 +25,7 @@ static uint64_t budget_bytes(void) {
 
 static bool oldest_has_aged(void) {
     uint32_t most = option_value(OPTION_RETAIN_MS);
-    return most != RETAIN_FOR_EVER && (uint32_t)os_milliseconds() - ages_oldest_stamp() > most;
+    return most != RETAIN_FOR_EVER && os_milliseconds() - ages_oldest_stamp() > most;
 }
 
 bool purge_is_due(void) { return ages_slices() != 0 && (ages_bytes() > budget_bytes() || oldest_has_aged()); }

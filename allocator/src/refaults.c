@@ -1,6 +1,7 @@
 #include "refaults.h"
 
 #include "bits.h"
+#include "patience.h"
 
 enum {
     EARLY_SHARE = 2, /* of a trial taken again: it was purged too early, */
@@ -9,7 +10,8 @@ enum {
 };
 
 bool refaults_are_due(const struct refaults *refaults, uint64_t now, uint64_t extra) {
-    return refaults->patience == 0 || now >= refaults->due + extra;
+    return refaults->patience == 0 ||
+           !stamp_is_ahead(refaults->due + extra, now, REFAULTS_REST_MS * REFAULTS_LONGEST + extra);
 }
 
 static void judge(struct refaults *refaults, size_t reused) {

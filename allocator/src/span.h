@@ -21,10 +21,7 @@ struct span {
         };
         uint64_t *bitmap; /* slab */
     };
-    union {
-        uint32_t stamp; /* arena: when it became dirty, in milliseconds of os_milliseconds (low 32 bits) */
-        uint32_t fresh; /* slab of large blocks: those from this number on read as zero, as they were never taken */
-    };
+    uint32_t fresh; /* slab of large blocks: those from this number on read as zero, as they were never taken */
     uint32_t slices; /* length */
     uint32_t first; /* valid in a span's last slice while free, in all of a slab's slices */
     uint8_t state; /* enum span_state, changed under the arena's lock only */
@@ -43,6 +40,7 @@ struct span {
     union {
         uint64_t summary; /* slab: bit w is set when word w of the bitmap is not 0 */
         size_t used_bytes; /* large: bytes the owner may write; they end with a page */
+        uint64_t stamp; /* arena, dirty span: os_milliseconds when it became so */
     };
     /* Each slice of a slab: bit p is set when page p is free, purged and not taken since. A slab that empties becomes a dirty span with
      * these bits as they are; they are 0 in all other spans. */

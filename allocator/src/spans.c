@@ -86,7 +86,7 @@ static void make_free(uint32_t slice, uint32_t slices, enum span_state state, ui
     arena_span(slice)->purged = purged;
     bins_insert(slice);
     if (state == SPAN_DIRTY) {
-        arena_span(slice)->stamp = (uint32_t)os_milliseconds();
+        arena_span(slice)->stamp = os_milliseconds();
         ages_append(slice);
     }
 }

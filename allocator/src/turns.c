@@ -18,7 +18,8 @@ enum {
 
 static bool is_others_turn(void) {
     return gate_is_forking() ? atomic_load_explicit(&turns.refused, memory_order_relaxed)
-                             : os_nanoseconds() < atomic_load_explicit(&turns.open_until, memory_order_relaxed);
+                             : stamp_is_ahead(atomic_load_explicit(&turns.open_until, memory_order_relaxed),
+                                              os_nanoseconds(), TURN_MOST_NS);
 }
 
 void turns_await(void) {
@@ -28,8 +29,9 @@ void turns_await(void) {
     struct patience patience = patience_begin();
     atomic_fetch_add_explicit(&turns.waiting, 1, memory_order_seq_cst);
     uint32_t turn = atomic_load_explicit(&turns.number, memory_order_acquire);
-    while (is_others_turn() && !patience_ended(&patience, TURN_NAP_MS, TURN_WAIT_MS)) {
-        os_wait_for(&turns.number, turn, TURN_NAP_MS);
+    bool slept = false;
+    while (is_others_turn() && !patience_ended(&patience, slept, TURN_NAP_MS, TURN_WAIT_MS)) {
+        slept = os_wait_for(&turns.number, turn, TURN_NAP_MS);
         turn = atomic_load_explicit(&turns.number, memory_order_acquire);
     }
     gate_count_down(&turns.waiting);
@@ -41,14 +43,14 @@ static bool await_next_turn(_Atomic uint32_t *vain_turn, struct patience *patien
     if (atomic_load_explicit(vain_turn, memory_order_relaxed) == turn + 1) {
         return false;
     }
-    bool in_vain = false;
+    bool in_vain = false, slept = false;
     atomic_fetch_add_explicit(&turns.waiting, 1, memory_order_seq_cst);
     while (!in_vain && gate_is_forking() && atomic_load_explicit(&turns.number, memory_order_acquire) == turn) {
-        in_vain = patience_ended(patience, OPENING_WAIT_MS, limit_ms);
+        in_vain = patience_ended(patience, slept, OPENING_WAIT_MS, limit_ms);
         if (in_vain) {
             atomic_store_explicit(vain_turn, turn + 1, memory_order_relaxed);
         } else {
-            os_wait_for(&turns.number, turn, OPENING_WAIT_MS);
+            slept = os_wait_for(&turns.number, turn, OPENING_WAIT_MS);
         }
     }
     gate_count_down(&turns.waiting);
@@ -71,7 +73,7 @@ bool turns_await_opening_at_last(struct patience *patience) {
         return true;
     }
     os_nap(1); /* a child that another thread puts right, or has to: see gate_found_closed */
-    return !gate_is_torn() && !patience_ended(patience, 1, OPENING_WAIT_LAST_MS);
+    return !gate_is_torn() && !patience_ended(patience, true, 1, OPENING_WAIT_LAST_MS);
 }
 
 void turns_note_refused(void) { atomic_store_explicit(&turns.refused, true, memory_order_relaxed); }

@@ -465,7 +465,7 @@ static void audit_ages(uint32_t dirty) {
     for (uint32_t slice = ages_oldest(); slice != 0; before = slice, slice = arena_span(slice)->age_next) {
         const struct span *span = arena_span(slice);
         CHECK(count++ < dirty && span->state == SPAN_DIRTY && span->age_prev == before, "ages: the list is torn");
-        CHECK(before == 0 || (int32_t)(span->stamp - arena_span(before)->stamp) >= 0, "ages: an older one comes later");
+        CHECK(before == 0 || span->stamp >= arena_span(before)->stamp, "ages: an older one comes later");
         slices += span->slices;
         purged += span->purged * os_page_bytes();
     }

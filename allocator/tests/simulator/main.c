@@ -1,6 +1,6 @@
 /* The simulator: scripts by chance, or from a file, each played in a process of its own.
  *
- *     simulator [--seed N] [--runs N] [--steps N] [--every N] [--seconds N] [--fault NAME] [--keep FOLDER]    by chance
+ *     simulator [--seed N] [--runs N] [--steps N] [--every N] [--seconds N] [--fault NAME] [--keep FOLDER] [--clock MS]    by chance
  *     simulator [--fault NAME] FILE...             what was kept
  *     simulator --campaigns N [--seed N] [--runs N] [--steps N]             every planted fault
  *
@@ -24,6 +24,7 @@
 #include "fibers.h"
 #include "run.h"
 #include "shrink.h"
+#include "world.h"
 
 static struct {
     uint64_t seed;
@@ -169,6 +170,8 @@ int main(int count, char **argument) {
             wanted.every = number_of(name, value, 1);
         } else if (strcmp(name, "seconds") == 0) {
             wanted.seconds = number_of(name, value, 1);
+        } else if (strcmp(name, "clock") == 0) {
+            world_begin_at(number_of(name, value, 1));
         } else if (strcmp(name, "soak") == 0) {
             const char *said = getenv(value); /* for so many seconds, from where nobody has been */
             if (said == NULL) {

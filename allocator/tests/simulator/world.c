@@ -27,7 +27,11 @@ static uint32_t to_refuse, to_grant; /* first granted, then refused */
 static uint64_t refused;
 static size_t mapped, most;
 
-uint64_t world_now(void) { return UINT64_C(1000000000000) + passed + fiber_yields * 1000; }
+static uint64_t begun = UINT64_C(1000000000000);
+
+void world_begin_at(uint64_t milliseconds) { begun = milliseconds * 1000000; }
+
+uint64_t world_now(void) { return begun + passed + fiber_yields * 1000; }
 
 void world_pass(uint64_t nanoseconds) { passed += nanoseconds; }
 
@@ -304,18 +308,20 @@ static uint64_t offered[FIBERS_MOST];
 
 uint64_t world_waited(void) { return offered[fiber_running - fibers]; }
 
-void os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
+bool os_wait_for(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
     offered[fiber_running - fibers] += milliseconds;
-    sleep_on(word, expected, world_now() + (uint64_t)milliseconds * 1000000);
+    uint64_t until = world_now() + (uint64_t)milliseconds * 1000000;
+    sleep_on(word, expected, until);
+    return world_now() >= until;
 }
 
 void os_nap(uint32_t milliseconds) {
     static const _Atomic uint32_t never;
-    os_wait_for(&never, 0, milliseconds);
+    (void)os_wait_for(&never, 0, milliseconds);
 }
 
-void os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
-    os_wait_for(word, expected, milliseconds);
+bool os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
+    return os_wait_for(word, expected, milliseconds);
 }
 
 void os_await_thread_gone(uint32_t thread, uint32_t milliseconds) {

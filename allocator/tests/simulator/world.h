@@ -14,6 +14,9 @@ bool world_is_old(void);
 /* Processors that the library is told of; before its first call. */
 extern unsigned world_cpus;
 
+/* What the clock says at the start of each run. */
+void world_begin_at(uint64_t milliseconds);
+
 /* Nanoseconds; also a microsecond goes by at each yield. */
 uint64_t world_now(void);
 void world_pass(uint64_t nanoseconds);

@@ -41,7 +41,7 @@ static inline void street_check_ages(uint32_t oldest, uint32_t spans) {
         EXPECT(arena_span(at)->state == SPAN_DIRTY, "span %u is in the age queue in state %u", at,
                arena_span(at)->state);
         EXPECT(arena_span(at)->age_prev == before, "span %u: the age queue is broken before it", at);
-        EXPECT(before == 0 || (int32_t)(arena_span(at)->stamp - arena_span(before)->stamp) >= 0,
+        EXPECT(before == 0 || arena_span(at)->stamp >= arena_span(before)->stamp,
                "span %u is older than %u and behind it", at, before);
         EXPECT(++seen <= spans, "the age queue runs in a circle");
     }
