@@ -72,6 +72,34 @@ struct elf_object elf_object_of(const void *address) { return searched((struct s
 
 void *elf_function_anywhere(const char *name) { return searched((struct search){.function = name}).found; }
 
+struct succession {
+    const void *address; /* what is found has to stand behind this */
+    const char *function;
+    void *before, *behind;
+    bool reached;
+};
+
+/* Not 0 ends the search. */
+static int look_behind(struct dl_phdr_info *info, size_t size, void *argument) {
+    (void)size;
+    struct succession *search = argument;
+    if (covers(info, search->address)) {
+        search->reached = true;
+        return 0;
+    }
+    void **found = search->reached ? &search->behind : &search->before;
+    if (*found == NULL) {
+        *found = elf_function_in(object_of(info), search->function);
+    }
+    return search->behind != NULL;
+}
+
+void *elf_function_behind(const void *address, const char *name) {
+    struct succession search = {.address = address, .function = name};
+    (void)dl_iterate_phdr(look_behind, &search);
+    return search.behind != NULL ? search.behind : search.before;
+}
+
 void *elf_function_needed(struct elf_object object, const char *name) {
     const char *names = elf_table(object, DT_STRTAB);
     void *found = NULL;

@@ -12,6 +12,10 @@ struct elf_object elf_object_of(const void *address);
 /* The function of that name that one of those it was linked with defines, in their order. */
 void *elf_function_needed(struct elf_object object, const char *name);
 
+/* ... that an object behind the one of `address` defines, in the order in which the dynamic linker searches; or, if none does, one before it, since the
+ * object was loaded late. */
+void *elf_function_behind(const void *address, const char *name);
+
 /* ... that any object defines: the program, what it was linked with, and then what was loaded later. */
 void *elf_function_anywhere(const char *name);
 

@@ -145,15 +145,18 @@ static inline const unsigned char *canary_broken(uint64_t canary, const unsigned
 
 /* -- zeros --------------------------------------------------------------------------------------------------- */
 
-/* A slot is cleared by its owner's call: small ones here, since a call would cost more. Of a multiple of 16 bytes. */
+/* A slot is cleared by its owner's call, and by the keeper. Of a multiple of 16 bytes. Here, and not by libc's memset: a program may replace that by one
+ * that allocates, which would find the cache between two steps, or that needs a thread which libc knows. */
 static inline void zero_write(unsigned char *at, size_t bytes) {
-    enum { UNIT = 16, MOST = 256 };
-    if (bytes > MOST) {
-        memset(at, 0, bytes);
-        return;
+    enum { UNIT = 16, UNITS = 4 };
+    unsigned char *end = at + bytes;
+    for (; (size_t)(end - at) >= (size_t)UNITS * UNIT; at += UNITS * UNIT) {
+        memset(at, 0, UNITS * UNIT);
+        __asm__ volatile("" : : "r"(at) : "memory"); /* or a compiler makes a call of memset of it */
     }
-    for (size_t done = 0; done < bytes; done += UNIT) {
-        memset(at + done, 0, UNIT);
+    for (; at < end; at += UNIT) {
+        memset(at, 0, UNIT);
+        __asm__ volatile("" : : "r"(at) : "memory");
     }
 }
 

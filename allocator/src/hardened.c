@@ -297,7 +297,7 @@ static INLINE_ALWAYS void *block_in(unsigned char *slot, size_t bytes, size_t si
     if (likely(option_value(OPTION_CLEAR) != 0)) {
         hard_check_clear(slot, bytes);
     } else {
-        memset(slot, 0, bytes);
+        zero_write(slot, bytes);
     }
     write_end(slot, bytes, size, made);
     return slot;
@@ -527,7 +527,9 @@ static void resize_in_slot(void *block, size_t size) {
     check_block(block, bytes, take_trailer(trailer_at(slab, hard_slab_slot(slab, block))), &had, &made);
     hard_check_kind(block, made, MADE_BY_MALLOC, had, SIZE_UNTOLD);
     if (size > had) { /* a canary is nobody's to read */
-        memset((unsigned char *)block + had, 0, bits_min(size - had, CANARY_MOST));
+        for (size_t at = had; at < size && at - had < CANARY_MOST; at++) {
+            ((volatile unsigned char *)block)[at] = 0;
+        }
     }
     write_end(block, bytes, size, made);
 }

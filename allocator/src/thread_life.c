@@ -70,12 +70,15 @@ static bool open_library(void) {
     return true;
 }
 
-/* False for a signal handler that has interrupted its own thread there: it would wait for itself. */
+/* False for a signal handler that has interrupted its own thread there: it would wait for itself. Others wait a while: a function of libc's that opening
+ * calls may be the program's own, and want a lock that the caller holds. */
 static bool claim_opening(void) {
+    enum { NAPS = 100 };
     const void *nobody = NULL;
-    while (!atomic_compare_exchange_strong_explicit(&life.opener, &nobody, &thread_view, memory_order_acquire,
-                                                    memory_order_relaxed)) {
-        if (nobody == &thread_view) {
+    for (int nap = 0; !atomic_compare_exchange_strong_explicit(&life.opener, &nobody, &thread_view,
+                                                               memory_order_acquire, memory_order_relaxed);
+         nap++) {
+        if (nobody == &thread_view || nap == NAPS) {
             return false;
         }
         os_nap(1); /* nobody wakes: it happens once, and takes less than that */
