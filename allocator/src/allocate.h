@@ -43,16 +43,20 @@ void *resize_hardened(void *block, size_t size);
 /* Bytes the owner of `block` may write; 0 for NULL and for what is no block. */
 size_t usable_bytes(const void *block);
 
-/* The block on top of the loaded magazine, NULL when it is empty. */
+/* The block on top of the loaded magazine, NULL when that is empty or no block lies there. */
 static inline void *pop(struct cache_class *magazines) {
     void **top = __atomic_load_n(&magazines->top, __ATOMIC_RELAXED); /* see summon in borrow.c */
     void *block = *top;
 #if defined(__x86_64__)
     __asm__("" : "+a"(block)); /* where a function returns it: GCC 12 puts `top` there, and moves the block behind it */
 #endif
-    if (likely(block != NULL)) {
-        __atomic_store_n(&magazines->top, top - 1, __ATOMIC_RELAXED);
+    if (unlikely(!magazine_is_block(block))) {
+        return NULL;
     }
+    if (block == NULL) {
+        __builtin_unreachable(); /* free leaves NULL to others */
+    }
+    __atomic_store_n(&magazines->top, top - 1, __ATOMIC_RELAXED);
     return block;
 }
 
@@ -68,7 +72,7 @@ static inline void *allocate_fast(size_t size) {
 }
 
 /* Pushes a block on a loaded magazine; false when that is full, or seems to hold the block as one of its last two: freed twice, then, or
- * what is left over below the bottom. (Whoever has borrowed the cache may raise the bottom meanwhile, and writes NULL there.) */
+ * what is left over below the bottom. (Whoever has borrowed the cache may raise the bottom meanwhile, and writes MAGAZINE_NONE there.) */
 static inline bool push(struct cache_class *magazines, void *block) {
     void **top = __atomic_load_n(&magazines->top, __ATOMIC_RELAXED);
     void **slot = top + 1;

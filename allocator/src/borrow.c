@@ -83,7 +83,7 @@ static void deliver(struct cache_class *magazines) {
         blocks[count++] = __atomic_load_n(&magazine->word[word], __ATOMIC_RELAXED);
     }
     magazine->bottom = noted;
-    __atomic_store_n(&magazine->word[noted], NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&magazine->word[noted], MAGAZINE_NONE, __ATOMIC_RELAXED);
     heap_give(blocks, count);
 }
 

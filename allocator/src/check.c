@@ -42,6 +42,17 @@ static void check_twins(unsigned class, void *const *blocks, unsigned count) {
     }
 }
 
+void check_magazine(unsigned class, void **top) {
+    struct slab_shape shape = slab_shape(class);
+    const union magazine *magazine = magazine_of(top);
+    void *const *blocks = &magazine->word[magazine->bottom + 1];
+    unsigned count = magazine_count(top);
+    for (unsigned i = 0; i < count; i++) {
+        (void)slab_number(slab_shape_slab(&shape, slab_shape_slice(&shape, blocks[i])), &shape, blocks[i]);
+    }
+    check_twins(class, blocks, count);
+}
+
 /* The heap that the block belongs to, locked, or NULL where it is held for too long; what was locked before is not any more. */
 static OUT_OF_LINE struct heap *move_lock(struct heap *locked, void *block, unsigned class, struct patience *patience) {
     struct heap *owner = flush_home(block, class);

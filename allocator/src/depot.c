@@ -6,6 +6,8 @@ enum {
     DEPOT_CLASS_BYTES = 1024 * 1024, /* blocks a class may keep in its depot */
     DEPOT_HEAP_BYTES = 1024 * 1024,  /* ... and all classes of a heap, plus a share of its slabs: */
     DEPOT_HEAP_SHARE = 2,
+    LOOK_FIRST = 16,
+    LOOK_EVERY = 256,
 };
 
 void depot_keep_spare(struct heap *heap, union magazine *magazine) {
@@ -29,8 +31,14 @@ union magazine *depot_take_spare(struct heap *heap) {
     return magazine;
 }
 
+/* Of the magazines of a class that come to a heap's depot the first are looked at, and one in so many later: a look takes longer than the exchange. */
+static bool is_looked_at(uint32_t number) { return number < LOOK_FIRST || number % LOOK_EVERY == 0; }
+
 static void push(struct heap *heap, unsigned class, union magazine *full) {
     struct shelf *shelf = &heap->shelf[class];
+    if (unlikely(is_looked_at(shelf->depot_brought++))) {
+        check_magazine(class, magazine_full_top(full));
+    }
     unsigned blocks = magazine_capacity(full);
     full->next = shelf->depot;
     shelf->depot = full;

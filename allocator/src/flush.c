@@ -55,7 +55,7 @@ static OUT_OF_LINE void keep_stray(void *block, unsigned class, void **strays, u
     strays[count] = block;
 }
 
-/* Frees this heap's blocks from `top` down to the NULL into bitmaps; what the block `ahead` places further down will need is
+/* Frees this heap's blocks from `top` down to the bottom into bitmaps; what the block `ahead` places further down will need is
  * fetched meanwhile, but not for 0. Returns how many are not this heap's; they go to `strays`. */
 static INLINE_ALWAYS unsigned flush_each(struct heap *heap, unsigned class, const struct slab_shape *shape, void **top,
                                          unsigned ahead, void **strays) {
@@ -64,7 +64,7 @@ static INLINE_ALWAYS unsigned flush_each(struct heap *heap, unsigned class, cons
     const union magazine *magazine = magazine_of(top);
     void *const *prefetch_from = &magazine->word[magazine->bottom + 1] + ahead;
     unsigned stray = 0;
-    for (void *block = *top, *next; block != NULL; block = next) {
+    for (void *block = *top, *next; block != MAGAZINE_NONE; block = next) {
         if (ahead > 0 && top >= prefetch_from) {
             slab_prefetch(top[-(ptrdiff_t)ahead], shape);
         }

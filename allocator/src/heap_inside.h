@@ -17,6 +17,7 @@ struct shelf {
     uint32_t depot_count; /* how many */
     uint32_t depot_low; /* fewest there were since the depots were last settled */
     uint32_t depot_due; /* to be drained */
+    uint32_t depot_brought; /* since the start, modulo 2^32 */
     size_t depot_blocks; /* blocks in them */
 };
 
@@ -106,6 +107,12 @@ void depot_mark_all(struct heap *heap);
 
 /* Drains up to so many of the magazines that are due. False when none are left. */
 bool depot_drain(struct heap *heap, unsigned magazines);
+
+/* -- looking: check.c ---------------------------------------------------------------------------------------- */
+
+/* Stops the program when one of a magazine's blocks is none of the class, or is there twice. Without a lock: whether they are free already is left to
+ * who has it. */
+void check_magazine(unsigned class, void **top);
 
 /* -- leaving a heap: heap.c ---------------------------------------------------------------------------------- */
 

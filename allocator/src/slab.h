@@ -120,6 +120,16 @@ static INLINE_ALWAYS size_t slab_number(uint32_t slab, const struct slab_shape *
     return number;
 }
 
+/* Whether a block of the class starts at an address in a slab of the class. Needs no lock as long as the slab stays. */
+static inline bool slab_starts(unsigned class, const void *block) {
+    uint32_t reciprocal = class_reciprocals[class];
+    if (class_slices[class] == 1) {
+        return (uint32_t)((uintptr_t)block % SLICE_BYTES * reciprocal) < reciprocal; /* why: class_reciprocals */
+    }
+    size_t offset = (uintptr_t)block - (uintptr_t)arena_address(slab_of(block));
+    return (offset * reciprocal >> 32) * class_bytes[class] == offset;
+}
+
 /* Makes the block free. False when others in its word of the bitmap were free before: it is not the slab's first, then. */
 static INLINE_ALWAYS bool slab_give_one(uint32_t slab, const struct slab_shape *shape, void *block) {
     size_t number = slab_number(slab, shape, block);

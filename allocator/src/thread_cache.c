@@ -8,6 +8,7 @@
 #include "message.h"
 #include "os.h"
 #include "shelter.h"
+#include "slab.h"
 #include "thread_inside.h"
 
 /* A static link takes only the objects that something names. */
@@ -278,8 +279,15 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
         }
         top = full;
     }
+    if (unlikely(magazine_is_empty(top))) {
+        slot_load(magazines, top);
+        return NULL;
+    }
     void *block = *top;
-    slot_load(magazines, block != NULL ? top - 1 : top);
+    if (unlikely(!magazine_is_block(block))) { /* freed, and popped by nobody */
+        message_interior_pointer(block, "size class", class_bytes[class]);
+    }
+    slot_load(magazines, top - 1);
     return block;
 }
 
@@ -465,6 +473,9 @@ static void **make_room(struct thread_cache *cache, unsigned slot, void **top) {
 
 static void give(struct thread_cache *cache, void *block, unsigned slot) {
     struct cache_class *magazines = &cache->slots[slot];
+    if (unlikely(!slab_starts(slot_class(slot), block))) {
+        message_interior_pointer(block, "size class", slot_bytes[slot]);
+    }
     void **top = NULL;
     if (likely(magazines->taken || slot_bytes[slot] <= GIVEN_BYTES / 2)) {
         void **before = slot_unload(magazines);

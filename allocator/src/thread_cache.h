@@ -29,7 +29,7 @@ enum taking { TAKING_NOT, TAKING, TAKING_ASIDE };
 
 /* One slot's magazines in a thread; 32 bytes, so that the slot's number is turned into its place by a shift. */
 struct cache_class {
-    void **top; /* in the loaded magazine; the NULL below its lowest block when empty */
+    void **top; /* in the loaded magazine; MAGAZINE_NONE below its lowest block when empty */
     void **previous; /* top of the other magazine, NULL while there is none */
     uint8_t capacity;
     uint8_t noted; /* the keeper's: number of the word that `top` was at when it looked, 0 for none */

@@ -11,7 +11,7 @@
 #include "thread_cache.h"
 #include "thread_life.h"
 
-/* Full to a push, empty to a pop: its one word in reach is the NULL at the very end. Never written. */
+/* Full to a push, empty to a pop: its one word in reach is MAGAZINE_NONE at the very end. Never written. */
 extern union magazine thread_void INTERNAL;
 #define VOID_TOP (&thread_void.word[MAGAZINE_WORDS - 1])
 
@@ -52,7 +52,7 @@ static inline struct heap *heap_of(const struct thread_cache *cache, unsigned cl
 
 /* Whoever changes the magazines of his slots has the loaded one in his hand, and the slot is void meanwhile: a signal handler in between, or
  * the child of a fork in it, finds nothing to pop and no room to push, comes to the gate and is refused. A magazine in use is not
- * a stack: what is filled may lie over the NULL at which it was empty. */
+ * a stack: what is filled may lie over the bottom at which it was empty. */
 static inline void **slot_unload(struct cache_class *magazines) {
     void **top = magazines->top;
     magazines->top = VOID_TOP;

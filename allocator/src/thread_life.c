@@ -18,7 +18,7 @@ enum {
     EPOCH_MS = 64,  /* who worked in this one or the last is at work */
 };
 
-union magazine thread_void __attribute__((aligned(MAGAZINE_BYTES)));
+union magazine thread_void __attribute__((aligned(MAGAZINE_BYTES))) = {.word = {[MAGAZINE_WORDS - 1] = MAGAZINE_NONE}};
 
 static struct thread_cache thread_cache_none = {
     .slots = {[0 ... SLOT_COUNT - 1] = {.top = VOID_TOP}},

@@ -85,7 +85,7 @@ static void find_magazine(const union magazine *magazine, const char *where) {
     magazines_found++;
 }
 
-/* The blocks below its top, all of the slot's class; and a NULL below them. */
+/* The blocks below its top, all of the slot's class; and MAGAZINE_NONE below them. */
 static void find_blocks(void **top, unsigned class, const char *where) {
     const union magazine *magazine = magazine_of(top);
     find_magazine(magazine, where);
@@ -93,7 +93,7 @@ static void find_blocks(void **top, unsigned class, const char *where) {
           "magazine: bottom %u in %s", magazine->bottom, where);
     CHECK(top >= (void **)(uintptr_t)&magazine->word[magazine->bottom], "magazine: the top is below the bottom in %s",
           where);
-    CHECK(magazine->word[magazine->bottom] == NULL, "magazine: no NULL at the bottom in %s", where);
+    CHECK(magazine->word[magazine->bottom] == MAGAZINE_NONE, "magazine: a block at the bottom in %s", where);
     for (const void *const *at = (const void *const *)top; at > (const void *const *)&magazine->word[magazine->bottom];
          at--) {
         find_block(*at, where);

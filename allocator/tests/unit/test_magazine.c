@@ -5,7 +5,7 @@
 
 static union magazine magazine __attribute__((aligned(MAGAZINE_BYTES)));
 
-/* The block that a test pushes as number `i`: any address but NULL. */
+/* The block that a test pushes as number `i`: any address that is aligned as blocks are. */
 static void *block(unsigned i) { return (void *)(uintptr_t)(0x1000 + 16 * i); }
 
 static void check_ends(void **top, unsigned capacity, unsigned holds) {
@@ -16,7 +16,7 @@ static void check_ends(void **top, unsigned capacity, unsigned holds) {
     EXPECT(magazine_capacity(&magazine) == capacity, "capacity %u became %u", capacity, magazine_capacity(&magazine));
 }
 
-/* Pushes as free does, up to the end its address tells; pops as malloc does, down to the NULL. */
+/* Pushes as free does, up to the end its address tells; pops as malloc does, down to the bottom. */
 static void check_stack(unsigned capacity) {
     void **top = magazine_clear(&magazine, capacity);
     check_ends(top, capacity, 0);
@@ -27,7 +27,7 @@ static void check_stack(unsigned capacity) {
     }
     EXPECT(holds == capacity, "capacity %u took %u", capacity, holds);
     EXPECT(top == magazine_full_top(&magazine), "capacity %u: the full top is elsewhere", capacity);
-    while (*top != NULL) {
+    while (*top != MAGAZINE_NONE) {
         EXPECT(*top == block(--holds), "capacity %u: number %u is not on top", capacity, holds);
         top--;
         check_ends(top, capacity, holds);
@@ -60,7 +60,7 @@ static void check_fold(unsigned capacity) {
     EXPECT(magazine_fold(top) == block(capacity - 1), "capacity %u: another than the newest comes out", capacity);
     check_ends(top, capacity - 1, capacity - 1);
     uint64_t seen[2] = {0};
-    for (void **at = top; *at != NULL; at--) {
+    for (void **at = top; *at != MAGAZINE_NONE; at--) {
         size_t number = ((uintptr_t)*at - 0x1000) / 16;
         seen[number / 64] |= UINT64_C(1) << (number % 64);
     }
@@ -87,7 +87,7 @@ static void check_header(unsigned capacity) {
         EXPECT(*top == block(i), "capacity %u: the header overwrote block %u", capacity, i);
         top--;
     }
-    EXPECT(magazine_is_empty(top), "capacity %u: the header overwrote the NULL at the bottom", capacity);
+    EXPECT(magazine_is_empty(top), "capacity %u: the header overwrote the bottom", capacity);
 }
 
 /* An early end at every depth: as many can be popped as lie above it, then none, and when it is lifted the rest is there. */
