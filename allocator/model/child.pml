@@ -47,7 +47,7 @@ inline put_child_right(c) {
 #ifdef ORPHANED_BY_SETTLER
     orphan[0] = (c != 0);
 #endif
-    orphan[1] = true
+    orphan[1] = true /* it is in registry.left: what it says of its thread (busy) is void, and nothing in it is written */
 }
 
 /* The forker may be inside, in a frame that its fork has interrupted. */

@@ -92,26 +92,6 @@ static enum gate_answer judge(void) {
     }
 }
 
-/* Caches of threads that no longer exist are taken over a few slots at a time. */
-static void make_orphans(const struct thread_cache *spared) {
-    uint32_t orphans = registry.adopting; /* by this thread, in a frame that a signal interrupted */
-    for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
-        atomic_store_explicit(&cache->borrowed, 0, memory_order_relaxed);
-        if (cache != spared) { /* its thread was refused just then */
-            atomic_store_explicit(&cache->busy, 0, memory_order_relaxed);
-            atomic_store_explicit(&cache->orphan, 1, memory_order_relaxed);
-            cache->owner = NULL;
-        }
-    }
-    /* The thread that forked may end meanwhile, and says so in its cache before it counts itself: it is counted twice perhaps, never
-     * missed. seq_cst, all four: either its cache is seen here, or it counts itself after the 0. */
-    atomic_store_explicit(&registry.orphans, 0, memory_order_seq_cst);
-    for (struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
-        orphans += atomic_load_explicit(&cache->orphan, memory_order_seq_cst);
-    }
-    atomic_fetch_add_explicit(&registry.orphans, orphans, memory_order_relaxed);
-}
-
 /* In a child, by its first to come: every lock is free. */
 static enum gate_answer put_child_right(void) {
     enum gate_answer answer = judge();
@@ -123,7 +103,9 @@ static enum gate_answer put_child_right(void) {
     heap_after_fork();
     arena_after_fork();
     large_after_fork();
-    guarded_after_fork();
+    if ((modes() & MODE_GUARDED) != 0) { /* the others have not touched these pages, nor the code of the modes */
+        guarded_after_fork();
+    }
     shelter_after_fork();
     keeper_after_fork();
     bool handled = atomic_load_explicit(&gate.page->fork, memory_order_relaxed) != GATE_UNHANDLED;
@@ -132,7 +114,7 @@ static enum gate_answer put_child_right(void) {
     if ((modes() & MODE_HARDENED) != 0) {
         hardened_after_fork(spared != NULL ? spared->hard : NULL, keeper_may_ask());
     }
-    make_orphans(spared);
+    thread_make_orphans(spared);
     return GATE_PUT_RIGHT;
 }
 

@@ -46,7 +46,12 @@ static inline void lock_free(struct lock *lock) {
     }
 }
 
-/* For the child of a fork, where no other thread exists: whoever held or awaited it is gone. */
-static inline void lock_reset(struct lock *lock) { atomic_store_explicit(&lock->state, 0, memory_order_relaxed); }
+/* For the child of a fork, where no other thread exists: whoever held or awaited it is gone. Writes only if there is need, since each page that a
+ * child writes to is copied. */
+static inline void lock_reset(struct lock *lock) {
+    if (atomic_load_explicit(&lock->state, memory_order_relaxed) != 0) {
+        atomic_store_explicit(&lock->state, 0, memory_order_relaxed);
+    }
+}
 
 #endif

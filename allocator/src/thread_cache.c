@@ -211,7 +211,7 @@ static OUT_OF_LINE void wish(struct thread_cache *cache) {
 
 /* What threads have left that are gone, and what could not be freed while a fork was under way. */
 static inline void look_for_others(void) {
-    if (unlikely(atomic_load_explicit(&registry.orphans, memory_order_relaxed) != 0)) {
+    if (unlikely(atomic_load_explicit(&registry.orphans, memory_order_relaxed) != 0) && thread_may_adopt()) {
         (void)thread_adopt_some();
     }
     if (shelter_has_parked()) {

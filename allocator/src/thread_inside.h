@@ -24,13 +24,18 @@ struct registry {
      * path reads. */
     _Alignas(64) _Atomic size_t room;
     struct lock lock;
-    struct thread_cache *alive;
+    struct thread_cache *alive, *last; /* the list, doubly linked, and its last */
+    /* Orphans that nobody else can reach: whose threads are gone, and that nobody borrows. Linked by `next`. In the child of a fork that is
+     * the whole list of the parent but for one, so what else these caches say of their threads (owner, busy, borrowed, orphan) is void. */
+    struct thread_cache *left;
     struct thread_cache *unused;
     struct thread_cache *cursor; /* the next to be looked at; see borrow.c */
     struct thread_cache *to_summon; /* the next to be summoned; NULL: from the start */
     struct thread_cache
         *born[BIRTH_PLACES]; /* caches, unused ones too, by where their thread's view was: see thread_life.c */
+    uint32_t left_count; /* in `left`; counted in `orphans` */
     uint32_t adopting; /* orphans that somebody has in his hands, and may put back; counted in `orphans` */
+    _Atomic uint32_t postponed; /* slow paths that adopt nothing yet; relaxed: one more or less */
     _Atomic uint32_t orphans; /* relaxed: sooner or later somebody sees it */
     _Atomic uint32_t count; /* of those alive; changed under the lock, read without: any recent value will do */
 };
@@ -140,6 +145,20 @@ void thread_look_at_clock(void);
 /* Takes over what threads have left that ended during a fork, or that are not in this child of one: some of it; false when there is nothing
  * that others are not at. The caller is inside. */
 bool thread_adopt_some(void);
+
+/* Whether a slow path is to adopt some: not the first few of a child. What its parent's threads have left is copied when it is touched, and few
+ * children live long. */
+static inline bool thread_may_adopt(void) {
+    uint32_t postponed = atomic_load_explicit(&registry.postponed, memory_order_relaxed);
+    if (unlikely(postponed != 0)) {
+        atomic_store_explicit(&registry.postponed, postponed - 1, memory_order_relaxed);
+    }
+    return postponed == 0;
+}
+
+/* In the child of a fork, by who puts it right: all caches but the forker's are left by threads that are gone. Its cost does not depend on how many
+ * they are, and their memory stays the parent's until somebody adopts them. `spared` may be a thread's that has none. */
+void thread_make_orphans(struct thread_cache *spared);
 
 /* Empties what others than `own` have cached and do not use: caches that were not used since the last look, or, `all`, all whose threads
  * are not inside. Goes on as long as `goes_on` says; the caller is inside, or asks the gate there. */

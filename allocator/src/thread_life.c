@@ -15,6 +15,7 @@
 
 enum {
     ADOPT_SLOTS = 4, /* flushed at a time of what a thread has left */
+    POSTPONED_VISITS = 16, /* of a child's slow paths do not */
     EPOCH_MS = 64,  /* who worked in this one or the last is at work */
 };
 
@@ -108,9 +109,7 @@ bool thread_start(void) {
 static void link_cache(struct thread_cache *cache) {
     cache->prev = NULL;
     cache->next = registry.alive;
-    if (cache->next != NULL) {
-        cache->next->prev = cache;
-    }
+    *(cache->next != NULL ? &cache->next->prev : &registry.last) = cache;
     registry.alive = cache;
     atomic_fetch_add_explicit(&registry.count, 1, memory_order_relaxed);
 }
@@ -123,14 +122,43 @@ static void unlink_cache(struct thread_cache *cache) {
     if (registry.to_summon == cache) {
         registry.to_summon = cache->next;
     }
-    if (cache->next != NULL) {
-        cache->next->prev = cache->prev;
+    *(cache->next != NULL ? &cache->next->prev : &registry.last) = cache->prev;
+    *(cache->prev != NULL ? &cache->prev->next : &registry.alive) = cache->next;
+}
+
+/* What is in no list becomes an orphan that the next may take. */
+static void link_left(struct thread_cache *cache) {
+    cache->next = registry.left;
+    registry.left = cache;
+    registry.left_count++;
+}
+
+static struct thread_cache *take_left(void) {
+    struct thread_cache *cache = registry.left;
+    if (cache != NULL) {
+        registry.left = cache->next;
+        registry.left_count--;
+        cache->owner = NULL;
     }
-    if (cache->prev != NULL) {
-        cache->prev->next = cache->next;
+    return cache;
+}
+
+/* Its thread is gone, without a word. */
+static void abandon(struct thread_cache *cache) {
+    cache->owner = NULL;
+    /* acquire: what the last borrower did is done. Under the lock nobody begins to borrow. */
+    if (atomic_load_explicit(&cache->borrowed, memory_order_acquire) == 0) {
+        unlink_cache(cache);
+        link_left(cache);
     } else {
-        registry.alive = cache->next;
+        atomic_store_explicit(&cache->orphan, 1, memory_order_seq_cst);
     }
+    atomic_fetch_add_explicit(&registry.orphans, 1, memory_order_seq_cst);
+}
+
+static struct thread_cache **birth_place(const void *view) {
+    uint64_t hash = (uint64_t)(uintptr_t)view * UINT64_C(0x9E3779B97F4A7C15);
+    return &registry.born[hash >> 32 & (BIRTH_PLACES - 1)];
 }
 
 /* A thread may have gone without a word: born in the last pass over the keys, or where there was no key, or ended by a system call of its own.
@@ -138,16 +166,13 @@ static void unlink_cache(struct thread_cache *cache) {
  * born, with the registry's lock. */
 static void note_birth(struct thread_cache *cache) {
     const void *view = &thread_view;
-    uint64_t hash = (uint64_t)(uintptr_t)view * UINT64_C(0x9E3779B97F4A7C15);
-    struct thread_cache **place = &registry.born[hash >> 32 & (BIRTH_PLACES - 1)];
+    struct thread_cache **place = birth_place(view);
     struct thread_cache *before = *place;
     cache->owner = view;
     *place = cache;
     if (before != NULL && before != cache && before->owner == view &&
         atomic_load_explicit(&before->busy, memory_order_relaxed) == 0) { /* else it ended in the middle of something */
-        before->owner = NULL;
-        atomic_store_explicit(&before->orphan, 1, memory_order_seq_cst);
-        atomic_fetch_add_explicit(&registry.orphans, 1, memory_order_seq_cst);
+        abandon(before);
     }
 }
 
@@ -450,7 +475,7 @@ static void end_thread(void *key) {
         } else { /* a fork: whoever comes next takes it over */
             forget_cache();
             cache->owner = NULL;
-            atomic_store_explicit(&cache->orphan, 1, memory_order_seq_cst); /* first: see make_orphans */
+            atomic_store_explicit(&cache->orphan, 1, memory_order_seq_cst); /* first: see thread_make_orphans */
             atomic_fetch_add_explicit(&registry.orphans, 1, memory_order_seq_cst);
         }
     } else if (state == THREAD_SHELTERED) {
@@ -469,16 +494,17 @@ static struct thread_cache *take_orphan(void) {
     bool any = false;
     lock_take(&registry.lock);
     uint32_t counted = atomic_load_explicit(&registry.orphans, memory_order_acquire);
-    struct thread_cache *cache = registry.alive;
-    for (; cache != NULL; cache = cache->next) {
-        bool orphan = atomic_load_explicit(&cache->orphan, memory_order_acquire) != 0;
+    struct thread_cache *cache = take_left();
+    for (struct thread_cache *next = registry.alive; cache == NULL && next != NULL; next = next->next) {
+        bool orphan = atomic_load_explicit(&next->orphan, memory_order_acquire) != 0;
         any |= orphan;
-        if (orphan && atomic_load_explicit(&cache->borrowed, memory_order_acquire) == 0) {
-            break;
+        if (orphan && atomic_load_explicit(&next->borrowed, memory_order_acquire) == 0) {
+            cache = next;
+            unlink_cache(cache);
         }
     }
     if (cache != NULL) {
-        unlink_cache(cache);
+        any = true;
         registry.adopting++;
     }
     /* One was counted twice; who counts himself meanwhile is not forgotten. Relaxed: a hint. */
@@ -521,7 +547,7 @@ bool thread_adopt_some(void) {
     if (finished) {
         gate_count_down(&registry.orphans); /* under the lock: else one that was counted since might be counted down */
     } else { /* the rest is for the next */
-        link_cache(cache);
+        link_left(cache);
     }
     lock_free(&registry.lock);
     if (finished) {
@@ -534,6 +560,35 @@ bool thread_adopt_some(void) {
 void thread_adopt_all(void) {
     while (thread_adopt_some()) {
     }
+}
+
+void thread_make_orphans(struct thread_cache *spared) {
+    bool spares = spared != &thread_cache_none;
+    if (spares) {
+        unlink_cache(spared);
+    }
+    uint32_t left = atomic_load_explicit(&registry.count, memory_order_relaxed) + registry.left_count;
+    if (registry.alive != NULL && registry.left != NULL) { /* each page that is written to is copied */
+        registry.last->next = registry.left;
+    }
+    registry.left = registry.alive != NULL ? registry.alive : registry.left;
+    registry.alive = registry.last = registry.cursor = registry.to_summon = NULL;
+    atomic_store_explicit(&registry.count, 0, memory_order_relaxed);
+    registry.left_count = left;
+    if (spares) {
+        atomic_store_explicit(&spared->borrowed, 0, memory_order_relaxed);
+        link_cache(spared);
+    }
+    for (unsigned place = 0; place < BIRTH_PLACES; place++) {
+        registry.born[place] = registry.born[place] == spared ? spared : NULL;
+    }
+    /* The thread that forked may end meanwhile, and says so in its cache before it counts itself: it is counted twice perhaps, never
+     * missed. seq_cst, all four: either its cache is seen here, or it counts itself after the 0. */
+    atomic_store_explicit(&registry.orphans, 0, memory_order_seq_cst);
+    left += spares ? atomic_load_explicit(&spared->orphan, memory_order_seq_cst) : 0;
+    left += registry.adopting; /* by this thread, in a frame that a signal interrupted */
+    atomic_store_explicit(&registry.postponed, POSTPONED_VISITS, memory_order_relaxed);
+    atomic_fetch_add_explicit(&registry.orphans, left, memory_order_relaxed);
 }
 
 /* -- who works ----------------------------------------------------------------------------------------------- */

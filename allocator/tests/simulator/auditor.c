@@ -379,16 +379,32 @@ static void audit_caches(size_t *caches) {
             of_heap[heap_number(cache->heap) % 64]++;
         }
     }
+    CHECK(registry.last == before || !is_free(&registry.lock), "registry: its last is another");
+    uint32_t left = 0;
+    for (struct thread_cache *cache = registry.left; cache != NULL; cache = cache->next) {
+        CHECK(left++ < 4096 && cache->borrowed == 0, "registry: an orphan is borrowed, or its list is torn");
+        for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+            audit_slot(&cache->slots[slot], slot);
+        }
+        told += cache->told;
+        if (at_rest) {
+            audit_room(cache);
+            CHECK(cache->heap != NULL, "cache: of no heap");
+            of_heap[heap_number(cache->heap) % 64]++;
+        }
+    }
     if (is_free(&registry.lock)) {
         audit_hands();
     }
     CHECK(cursor || !is_free(&registry.lock), "registry: the next to be borrowed is a cache that is gone");
     static uint32_t most;
-    most = (uint32_t)bits_max(most, count);
+    most = (uint32_t)bits_max(most, count + left);
     if (!at_rest) {
         return;
     }
     CHECK(count == registry.count, "registry: %u caches, %u counted", count, registry.count);
+    CHECK(left == registry.left_count, "registry: %u caches are left, %u counted", left, registry.left_count);
+    orphans += left;
     /* One may be counted twice, until somebody looks for it in vain. */
     CHECK(orphans <= registry.orphans && registry.orphans <= 2 * orphans + 1, "registry: %u orphans, %u counted",
           orphans, registry.orphans);
@@ -406,7 +422,7 @@ static void audit_caches(size_t *caches) {
     /* A count that raced with the change of epochs may be one too low, or too high. */
     CHECK((int32_t)seam_workers() <= (int32_t)count + FIBERS_MOST, "registry: %u threads work, and there are %u",
           seam_workers(), count);
-    *caches = count;
+    *caches = count + left;
     for (const struct thread_cache *cache = registry.unused; cache != NULL; cache = cache->next) {
         ++*caches;
     }

@@ -151,6 +151,9 @@ static void see(struct sight *sight, const struct step *step) {
     for (const struct thread_cache *any = registry.alive; any != NULL; any = any->next) {
         sight->orphans += any->orphan != 0 ? 1 + loaded_slots(any, false) : 0;
     }
+    for (const struct thread_cache *any = registry.left; any != NULL; any = any->next) {
+        sight->orphans += 1 + loaded_slots(any, false);
+    }
     for (void *block = shelter_parked; block != NULL; block = *(void **)block) {
         sight->parked++;
     }
@@ -509,9 +512,12 @@ static void check_figures(const struct sight *now) {
     for (const void *block = shelter_parked; block != NULL; block = *(void *const *)block) {
         count_block(block, is_slab_block(block) ? slot_bytes[tag_slot(tag_there(block))] : 0, &figures);
     }
-    for (const struct thread_cache *cache = registry.alive; cache != NULL; cache = cache->next) {
-        for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
-            figures.uordblks += bytes_of_slot(&cache->slots[slot], slot);
+    const struct thread_cache *lists[] = {registry.alive, registry.left};
+    for (unsigned i = 0; i < 2; i++) {
+        for (const struct thread_cache *cache = lists[i]; cache != NULL; cache = cache->next) {
+            for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
+                figures.uordblks += bytes_of_slot(&cache->slots[slot], slot);
+            }
         }
     }
     figures.fordblks = figures.keepcost;
