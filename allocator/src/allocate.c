@@ -181,7 +181,9 @@ static OUT_OF_LINE void release_guarded(void *block, size_t size) {
     trace_take(&given, !keeper_is_confined());
     enum pass pass = thread_enter();
     if (pass == PASS_REFUSED) {
-        shelter_park(block);
+        if (guarded_park(block, &given)) {
+            shelter_park(block);
+        }
         keeper_wish();
         return;
     }

@@ -261,6 +261,17 @@ static void check_margins(const struct guarded_place *place, bool parked) {
     }
 }
 
+bool guarded_park(void *block, const struct trace *given) {
+    struct guarded_place *place = guarded_nearest(block);
+    bool used = place != NULL && state_of(place) == GUARDED_USED, same = place != NULL && place->block == block;
+    if (used && (!same || !atomic_exchange_explicit(&place->parked, true, memory_order_relaxed))) {
+        return true; /* what else is wrong with it is seen when it is taken from there */
+    }
+    struct guarded_access access = {.how = same ? "freed again" : "freed", .trace = given};
+    guarded_report(same ? GUARDED_DOUBLE_FREE : GUARDED_INVALID_FREE, place, block, &access, 0);
+    return false;
+}
+
 void *guarded_give(void *block, size_t size, const struct trace *given, bool parked) {
     struct guarded_place *place = guarded_nearest(block);
     struct guarded_access freed = {.how = "freed", .trace = given}, again = {.how = "freed again", .trace = given};
@@ -269,7 +280,7 @@ void *guarded_give(void *block, size_t size, const struct trace *given, bool par
         return NULL;
     }
     lock_take(&pool.lock);
-    bool used = state_of(place) == GUARDED_USED;
+    bool used = state_of(place) == GUARDED_USED && atomic_load_explicit(&place->parked, memory_order_relaxed) == parked;
     if (used) {
         atomic_store_explicit(&place->state, GUARDED_FREEING, memory_order_release);
     }
@@ -278,6 +289,7 @@ void *guarded_give(void *block, size_t size, const struct trace *given, bool par
         guarded_report(GUARDED_DOUBLE_FREE, place, block, &again, 0);
         return NULL;
     }
+    atomic_store_explicit(&place->parked, false, memory_order_relaxed);
     void *instead = place->instead;
     place->given = *given;
     check_margins(place, parked);
@@ -324,4 +336,8 @@ void guarded_figures(size_t *served, size_t *unguarded, size_t *in_use) {
     *unguarded = atomic_load_explicit(&pool.unguarded, memory_order_relaxed);
 }
 
-void guarded_after_fork(void) { lock_reset(&pool.lock); }
+void guarded_after_fork(void) {
+    lock_reset(&pool.lock);
+    guarded_report_after_fork();
+    fault_handler_after_fork();
+}

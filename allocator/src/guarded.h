@@ -34,6 +34,10 @@ bool guarded_owns(const void *pointer);
  * library itself has overwritten its first bytes. Returns the block that stood for it, which is the caller's to free, or NULL. */
 void *guarded_give(void *block, size_t size, const struct trace *given, bool parked);
 
+/* Freed by who is not inside, who parks it: guarded_give comes later. False, and reported, when it is parked already, or freed, and the process goes
+ * on. */
+bool guarded_park(void *block, const struct trace *given);
+
 /* Bytes of a block in use, false where none starts there. No lock. */
 bool guarded_size(const void *block, size_t *size);
 

@@ -17,6 +17,8 @@ struct guarded_place {
     unsigned char *from; /* the first of its pages */
     size_t bytes, room;  /* of the pages that may be touched; of all that lie between two that never may */
     struct trace taken, given;
+    _Atomic bool
+        parked; /* freed by who was refused, and not yet taken from what is parked; relaxed: of two who free it one is the first */
     void *instead; /* guarded_stand_in; of who has taken the block, then of who frees it */
     _Atomic bool
         mended; /* pages were made accessible after a fault, so that the program goes on; relaxed: the fault comes first */
@@ -47,9 +49,12 @@ struct guarded_access {
     void (*walk)(struct trace *trace, uintptr_t at);
 };
 
-/* Says what happened, once in a process. Comes back only where the process is to go on (guard_recover=1). `told`: the size that a wrong one is. */
+/* Says what happened; once in a process where it is to go on (guard_recover=1), and only then comes back. `told`: the size that a wrong one is. */
 void guarded_report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer,
                     const struct guarded_access *access, size_t told);
+
+/* In the child of a fork. */
+void guarded_report_after_fork(void);
 
 /* A fault at an address: reported, if it lies in the pool. True when the access may be tried again. */
 bool guarded_explain(unsigned char *pointer, const struct guarded_access *access);

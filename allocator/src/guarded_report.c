@@ -69,30 +69,56 @@ static void say(enum guarded_fault fault, const struct guarded_place *place, con
         }
     }
 }
-static _Atomic uint32_t reports; /* relaxed: of several threads one is the first */
+/* Relaxed, all three: what they tell is waited for, and nothing is read that they would order. */
+static _Atomic uint32_t reports;    /* so many were begun */
+static _Atomic uintptr_t reporting; /* where the stack of who reports just now is; 0 for nobody */
+static _Atomic uint64_t reported;   /* when the last report was out */
 
-/* The first alone: what comes after it may be its consequence. True when the process is to go on. Else whoever comes second waits, since he
- * is about to end the process; but not for ever, nor for himself. */
+/* The same thread's, or nearly so: no thread-local tells, since the keeper comes here too, and no system call, which a filter might punish. */
+static bool is_same_stack(uintptr_t one, uintptr_t other) {
+    enum { STACK_BYTES = 64 * 1024 };
+    return one != 0 && one - other + STACK_BYTES < 2 * STACK_BYTES;
+}
+
+/* Whoever finds something while another thread reports, or soon after, waits: the process is about to end, and what was found may be a
+ * consequence. False if that takes too long, and for a fault within the report. */
+static bool begin_report(uintptr_t frame) {
+    enum { LONGEST_MS = 5000, SOON_MS = 200 };
+    static _Atomic uintptr_t last; /* relaxed, as above: who has survived a report of his own waits for nothing */
+    for (int ms = 0; ms < LONGEST_MS; ms++) {
+        uintptr_t reporter = 0;
+        bool soon = !is_same_stack(atomic_load_explicit(&last, memory_order_relaxed), frame) &&
+                    os_milliseconds() - atomic_load_explicit(&reported, memory_order_relaxed) < SOON_MS;
+        if (!soon && atomic_compare_exchange_strong_explicit(&reporting, &reporter, frame, memory_order_relaxed,
+                                                             memory_order_relaxed)) {
+            atomic_store_explicit(&last, frame, memory_order_relaxed);
+            return true;
+        }
+        if (is_same_stack(reporter, frame)) {
+            atomic_store_explicit(&reporting, 0, memory_order_relaxed); /* that report ends here */
+            return false;
+        }
+        os_nap(1);
+    }
+    return false;
+}
+
+/* True when the process is to go on. Then only the first is said, since what comes after it may be its consequence; else each: a handler of the
+ * program's may have survived those before. */
 static bool report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer,
                    const struct guarded_access *access, size_t told) {
-    enum { LONGEST_MS = 5000, STACK_BYTES = 64 * 1024 };
-    static _Atomic uintptr_t first; /* relaxed, as the next: where its stack is, for a fault within the report */
-    static _Atomic uint32_t done;
     bool goes_on = option_value(OPTION_GUARD_RECOVER) != 0;
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0); /* no thread-local: the keeper comes here too */
-    if (atomic_exchange_explicit(&reports, 1, memory_order_relaxed) == 0) {
-        atomic_store_explicit(&first, frame, memory_order_relaxed);
+    bool first = atomic_fetch_add_explicit(&reports, 1, memory_order_relaxed) == 0;
+    if ((first || !goes_on) && begin_report((uintptr_t)__builtin_frame_address(0))) { /* the keeper comes here too */
         say(fault, place, pointer, access, told);
-        atomic_store_explicit(&done, 1, memory_order_relaxed);
-        return goes_on;
-    }
-    bool same = atomic_load_explicit(&first, memory_order_relaxed) - frame < STACK_BYTES;
-    for (int ms = 0; !goes_on && !same && ms < LONGEST_MS && atomic_load_explicit(&done, memory_order_relaxed) == 0;
-         ms++) {
-        os_nap(1);
+        atomic_store_explicit(&reported, os_milliseconds(), memory_order_relaxed);
+        atomic_store_explicit(&reporting, 0, memory_order_relaxed);
     }
     return goes_on;
 }
+
+/* Whoever reported in another thread is not there. */
+void guarded_report_after_fork(void) { atomic_store_explicit(&reporting, 0, memory_order_relaxed); }
 
 void guarded_report(enum guarded_fault fault, const struct guarded_place *place, const void *pointer,
                     const struct guarded_access *access, size_t told) {

@@ -7,8 +7,8 @@
 #include "libc.h"
 
 #define NAME(name) [LIBC_##name] = #name,
-static const char *const names[LIBC_FUNCTIONS] = {LIBC_IDENTITY(NAME) LIBC_TASKS(NAME) LIBC_CONFINEMENT(NAME)
-                                                      NAME(syscall)};
+static const char *const names[LIBC_FUNCTIONS] = {LIBC_RARE_SIGNALS(NAME) LIBC_IDENTITY(NAME) LIBC_TASKS(NAME)
+                                                      LIBC_SIGNALS(NAME) LIBC_CONFINEMENT(NAME) NAME(syscall)};
 
 void *libc_functions[LIBC_syscall]; /* filled below; another library's constructor may come before */
 void *libc_syscall_function;
@@ -32,7 +32,7 @@ void *libc_look_up(enum libc_function which) {
 }
 
 __attribute__((constructor)) static void look_up_all(void) {
-    for (int which = 0; which < LIBC_FUNCTIONS; which++) {
+    for (int which = LIBC_FIRST; which < LIBC_FUNCTIONS; which++) {
         (void)libc_look_up((enum libc_function)which);
     }
     keeper_hear_identity(); /* api_identity.c */

@@ -1,5 +1,6 @@
 #include "shelter.h"
 
+#include "message.h"
 #include "os.h"
 
 enum {
@@ -192,8 +193,19 @@ bool shelter_give(void *block) {
     if (head == NULL) {
         return false;
     }
-    struct chunk *chunk = head->chunk;
-    drop(chunk, chunk->alone ? place_alone(block) : (uintptr_t)chunk);
+    if (find(place_alone(block)) != NULL) {
+        drop(head->chunk, place_alone(block));
+        return true;
+    }
+    /* A block of a chunk: its head says so until it is freed. Relaxed: of two threads that free it one is the first. */
+    struct chunk *chunk = (struct chunk *)place_in_common(block), *seen = chunk;
+    if (!__atomic_compare_exchange_n(&head->chunk, &seen, NULL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        if (seen == NULL) {
+            message_double_free(block, "block of", head->bytes);
+        }
+        message_foreign_pointer(block);
+    }
+    drop(chunk, (uintptr_t)chunk);
     return true;
 }
 

@@ -21,7 +21,7 @@ void trace_find(struct trace_libc *libc) {
     }
     *(void **)&libc->find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
     *(void **)&libc->dladdr = dlsym(RTLD_DEFAULT, "dladdr");
-    *(void **)&libc->sigaction = dlsym(RTLD_DEFAULT, "sigaction");
+    *(void **)&libc->sigaction = dlsym(RTLD_NEXT, "sigaction"); /* the first is api_signals.c's */
     void *const *stack_end = dlsym(RTLD_DEFAULT, "__libc_stack_end");
     libc->stack_end = stack_end != NULL ? (uintptr_t)*stack_end : 0;
 }

@@ -54,6 +54,15 @@ static const char *const exported[] = {
     "unshare",
     "setns",
     "close_range",
+    /* By which a program sets handlers, behind the library's own. */
+    "sigaction",
+    "signal",
+    "bsd_signal",
+    "ssignal",
+    "sysv_signal",
+    "__sysv_signal",
+    "sigset",
+    "sigignore",
 };
 
 /* Families of names: ours, C++ operators, and libc's own names for the heap entries. */
