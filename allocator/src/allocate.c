@@ -123,10 +123,13 @@ static void release_hardened(void *block, uint32_t tag, enum made made, size_t s
     }
 }
 
-/* Bytes of a block in use; 0 where none starts there, and of one that has none. */
-static OUT_OF_LINE size_t usable_hardened(const void *block) {
+/* Bytes of a block in use. Where none starts there a free would stop the program, and so does this. */
+static OUT_OF_LINE size_t usable_hardened(void *block, uint32_t tag) {
     size_t size;
-    return hardened_size(block, &size) ? size : 0;
+    if (!hardened_size(block, &size)) {
+        release_hardened(block, tag, MADE_ANYHOW, SIZE_UNTOLD);
+    }
+    return size;
 }
 
 /* -- sampled: guarded.h --------------------------------------------------------------------------------------- */
@@ -398,9 +401,13 @@ size_t usable_bytes(const void *block) {
         return slot_bytes[tag_slot(tag)];
     }
     if (unlikely(hardened_owns(tag))) {
-        return usable_hardened(block);
+        return usable_hardened((void *)(uintptr_t)block, tag);
     }
-    return usable_large(block, tag);
+    size_t bytes = usable_large(block, tag);
+    if (unlikely(bytes == 0) && (modes() & MODE_HARDENED) != 0 && gate_is_right()) {
+        large_misuse(block); /* in a torn child looking tells nothing */
+    }
+    return bytes;
 }
 
 void *resize_large(void *block, size_t size, bool at_last) {

@@ -23,7 +23,7 @@ PUBLIC size_t freestone_check(void) {
     size_t blocks = 0;
     enum pass pass = thread_enter();
     if (pass != PASS_REFUSED && allocate_is_hardened()) {
-        blocks = hardened_check(pass == PASS_CACHE ? thread_view.cache->hard : NULL, NULL);
+        blocks = hardened_check(pass == PASS_CACHE ? thread_view.cache->hard : NULL, NULL, thread_is_alone_inside);
     }
     thread_leave(pass);
     return blocks;

@@ -112,7 +112,12 @@ void hard_shard_give(unsigned shard, unsigned class, void *const *slots, unsigne
 /* Looks at what is free and what is held back; and at those in use, which it counts. What lies under locks that are not to be had is left
  * out (lock_take_within). */
 void hard_shard_check(struct patience *patience);
-size_t hard_slab_check(uint32_t slab, struct patience *patience);
+size_t hard_slab_check(uint32_t slab, struct patience *patience, uint32_t *lost);
+
+/* What hard_slab_check has lost, if anything: the first slot that is in use, has no trailer, and lies nowhere among free ones; and whether one still
+ * is so. Of free slots that another thread which is inside is moving just now, both know nothing. */
+enum { HARD_NONE_LOST = UINT32_MAX >> 1 };
+bool hard_shard_has_lost(uint32_t slab, uint32_t slot, struct patience *patience);
 
 /* Whether the slot is free in its slab, or held back in some shard, as far as locks are to be had. For who is about to stop the program. */
 bool hard_shard_has(uint32_t slab, uint32_t slot, struct patience *patience);
@@ -160,5 +165,16 @@ static INLINE_ALWAYS void hard_check_clear(const unsigned char *block, size_t by
 
 /* Looks at a slot that may be in use, while others may be freeing it: true when it is. */
 bool hard_check_used(uint32_t slab, uint32_t slot);
+bool hard_has_no_trailer(uint32_t slab, uint32_t slot);
+
+/* Marks a slot, if it is one of the slab; and those that threads have at hand. A bit each. */
+static inline void hard_mark(uint32_t slab, uint64_t *marks, const void *slot) {
+    size_t offset = (uintptr_t)slot - (uintptr_t)arena_address(slab);
+    size_t number = offset / hard_slot_bytes(arena_span(slab)->size_class);
+    if (slot != NULL && number < arena_span(slab)->blocks) {
+        marks[number / 64] |= UINT64_C(1) << number % 64;
+    }
+}
+void hard_mark_at_hand(uint32_t slab, uint64_t *marks);
 
 #endif

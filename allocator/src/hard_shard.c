@@ -270,27 +270,78 @@ bool hard_shard_has(uint32_t slab, uint32_t slot, struct patience *patience) {
     return has;
 }
 
-size_t hard_slab_check(uint32_t slab, struct patience *patience) {
+/* Free slots of the slab that are not in it. relaxed, and without the locks of other shards: see check_lost. */
+static OUT_OF_LINE void mark_free(uint32_t slab, uint64_t *marks) {
+    for (unsigned i = 0; i < HARD_SHARDS; i++) {
+        const struct hard_held *held = &hard_shards[i].classes[arena_span(slab)->size_class].held;
+        void **places = __atomic_load_n(&held->places, __ATOMIC_ACQUIRE);
+        uint32_t count = places != NULL ? __atomic_load_n(&held->count, __ATOMIC_RELAXED) : 0;
+        for (uint32_t at = 0; at < 2 * count; at++) {
+            hard_mark(slab, marks, __atomic_load_n(&places[at], __ATOMIC_RELAXED));
+        }
+    }
+    hard_mark_at_hand(slab, marks);
+}
+
+/* The lock of the slab's shard is held. Of slots that have no trailer, the first that is not marked. */
+static OUT_OF_LINE uint32_t find_lost(uint32_t slab, const uint64_t *bare) {
+    uint64_t marks[BITMAP_BYTES / sizeof(uint64_t)] = {0};
+    mark_free(slab, marks);
+    for (uint32_t slot = 0; slot < arena_span(slab)->blocks; slot++) {
+        uint64_t bit = UINT64_C(1) << slot % 64;
+        if ((bare[slot / 64] & ~marks[slot / 64] & bit) != 0 && hard_has_no_trailer(slab, slot)) {
+            return slot;
+        }
+    }
+    return HARD_NONE_LOST;
+}
+
+/* The lock of its shard is held. All of it again: meanwhile another slab may have come to lie here, or one of which this is the middle. */
+static bool is_there(uint32_t slab, const struct hard_shard *shard) {
+    uint32_t tag;
+    return tag_of(arena_address(slab), &tag) && tag == TAG_HARD && arena_span(slab)->first == slab &&
+           &hard_shards[arena_span(slab)->heap % HARD_SHARDS] == shard;
+}
+
+bool hard_shard_has_lost(uint32_t slab, uint32_t slot, struct patience *patience) {
+    struct hard_shard *shard = &hard_shards[arena_span(slab)->heap % HARD_SHARDS];
+    uint64_t bare[BITMAP_BYTES / sizeof(uint64_t)] = {0};
+    if (!lock_take_within(&shard->lock, patience)) {
+        return false;
+    }
+    bool lost = is_there(slab, shard) && slot < arena_span(slab)->blocks && !hard_slab_is_free(slab, slot);
+    if (lost) {
+        bare[slot / 64] = UINT64_C(1) << slot % 64;
+        lost = find_lost(slab, bare) == slot;
+    }
+    lock_free(&shard->lock);
+    return lost;
+}
+
+size_t hard_slab_check(uint32_t slab, struct patience *patience, uint32_t *lost) {
     const struct span *span = arena_span(slab);
     struct hard_shard *shard = &hard_shards[span->heap % HARD_SHARDS];
     size_t used = 0;
-    uint32_t tag;
+    uint64_t bare[BITMAP_BYTES / sizeof(uint64_t)] = {0};
+    bool any_bare = false;
     if (!lock_take_within(&shard->lock, patience)) {
         return 0;
     }
-    /* all of it again: meanwhile another slab may have come to lie here, or one of which this is the middle */
-    bool is_there = tag_of(arena_address(slab), &tag) && tag == TAG_HARD && span->first == slab &&
-                    &hard_shards[span->heap % HARD_SHARDS] == shard;
-    for (uint32_t slot = 0; is_there && slot < span->blocks; slot++) {
+    bool there = is_there(slab, shard);
+    for (uint32_t slot = 0; there && slot < span->blocks; slot++) {
         bool is_free = hard_slab_is_free(slab, slot);
         if (span->size_class == HARD_NOTHING) {
             used += !is_free;
         } else if (is_free) {
             hard_check_clear(hard_slab_block(slab, slot), hard_slot_bytes(span->size_class));
+        } else if (hard_check_used(slab, slot)) {
+            used++;
         } else {
-            used += hard_check_used(slab, slot);
+            bare[slot / 64] |= UINT64_C(1) << slot % 64;
+            any_bare = true;
         }
     }
+    *lost = any_bare ? find_lost(slab, bare) : HARD_NONE_LOST;
     lock_free(&shard->lock);
     return used;
 }

@@ -17,6 +17,9 @@ enum {
     LOOKS = 8, /* passes over a slot that have to agree before the program is stopped */
 };
 
+/* Instead of a trailer while a slot is on its way: taken or freed by a thread that need not be inside, or resized. No trailer, which has a 0. */
+static const uint64_t TRAILER_BUSY = UINT64_C(0xF1F1F1F1F1F1F1F1);
+
 /* Places that the classes need: eight up to 128 bytes, four in each doubling above (size_class.h), and of each class above 2 KiB one of either
  * kind. */
 #define AHEAD_OF(bytes) (AHEAD_BYTES / (bytes) < AHEAD_MOST ? AHEAD_BYTES / (bytes) : AHEAD_MOST)
@@ -143,10 +146,13 @@ static INLINE_ALWAYS uint64_t trailer_seen(uint32_t slab, uint32_t slot) {
  * written is there; the fence: who sees what is written next finds no trailer when he looks again. */
 static INLINE_ALWAYS uint64_t take_trailer(uint64_t *at) {
     uint64_t trailer = __atomic_load_n(at, __ATOMIC_ACQUIRE);
-    __atomic_store_n(at, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(at, TRAILER_BUSY, __ATOMIC_RELAXED);
     fence_release();
     return trailer;
 }
+
+/* The slot is free, and lies where free slots are looked for. release: who sees the 0 finds it there. */
+static INLINE_ALWAYS void clear_trailer(uint64_t *at) { __atomic_store_n(at, 0, __ATOMIC_RELEASE); }
 
 /* What lies before the block is the end of a slot, in use or not. */
 static INLINE_ALWAYS bool ends_well(uint32_t slab, uint32_t slot) {
@@ -155,7 +161,7 @@ static INLINE_ALWAYS bool ends_well(uint32_t slab, uint32_t slot) {
     enum made made;
     uint64_t canary;
     return trailer == 0 || trailer_read(hard_slab_block(slab, slot), trailer, &size, &made, &canary) ||
-           option_value(OPTION_CLEAR) == 0;
+           trailer == TRAILER_BUSY || option_value(OPTION_CLEAR) == 0;
 }
 
 static INLINE_ALWAYS const unsigned char *canary_broken_of(uint64_t canary, const unsigned char *block, size_t most,
@@ -213,7 +219,7 @@ static INLINE_ALWAYS void check_block(const unsigned char *block, size_t bytes, 
 
 /* What one pass over a slot in use has found. */
 struct look {
-    uint64_t trailer; /* 0: taken ahead, or just being freed */
+    uint64_t trailer; /* 0: taken ahead or freed, unless who writes zeros has gone over it */
     size_t size;
     const unsigned char *broken; /* NULL where the trailer itself is */
     unsigned char value;
@@ -227,7 +233,7 @@ static INLINE_ALWAYS bool looks_sound(uint32_t slab, uint32_t slot, struct look 
     enum made made;
     uint64_t canary;
     *look = (struct look){.trailer = trailer_seen(slab, slot)};
-    if (look->trailer == 0) {
+    if (look->trailer == 0 || look->trailer == TRAILER_BUSY) {
         return true;
     }
     if (trailer_read(block, look->trailer, &look->size, &made, &canary) && look->size <= most) {
@@ -263,7 +269,48 @@ bool hard_check_used(uint32_t slab, uint32_t slot) {
     if (unlikely(!looks_sound(slab, slot, &look))) {
         check_again(slab, slot, &look);
     }
-    return look.trailer != 0;
+    return look.trailer != 0 && look.trailer != TRAILER_BUSY;
+}
+
+bool hard_has_no_trailer(uint32_t slab, uint32_t slot) { return trailer_seen(slab, slot) == 0; }
+
+/* relaxed: see check_lost */
+void hard_mark_at_hand(uint32_t slab, uint64_t *marks) {
+    unsigned class = arena_span(slab)->size_class;
+    struct hard_cache *cache = atomic_load_explicit(&last_cache, memory_order_acquire);
+    for (; cache != NULL; cache = cache->before) {
+        unsigned taken = __atomic_load_n(&cache->taken[class], __ATOMIC_RELAXED) +
+                         __atomic_load_n(&cache->inherited[class], __ATOMIC_RELAXED);
+        unsigned freed = __atomic_load_n(&cache->freed[class], __ATOMIC_RELAXED);
+        for (unsigned i = 0; i < ahead[class].most; i++) {
+            if (i < taken) {
+                hard_mark(slab, marks, __atomic_load_n(&taken_of(cache, class)[i], __ATOMIC_RELAXED));
+            }
+            if (i < freed) {
+                hard_mark(slab, marks, __atomic_load_n(&freed_of(cache, class)[i], __ATOMIC_RELAXED));
+            }
+        }
+    }
+}
+
+/* A slot in use that has no trailer and lies nowhere among free ones: zeros were written over its end, or a thread that is inside has it. So it is
+ * looked at again, several times, while nobody else is inside. A thread that is not has written TRAILER_BUSY there. False when nothing is
+ * certain. */
+static OUT_OF_LINE bool check_lost(uint32_t slab, uint32_t slot, struct patience *patience, bool (*is_alone)(void)) {
+    enum { TRIES = 4 * LOOKS };
+    unsigned seen = 0;
+    for (unsigned try = 0; try < TRIES && seen < LOOKS; try++) {
+        bool alone = is_alone();
+        if (!hard_shard_has_lost(slab, slot, patience)) {
+            return true;
+        }
+        seen += alone && is_alone();
+        os_nap(1);
+    }
+    if (seen < LOOKS) {
+        return false;
+    }
+    message_overflow(hard_slab_block(slab, slot), "size class", hard_slot_bytes(arena_span(slab)->size_class), 0);
 }
 
 /* -- slots and blocks ------------------------------------------------------------------------------------------ */
@@ -292,12 +339,27 @@ static INLINE_ALWAYS void write_end(unsigned char *block, size_t bytes, size_t s
     __atomic_store_n((uint64_t *)(void *)(block + most), end.trailer, __ATOMIC_RELEASE);
 }
 
+static OUT_OF_LINE void check_slot_again(unsigned char *slot, size_t bytes, uint64_t *trailer) {
+    *trailer = *trailer == TRAILER_BUSY ? 0 : *trailer;
+    hard_check_clear(slot, bytes);
+}
+
+/* Whether nothing was written to a slot that has just been taken: its trailer may be TRAILER_BUSY. */
+static INLINE_ALWAYS void check_slot(unsigned char *slot, size_t bytes) {
+    uint64_t *last = (uint64_t *)(void *)(slot + bytes - 2 * TRAILER_BYTES);
+    if (unlikely(zero_broken(slot, bytes - 2 * TRAILER_BYTES) != NULL) || unlikely(last[0] != 0) ||
+        unlikely(last[1] != TRAILER_BUSY && last[1] != 0)) {
+        check_slot_again(slot, bytes, &last[1]);
+    }
+}
+
 /* A slot becomes a block. */
 static INLINE_ALWAYS void *block_in(unsigned char *slot, size_t bytes, size_t size, enum made made) {
     if (likely(option_value(OPTION_CLEAR) != 0)) {
-        hard_check_clear(slot, bytes);
+        check_slot(slot, bytes);
     } else {
-        zero_write(slot, bytes);
+        zero_write(slot, bytes - 2 * TRAILER_BYTES);
+        *(uint64_t *)(void *)((unsigned char *)slot + bytes - 2 * TRAILER_BYTES) = 0;
     }
     write_end(slot, bytes, size, made);
     return slot;
@@ -374,8 +436,14 @@ static INLINE_ALWAYS void *take_ahead(struct hard_cache *cache, unsigned class) 
     if (unlikely(count == 0)) {
         return NULL;
     }
-    cache->taken[class] = (uint8_t)(count - 1);
-    return taken_of(cache, class)[count - 1];
+    void *slot = taken_of(cache, class)[count - 1];
+    uint64_t *trailer = (uint64_t *)(void *)((unsigned char *)slot + class_bytes[class] - TRAILER_BYTES);
+    if (likely(*trailer == 0)) { /* else it was written after it was freed, which block_in finds */
+        __atomic_store_n(trailer, TRAILER_BUSY, __ATOMIC_RELAXED);
+    }
+    /* release: who sees the place empty sees that the slot is on its way */
+    __atomic_store_n(&cache->taken[class], (uint8_t)(count - 1), __ATOMIC_RELEASE);
+    return slot;
 }
 
 void *hardened_take_ahead(struct hard_cache *cache, size_t size, size_t alignment, enum made made) {
@@ -415,7 +483,7 @@ void *hardened_take(struct hard_cache *cache, unsigned shard, size_t size, size_
     }
     if (unlikely(cache == NULL)) {
         (void)hard_shard_take(shard, class, &slot, 1);
-    } else {
+    } else if (likely((slot = take_ahead(cache, class)) == NULL)) { /* not of no bytes and aligned, nor after a fork */
         give_inherited(cache, shard, class);
         cache->taken[class] = (uint8_t)hard_shard_take(shard, class, taken_of(cache, class), ahead[class].most);
         slot = take_ahead(cache, class);
@@ -451,22 +519,24 @@ enum hard_given hardened_give_ahead(struct hard_cache *cache, void *block, enum 
     }
     size_t bytes = class_bytes[class], size;
     enum made was;
-    uint64_t trailer = take_trailer((uint64_t *)(void *)((unsigned char *)block + bytes - TRAILER_BYTES));
+    uint64_t *last = (uint64_t *)(void *)((unsigned char *)block + bytes - 2 * TRAILER_BYTES);
+    uint64_t trailer = take_trailer(&last[1]);
     check_block(block, bytes, trailer, &size, &was);
     hard_check_kind(block, was, made, size, told);
     if (slot > 0 && unlikely(!ends_well(slab, slot - 1))) {
         message_underflow(block, "size", size, 0);
     }
     if (likely(option_value(OPTION_CLEAR) != 0)) {
-        zero_write(block, bytes);
+        zero_write(block, bytes - 2 * TRAILER_BYTES);
+        last[0] = 0;
     }
-    if (unlikely(!room)) {
-        return HARD_CLEARED;
+    if (likely(room)) {
+        unsigned count = cache->freed[class];
+        freed_of(cache, class)[count] = block;
+        cache->freed[class] = (uint8_t)(count + 1);
     }
-    unsigned count = cache->freed[class];
-    freed_of(cache, class)[count] = block;
-    cache->freed[class] = (uint8_t)(count + 1);
-    return HARD_GIVEN;
+    clear_trailer(&last[1]);
+    return likely(room) ? HARD_GIVEN : HARD_CLEARED;
 }
 
 static void give_freed(struct hard_cache *cache, unsigned shard, unsigned class) {
@@ -566,8 +636,9 @@ static void check_ahead(const struct hard_cache *cache) {
     }
 }
 
-size_t hardened_check(const struct hard_cache *cache, struct patience *patience) {
+size_t hardened_check(const struct hard_cache *cache, struct patience *patience, bool (*is_alone)(void)) {
     size_t used = 0;
+    bool certain = true;
     uint32_t tag;
     if (patience == NULL) { /* who has little looks only */
         give_aside();
@@ -578,7 +649,9 @@ size_t hardened_check(const struct hard_cache *cache, struct patience *patience)
     hard_shard_check(patience);
     for (uint32_t slice = arena_first_slice(); tag_of(arena_address(slice), &tag); slice++) {
         if (hardened_owns(tag) && arena_span(slice)->first == slice) {
-            used += tag == TAG_HARD ? hard_slab_check(slice, patience) : hard_large_check(slice, patience);
+            uint32_t lost = HARD_NONE_LOST;
+            used += tag == TAG_HARD ? hard_slab_check(slice, patience, &lost) : hard_large_check(slice, patience);
+            certain = certain && (lost == HARD_NONE_LOST || check_lost(slice, lost, patience, is_alone));
         }
     }
     return used;

@@ -77,8 +77,8 @@ void hardened_flush(struct hard_cache *cache, unsigned shard);
 void hardened_shrink(void *block, size_t size);
 
 /* Looks at every block: canaries, trailers, and whether what is free is clear; `cache` is the calling thread's. Returns how many are in use. Of
- * what is locked for longer than `patience` lasts it knows nothing; NULL waits (lock_take_within). */
-size_t hardened_check(const struct hard_cache *cache, struct patience *patience);
+ * what is locked for longer than `patience` lasts it knows nothing; NULL waits (lock_take_within). `is_alone`: whether no other thread is inside. */
+size_t hardened_check(const struct hard_cache *cache, struct patience *patience, bool (*is_alone)(void));
 
 /* Memory is out: nothing is held back any more. */
 void hardened_reclaim(void);

@@ -38,7 +38,7 @@ __attribute__((destructor(101))) void thread_last_look(void) {
     struct patience patience = patience_begin();
     enum pass pass = thread_go_inside();
     if (pass == PASS_CACHE && (modes() & MODE_HARDENED) != 0) {
-        (void)hardened_check(thread_view.cache->hard, &patience);
+        (void)hardened_check(thread_view.cache->hard, &patience, thread_is_alone_inside);
     } else if (pass == PASS_CACHE) {
         const struct thread_cache *cache = thread_view.cache;
         for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {

@@ -132,9 +132,6 @@ static inline void thread_come_out(enum pass pass) {
     }
 }
 
-/* Nobody is inside but, perhaps, the calling thread. False also where that cannot be told without waiting. */
-bool thread_is_alone_inside(void);
-
 /* Where the fast paths of this thread take blocks of the class from. */
 void thread_point_steps(unsigned class, struct cache_class *magazines);
 

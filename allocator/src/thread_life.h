@@ -22,6 +22,9 @@ enum pass thread_enter_at_last(void);
  * with the block, or with NULL when memory is out; otherwise the caller is inside now, without a block. */
 enum pass thread_take_shelter(size_t bytes, size_t alignment, void **block);
 
+/* Nobody is inside but, perhaps, the calling thread. False also where that cannot be told without waiting. */
+bool thread_is_alone_inside(void);
+
 /* Memory is out: takes over all that threads have left that are gone. The caller is inside. */
 void thread_adopt_all(void);
 

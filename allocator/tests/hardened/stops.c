@@ -1,6 +1,7 @@
 /* stops BUG: one bug in a hardened process, and the line that it earns (misuse/stopped.c compares).
  *
  * The options of each are in CMakeLists.txt: where the line depends on which slots are neighbours, they are not chosen at random. */
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -153,6 +154,48 @@ static void zeros_behind_end(void) {
     free(block);
 }
 
+/* Without a free: the slot is as a free one is, but lies among none. Others, freed and taken ahead, lie beside it. */
+static unsigned char *take_among_free(void) {
+    for (int i = 0; i < 50; i++) {
+        free(take(64));
+    }
+    unsigned char *block = take(64), *other = take(64);
+    announce("overflow: pointer %p, size class 80 bytes, its end overwritten", (void *)block);
+    free(other);
+    return block;
+}
+
+static void zeros_seen_by_check(void) {
+    memset(take_among_free(), 0, 80);
+    (void)freestone_check();
+}
+
+static void zeros_seen_at_end(void) {
+    memset(take_among_free(), 0, 80);
+    exit(0);
+}
+
+static void size_of_what_is_on_stack(void) {
+    char here[100];
+    char *pointer = unseen(here + 16);
+    EXPECT(malloc_usable_size(NULL) == 0, "NULL has a size");
+    announce("foreign pointer: pointer %p was not allocated here", (void *)pointer);
+    (void)malloc_usable_size(pointer);
+}
+
+static void size_of_freed(void) {
+    unsigned char *block = take(SIZE);
+    free(block);
+    announce("double free: pointer %p, size class 48 bytes", (void *)block);
+    (void)malloc_usable_size(block);
+}
+
+static void size_of_inside(void) {
+    unsigned char *block = take(SIZE);
+    announce("interior pointer: pointer %p, size class 48 bytes", (void *)(block + 16));
+    (void)malloc_usable_size(block + 16);
+}
+
 static void *free_and_stay(void *block) {
     free(block);
     atomic_store(&is_freed, true);
@@ -301,6 +344,11 @@ static const struct {
     {"twice_and_end_written", twice_and_end_written},
     {"twice_beside_thread", twice_beside_thread},
     {"zeros_behind_end", zeros_behind_end},
+    {"size_of_what_is_on_stack", size_of_what_is_on_stack},
+    {"size_of_freed", size_of_freed},
+    {"size_of_inside", size_of_inside},
+    {"zeros_seen_by_check", zeros_seen_by_check},
+    {"zeros_seen_at_end", zeros_seen_at_end},
     {"larger_nothing", larger_nothing},
     {"shrunk_end", shrunk_end},
 };
