@@ -293,7 +293,7 @@ void *guarded_give(void *block, size_t size, const struct trace *given, bool par
     void *instead = place->instead;
     place->given = *given;
     check_margins(place, parked);
-    if (size != SIZE_UNTOLD && size != place->size) {
+    if (size != SIZE_UNTOLD && size != place->size && option_value(OPTION_KINDS) != 0) {
         guarded_report(GUARDED_WRONG_SIZE, place, block, &freed, size);
     }
     if (unlikely(

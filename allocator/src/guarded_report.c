@@ -54,6 +54,7 @@ static void say(enum guarded_fault fault, const struct guarded_place *place, con
     if (fault == GUARDED_WRONG_SIZE) {
         message_text(&line, ", freed as one of ");
         message_number(&line, told);
+        message_text(&line, MESSAGE_KINDS);
     }
     if (access->walk == NULL && access->trace == NULL) {
         message_text(&line, ", ");

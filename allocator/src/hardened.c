@@ -116,7 +116,7 @@ static OUT_OF_LINE void check_told(const void *block, enum made was, enum made m
         message_mismatch(block, made_name(was), made_end(made));
     }
     if (told != SIZE_UNTOLD && told != size) {
-        message_wrong_size(block, told, "size", size);
+        message_other_size(block, told, size);
     }
 }
 

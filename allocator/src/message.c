@@ -87,12 +87,23 @@ OUT_OF_LINE _Noreturn void message_foreign_pointer(const void *pointer) {
     stop(&message);
 }
 
-OUT_OF_LINE _Noreturn void message_wrong_size(const void *pointer, size_t given, const char *what, size_t bytes) {
+static struct message wrong_size(const void *pointer, size_t given, const char *what, size_t bytes) {
     struct message message = misuse("wrong size", pointer);
     message_text(&message, ", ");
     message_number(&message, given);
     message_text(&message, " bytes given");
     block(&message, what, bytes);
+    return message;
+}
+
+OUT_OF_LINE _Noreturn void message_wrong_size(const void *pointer, size_t given, const char *what, size_t bytes) {
+    struct message message = wrong_size(pointer, given, what, bytes);
+    stop(&message);
+}
+
+OUT_OF_LINE _Noreturn void message_other_size(const void *pointer, size_t given, size_t bytes) {
+    struct message message = wrong_size(pointer, given, "size", bytes);
+    message_text(&message, MESSAGE_KINDS);
     stop(&message);
 }
 
@@ -141,5 +152,6 @@ OUT_OF_LINE _Noreturn void message_mismatch(const void *pointer, const char *mad
     message_text(&message, made);
     message_text(&message, ", freed by ");
     message_text(&message, freed);
+    message_text(&message, MESSAGE_KINDS);
     stop(&message);
 }

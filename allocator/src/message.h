@@ -24,6 +24,9 @@ _Noreturn void message_interior_pointer(const void *pointer, const char *what, s
 _Noreturn void message_foreign_pointer(const void *pointer);
 _Noreturn void message_wrong_size(const void *pointer, size_t given, const char *what, size_t bytes);
 
+/* Behind the line of a check that some programs do not pass, though they run: the option that leaves the check out. */
+#define MESSAGE_KINDS " (kinds=0 leaves this check out)"
+
 /* Of checked blocks (hardened.h): what was written where nothing of the block's lies. `at` counts bytes: behind the block's end, 0 where its size is
  * not known any more; before its start, 0 where that is not known; from the start of what was freed. */
 _Noreturn void message_overflow(const void *pointer, const char *what, size_t bytes, size_t at);
@@ -33,7 +36,8 @@ _Noreturn void message_written_after_free(const void *pointer, size_t bytes, siz
 /* Ends the process, after what was said. */
 _Noreturn void message_stop(void);
 
-/* It was made by one function, and another's end was asked for. */
+/* Of checked blocks: it holds another number of bytes than its owner told; and it was made by one function, and another's end was asked for. */
+_Noreturn void message_other_size(const void *pointer, size_t given, size_t bytes);
 _Noreturn void message_mismatch(const void *pointer, const char *made, const char *freed);
 
 #endif

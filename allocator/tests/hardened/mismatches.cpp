@@ -1,4 +1,5 @@
-/* mismatches MADE FREED: what C++ makes in one way is freed in another, in a hardened process; the line that it earns. */
+/* mismatches MADE FREED: what C++ makes in one way is freed in another, in a hardened process; the line that it earns.
+ * mismatches unchecked: all of them, and wrong sizes, in a process whose options leave that check out. */
 #include <cstring>
 #include <new>
 
@@ -40,14 +41,29 @@ static const char *spaced(const char *word, char *into) {
     return into;
 }
 
+static int unchecked() {
+    const char *made[] = {"malloc", "new", "new[]", "aligned_new", "aligned_new[]"};
+    const char *freed[] = {"free", "delete", "delete[]", "sized_delete", "aligned_delete", "aligned_delete[]"};
+    for (const char *how : made) {
+        for (const char *end : freed) {
+            unmake(end, unseen(make(how)));
+        }
+    }
+    operator delete(unseen(operator new(28)), 16);
+    return 0;
+}
+
 int main(int count, char **arguments) {
+    if (count == 2) {
+        return unchecked();
+    }
     EXPECT(count == 3, "usage: mismatches MADE FREED");
     char made[32], freed[32];
     const char *end = std::strcmp(arguments[2], "sized_delete") == 0 ? "delete"
                       : std::strcmp(arguments[2], "realloc") == 0    ? "free"
                                                                      : spaced(arguments[2], freed);
     void *block = unseen(make(arguments[1]));
-    announce("mismatch: pointer %p, made by %s, freed by %s", block, spaced(arguments[1], made), end);
+    announce("mismatch: pointer %p, made by %s, freed by %s (kinds=0 leaves this check out)", block, spaced(arguments[1], made), end);
     unmake(arguments[2], block);
     _exit(unnoticed());
 }

@@ -278,19 +278,19 @@ static void written_since_seen_at_end(void) {
 
 static void larger(void) {
     unsigned char *block = take(SIZE);
-    announce("wrong size: pointer %p, 41 bytes given, size 40 bytes", (void *)block);
+    announce("wrong size: pointer %p, 41 bytes given, size 40 bytes (kinds=0 leaves this check out)", (void *)block);
     free_sized(block, SIZE + 1);
 }
 
 static void smaller(void) {
     unsigned char *block = take(SIZE);
-    announce("wrong size: pointer %p, 39 bytes given, size 40 bytes", (void *)block);
+    announce("wrong size: pointer %p, 39 bytes given, size 40 bytes (kinds=0 leaves this check out)", (void *)block);
     free_sized(block, SIZE - 1);
 }
 
 static void larger_nothing(void) {
     unsigned char *block = take(0);
-    announce("wrong size: pointer %p, 10 bytes given, size 0 bytes", (void *)block);
+    announce("wrong size: pointer %p, 10 bytes given, size 0 bytes (kinds=0 leaves this check out)", (void *)block);
     free_sized(block, 10);
 }
 
@@ -306,7 +306,8 @@ static void shrunk_end(void) {
 
 static void larger_large(void) {
     unsigned char *block = take(LARGE);
-    announce("wrong size: pointer %p, 600001 bytes given, size 600000 bytes", (void *)block);
+    announce("wrong size: pointer %p, 600001 bytes given, size 600000 bytes (kinds=0 leaves this check out)",
+             (void *)block);
     free_sized(block, LARGE + 1);
 }
 
