@@ -13,11 +13,15 @@ enum {
     HARD_CLASSES,
     HARD_SHARDS = 8,
     HARD_LEAST = 32, /* smaller slots would need more bits than a slice has */
+    HARD_SLOT_MOST = 32 * 1024, /* blocks that need more are large ones: with guards of their own */
 };
 
 static inline size_t hard_slot_bytes(unsigned class) { return class == HARD_NOTHING ? 16 : class_bytes[class]; }
 
 /* -- pages that nobody may touch: hard_slab.c ----------------------------------------------------------------- */
+
+/* Reads how many there may be. */
+void hard_guards_open(void);
 
 /* False, and counted, when the kernel refuses or there are too many. */
 bool hard_guard(void *at, size_t bytes);
@@ -83,8 +87,8 @@ static inline uint32_t hard_slab_of(const void *block) { return arena_span(arena
 
 /* Freed slots that nobody takes yet: a row from which each newcomer displaces one at random, and a ring behind it. */
 struct hard_held {
-    void **places; /* `count` of the row, `count` of the ring; NULL where there is no memory, or nothing is held back */
-    uint32_t count, next;
+    void **places; /* `row` of the row, `ring` of the ring; NULL where there is no memory, or nothing is held back */
+    uint32_t row, ring, next;
 };
 
 /* Room for what is held back of a class; without the lock, since it may ask the kernel. */
@@ -128,6 +132,7 @@ void hard_shard_after_fork(void);
 
 /* -- large blocks: hard_large.c ------------------------------------------------------------------------------ */
 
+void hard_large_open(uint64_t chance);
 void *hard_large_take(size_t size, size_t alignment, enum made made);
 void hard_large_give(void *block, enum made made, size_t size);
 
@@ -139,6 +144,9 @@ void hard_large_shrink(void *block, size_t size);
 bool hard_large_size(const void *block, size_t *size);
 size_t hard_large_check(uint32_t slice, struct patience *patience);
 bool hard_large_reclaim(void);
+
+/* Gives back the memory of blocks that are held back, which stays theirs for a while; `all`: also of the newest. Bytes. */
+size_t hard_large_purge(bool all, bool *more);
 void hard_large_figures(size_t *held);
 void hard_large_after_fork(void);
 

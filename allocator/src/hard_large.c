@@ -7,23 +7,36 @@
  * locked, and stays, it can be used again at once. */
 #include "fence.h"
 #include "hard_inside.h"
+#include "keeper.h"
 #include "message.h"
 #include "options.h"
 #include "os.h"
 
 enum {
     HELD_SPANS = 64,
+    HELD_LEAST = 32, /* spans that are held back though their memory is much */
     HELD_SLICES = 4096, /* 256 MiB of addresses */
+    RESIDENT_SLICES = 512, /* 32 MiB that may stay in memory: who takes them again has no page to fault in */
+    GAP_MOST = 8, /* slices behind a block that nobody may touch, at most, and at most half as many as it has */
     ALIGNED_MOST = 1 << 20,
     GUARDS = 2, /* of a block in use: before it, and behind it */
 };
 
+/* What is known of a span's memory once it was freed: `examined` of its descriptor. */
+enum { MEMORY_DIRTY, MEMORY_GONE, MEMORY_HELD };
+
 /* Spans held back, the oldest at `next` when all places are taken. `lock` protects it, and how each large block was made. */
 static struct {
     struct lock lock;
-    uint32_t next, slices;
+    uint32_t next, spans, slices;
+    uint32_t resident; /* of the slices: those that keep their memory */
+    uint32_t last_seen; /* `frees` when hard_large_purge looked last */
+    uint32_t frees;
+    uint64_t chance; /* state of random_next */
     uint32_t span[HELD_SPANS];
 } large;
+
+void hard_large_open(uint64_t chance) { large.chance = chance; }
 
 static unsigned char *base_of(uint32_t slice) { return arena_address(slice); }
 static unsigned char *block_of(uint32_t slice) { return base_of(slice) + arena_span(slice)->offset; }
@@ -51,20 +64,36 @@ static uint32_t slices_of(size_t size, size_t alignment) {
     return (uint32_t)((bytes + SLICE_BYTES - 1) >> SLICE_BITS);
 }
 
+/* How far the next block lies behind this one's end nobody can guess. */
+static uint32_t gap_behind(uint32_t slices) {
+    if (option_value(OPTION_RANDOM) == 0 || option_value(OPTION_GUARD_PAGES) == 0) {
+        return 0;
+    }
+    lock_take(&large.lock);
+    uint32_t gap = random_below(&large.chance, (uint32_t)bits_min(slices / 2 + 1, GAP_MOST) + 1);
+    lock_free(&large.lock);
+    return gap;
+}
+
 void *hard_large_take(size_t size, size_t alignment, enum made made) {
     size_t page = os_page_bytes();
     if (size > (size_t)1 << 46 || alignment > (size_t)1 << 46) {
         return NULL;
     }
     alignment = bits_max(alignment, 16);
-    uint32_t slices = slices_of(size, alignment);
+    uint32_t needed = slices_of(size, alignment), slices = needed + gap_behind(needed);
+    uint32_t aligned = (uint32_t)(bits_max(alignment, SLICE_BYTES) >> SLICE_BITS);
     bool zero;
-    uint32_t slice = arena_take(slices, (uint32_t)(bits_max(alignment, SLICE_BYTES) >> SLICE_BITS), false, &zero);
+    uint32_t slice = arena_take(slices, aligned, false, &zero);
+    if (slice == 0 && slices > needed) {
+        slices = needed;
+        slice = arena_take(slices, aligned, false, &zero);
+    }
     if (slice == 0) {
         return NULL;
     }
     size_t bytes = (size_t)slices << SLICE_BITS;
-    size_t last = bytes - page - size; /* the block may begin here at the latest */
+    size_t last = ((size_t)needed << SLICE_BITS) - page - size; /* the block may begin here at the latest */
     struct span *span = arena_span(slice);
     span->offset = room_before(alignment) > 0 ? (uint32_t)(last & ~(alignment - 1)) : 0;
     span->used_bytes = size;
@@ -99,7 +128,7 @@ void *hard_large_take(size_t size, size_t alignment, enum made made) {
 /* Nobody holds it back any more. All of it can be touched again, and reads as zero where the kernel took its pages. */
 static void let_go(uint32_t slice) {
     size_t bytes = (size_t)arena_span(slice)->slices << SLICE_BITS;
-    bool clean = arena_span(slice)->examined != 0;
+    bool clean = arena_span(slice)->examined == MEMORY_GONE;
     unsigned guards = arena_span(slice)->clean_pages;
     if (guards > 0 && !hard_unguard(base_of(slice), bytes, guards)) {
         hard_closed_keep(slice, guards);
@@ -111,11 +140,34 @@ static void let_go(uint32_t slice) {
     }
 }
 
-/* Puts a span, 0 for none, where the oldest is, which is returned. With the lock. */
+/* Slices of memory that a span needs, without what nobody may touch: about. */
+static uint32_t memory_of(uint32_t slice) { return (uint32_t)(arena_span(slice)->used_bytes >> SLICE_BITS) + 1; }
+
+/* With the lock, as the next two. */
+static void count_in(uint32_t slice) {
+    const struct span *span = arena_span(slice);
+    large.spans++;
+    large.slices += span->slices;
+    large.resident += span->examined == MEMORY_HELD ? memory_of(slice) : 0;
+}
+
+static void count_out(uint32_t slice) {
+    const struct span *span = arena_span(slice);
+    large.spans--;
+    large.slices -= span->slices;
+    large.resident -= span->examined == MEMORY_HELD ? memory_of(slice) : 0;
+}
+
+/* Puts a span, 0 for none, where the oldest is, which is returned. */
 static uint32_t exchange(uint32_t slice) {
     uint32_t oldest = large.span[large.next];
-    large.slices += slice != 0 ? arena_span(slice)->slices : 0;
-    large.slices -= oldest != 0 ? arena_span(oldest)->slices : 0;
+    if (slice != 0) {
+        count_in(slice);
+        large.frees++;
+    }
+    if (oldest != 0) {
+        count_out(oldest);
+    }
     large.span[large.next] = slice;
     large.next = (large.next + 1) % HELD_SPANS;
     return oldest;
@@ -131,13 +183,73 @@ static void hold(uint32_t slice) {
     while (more) {
         lock_take(&large.lock);
         uint32_t oldest = exchange(slice);
-        more = large.slices > HELD_SLICES;
+        more = large.slices > HELD_SLICES || (large.resident > RESIDENT_SLICES && large.spans > HELD_LEAST);
         lock_free(&large.lock);
         slice = 0;
         if (oldest != 0) {
             let_go(oldest);
         }
     }
+}
+
+/* Whether a freed span may keep its memory while it is held back: if the program keeps freed memory at all, and of blocks of which many are held
+ * back within the bound. */
+static bool may_keep_memory(uint32_t slice) {
+    return option_value(OPTION_RETAIN_MIB) * 4 >= (uint64_t)RESIDENT_SLICES * SLICE_BYTES >> 20 &&
+           option_value(OPTION_QUARANTINE_KIB) != 0 && memory_of(slice) <= RESIDENT_SLICES / HELD_LEAST;
+}
+
+/* One that keeps its memory, out of its place, which is then empty; 0 when there is none. */
+static uint32_t pick_resident(bool all, unsigned *place) {
+    uint32_t found = 0;
+    lock_take(&large.lock);
+    if (all || large.last_seen == large.frees) {
+        for (unsigned i = 0; found == 0 && large.resident > 0 && i < HELD_SPANS; i++) {
+            if (large.span[i] != 0 && arena_span(large.span[i])->examined == MEMORY_HELD) {
+                found = large.span[i];
+                count_out(found);
+                large.span[i] = 0;
+                *place = i;
+            }
+        }
+    } else {
+        large.last_seen = large.frees; /* the next look gives back what no block was freed after */
+    }
+    lock_free(&large.lock);
+    return found;
+}
+
+static void put_back(uint32_t slice, unsigned place) {
+    lock_take(&large.lock);
+    bool fits = large.span[place] == 0;
+    if (fits) {
+        count_in(slice);
+        large.span[place] = slice;
+    }
+    lock_free(&large.lock);
+    if (!fits) {
+        let_go(slice);
+    }
+}
+
+size_t hard_large_purge(bool all, bool *more) {
+    size_t purged = 0;
+    unsigned place;
+    for (uint32_t slice; (slice = pick_resident(all, &place)) != 0;) {
+        size_t bytes = (size_t)arena_span(slice)->slices << SLICE_BITS;
+        bool gone = os_purge(base_of(slice), bytes);
+        arena_span(slice)->examined = gone ? MEMORY_GONE : MEMORY_DIRTY;
+        purged += gone ? bytes : 0;
+        if (gone) {
+            put_back(slice, place);
+        } else {
+            let_go(slice);
+        }
+    }
+    lock_take(&large.lock);
+    *more |= large.resident > 0;
+    lock_free(&large.lock);
+    return purged;
 }
 
 static void check_canaries(uint32_t slice) {
@@ -172,17 +284,22 @@ void hard_large_give(void *block, enum made made, size_t size) {
     }
     lock_free(&large.lock);
     if (unlikely((int)was == HARD_FREED)) {
-        message_double_free(block, "span", bytes);
+        message_double_free(block, "size", told);
     }
     if (unlikely(!starts)) {
-        message_interior_pointer(block, "span", bytes);
+        message_interior_pointer(block, "size", told);
     }
     check_canaries(slice);
     bool whole = option_value(OPTION_GUARD_PAGES) != 0 && hard_guard_whole(base_of(slice), bytes, &span->clean_pages);
-    bool purged = os_purge(base_of(slice), bytes);
-    span->examined = purged && whole; /* what can be touched may be written to by who believes the block his */
-    if (purged) {
+    bool kept = whole && may_keep_memory(slice); /* nobody may touch it: as it is when it is taken again */
+    bool purged = !kept && os_purge(base_of(slice), bytes);
+    /* what can be touched may be written to by who believes the block his */
+    span->examined = kept ? MEMORY_HELD : purged && whole ? MEMORY_GONE : MEMORY_DIRTY;
+    if (kept || purged) {
         hold(slice);
+        if (kept) {
+            keeper_wish(); /* which gives the memory back when the program frees no more */
+        }
     } else { /* locked memory: to hold it back would not be addresses alone, but as much memory */
         let_go(slice);
     }

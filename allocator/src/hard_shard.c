@@ -230,7 +230,7 @@ void hard_shard_reclaim(void) {
 
 /* What is held back: nobody touches it while the lock is held. */
 static void check_held(const struct hard_held *held, unsigned class) {
-    for (uint32_t i = 0; i < 2 * held->count; i++) {
+    for (uint32_t i = 0; i < held->row + held->ring; i++) {
         if (held->places[i] != NULL) {
             hard_check_clear(held->places[i], hard_slot_bytes(class));
         }
@@ -250,7 +250,7 @@ void hard_shard_check(struct patience *patience) {
 }
 
 static bool holds(const struct hard_held *held, const void *block) {
-    for (uint32_t i = 0; i < 2 * held->count; i++) {
+    for (uint32_t i = 0; i < held->row + held->ring; i++) {
         if (held->places[i] == block) {
             return true;
         }
@@ -275,8 +275,9 @@ static OUT_OF_LINE void mark_free(uint32_t slab, uint64_t *marks) {
     for (unsigned i = 0; i < HARD_SHARDS; i++) {
         const struct hard_held *held = &hard_shards[i].classes[arena_span(slab)->size_class].held;
         void **places = __atomic_load_n(&held->places, __ATOMIC_ACQUIRE);
-        uint32_t count = places != NULL ? __atomic_load_n(&held->count, __ATOMIC_RELAXED) : 0;
-        for (uint32_t at = 0; at < 2 * count; at++) {
+        uint32_t row = __atomic_load_n(&held->row, __ATOMIC_RELAXED);
+        uint32_t ring = __atomic_load_n(&held->ring, __ATOMIC_RELAXED);
+        for (uint32_t at = 0; places != NULL && at < row + ring; at++) {
             hard_mark(slab, marks, __atomic_load_n(&places[at], __ATOMIC_RELAXED));
         }
     }

@@ -4,13 +4,17 @@
 #include "options.h"
 #include "os.h"
 
-enum { GUARDS_MOST = 24 * 1024 }; /* two mappings each, of the 65,530 that a process may have */
+/* Two mappings each, of 65,530 that a process may have as a rule: three quarters. Fewer if the kernel allows fewer. Written at start. */
+enum { GUARDS_MOST = 24 * 1024 };
+static uint32_t guards_most = GUARDS_MOST;
+
+void hard_guards_open(void) { guards_most = (uint32_t)bits_min(os_mappings_most() / 8 * 3, GUARDS_MOST); }
 
 /* Relaxed: figures, and a bound that may be passed by a few. */
 static _Atomic uint32_t guards, unguarded;
 
 bool hard_guard(void *at, size_t bytes) {
-    if (atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed) < GUARDS_MOST && os_guard(at, bytes)) {
+    if (atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed) < guards_most && os_guard(at, bytes)) {
         return true;
     }
     atomic_fetch_sub_explicit(&guards, 1, memory_order_relaxed);

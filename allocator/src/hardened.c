@@ -63,7 +63,7 @@ static void **freed_of(struct hard_cache *cache, unsigned class) { return taken_
 static void draw(uint32_t generation, bool may_ask) {
     struct {
         struct random_key key;
-        uint64_t chances[HARD_SHARDS];
+        uint64_t chances[HARD_SHARDS], chance;
     } drawn;
     if (may_ask) {
         os_random(&drawn, sizeof drawn);
@@ -79,13 +79,28 @@ static void draw(uint32_t generation, bool may_ask) {
         hard_secret.keys[generation] = drawn.key;
         hard_secret.generation = generation;
     }
+    hard_large_open(drawn.chance | 1);
     for (unsigned shard = 0; shard < HARD_SHARDS; shard++) {
         hard_shard_open(shard, drawn.chances[shard] | 1);
     }
 }
 
+/* An access far before the first block meets pages that nobody may touch: a mebibyte of addresses, and a few slices that nobody can guess. */
+static void guard_start(void) {
+    enum { LEAST = (1 << 20) / SLICE_BYTES };
+    uint64_t chance = os_secret() | 1;
+    bool zero;
+    uint32_t slices = LEAST + random_below(&chance, LEAST);
+    uint32_t slice = option_value(OPTION_GUARD_PAGES) != 0 ? arena_take(slices, 1, false, &zero) : 0;
+    if (slice != 0) { /* for ever, and of no tag */
+        (void)hard_guard(arena_address(slice), (size_t)slices << SLICE_BITS);
+    }
+}
+
 void hardened_open(void) {
     draw(0, true);
+    hard_guards_open();
+    guard_start();
     uint16_t first = 0;
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         ahead[class].most = (uint8_t)bits_min(bits_max(AHEAD_BYTES / class_bytes[class], 1), AHEAD_MOST);
@@ -317,14 +332,14 @@ static OUT_OF_LINE bool check_lost(uint32_t slab, uint32_t slot, struct patience
 
 /* The class of the least slots for such a block, CLASS_COUNT when it is a large one. */
 static inline unsigned class_for(size_t size, size_t alignment) {
-    if (size > CLASS_LARGEST - TRAILER_BYTES || alignment > SLICE_BYTES) {
+    if (size > HARD_SLOT_MOST - TRAILER_BYTES || alignment > HARD_SLOT_MOST) {
         return CLASS_COUNT;
     }
     unsigned class = class_of(bits_max(bits_max(size + TRAILER_BYTES, alignment), HARD_LEAST));
     while (alignment > 16 && class < CLASS_COUNT && class_bytes[class] % alignment != 0) {
         class++;
     }
-    return class;
+    return class < CLASS_COUNT && class_bytes[class] <= HARD_SLOT_MOST ? class : CLASS_COUNT;
 }
 
 static inline bool is_nothing(size_t size, size_t alignment) { return size == 0 && alignment <= 16; }
@@ -557,8 +572,20 @@ void hardened_give_large(void *block, enum made made, size_t size) {
     hard_large_give(block, made, size);
 }
 
+/* A fork has taken the child's other threads where they stood: one may have been about to take a slot, or just have freed it. */
+static void settle(void *const *places, unsigned count, unsigned class) {
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t *trailer = (uint64_t *)(void *)((unsigned char *)places[i] + class_bytes[class] - TRAILER_BYTES);
+        if (unlikely(*trailer == TRAILER_BUSY)) {
+            clear_trailer(trailer);
+        }
+    }
+}
+
 void hardened_flush(struct hard_cache *cache, unsigned shard) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        settle(freed_of(cache, class), cache->freed[class], class);
+        settle(taken_of(cache, class), (unsigned)cache->taken[class] + cache->inherited[class], class);
         give_freed(cache, shard, class);
         give_inherited(cache, shard, class);
         give_all(taken_of(cache, class), &cache->taken[class], shard, class);
@@ -656,6 +683,8 @@ size_t hardened_check(const struct hard_cache *cache, struct patience *patience,
     }
     return used;
 }
+
+size_t hardened_purge(bool all, bool *more) { return hard_large_purge(all, more); }
 
 void hardened_reclaim(void) {
     give_aside();

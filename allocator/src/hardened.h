@@ -80,6 +80,10 @@ void hardened_shrink(void *block, size_t size);
  * what is locked for longer than `patience` lasts it knows nothing; NULL waits (lock_take_within). `is_alone`: whether no other thread is inside. */
 size_t hardened_check(const struct hard_cache *cache, struct patience *patience, bool (*is_alone)(void));
 
+/* Gives back the memory of what is held back and can be held back without it. `all`: also what was freed lately. Returns how many bytes; *more is
+ * set if there will be some later. */
+size_t hardened_purge(bool all, bool *more);
+
 /* Memory is out: nothing is held back any more. */
 void hardened_reclaim(void);
 

@@ -3,6 +3,7 @@
 #include "arena.h"
 #include "gate.h"
 #include "guarded.h"
+#include "hardened.h"
 #include "options.h"
 #include "os.h"
 #include "refaults.h"
@@ -104,6 +105,10 @@ size_t keeping_look(bool *more) {
     gate_leave();
     size_t bytes = clean(more);
     bytes += keeping_hurry();
+    if ((modes() & MODE_HARDENED) != 0 && !kept_for_ever() && begin_piece()) {
+        bytes += hardened_purge(false, more);
+        gate_leave();
+    }
     *more |= !kept_for_ever() && arena_has_more();
     if (begin_piece()) {
         *more |= arena_settle();
@@ -166,6 +171,7 @@ static bool purge_some(struct purge *purge, enum pass pass) {
         more = arena_purge_some(&purge->bytes) || await_others(purge);
         if (!more) {
             guarded_reclaim();
+            purge->bytes += hardened_purge(true, &more);
             arena_retreat(RETREAT_SLICES, false);
         }
         return more;

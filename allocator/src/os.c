@@ -620,6 +620,19 @@ __attribute__((constructor)) static void note_start(void) {
     }
 }
 
+uint32_t os_mappings_most(void) {
+    enum { USUAL = 65530, DIGITS = 9 };
+    char text[32];
+    uint32_t most = 0;
+    if (!read_file("/proc/sys/vm/max_map_count", text, sizeof text)) {
+        return USUAL;
+    }
+    for (unsigned i = 0; i < DIGITS && text[i] >= '0' && text[i] <= '9'; i++) {
+        most = most * 10 + (uint32_t)(text[i] - '0');
+    }
+    return most;
+}
+
 bool os_tasks_are_few(void) {
     enum { FEW = 1024 };
     struct rlimit limit = {0};

@@ -113,7 +113,7 @@ static void double_free(size_t size, const char *line) {
 
 static void twice(void) { double_free(SIZE, "double free: pointer %p, size class 48 bytes"); }
 static void twice_nothing(void) { double_free(0, "double free: pointer %p, size class 16 bytes"); }
-static void twice_large(void) { double_free(LARGE, "double free: pointer %p, span 655360 bytes"); }
+static void twice_large(void) { double_free(LARGE, "double free: pointer %p, size 600000 bytes"); }
 
 static void twice_apart(void) {
     unsigned char *block = take(SIZE);
@@ -247,7 +247,7 @@ static void unaligned(void) {
 
 static void inside_large(void) {
     unsigned char *block = take(LARGE);
-    announce("interior pointer: pointer %p, span 655360 bytes", (void *)(block + 4096));
+    announce("interior pointer: pointer %p, size 600000 bytes", (void *)(block + 4096));
     free(unseen(block + 4096));
 }
 

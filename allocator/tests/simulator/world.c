@@ -135,6 +135,8 @@ bool os_guard(void *at, size_t bytes) {
 
 void os_random(void *at, size_t bytes) { memset(at, 1, bytes); }
 
+uint32_t os_mappings_most(void) { return 65530; }
+
 void os_decommit(void *at, size_t bytes) { (void)at, (void)bytes; }
 
 void *os_find(size_t bytes, size_t alignment) {
