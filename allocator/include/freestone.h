@@ -30,6 +30,12 @@ const char *freestone_version(void);
  * memory. Locked pages stay. */
 size_t freestone_purge(void);
 
+/* The program's own options, in the form of FREESTONE_OPTIONS, if it defines this: const char freestone_default_options[] = "harden=1";
+ * Linked with libfreestone, static or shared, it has them also where it is privileged (set-user-ID) and the environment counts for nothing. In any
+ * other process the environment is read after them. If they choose harden=1 or guard=N, it may make those and their parts stronger, not weaker
+ * (docs/reference/options.md). */
+extern const char freestone_default_options[] __attribute__((weak, visibility("default")));
+
 /* What the library holds at the moment, in bytes unless said. Counts of different parts are read one after the other
  * and may be a little apart while other threads run. In memory are at most slabs - clean + large + retained + bookkeeping: pages that were
  * never written count, and cost nothing. */

@@ -41,12 +41,20 @@ static const struct {
     [OPTION_GUARD_RECOVER] = {"guard_recover", 1},
 };
 
+/* Weak: the program's, if it has any (freestone.h). By itself a reference to it is none to the library that the program defines it in. */
+extern const char freestone_default_options[] __attribute__((weak, visibility("default")));
+
+/* What is being read, for the lines about it; and what the program has chosen for itself, which nobody weakens. Of the first thread. */
+static const char *source = "FREESTONE_OPTIONS";
+static bool chose_harden, chose_guard;
+
 #define LOOK_THERE "; ignored (docs/reference/options.md)"
 
 /* Begins the line about a part; the caller says why. */
 static struct message about(const char *part, size_t length) {
     struct message message = {0};
-    message_text(&message, "FREESTONE_OPTIONS: '");
+    message_text(&message, source);
+    message_text(&message, ": '");
     for (size_t i = 0; i < bits_min(length, 60); i++) {
         /* whatever it holds, it stays one line */
         bool printable = part[i] >= ' ' && part[i] <= '~';
@@ -109,6 +117,36 @@ static bool is_name(const char *name, const char *text, size_t length) {
     return at == length && name[at] == '\0';
 }
 
+/* Whether the value would leave something out that the program has chosen. Of guard=N a smaller N guards more, but 0 guards nothing. */
+static bool is_weaker(enum option option, uint32_t value) {
+    uint32_t now = option_value(option);
+    switch (option) {
+    case OPTION_HARDEN:
+    case OPTION_QUARANTINE_KIB:
+    case OPTION_CANARIES:
+    case OPTION_CLEAR:
+    case OPTION_GUARD_PAGES:
+    case OPTION_RANDOM:
+        return chose_harden && value < now;
+    case OPTION_KINDS:
+        return (chose_harden || chose_guard) && value < now;
+    case OPTION_GUARD:
+        return chose_guard && now != 0 && (value == 0 || value > now);
+    case OPTION_GUARD_RECOVER:
+        return chose_guard && value > now;
+    default:
+        return false;
+    }
+}
+
+static void choose(enum option option, uint32_t value, const char *part, size_t length) {
+    if (is_weaker(option, value)) {
+        warn(part, length, "is weaker than what the program has chosen" LOOK_THERE);
+    } else {
+        option_set(option, value);
+    }
+}
+
 static void read_part(const char *part, size_t length) {
     if (length_to(part, length, ' ') < length) {
         warn(part, length, "holds a space, and there are none between options" LOOK_THERE);
@@ -123,9 +161,9 @@ static void read_part(const char *part, size_t length) {
         if (is_name(known[i].name, part, key)) {
             uint32_t value;
             if (i == OPTION_GUARD && is_name("auto", part + key + 1, length - key - 1)) {
-                option_set(OPTION_GUARD, GUARD_AUTO);
+                choose(OPTION_GUARD, GUARD_AUTO, part, length);
             } else if (read_number(part + key + 1, length - key - 1, known[i].most, &value)) {
-                option_set((enum option)i, value);
+                choose((enum option)i, value, part, length);
             } else {
                 warn_of_range(part, length, (enum option)i);
             }
@@ -158,6 +196,13 @@ __attribute__((constructor(101))) void options_read_environment(void) {
     static _Atomic bool done; /* relaxed: only who sets it first reads */
     if (atomic_exchange_explicit(&done, true, memory_order_relaxed)) {
         return;
+    }
+    if (freestone_default_options != NULL) {
+        source = "freestone_default_options";
+        options_read(freestone_default_options);
+        source = "FREESTONE_OPTIONS";
+        chose_harden = option_value(OPTION_HARDEN) != 0;
+        chose_guard = option_value(OPTION_GUARD) != 0;
     }
     const char *text = is_in_environment("FREESTONE_OPTIONS=") ? secure_getenv("FREESTONE_OPTIONS") : NULL;
     if (text != NULL) {

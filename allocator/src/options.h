@@ -54,7 +54,7 @@ static inline void option_set(enum option which, uint32_t value) {
     __atomic_store_n(&options[which], value, __ATOMIC_RELAXED);
 }
 
-/* Reads the environment, once: what opens the library calls it before anything is chosen. */
+/* Reads the program's own options, if it has any, and the environment, once: what opens the library calls it before anything is chosen. */
 void options_read_environment(void);
 
 /* Reads `text` ("key=value,key=value"); a part it does not understand costs one warning line and changes nothing. */

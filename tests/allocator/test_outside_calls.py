@@ -14,7 +14,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "allocator" / "src"
 REPLACED = REPOSITORY / "allocator" / "tests" / "lifecycle" / "replaced_functions.c"
-DATA = {"environ", "__environ", "__libc_stack_end"}
+DATA = {"environ", "__environ", "__libc_stack_end", "freestone_default_options"}
 """No functions."""
 ALIASES = {"pthread_atfork": "__register_atfork"}
 """Names under which the static library reaches a function of the table."""
