@@ -1,5 +1,5 @@
 # Gives every name that is the library's own business a prefix, in an archive: a program that links it may use names like `registry`
-# itself. What the library offers keeps its name.
+# itself. What the library offers keeps its name, and so does what the linker defines.
 #
 #   cmake -D ARCHIVE=libfreestone.a -D READELF=... -D OBJCOPY=... -P OwnNames.cmake
 execute_process(COMMAND ${READELF} -sW ${ARCHIVE} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
@@ -8,7 +8,7 @@ string(REGEX MATCHALL "GLOBAL +HIDDEN +[0-9A-Z]+ +[^\n ]+" hidden "${symbols}")
 set(map "")
 foreach(symbol IN LISTS hidden)
   string(REGEX REPLACE ".* " "" name "${symbol}")
-  if(NOT name MATCHES "^freestone_")
+  if(NOT name MATCHES "^(freestone_|__ehdr_start$)")
     list(APPEND map "${name} freestone_own_${name}")
   endif()
 endforeach()

@@ -10,6 +10,7 @@
 #include "hardened.h"
 #include "keeping.h"
 #include "large.h"
+#include "memory_hooks.h"
 #include "message.h"
 #include "options.h"
 #include "os.h"
@@ -147,7 +148,7 @@ __attribute__((constructor)) static void open_traces(void) {
 
 /* A guarded block; NULL where none can be had. */
 static OUT_OF_LINE void *take_guarded(size_t size, size_t alignment, unsigned class) {
-    if (!trace_is_open() || keeper_is_confined() || !guarded_may_take()) {
+    if (!trace_is_open() || keeper_is_confined() || !memory_hooks_may_call() || !guarded_may_take()) {
         return NULL;
     }
     struct trace taken;

@@ -17,6 +17,7 @@
  * the void in its place, by a compare-and-swap. A fast path that has read the top before and is about to write another one writes over
  * it: then nothing is withheld, the note is out of date, and whoever finds the slot not void knows so. One that reads the void writes
  * nothing and comes inside, where it waits for the cache to be given back. So no top is lost, and none is there twice. */
+#include "arena.h"
 #include "os.h"
 #include "thread_inside.h"
 
@@ -69,12 +70,12 @@ static bool borrow_next(const struct thread_cache *own, bool all, struct thread_
 
 /* -- while it is borrowed ------------------------------------------------------------------------------------ */
 
-/* Sends home what is in a loaded magazine that its thread only pushes to. */
-static void deliver(struct cache_class *magazines) {
+/* Sends home what is in a loaded magazine that its thread only pushes to. True when the arena may have to purge. */
+static bool deliver(struct cache_class *magazines) {
     void **top = __atomic_load_n(&magazines->top, __ATOMIC_ACQUIRE);
     union magazine *magazine = magazine_of(top);
     if (top == VOID_TOP || top == &magazine->word[magazine->bottom]) {
-        return;
+        return false;
     }
     void *blocks[MAGAZINE_MOST];
     unsigned count = 0;
@@ -84,7 +85,7 @@ static void deliver(struct cache_class *magazines) {
     }
     magazine->bottom = noted;
     __atomic_store_n(&magazine->word[noted], MAGAZINE_NONE, __ATOMIC_RELAXED);
-    heap_give(blocks, count);
+    return heap_give_with_lock(blocks, count);
 }
 
 /* Its thread has come, and waits. */
@@ -92,13 +93,15 @@ static bool is_wanted(struct thread_cache *cache) {
     return atomic_load_explicit(&cache->borrowed, memory_order_relaxed) == 2;
 }
 
-static void relieve(struct thread_cache *cache) {
+static bool relieve(struct thread_cache *cache) {
+    bool due = false;
     for (unsigned slot = 1; slot < SLOT_COUNT && !is_wanted(cache); slot++) {
-        cache_flush_previous(cache, slot);
+        due |= cache_flush_previous(cache, slot);
         if (!cache->slots[slot].taken) {
-            deliver(&cache->slots[slot]);
+            due |= deliver(&cache->slots[slot]);
         }
     }
+    return due;
 }
 
 void borrow_caches(const struct thread_cache *own, bool all, bool (*goes_on)(void)) {
@@ -106,18 +109,21 @@ void borrow_caches(const struct thread_cache *own, bool all, bool (*goes_on)(voi
     lock_take(&registry.lock);
     registry.cursor = registry.alive;
     lock_free(&registry.lock);
-    bool more = true;
+    bool more = true, due = false;
     while (more && goes_on()) {
         struct thread_cache *cache;
         more = borrow_next(own, all, &cache);
         if (cache != NULL) {
-            relieve(cache);
+            due |= relieve(cache);
             if (give_back(cache)) {
                 os_wake(&cache->borrowed);
             }
         }
     }
     lock_free(&borrowing);
+    if (due) {
+        arena_age();
+    }
 }
 
 /* -- summons --------------------------------------------------------------------------------------------------- */

@@ -49,13 +49,16 @@ static bool is_named(struct elf_object object, const struct dl_phdr_info *info, 
 static int look_at(struct dl_phdr_info *info, size_t size, void *argument) {
     (void)size;
     struct search *search = argument;
+    if (search->address != NULL && !covers(info, search->address)) {
+        return 0;
+    }
     struct elf_object object = object_of(info);
     bool is_it;
     if (search->function != NULL) {
         search->found = elf_function_in(object, search->function);
         is_it = search->found != NULL;
     } else {
-        is_it = search->library != NULL ? is_named(object, info, search->library) : covers(info, search->address);
+        is_it = search->library == NULL || is_named(object, info, search->library);
     }
     if (is_it) {
         search->object = object;

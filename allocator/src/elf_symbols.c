@@ -112,3 +112,27 @@ void *elf_function_in(struct elf_object object, const char *name) {
     }
     return number == 0 ? NULL : (void *)(object.base + symbols.table[number].st_value);
 }
+
+/* -- what it calls ------------------------------------------------------------------------------------------- */
+
+/* The entry of the table whose symbol has that name. Machines whose tables have entries of another kind are left out. */
+static void *const *slot_in(struct elf_object object, ElfW(Sxword) table, ElfW(Sxword) size, const char *name) {
+    const ElfW(Rela) *relocation = elf_table(object, table);
+    const ElfW(Dyn) *bytes = elf_entry(object, size);
+    struct symbols symbols = {elf_table(object, DT_SYMTAB), elf_table(object, DT_STRTAB)};
+    size_t count = bytes == NULL || relocation == NULL ? 0 : bytes->d_un.d_val / sizeof *relocation;
+    for (size_t i = 0; i < count && symbols.table != NULL && symbols.names != NULL; i++) {
+        size_t symbol = relocation[i].r_info >> 32; /* ELF64_R_SYM */
+        if (symbol != 0 && elf_is_same(symbols.names + symbols.table[symbol].st_name, name)) {
+            return (void *const *)(object.base + relocation[i].r_offset);
+        }
+    }
+    return NULL;
+}
+
+void *const *elf_slot_in(struct elf_object object, const char *name) {
+    const ElfW(Dyn) *kind = elf_entry(object, DT_PLTREL);
+    bool has_plt = kind != NULL && kind->d_un.d_val == DT_RELA;
+    void *const *slot = has_plt ? slot_in(object, DT_JMPREL, DT_PLTRELSZ, name) : NULL;
+    return slot != NULL ? slot : slot_in(object, DT_RELA, DT_RELASZ, name);
+}

@@ -22,6 +22,9 @@ const void *elf_table(struct elf_object object, ElfW(Sxword) tag);
 /* The function of that name that the object itself defines, of whatever version; NULL where it defines none. */
 void *elf_function_in(struct elf_object object, const char *name);
 
+/* Where the dynamic linker has stored the address of a function that the object calls; NULL if the object calls none of that name. */
+void *const *elf_slot_in(struct elf_object object, const char *name);
+
 /* Whether two names are one. */
 bool elf_is_same(const char *a, const char *b);
 

@@ -7,6 +7,7 @@
 #include "hardened.h"
 #include "keeping.h"
 #include "large.h"
+#include "memory_hooks.h"
 #include "os.h"
 #include "shelter.h"
 #include "thread_inside.h"
@@ -106,6 +107,7 @@ static enum gate_answer put_child_right(void) {
     if ((modes() & MODE_GUARDED) != 0) { /* the others have not touched these pages, nor the code of the modes */
         guarded_after_fork();
     }
+    memory_hooks_after_fork();
     shelter_after_fork();
     keeper_after_fork();
     bool handled = atomic_load_explicit(&gate.page->fork, memory_order_relaxed) != GATE_UNHANDLED;

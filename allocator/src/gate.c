@@ -1,5 +1,6 @@
 #include "gate.h"
 
+#include "memory_hooks.h"
 #include "os.h"
 #include "patience.h"
 #include "turns.h"
@@ -103,14 +104,19 @@ bool gate_close(bool (*is_quiet)(void), uint32_t milliseconds) {
     if (atomic_load_explicit(&gate.page->mark, memory_order_relaxed) != GATE_RIGHT) {
         return false;
     }
-    enum { NAP_MS = 1 }; /* who left before the gate was seen closed does not wake */
+    enum {
+        NAP_MS = 1, /* who left before the gate was seen closed does not wake */
+        HOOK_MS =
+            1000, /* somebody inside is in a memory hook, which may wait for a lock of the program that the caller holds */
+    };
     struct patience patience = patience_begin();
     for (bool slept = false;;) {
         uint32_t left = atomic_load_explicit(&gate.left, memory_order_acquire);
         if (is_quiet()) {
             return true;
         }
-        if (patience_ended(&patience, slept, NAP_MS, milliseconds)) {
+        uint32_t most = memory_hooks_are_running() ? (uint32_t)bits_min(milliseconds, HOOK_MS) : milliseconds;
+        if (patience_ended(&patience, slept, NAP_MS, most)) {
             return false;
         }
         slept = os_wait_for(&gate.left, left, NAP_MS);

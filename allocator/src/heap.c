@@ -113,15 +113,20 @@ static OUT_OF_LINE bool send_strays(struct heap *heap, union magazine *strays) {
     return due;
 }
 
-/* Frees the heap's lock, sends home what was found of others', and then lets the arena purge if that may be due. */
-static void leave_heap(struct heap *heap, bool settled) {
+/* Frees the heap's lock and sends home what was found of others'. True when the arena may have to purge. */
+static bool come_out(struct heap *heap) {
     union magazine *strays = heap->strays;
     heap->strays = NULL;
-    bool due = unlock_heap(heap) || settled;
+    bool due = unlock_heap(heap);
     if (unlikely(strays != NULL)) {
         due |= send_strays(heap, strays);
     }
-    if (due) {
+    return due;
+}
+
+/* The same, and then lets the arena purge if that may be due. */
+static void leave_heap(struct heap *heap, bool settled) {
+    if (come_out(heap) || settled) {
         arena_age();
     }
 }
@@ -283,19 +288,24 @@ void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsign
     return magazine_clear(spare == NULL ? magazine : spare, capacity);
 }
 
-void heap_flush(struct heap *heap, unsigned class, void **top) {
+bool heap_flush_with_lock(struct heap *heap, unsigned class, void **top) {
     union magazine *magazine = magazine_of(top);
     lock_take(&heap->lock);
     bool done = magazine_is_empty(top) || flush_blocks(heap, class, top);
     if (done) {
         depot_keep_spare(heap, magazine);
     }
-    leave_heap(heap, false);
+    bool due = come_out(heap);
     if (unlikely(!done)) {
-        if (send_home(class, magazine)) {
-            arena_age();
-        }
+        due |= send_home(class, magazine);
         heap_return_spare(heap, top);
+    }
+    return due;
+}
+
+void heap_flush(struct heap *heap, unsigned class, void **top) {
+    if (heap_flush_with_lock(heap, class, top)) {
+        arena_age();
     }
 }
 
@@ -327,7 +337,8 @@ static struct heap *owner_or_die(const void *block) {
     return owner;
 }
 
-void heap_give(void **blocks, unsigned count) {
+bool heap_give_with_lock(void **blocks, unsigned count) {
+    bool due = false;
     while (count > 0) {
         struct heap *owner = owner_or_die(blocks[0]);
         unsigned others = 0;
@@ -339,7 +350,14 @@ void heap_give(void **blocks, unsigned count) {
                 blocks[others++] = blocks[i];
             }
         }
-        leave_heap(owner, false);
+        due |= come_out(owner);
         count = others;
+    }
+    return due;
+}
+
+void heap_give(void **blocks, unsigned count) {
+    if (heap_give_with_lock(blocks, count)) {
+        arena_age();
     }
 }

@@ -71,12 +71,16 @@ void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsign
 /* Frees all blocks of the magazine, which may be any heap's, into the bitmaps and keeps it as a spare one. */
 void heap_flush(struct heap *heap, unsigned class, void **top);
 
+/* The same for a caller who holds locks of the layers above: true when arena_age is to be called once these are free. */
+bool heap_flush_with_lock(struct heap *heap, unsigned class, void **top);
+
 /* One block from the slabs, past any cache; NULL when memory is out. *zeros tells what of it is known to read as zero. */
 void *heap_take_one(struct heap *heap, unsigned class, struct zeros *zeros);
 
 /* Frees blocks of any heap into the bitmaps of their owners: one taking of the lock for each owner among them. The
  * array is used as scratch. */
 void heap_give(void **blocks, unsigned count);
+bool heap_give_with_lock(void **blocks, unsigned count); /* as heap_flush_with_lock */
 
 /* Stops the program where one of these blocks of the class, which somebody's cache holds as free, is free in its slab too, is among them
  * twice, or is no block's start. Changes nothing. At most what two magazines hold; their owner is inside. Blocks of a heap whose lock

@@ -1,6 +1,7 @@
 #include "keeper.h"
 
 #include "gate.h"
+#include "memory_hooks.h"
 #include "options.h"
 #include "os.h"
 #include "patience.h"
@@ -157,7 +158,7 @@ static void live(void) {
         uint64_t began = os_nanoseconds();
         bool returned = keeper.look(&more) > 0;
         nap = returned ? NAP_MS : nap_after(os_nanoseconds() - began);
-        if (keeper_is_to_leave()) {
+        if (keeper_is_to_leave() || memory_hooks_installed()) {
             break; /* the look may have been cut short */
         }
         quiet = wished || returned || more || worked ? 0 : quiet + 1;
@@ -220,7 +221,7 @@ static bool is_allowed(void) {
 /* A child of vfork would take it along when it ends, in the middle of its work: its parent will start it. That question is a system call, and
  * the last. */
 static bool may_start(void) {
-    return option_value(OPTION_KEEPER) != 0 && !is_confined() &&
+    return option_value(OPTION_KEEPER) != 0 && !is_confined() && !memory_hooks_installed() &&
            atomic_load_explicit(&gate.page->leaving, memory_order_relaxed) == 0 &&
            (!is_to_wait() || is_wanted_back()) && is_allowed() && gate_is_own_process(true);
 }
@@ -309,7 +310,7 @@ static bool is_late(void) {
 }
 
 bool keeper_hurry(void) {
-    if (option_value(OPTION_KEEPER) == 0) {
+    if (option_value(OPTION_KEEPER) == 0 || memory_hooks_installed()) {
         return false;
     }
     if (atomic_load_explicit(&gate.page->keeper, memory_order_relaxed) > 1 &&

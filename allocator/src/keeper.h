@@ -11,7 +11,9 @@
  * It makes no system call that a program's sandbox might punish. Where no filter watches, it runs on the CPUs that the process was
  * started on, as a thread of the plain class, without capabilities and, if the process has privileges, under a filter of its own. Where
  * filters do, it is started only under those under which the program has started a thread of its own, and then does nothing but sleep (futex),
- * give memory back (madvise) and end. If the program can give up privileges unseen (keeper_hear_identity), it is not started with them. */
+ * give memory back (madvise) and end. If the program can give up privileges unseen (keeper_hear_identity), it is not started with them.
+ *
+ * If a memory hook is installed (memory_hooks.h), the keeper ends and none is started: the hook would not see what it returns. */
 #ifndef FREESTONE_KEEPER_H
 #define FREESTONE_KEEPER_H
 

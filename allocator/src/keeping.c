@@ -4,6 +4,7 @@
 #include "gate.h"
 #include "guarded.h"
 #include "hardened.h"
+#include "memory_hooks.h"
 #include "options.h"
 #include "os.h"
 #include "refaults.h"
@@ -20,7 +21,7 @@ enum {
 /* -- by the keeper ------------------------------------------------------------------------------------------- */
 
 /* While a piece is done the keeper is inside, where a fork finds it; between two it comes out, and goes when one comes. */
-static bool begin_piece(void) { return !keeper_is_to_leave() && gate_enter(); }
+static bool begin_piece(void) { return !keeper_is_to_leave() && !memory_hooks_installed() && gate_enter(); }
 
 /* The piece that looks through caches is as long as they are many. */
 static bool goes_on(void) { return !keeper_is_to_leave() && gate_is_open(); }

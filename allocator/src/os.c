@@ -1,5 +1,7 @@
 #include "os.h"
 
+#include "memory_hooks.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -90,7 +92,7 @@ static void *map_aligned(size_t bytes, size_t alignment, int protection, int fla
     if (at == NULL || ((uintptr_t)at & (alignment - 1)) == 0) {
         return at;
     }
-    os_unmap(at, bytes);
+    os_unmap_unseen(at, bytes);
     size_t slack = alignment - os_page_bytes();
     if (bytes + slack < bytes) {
         return NULL;
@@ -103,10 +105,10 @@ static void *map_aligned(size_t bytes, size_t alignment, int protection, int fla
     uintptr_t fit = bits_round_up(start, alignment);
     size_t head = fit - start;
     if (head > 0) {
-        os_unmap(at, head);
+        os_unmap_unseen(at, head);
     }
     if (slack > head) {
-        os_unmap((void *)(fit + bytes), slack - head);
+        os_unmap_unseen((void *)(fit + bytes), slack - head);
     }
     return (void *)fit;
 }
@@ -133,14 +135,14 @@ void os_random(void *at, size_t bytes) {
 }
 
 void os_decommit(void *at, size_t bytes) {
-    (void)os_purge(at, bytes);
+    (void)os_purge_unseen(at, bytes);
     (void)kernel(SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0);
 }
 
 void *os_find(size_t bytes, size_t alignment) {
     void *at = os_reserve(bytes, alignment);
     if (at != NULL) {
-        os_unmap(at, bytes);
+        os_unmap_unseen(at, bytes);
     }
     return at;
 }
@@ -152,7 +154,7 @@ enum os_answer os_map_at(void *at, size_t bytes) {
         return OS_DONE;
     }
     if (address_or_null(result) != NULL) { /* a kernel before 4.17, to which the address was but a wish */
-        os_unmap((void *)result, bytes);
+        os_unmap_unseen((void *)result, bytes);
         return OS_OCCUPIED;
     }
     return result == -EEXIST ? OS_OCCUPIED : OS_REFUSED;
@@ -177,21 +179,79 @@ bool os_has_room(size_t bytes) {
     bytes = bits_round_up(bytes, os_page_bytes());
     void *at = os_map(bytes, os_page_bytes());
     if (at != NULL) {
-        os_unmap(at, bytes);
+        os_unmap_unseen(at, bytes);
     }
     return at != NULL;
 }
 
-void os_unmap(void *at, size_t bytes) {
+void os_unmap_unseen(void *at, size_t bytes) {
     order_for_sanitizer();
     if (kernel(SYS_munmap, (long)at, (long)bytes, 0, 0, 0) != 0) {
+        (void)os_purge_unseen(at, bytes); /* too many mappings to split one: at least the memory goes back */
+    }
+}
+
+/* -- seen by memory hooks ------------------------------------------------------------------------------------ */
+
+/* Memory to be unmapped by a thread that may not do so now: freed within a hook, or found by the keeper beside one. Described at its own start.
+ * Release when put there and acquire when taken: who unmaps it finds the description. */
+struct postponed {
+    struct postponed *next;
+    size_t bytes;
+};
+static _Atomic(struct postponed *) all_postponed;
+
+static void postpone(void *at, size_t bytes) {
+    if (!os_commit(at, os_page_bytes())) { /* nobody may have been allowed to write there */
+        os_unmap_unseen(at, bytes);
+        return;
+    }
+    struct postponed *postponed = at;
+    postponed->bytes = bytes;
+    postponed->next = atomic_load_explicit(&all_postponed, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&all_postponed, &postponed->next, postponed, memory_order_release,
+                                                  memory_order_relaxed)) {
+    }
+}
+
+static void unmap(void *at, size_t bytes) {
+    order_for_sanitizer();
+    if (!memory_hooks_munmap(at, bytes)) {
         (void)os_purge(at, bytes); /* too many mappings to split one: at least the memory goes back */
     }
 }
 
-void *os_remap(void *at, size_t old_bytes, size_t new_bytes) {
-    return address_or_null(kernel(SYS_mremap, (long)at, (long)old_bytes, (long)new_bytes, MREMAP_MAYMOVE, 0));
+/* To be called behind each call that a hook may have seen. What is freed within the hooks of these calls is unmapped here too. */
+static void unmap_postponed(void) {
+    while (unlikely(atomic_load_explicit(&all_postponed, memory_order_relaxed) != NULL) && memory_hooks_may_call()) {
+        struct postponed *postponed = atomic_exchange_explicit(&all_postponed, NULL, memory_order_acquire);
+        while (postponed != NULL) {
+            struct postponed *next = postponed->next;
+            unmap(postponed, postponed->bytes);
+            postponed = next;
+        }
+    }
 }
+
+void os_unmap(void *at, size_t bytes) {
+    if (!memory_hooks_may_call()) {
+        postpone(at, bytes);
+        return;
+    }
+    unmap(at, bytes);
+    unmap_postponed();
+}
+
+static void *move(void *at, size_t old_bytes, size_t new_bytes, int flags) {
+    if (!memory_hooks_may_call()) {
+        return NULL;
+    }
+    void *moved = memory_hooks_mremap(at, old_bytes, new_bytes, flags);
+    unmap_postponed();
+    return moved;
+}
+
+void *os_remap(void *at, size_t old_bytes, size_t new_bytes) { return move(at, old_bytes, new_bytes, MREMAP_MAYMOVE); }
 
 void *os_move(void *at, size_t bytes) {
     enum { DONTUNMAP = 4, COLD = 20 }; /* MREMAP_DONTUNMAP and MADV_COLD: younger than some headers */
@@ -199,14 +259,14 @@ void *os_move(void *at, size_t bytes) {
     if (kernel(SYS_madvise, (long)at, (long)os_page_bytes(), COLD, 0, 0) != 0) {
         return NULL;
     }
-    return address_or_null(kernel(SYS_mremap, (long)at, (long)bytes, (long)bytes, MREMAP_MAYMOVE | DONTUNMAP, 0));
+    return move(at, bytes, bytes, MREMAP_MAYMOVE | DONTUNMAP);
 }
 
 /* True, and *moved is where they are, when the kernel has moved the first `bytes` there. */
 static bool move_away(char *at, size_t bytes, size_t new_bytes, char **moved) {
     *moved = os_remap(at, bytes, new_bytes);
     if (*moved == at) { /* it has grown where it is, into addresses that are not its own */
-        os_unmap(at + bytes, new_bytes - bytes);
+        os_unmap_unseen(at + bytes, new_bytes - bytes);
     }
     return *moved != NULL && *moved != at;
 }
@@ -229,14 +289,17 @@ void *os_move_away(void *at, size_t bytes, size_t new_bytes) {
     return moved;
 }
 
-static bool purge(void *at, size_t bytes) {
+/* Gives pages back: through libc, or by a system call. */
+typedef bool purge_pages(void *at, size_t bytes);
+
+static bool purge_unseen(void *at, size_t bytes) {
     return kernel(SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0) == 0;
 }
 
 enum purging { PURGING_UNTRIED, PURGING_WORKS, PURGING_DOES_NOTHING, PURGING_DOUBTED };
 
 /* By a byte that nobody else tries it by meanwhile. */
-static enum purging try_page(char *page) {
+static enum purging try_page(purge_pages *purge, char *page) {
     static _Atomic uint32_t tries; /* relaxed: a number for each, and no more */
     volatile char *byte = page + atomic_fetch_add_explicit(&tries, 1, memory_order_relaxed) % os_page_bytes();
     *byte = 1;
@@ -244,7 +307,7 @@ static enum purging try_page(char *page) {
 }
 
 /* By a page of the library's own data, since there may be no room for another. Untried where that is locked in memory. */
-static enum purging try_own_page(void) {
+static enum purging try_own_page(purge_pages *purge) {
 #if defined(__x86_64__)
     enum { PAGE_MOST = 4096 };
 #else
@@ -253,17 +316,17 @@ static enum purging try_own_page(void) {
     static char data[2 * PAGE_MOST];
     size_t page = os_page_bytes();
     bool fits = page <= PAGE_MOST;
-    return fits ? try_page(data + bits_round_up((uintptr_t)data, page) - (uintptr_t)data) : PURGING_UNTRIED;
+    return fits ? try_page(purge, data + bits_round_up((uintptr_t)data, page) - (uintptr_t)data) : PURGING_UNTRIED;
 }
 
 /* Looks whether a purged page reads as zero. QEMU's user mode before 7.1 and some sandboxes say that they have purged, and leave the pages as they
  * are. */
 static enum purging try_purging(void) {
-    enum purging found = try_own_page();
+    enum purging found = try_own_page(purge_unseen);
     size_t page = os_page_bytes();
     char *mapped = found != PURGING_UNTRIED ? NULL : map_anywhere(page, PROT_READ | PROT_WRITE, 0);
     if (mapped != NULL) {
-        found = try_page(mapped);
+        found = try_page(purge_unseen, mapped);
         (void)kernel(SYS_munmap, (long)mapped, (long)page, 0, 0, 0);
     }
     return found;
@@ -275,13 +338,11 @@ static _Atomic uint32_t purging;
 
 void os_doubt_purging(void) { atomic_store_explicit(&purging, PURGING_DOUBTED, memory_order_relaxed); }
 
-bool os_purge(void *at, size_t bytes) {
-    if (!purge(at, bytes)) {
-        return false;
-    }
+/* Whether what this thread has just purged reads as zero. */
+static bool is_purged(void) {
     uint32_t known = atomic_load_explicit(&purging, memory_order_relaxed);
     if (unlikely(known == PURGING_DOUBTED)) {
-        return try_own_page() == PURGING_WORKS;
+        return try_own_page(purge_unseen) == PURGING_WORKS;
     }
     if (unlikely(known == PURGING_UNTRIED)) {
         uint32_t untried = known;
@@ -290,6 +351,16 @@ bool os_purge(void *at, size_t bytes) {
                                                       memory_order_relaxed);
     }
     return known == PURGING_WORKS;
+}
+
+bool os_purge_unseen(void *at, size_t bytes) { return purge_unseen(at, bytes) && is_purged(); }
+
+/* A hook may answer in libc's place, and do nothing. */
+bool os_purge(void *at, size_t bytes) {
+    bool purged = memory_hooks_may_call() && memory_hooks_purge(at, bytes) && is_purged() &&
+                  (likely(!memory_hooks_installed()) || try_own_page(memory_hooks_purge) == PURGING_WORKS);
+    unmap_postponed();
+    return purged;
 }
 
 void os_prefer_huge(void *at, size_t bytes) { (void)kernel(SYS_madvise, (long)at, (long)bytes, MADV_HUGEPAGE, 0, 0); }
@@ -403,11 +474,9 @@ static void have_handled(void) {
     }
 }
 
-static bool is_own_thread(void);
-
 _Noreturn void os_abort(void) {
     const struct kernel_action by_default = {0};
-    bool own = is_own_thread();
+    bool own = os_is_own_thread();
     if (own) {
         have_handled();
     }
@@ -801,7 +870,7 @@ enum { THREAD_BLOCK = 4096, BELOW_THREAD_POINTER = 16 * 1024 };
 /* Of the last that was started: there is one at a time. Relaxed: the thread itself sees what its maker wrote. */
 static _Atomic uintptr_t thread_memory;
 
-static bool is_own_thread(void) {
+bool os_is_own_thread(void) {
     uintptr_t memory = atomic_load_explicit(&thread_memory, memory_order_relaxed);
     return (uintptr_t)__builtin_frame_address(0) - memory < OS_THREAD_BYTES && memory != 0;
 }
@@ -885,7 +954,7 @@ bool os_start_thread(void (*run)(void), void *memory, _Atomic uint32_t *word) {
 
 static bool confine(void) { return false; }
 
-static bool is_own_thread(void) { return false; }
+bool os_is_own_thread(void) { return false; }
 
 void *os_thread_memory(void) { return NULL; }
 

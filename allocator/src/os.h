@@ -1,5 +1,8 @@
 /* The only room that makes system calls. Everything here is raw: no libc wrapper is called that another preload
- * could have replaced, nothing allocates, and errno is left alone. Sizes are in bytes and multiples of the page size unless said. */
+ * could have replaced, nothing allocates, and errno is left alone. Sizes are in bytes and multiples of the page size unless said.
+ *
+ * One exception: what returns or moves memory goes through libc's functions, so that memory hooks see it (memory_hooks.h). A hook may do anything,
+ * so the caller holds no lock. os_unmap, os_remap, os_move, os_move_away and os_purge do so; the functions on memory `unseen` do not. */
 #ifndef FREESTONE_OS_H
 #define FREESTONE_OS_H
 
@@ -24,7 +27,7 @@ void *os_reserve(size_t bytes, size_t alignment);
 /* Makes reserved address space usable (zero on first touch). False when the kernel refuses the memory. */
 bool os_commit(void *at, size_t bytes);
 
-/* Makes it address space without memory again. */
+/* Makes it address space without memory again, unseen. */
 void os_decommit(void *at, size_t bytes);
 
 /* Nobody may touch it any more; what lies there stays. os_commit ends that. False when the kernel refuses. */
@@ -55,7 +58,11 @@ enum os_answer os_map_at(void *at, size_t bytes);
 /* A mapping of its own, usable at once and zero, aligned to `alignment`. NULL when refused. */
 void *os_map(size_t bytes, size_t alignment);
 
+/* Within a hook this happens once the hook has returned. */
 void os_unmap(void *at, size_t bytes);
+
+/* The same unseen by hooks: of memory that is the library's own, or in which nothing was since it was purged. A lock may be held. */
+void os_unmap_unseen(void *at, size_t bytes);
 
 /* Changes the size of a mapping made by os_map, moving it if need be; pages move, bytes are not copied.
  * NULL when refused: the old mapping is then untouched. */
@@ -73,6 +80,7 @@ void *os_move_away(void *at, size_t bytes, size_t new_bytes);
 /* Gives the pages back to the kernel; they read as zero afterwards. False when the kernel did not take them
  * (locked memory): their content is then unchanged. */
 bool os_purge(void *at, size_t bytes);
+bool os_purge_unseen(void *at, size_t bytes);
 
 /* A filter may come that answers in the kernel's place: from now on it is tried beside each purge whether this thread's purges work. */
 void os_doubt_purging(void);
@@ -143,6 +151,9 @@ uint32_t os_process_at_start(void);
  * refuses, and where this architecture is not known. */
 bool os_start_thread(void (*run)(void), void *memory, _Atomic uint32_t *word);
 enum { OS_THREAD_BYTES = 64 * 1024 };
+
+/* Whether the calling thread is one of these. */
+bool os_is_own_thread(void);
 
 /* Such memory, with a page below it that is never touched; NULL when refused. */
 void *os_thread_memory(void);

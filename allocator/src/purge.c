@@ -5,8 +5,10 @@
 #include "ages.h"
 #include "arena_lock.h"
 #include "huge.h"
+#include "memory_hooks.h"
 #include "options.h"
 #include "os.h"
+#include "patience.h"
 #include "spans.h"
 
 /* Protected by the arena's lock, but what is atomic: asked without it, by those who can do with a stale answer (relaxed). */
@@ -72,7 +74,8 @@ static uint32_t rest_of_huge(uint32_t slice) {
 
 uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     arena_lock();
-    uint32_t slice = ages_oldest();
+    /* Asked under the lock: what the span held before was freed under it, and a hook that has to see the span go was installed before that. */
+    uint32_t slice = memory_hooks_may_call() ? ages_oldest() : 0;
     if (slice == 0) {
         arena_unlock();
         return 0;
@@ -114,6 +117,22 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     return slices;
 }
 
+/* Until there are not as many pieces as the caller has seen. A hook that takes part may wait for a lock of the program that the caller holds: false
+ * after a second of that. */
+static bool wait_for_change(uint32_t pieces) {
+    enum { NAP_MS = 10, HOOK_MS = 1000 };
+    struct patience patience = patience_begin();
+    while (atomic_load_explicit(&purge.pieces, memory_order_relaxed) == pieces) {
+        bool slept = os_wait_for(&purge.pieces, pieces, NAP_MS); /* returns at once when it has changed since */
+        if (!memory_hooks_are_running()) {
+            patience = patience_begin();
+        } else if (patience_ended(&patience, slept, NAP_MS, HOOK_MS)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool purge_wait(void) {
     arena_lock();
     uint32_t pieces = atomic_load_explicit(&purge.pieces, memory_order_relaxed);
@@ -122,9 +141,9 @@ bool purge_wait(void) {
     if (pieces == 0) {
         return false;
     }
-    os_wait(&purge.pieces, pieces); /* returns at once when it has changed since */
+    bool changed = wait_for_change(pieces);
     arena_lock();
     purge.awaiting--;
     arena_unlock();
-    return true;
+    return changed;
 }

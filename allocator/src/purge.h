@@ -14,7 +14,7 @@ bool purge_is_due(void);
 /* Whether the oldest span is what is left of one that was begun: it goes as a whole, since it was kept as one. Asked without the lock. */
 bool purge_is_under_way(void);
 
-/* A piece of the oldest dirty span, CHUNK_SLICES at most. Returns its slices, 0 when there is none, and adds to *bytes what the kernel took. What it
+/* A piece of the oldest dirty span, CHUNK_SLICES at most. Returns its slices, 0 when there is none or the thread may not purge now, and adds to *bytes what the kernel took. What it
  * did not take (locked memory) is kept: it is free, and in nobody's way to the rest. `begins`: what is left of the span is under way then. */
 uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes);
 
@@ -26,7 +26,7 @@ void purge_expect(void);
 uint64_t purge_total(void);
 void purge_count(size_t bytes);
 
-/* Waits until no piece is being purged that was when the caller looked. False when there was none. */
+/* Waits until no piece is being purged that was when the caller looked. False when there was none, or a hook takes too long. */
 bool purge_wait(void);
 
 #endif

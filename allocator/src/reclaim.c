@@ -1,6 +1,7 @@
 /* Memory back from the heaps: what depots did not need, slabs and pages that are free. In pieces: no lock is held for longer than one takes,
  * and none while the kernel works. */
 #include "heap_inside.h"
+#include "memory_hooks.h"
 #include "street.h"
 
 enum { PIECE_MAGAZINES = 4 }; /* drained under a heap's lock at a time */
@@ -80,7 +81,8 @@ static uint32_t clean_slab_at(uint32_t slice, bool at_once, size_t *bytes, bool 
         return next;
     }
     lock_take(&heap->lock);
-    if (flush_owner(arena_address(slice)) == heap) { /* asked under its lock: the slab cannot go meanwhile */
+    /* Both asked under its lock: the slab cannot go meanwhile, and a hook that has to see pages go was installed before blocks there were freed. */
+    if (memory_hooks_may_call() && flush_owner(arena_address(slice)) == heap) {
         uint32_t slab = arena_span(slice)->first;
         next = slab + arena_span(slab)->slices;
         bool busy;

@@ -1,5 +1,6 @@
 #include "shelter.h"
 
+#include "memory_hooks.h"
 #include "message.h"
 #include "os.h"
 
@@ -14,6 +15,7 @@ enum {
 struct chunk {
     size_t bytes; /* of its mapping */
     bool alone;   /* for one block, which need not start in the chunk's first mebibyte */
+    bool of_hook; /* the same, and made within a memory hook */
     size_t used; /* by its thread alone */
     _Atomic uint32_t live;
 };
@@ -88,6 +90,7 @@ static struct chunk *new_chunk(void *start, size_t bytes, uintptr_t place) {
     struct chunk *chunk = start;
     chunk->bytes = bytes;
     chunk->alone = false;
+    chunk->of_hook = false;
     chunk->used = HEAD;
     atomic_store_explicit(&chunk->live, 1, memory_order_relaxed);
     if (!enlist(place)) {
@@ -105,7 +108,8 @@ static void drop(struct chunk *chunk, uintptr_t place) {
             atomic_store_explicit(slot, GONE, memory_order_release);
             atomic_fetch_sub_explicit(&enlisted, 1, memory_order_relaxed);
         }
-        os_unmap(chunk, chunk->bytes);
+        /* Each call of a hook may make such a chunk and drop it: a call of the hook for that would not be the last. */
+        (chunk->of_hook ? os_unmap_unseen : os_unmap)(chunk, chunk->bytes);
     }
 }
 
@@ -146,6 +150,7 @@ void *shelter_take_alone(size_t bytes, size_t alignment) {
     struct block_head *head = (struct block_head *)(void *)(block - UNIT);
     *head = (struct block_head){bits_round_up(bytes, UNIT), chunk};
     chunk->alone = true;
+    chunk->of_hook = !memory_hooks_may_call();
     return block; /* the count's one is the block's */
 }
 

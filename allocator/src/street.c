@@ -129,9 +129,9 @@ static bool lay_out(char *at, size_t bytes) {
 
 static void forget(char *at, size_t bytes) {
     if (street.reserved) {
-        os_unmap(at, bytes);
+        os_unmap_unseen(at, bytes);
     } else if (street.tags.usable > 0) {
-        os_unmap(at, street.tags.usable);
+        os_unmap_unseen(at, street.tags.usable);
     }
 }
 
@@ -268,10 +268,12 @@ static void purge_rows(const struct part *part, size_t unit, uint32_t from, uint
     size_t begin = bits_round_up(from * unit, page);
     size_t end = bits_min(bits_round_up(to * unit, page), part->usable);
     if (begin < end) {
-        (void)os_purge(part->at + begin, end - begin);
+        (void)os_purge_unseen(part->at + begin, end - begin);
     }
 }
 
+/* Unseen by memory hooks, since the caller holds a lock. They have seen the slices purged, or that the kernel refused to, and nobody has had
+ * them since. */
 void street_shrink(uint32_t from, uint32_t to) {
     void *at = arena_address(from);
     purge_rows(&street.tags, sizeof(uint32_t), from, to);
@@ -281,7 +283,7 @@ void street_shrink(uint32_t from, uint32_t to) {
     if (street.reserved) {
         os_decommit(at, bytes);
     } else {
-        os_unmap(at, bytes);
+        os_unmap_unseen(at, bytes);
     }
 }
 

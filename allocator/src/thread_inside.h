@@ -47,8 +47,9 @@ extern struct registry registry INTERNAL;
 void cache_flush_slot(struct thread_cache *cache, unsigned slot);
 void cache_flush(struct thread_cache *cache);
 
-/* Frees the blocks of the slot's other magazine; also by who has borrowed the cache. */
-void cache_flush_previous(struct thread_cache *cache, unsigned slot);
+/* Frees the blocks of the slot's other magazine; also by who has borrowed the cache. True when arena_age is to be called once no lock is held, nor a
+ * cache borrowed. */
+bool cache_flush_previous(struct thread_cache *cache, unsigned slot);
 
 /* The heap with which the thread exchanges blocks of the class. */
 static inline struct heap *heap_of(const struct thread_cache *cache, unsigned class) {

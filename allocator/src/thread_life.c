@@ -1,6 +1,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "arena.h"
 #include "fork.h"
 #include "guarded.h"
 #include "hardened.h"
@@ -378,12 +379,12 @@ static void flush_magazine(struct thread_cache *cache, unsigned slot, void **top
     heap_flush(heap_of(cache, class), class, top);
 }
 
-void cache_flush_previous(struct thread_cache *cache, unsigned slot) {
+bool cache_flush_previous(struct thread_cache *cache, unsigned slot) {
     struct cache_class *magazines = &cache->slots[slot];
-    if (magazines->previous != NULL) {
-        flush_magazine(cache, slot, magazines->previous);
-        magazines->previous = NULL;
-    }
+    void **top = magazines->previous;
+    magazines->previous = NULL;
+    unsigned class = slot_class(slot);
+    return top != NULL && heap_flush_with_lock(heap_of(cache, class), class, top);
 }
 
 void thread_point_steps(unsigned class, struct cache_class *magazines) {
@@ -415,7 +416,9 @@ static void flush_slot(struct thread_cache *cache, unsigned slot) {
     if (top != VOID_TOP) {
         flush_magazine(cache, slot, top);
     }
-    cache_flush_previous(cache, slot);
+    if (cache_flush_previous(cache, slot)) {
+        arena_age();
+    }
 }
 
 void cache_flush_slot(struct thread_cache *cache, unsigned slot) {

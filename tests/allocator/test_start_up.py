@@ -15,7 +15,7 @@ import callgrind
 
 pytestmark = pytest.mark.xdist_group("measured")  # what they measure or look for, others would disturb
 
-MOST = 14
+MOST = 16
 """Names looked up; each is some 800 instructions of every start."""
 NEAR = 0.03
 """How far the instructions of a start may be from what the page says, where libc is as it was there."""

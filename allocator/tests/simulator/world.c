@@ -10,6 +10,7 @@
 #include "fault_handler.h"
 #include "fibers.h"
 #include "guarded.h"
+#include "memory_hooks.h"
 #include "os.h"
 #include "program.h"
 
@@ -179,6 +180,8 @@ void os_unmap(void *at, size_t bytes) {
     leave(row);
 }
 
+void os_unmap_unseen(void *at, size_t bytes) { os_unmap(at, bytes); }
+
 /* A copy at a place of its own: what the kernel can move depends on how it happens to keep its mappings. */
 static void *move_to(void *at, size_t had, size_t bytes) {
     size_t row;
@@ -243,6 +246,14 @@ bool os_purge(void *at, size_t bytes) {
     EXPECT_HERE(madvise(at, bytes, MADV_DONTNEED) == 0);
     return true;
 }
+
+bool os_purge_unseen(void *at, size_t bytes) { return os_purge(at, bytes); }
+
+/* Nothing hooks what is played. */
+bool memory_hooks_installed(void) { return false; }
+bool memory_hooks_may_call(void) { return true; }
+bool memory_hooks_are_running(void) { return false; }
+void memory_hooks_after_fork(void) {}
 
 void os_prefer_huge(void *at, size_t bytes) { (void)at, (void)bytes; }
 
