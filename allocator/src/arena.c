@@ -705,6 +705,7 @@ void arena_figures(struct arena_figures *figures) {
         .usable = (size_t)(arena.usable - street_first()) << SLICE_BITS,
         .used = (size_t)spans_used() << SLICE_BITS,
         .dirty = ages_bytes() + ((size_t)bins_slices(SPAN_KEPT) << SLICE_BITS),
+        .dirty_spans = (size_t)bins_spans(SPAN_DIRTY) + bins_spans(SPAN_KEPT),
         /* of what was ever handed out: rows beyond are usable, and untouched */
         .bookkeeping = slices * (sizeof(uint32_t) + sizeof(struct span) + BITMAP_BYTES),
         .purged = purge_total(),

@@ -21,11 +21,12 @@
 
 #include "span.h"
 
-/* Figures of the arena, in bytes. */
+/* Figures of the arena, in bytes unless said. */
 struct arena_figures {
     size_t reserved, extent, used, bookkeeping;
     size_t usable; /* the extent, and what is mapped behind it */
     size_t dirty; /* less the pages of dirty spans that were purged before */
+    size_t dirty_spans; /* how many */
     uint64_t purged; /* since the start */
 };
 

@@ -13,7 +13,7 @@ enum {
 struct bins {
     uint32_t head[BIN_COUNT];
     uint64_t occupied[BIN_WORDS];
-    uint32_t slices; /* in all of them */
+    uint32_t spans, slices; /* in all of them */
 };
 
 static struct bins kinds[KINDS]; /* dirty, clean, huge, kept */
@@ -40,6 +40,7 @@ void bins_insert(uint32_t slice) {
         arena_span(span->next)->prev = slice;
     }
     bins->head[bin] = slice;
+    bins->spans++;
     bins->slices += span->slices;
     bins->occupied[bin / 64] |= UINT64_C(1) << (bin % 64);
 }
@@ -48,6 +49,7 @@ void bins_remove(uint32_t slice) {
     struct span *span = arena_span(slice);
     struct bins *bins = bins_of(span->state);
     unsigned bin = bin_of(span->slices);
+    bins->spans--;
     bins->slices -= span->slices;
     if (span->next != 0) {
         arena_span(span->next)->prev = span->prev;
@@ -113,6 +115,8 @@ uint32_t bins_find_aligned(enum span_state state, uint32_t slices, uint32_t alig
     }
     return bins_find(state, slices + alignment - 1); /* long enough wherever it lies */
 }
+
+uint32_t bins_spans(enum span_state state) { return bins_of(state)->spans; }
 
 uint32_t bins_slices(enum span_state state) { return bins_of(state)->slices; }
 

@@ -15,7 +15,8 @@ uint32_t bins_find(enum span_state state, uint32_t slices);
  * looked for among a few first. */
 uint32_t bins_find_aligned(enum span_state state, uint32_t slices, uint32_t alignment, uintptr_t base);
 
-/* Slices in free spans of the kind. */
+/* Free spans of the kind, and slices in them. */
+uint32_t bins_spans(enum span_state state);
 uint32_t bins_slices(enum span_state state);
 
 /* Any free span of the kind, or 0. */

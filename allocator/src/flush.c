@@ -8,7 +8,7 @@ enum {
 };
 
 /* Frees the run of neighbours at[0], at[-1], ... of this heap into its slab's bitmap, as far as one word of that goes. Returns
- * how many; the heap's free_bytes are the caller's to add to. */
+ * how many; the heap's free_blocks and free_bytes are the caller's to add to. */
 static __attribute__((noinline)) unsigned give_run(struct heap *heap, unsigned class, uint32_t slab, void **at) {
     const struct span *span = arena_span(slab);
     unsigned given = slab_give_run(slab, at);
@@ -108,7 +108,9 @@ bool flush_blocks(struct heap *heap, unsigned class, void **top) {
     } else {
         stray = flush_each(heap, class, &shape, top, 0, strays);
     }
-    heap->free_bytes += ((size_t)(top + 1 - lowest) - stray) * shape.size;
+    size_t given = (size_t)(top + 1 - lowest) - stray;
+    heap->free_blocks += given;
+    heap->free_bytes += given * shape.size;
     if (likely(stray == 0)) {
         return true;
     }
@@ -122,6 +124,7 @@ bool flush_blocks(struct heap *heap, unsigned class, void **top) {
 void flush_one(struct heap *heap, void *block) {
     unsigned class = arena_span(slab_of(block))->size_class;
     struct slab_shape shape = slab_shape(class);
+    heap->free_blocks++;
     heap->free_bytes += shape.size;
     give_one(heap, class, &shape, slab_of(block), block);
 }

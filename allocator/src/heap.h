@@ -114,11 +114,12 @@ void *heap_take_anywhere(unsigned class, size_t alignment);
  * then. */
 uint32_t heap_season(struct heap *heap);
 
-/* Figures over all heaps, in bytes; `of_class` may be NULL or have CLASS_COUNT elements (blocks in use). */
+/* Figures over all heaps, in bytes unless said; `of_class` may be NULL or have CLASS_COUNT elements (blocks in use). */
 struct heap_figures {
     size_t slabs; /* slab spans */
     size_t in_use; /* blocks with the program or in thread caches */
     size_t free; /* free blocks in bitmaps */
+    size_t free_blocks; /* how many there and in depots */
     size_t clean; /* their pages that the kernel has back */
     size_t depots; /* blocks in depots */
     size_t bookkeeping; /* spans of magazines, thread caches, heaps */

@@ -18,10 +18,12 @@ static void add_figures(const struct heap *heap, struct heap_figures *figures) {
     size_t bytes = 0;
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         bytes += (size_t)heap->shelf[class].blocks * class_bytes[class];
+        figures->free_blocks += heap->shelf[class].depot_blocks;
     }
     figures->slabs += heap->slab_bytes;
     figures->depots += heap->depot_bytes;
     figures->free += heap->free_bytes;
+    figures->free_blocks += heap->free_blocks;
     figures->clean += heap->clean_bytes;
     figures->in_use += bytes - heap->free_bytes - heap->depot_bytes;
 }

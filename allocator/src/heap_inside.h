@@ -31,7 +31,7 @@ struct heap {
     size_t traffic; /* bytes of blocks exchanged since they were last drained for that */
     size_t slab_bytes;
     size_t depot_bytes;
-    size_t free_bytes; /* of blocks in bitmaps */
+    size_t free_blocks, free_bytes; /* in bitmaps */
     size_t clean_bytes; /* of pages among them that are purged */
     size_t reused_bytes; /* of pages that were purged and taken again, since the start */
     size_t looked_at; /* free_bytes less clean_bytes as the keeper left them, or less since, and what is new in slabs */

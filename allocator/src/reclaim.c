@@ -54,6 +54,7 @@ bool heap_is_cleaning(void) { return atomic_load_explicit(&pieces, memory_order_
 static size_t clean_piece(struct heap *heap, uint32_t slab, struct slab_piece *piece) {
     struct span *span = arena_span(slab);
     unsigned class = span->size_class;
+    heap->free_blocks -= piece->blocks;
     heap->free_bytes -= (size_t)piece->blocks * class_bytes[class];
     if (span->free_blocks == 0) {
         shelf_unlist(&heap->shelf[class], slab);
@@ -67,6 +68,7 @@ static size_t clean_piece(struct heap *heap, uint32_t slab, struct slab_piece *p
         shelf_list(&heap->shelf[class], slab);
     }
     size_t bytes = slab_put_back(slab, piece, purged);
+    heap->free_blocks += piece->blocks;
     heap->free_bytes += (size_t)piece->blocks * class_bytes[class];
     heap->clean_bytes += bytes;
     return bytes;

@@ -44,6 +44,7 @@ void shelf_add(struct heap *heap, unsigned class, uint32_t slab) {
     shelf_list(shelf, slab);
     shelf->blocks += arena_span(slab)->blocks;
     size_t bytes = (size_t)arena_span(slab)->blocks * class_bytes[class];
+    heap->free_blocks += arena_span(slab)->blocks;
     heap->free_bytes += bytes;
     if (arena_span(slab)->fresh == 0) { /* nobody has freed them: no reason for a keeper */
         heap->looked_at += bytes;
@@ -57,6 +58,7 @@ unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want)
     const struct span *span = arena_span(slab);
     size_t clean = span->clean_pages;
     unsigned taken = slab_take(slab, end, want);
+    heap->free_blocks -= taken;
     heap->free_bytes -= (size_t)taken * class_bytes[span->size_class];
     size_t again = (clean - span->clean_pages) * os_page_bytes();
     heap->clean_bytes -= again;
@@ -73,6 +75,7 @@ void shelf_release(struct heap *heap, uint32_t slab) {
     shelf_unlist(shelf, slab);
     shelf->blocks -= span->blocks;
     heap->slab_bytes -= (size_t)span->slices << SLICE_BITS;
+    heap->free_blocks -= span->blocks;
     heap->free_bytes -= (size_t)span->blocks * class_bytes[span->size_class];
     heap->clean_bytes -= span->clean_pages * os_page_bytes();
     heap->gave_slab = true;

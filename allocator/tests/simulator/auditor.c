@@ -107,7 +107,7 @@ static void find_blocks(void **top, unsigned class, const char *where) {
 
 /* What a heap's slabs come to. */
 struct sums {
-    size_t free_bytes, clean_bytes, slab_bytes;
+    size_t free_blocks, free_bytes, clean_bytes, slab_bytes;
     uint32_t blocks[CLASS_COUNT], listed[CLASS_COUNT];
 };
 
@@ -172,6 +172,7 @@ static void audit_slab(uint32_t slab, struct sums *sums, unsigned heaps) {
     CHECK(span->free_blocks < span->blocks || (heap_numbered(number)->empty_classes >> span->size_class & 1) != 0,
           "slab: it is empty, and nobody knows");
     struct sums *sum = &sums[number];
+    sum->free_blocks += span->free_blocks;
     sum->free_bytes += (size_t)span->free_blocks * class_bytes[span->size_class];
     sum->clean_bytes += span->clean_pages * os_page_bytes();
     sum->slab_bytes += (size_t)span->slices << SLICE_BITS;
@@ -241,8 +242,9 @@ static void audit_heap(const struct heap *heap, const struct sums *sums) {
         return;
     }
     CHECK(heap->strays == NULL, "heap: strays are left behind");
-    CHECK(sums->free_bytes == heap->free_bytes, "heap: %zu bytes free, %zu counted", sums->free_bytes,
-          heap->free_bytes);
+    CHECK(sums->free_blocks == heap->free_blocks && sums->free_bytes == heap->free_bytes,
+          "heap: %zu blocks and %zu bytes free, %zu and %zu counted", sums->free_blocks, sums->free_bytes,
+          heap->free_blocks, heap->free_bytes);
     CHECK(sums->clean_bytes == heap->clean_bytes, "heap: %zu bytes clean, %zu counted", sums->clean_bytes,
           heap->clean_bytes);
     CHECK(sums->slab_bytes == heap->slab_bytes, "heap: %zu bytes in slabs, %zu counted", sums->slab_bytes,
