@@ -6,6 +6,7 @@ from foreign.program import Program
 from foreign.programs import (
     compilers,
     cpython,
+    faketime,
     git,
     guest,
     java,
@@ -34,6 +35,7 @@ PROGRAMS: dict[str, Program] = {
         java.JAVA,
         guest.GUEST,
         mpi.MPI,
+        faketime.FAKETIME,
         plugin.PLUGIN,
         cpython.CHOSEN,
         cpython.WHOLE,
