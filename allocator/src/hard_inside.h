@@ -55,8 +55,14 @@ uint32_t hard_slab_make(unsigned class, unsigned shard);
 /* An empty slab goes back to the arena. Its tags are gone. Needs no lock. */
 void hard_slab_unmake(uint32_t slab);
 
-/* A free slot of the slab, which has one; at random, if asked. */
-void *hard_slab_take(uint32_t slab, uint64_t *chance);
+/* Where slots are taken from a slab, until it has none left: somewhere, but in few pages. A child of a fork copies each page that it writes to, and would copy all of a
+ * slab for some blocks that lie anywhere. A slab whose number is 0 is none. */
+struct hard_window {
+    uint32_t slab, first, end;
+};
+
+/* A free slot of the slab, which has one; at random in the window, if asked. */
+void *hard_slab_take(uint32_t slab, struct hard_window *window, uint64_t *chance);
 
 /* Stops the program: no slot of the slab starts there. */
 _Noreturn void hard_slab_misuse(uint32_t slab, const void *pointer);

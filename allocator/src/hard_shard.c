@@ -3,6 +3,7 @@
 
 struct class_slabs {
     uint32_t first, last; /* slabs with free slots; 0: none */
+    struct hard_window window;
     bool has_held; /* `held` was set up, or cannot be */
     struct hard_held held;
 };
@@ -10,14 +11,20 @@ struct class_slabs {
 /* `lock` protects the rest, and the descriptors and bits of the shard's slabs. */
 struct hard_shard {
     struct lock lock;
-    uint64_t chance; /* state of random_next */
     struct class_slabs classes[HARD_CLASSES];
     size_t slabs, in_use, held; /* bytes; what threads have taken ahead counts as in use */
 };
 
 struct hard_shard hard_shards[HARD_SHARDS] LAID_LAST;
 
-void hard_shard_open(unsigned shard, uint64_t chance) { hard_shards[shard % HARD_SHARDS].chance = chance; }
+/* State of random_next, for each shard, whose lock protects it. Together: a child of a fork draws all of them, and copies no page of each shard for it. */
+static struct {
+    _Alignas(64) uint64_t state;
+} chances[HARD_SHARDS];
+
+static uint64_t *chance_of(const struct hard_shard *shard) { return &chances[shard - hard_shards].state; }
+
+void hard_shard_open(unsigned shard, uint64_t chance) { chances[shard % HARD_SHARDS].state = chance; }
 
 /* -- slabs with free slots ------------------------------------------------------------------------------------ */
 
@@ -78,7 +85,7 @@ static unsigned take_slots(struct hard_shard *shard, unsigned class, void **slot
     uint32_t slab = slabs->first;
     unsigned taken = 0;
     while (taken < want && arena_span(slab)->free_blocks > 0) {
-        slots[taken++] = hard_slab_take(slab, &shard->chance);
+        slots[taken++] = hard_slab_take(slab, &slabs->window, chance_of(shard));
     }
     if (arena_span(slab)->free_blocks == 0) {
         unlink_slab(slabs, slab);
@@ -182,7 +189,7 @@ void hard_shard_give(unsigned number, unsigned class, void *const *slots, unsign
         void *no_longer[AT_A_TIME];
         lock_take(&shard->lock);
         for (unsigned i = 0; i < now; i++) {
-            void *other = hard_held_swap(&shard->classes[class].held, slots[i], &shard->chance);
+            void *other = hard_held_swap(&shard->classes[class].held, slots[i], chance_of(shard));
             if (other != NULL) {
                 no_longer[freed++] = other;
             }
@@ -359,6 +366,9 @@ void hard_shard_figures(struct hardened_figures *figures) {
 
 void hard_shard_after_fork(void) {
     for (unsigned i = 0; i < HARD_SHARDS; i++) {
-        lock_reset(&hard_shards[i].lock);
+        if (atomic_load_explicit(&hard_shards[i].lock.state, memory_order_relaxed) !=
+            0) { /* else no page is copied for it */
+            lock_reset(&hard_shards[i].lock);
+        }
     }
 }

@@ -87,6 +87,9 @@ uint32_t hard_slab_make(unsigned class, unsigned shard) {
     for (uint32_t w = 0; w < words; w++) {
         free_bits(slab)[w] = bits_low((unsigned)bits_min(span->blocks - 64 * w, 64));
     }
+    for (uint32_t w = words; w < BITMAP_BYTES / 8; w++) { /* no page was touched */
+        free_bits(slab)[w] = 0;
+    }
     span->summary = bits_low(words);
     size_t rest = ((size_t)slices << SLICE_BITS) - guard;
     span->taken = (class == HARD_NOTHING || option_value(OPTION_GUARD_PAGES) != 0) && hard_guard(base + guard, rest);
@@ -111,19 +114,69 @@ static unsigned some_bit(uint64_t word, unsigned turn) {
     return (bits_lowest(turned) + turn) & 63;
 }
 
-void *hard_slab_take(uint32_t slab, uint64_t *chance) {
+/* A bit for each page of the slab from which a slot was ever taken, behind the bits of the slots. */
+enum { PAGE_WORDS = 4, PAGE_WORDS_FROM = BITMAP_BYTES / 8 - PAGE_WORDS };
+_Static_assert(SLICE_BYTES / HARD_LEAST <= 64 * PAGE_WORDS_FROM, "a slab's slots have bits before them");
+
+/* A page that is written first takes one fault. One that is read first takes two, and who takes a slot reads it. */
+static void touch(uint32_t slab, uint64_t *at) {
+    size_t page = ((uintptr_t)at - (uintptr_t)arena_address(slab)) / os_page_bytes() % (64 * PAGE_WORDS);
+    uint64_t *word = &free_bits(slab)[PAGE_WORDS_FROM + page / 64], bit = UINT64_C(1) << page % 64;
+    if ((*word & bit) == 0) {
+        *word |= bit;
+        *(volatile uint64_t *)at = 0;
+    }
+}
+
+static void *take_slot(uint32_t slab, uint32_t slot) {
     struct span *span = arena_span(slab);
-    /* One of the slab's slots: of words and bits that it has fewer of than 64, the first would be chosen most of the time. */
-    uint32_t turn = option_value(OPTION_RANDOM) != 0 ? random_below(chance, span->blocks) : 0;
-    unsigned w = some_bit(span->summary, turn / 64);
-    uint64_t *word = &free_bits(slab)[w];
-    unsigned bit = some_bit(*word, turn % 64);
-    *word ^= UINT64_C(1) << bit;
+    uint64_t *word = &free_bits(slab)[slot / 64];
+    *word ^= UINT64_C(1) << slot % 64;
     if (*word == 0) {
-        span->summary ^= UINT64_C(1) << w;
+        span->summary ^= UINT64_C(1) << slot / 64;
     }
     span->free_blocks--;
-    return hard_slab_block(slab, 64 * w + bit);
+    unsigned char *block = hard_slab_block(slab, slot);
+    if (span->size_class !=
+        HARD_NOTHING) { /* of no bytes: it has as many slots as there are bits, and nobody touches them */
+        touch(slab, (uint64_t *)(void *)block);
+        touch(slab, (uint64_t *)(void *)(block + hard_slot_bytes(span->size_class) - sizeof(uint64_t)));
+    }
+    return block;
+}
+
+/* The first free slot from one on, below another; the latter where there is none. */
+static uint32_t free_from(uint32_t slab, uint32_t from, uint32_t below) {
+    while (from < below) {
+        uint64_t word = free_bits(slab)[from / 64] >> from % 64;
+        if (word != 0) {
+            return (uint32_t)bits_min(from + bits_lowest(word), below);
+        }
+        from = (from / 64 + 1) * 64;
+    }
+    return below;
+}
+
+/* Somewhere in the slab, around a free slot. */
+static struct hard_window draw_window(uint32_t slab, uint64_t *chance) {
+    enum { BYTES = 8192 };
+    const struct span *span = arena_span(slab);
+    uint32_t slots = (uint32_t)bits_min(bits_max(BYTES / hard_slot_bytes(span->size_class), 1), span->blocks);
+    uint32_t turn = random_below(chance, span->blocks), word = some_bit(span->summary, turn / 64);
+    uint32_t slot = 64 * word + some_bit(free_bits(slab)[word], turn % 64);
+    uint32_t before = random_below(chance, slots), first = slot > before ? slot - before : 0;
+    return (struct hard_window){slab, first, (uint32_t)bits_min(first + slots, span->blocks)};
+}
+
+void *hard_slab_take(uint32_t slab, struct hard_window *window, uint64_t *chance) {
+    if (option_value(OPTION_RANDOM) == 0) {
+        return take_slot(slab, free_from(slab, 0, arena_span(slab)->blocks));
+    }
+    if (window->slab != slab || free_from(slab, window->first, window->end) == window->end) {
+        *window = draw_window(slab, chance);
+    }
+    uint32_t slot = free_from(slab, window->first + random_below(chance, window->end - window->first), window->end);
+    return take_slot(slab, slot < window->end ? slot : free_from(slab, window->first, window->end));
 }
 
 OUT_OF_LINE _Noreturn void hard_slab_misuse(uint32_t slab, const void *pointer) {

@@ -12,7 +12,6 @@
 enum {
     SIZE = 40, /* in slots of 48 bytes */
     SLOT = 48,
-    SLAB_SLOTS_MOST = 4096,
     HELD = 128, /* places of the row, and of the ring behind it, where they hold as much as they may */
 };
 
@@ -101,22 +100,24 @@ static void slots_are_taken_at_random(void) {
     open_heap();
     unsigned next, higher;
     successive(401, &next, &higher);
-    EXPECT(next < 20, "%u of 400 blocks follow the one before", next);
+    EXPECT(next < 100, "%u of 400 blocks follow the one before", next);
     EXPECT(higher > 140 && higher < 260, "%u of 400 blocks lie higher than the one before", higher);
 }
 
-/* Of a slab with many slots, and of slabs with few. */
+/* Of slabs with many slots, and of slabs with few: some pages of each at a time. */
 static void slots_are_taken_from_anywhere_in_the_slab(void) {
-    enum { BLOCKS = 64, PART = 64 };
-    unsigned parts[SLAB_SLOTS_MOST / PART] = {0}, first = 0, slabs = 0;
+    enum { PAGES = 2, PAGE = 4096 };
+    unsigned first = 0, slabs = 0;
     open_heap();
-    for (unsigned i = 0; i < BLOCKS; i++) {
-        const unsigned char *block = take();
-        parts[hard_slab_slot(hard_slab_of(block), block) / PART]++;
+    for (unsigned class = class_of(HARD_LEAST); class < class_of(1024); class++) {
+        for (unsigned shard = 0; shard < HARD_SHARDS; shard++, slabs++) {
+            const char *block = hardened_take(NULL, shard, class_bytes[class] - TRAILER_BYTES, 1, MADE_BY_MALLOC);
+            EXPECT(block != NULL, "no memory");
+            first += (size_t)(block - (const char *)arena_address(hard_slab_of(block))) < (size_t)PAGES * PAGE;
+        }
     }
-    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) { /* three on average */
-        EXPECT(parts[i] < 20, "%u of %u blocks lie in 64 slots of a thousand", parts[i], BLOCKS);
-    }
+    EXPECT(first < slabs / 2, "the first block of %u of %u slabs lies in its first pages", first, slabs);
+    first = slabs = 0;
     for (unsigned class = class_of(1024); class < class_of(8192); class++) { /* 60 to 20 slots */
         for (unsigned shard = 0; shard < HARD_SHARDS; shard++, slabs++) {
             const void *block = hardened_take(NULL, shard, class_bytes[class] - TRAILER_BYTES, 1, MADE_BY_MALLOC);
