@@ -132,8 +132,7 @@ ROOMS = {
         "trace",
         "trace_loaded",
         "trace_linked",
-        "trace_frames",
-        "trace_return",
+        "unwind_step",
     },
     "thread_cache": {"sampling", "thread_inside", "thread_life", "borrow", "keeping", "last_look", "fork"},
 }

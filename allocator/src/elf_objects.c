@@ -1,5 +1,9 @@
 #include "elf_objects.h"
 
+/* A static program without exceptions has none; its own headers are known to the linker. */
+#pragma weak dl_iterate_phdr
+extern const ElfW(Ehdr) __ehdr_start __attribute__((weak, visibility("hidden")));
+
 /* What a search looks for and has found. */
 struct search {
     const void *address; /* the object that it lies in, */
@@ -22,10 +26,13 @@ static bool covers(const struct dl_phdr_info *info, const void *address) {
 }
 
 static struct elf_object object_of(const struct dl_phdr_info *info) {
-    struct elf_object object = {info->dlpi_addr, NULL};
+    struct elf_object object = {.base = info->dlpi_addr, .file = info->dlpi_name};
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const void *part = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC) {
-            object.dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+            object.dynamic = part;
+        } else if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME) {
+            object.frames = part;
         }
     }
     return object;
@@ -67,11 +74,54 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *argument) {
 }
 
 static struct search searched(struct search search) {
-    (void)dl_iterate_phdr(look_at, &search);
+    if (dl_iterate_phdr != NULL) {
+        (void)dl_iterate_phdr(look_at, &search);
+    }
     return search;
 }
 
-struct elf_object elf_object_of(const void *address) { return searched((struct search){.address = address}).object; }
+/* -- the object of an address -------------------------------------------------------------------------------- */
+
+static elf_find *find_object; /* written once, by a constructor */
+
+void elf_find_by(elf_find *find) { find_object = find; }
+
+/* As glibc has it (dlfcn.h), with room for what later versions may add. */
+struct found_object {
+    unsigned long long flags;
+    void *start, *end;
+    const struct link_map *map;
+    const unsigned char *frames;
+    unsigned long long reserved[32];
+};
+
+/* The object that this file is linked into. */
+static struct elf_object own_object_of(const void *address) {
+    struct dl_phdr_info info = {.dlpi_name = ""};
+    const ElfW(Ehdr) *head = &__ehdr_start;
+    if (head == NULL) {
+        return (struct elf_object){0};
+    }
+    info.dlpi_phdr = (const ElfW(Phdr) *)((uintptr_t)head + head->e_phoff);
+    info.dlpi_phnum = head->e_phnum;
+    for (unsigned i = 0; i < info.dlpi_phnum; i++) {
+        if (info.dlpi_phdr[i].p_type == PT_LOAD && info.dlpi_phdr[i].p_offset == 0) {
+            info.dlpi_addr = (uintptr_t)head - info.dlpi_phdr[i].p_vaddr;
+        }
+    }
+    return covers(&info, address) ? object_of(&info) : (struct elf_object){0};
+}
+
+struct elf_object elf_object_of(const void *address) {
+    struct found_object found;
+    if (find_object == NULL) {
+        return dl_iterate_phdr != NULL ? searched((struct search){.address = address}).object : own_object_of(address);
+    }
+    if (find_object((void *)address, &found) != 0) {
+        return (struct elf_object){0};
+    }
+    return (struct elf_object){found.map->l_addr, found.map->l_ld, found.map->l_name, found.frames};
+}
 
 void *elf_function_anywhere(const char *name) { return searched((struct search){.function = name}).found; }
 

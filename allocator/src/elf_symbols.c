@@ -13,7 +13,7 @@ bool elf_is_same(const char *a, const char *b) {
 struct elf_object elf_object_at(uintptr_t header) {
     const ElfW(Ehdr) *file = (const ElfW(Ehdr) *)header;
     const ElfW(Phdr) *parts = (const ElfW(Phdr) *)(header + file->e_phoff);
-    struct elf_object object = {0, NULL};
+    struct elf_object object = {0};
     uintptr_t dynamic = 0;
     bool is_loaded = false;
     for (unsigned i = 0; i < file->e_phnum; i++) {
@@ -135,4 +135,41 @@ void *const *elf_slot_in(struct elf_object object, const char *name) {
     bool has_plt = kind != NULL && kind->d_un.d_val == DT_RELA;
     void *const *slot = has_plt ? slot_in(object, DT_JMPREL, DT_PLTRELSZ, name) : NULL;
     return slot != NULL ? slot : slot_in(object, DT_RELA, DT_RELASZ, name);
+}
+
+/* -- a symbol ------------------------------------------------------------------------------------------------ */
+
+/* By the newer table the last one is found at the end of the chain that begins last. */
+static uint32_t count_by_gnu_hash(const uint32_t *table) {
+    uint32_t buckets = table[0], first = table[1], words = table[2], last = 0;
+    const uint32_t *bucket = table + 4 + words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+    const uint32_t *chain = bucket + buckets;
+    for (uint32_t i = 0; i < buckets; i++) {
+        last = bucket[i] > last ? bucket[i] : last;
+    }
+    if (last < first) {
+        return 0;
+    }
+    while ((chain[last - first] & 1) == 0) {
+        last++;
+    }
+    return last + 1;
+}
+
+const char *elf_symbol_at(struct elf_object object, uintptr_t address, uintptr_t *start) {
+    const ElfW(Sym) *table = elf_table(object, DT_SYMTAB);
+    const char *names = elf_table(object, DT_STRTAB), *found = NULL;
+    const uint32_t *by_gnu_hash = elf_table(object, DT_GNU_HASH), *by_hash = elf_table(object, DT_HASH);
+    uint32_t count = by_gnu_hash != NULL ? count_by_gnu_hash(by_gnu_hash) : by_hash != NULL ? by_hash[1] : 0;
+    *start = 0;
+    for (uint32_t number = 1; table != NULL && names != NULL && number < count; number++) {
+        const ElfW(Sym) *symbol = &table[number];
+        uintptr_t its_start = object.base + symbol->st_value;
+        bool is_code = (symbol->st_info & 0xf) == STT_FUNC || (symbol->st_info & 0xf) == STT_GNU_IFUNC;
+        if (is_code && symbol->st_shndx != SHN_UNDEF && its_start >= *start && address - its_start < symbol->st_size) {
+            *start = its_start;
+            found = names + symbol->st_name;
+        }
+    }
+    return found;
 }

@@ -10,6 +10,8 @@
 struct elf_object {
     uintptr_t base;
     const ElfW(Dyn) * dynamic;
+    const char *file; /* "" for the program; NULL if no object was found */
+    const unsigned char *frames; /* the table by which its frames are unwound (.eh_frame_hdr), or NULL */
 };
 
 /* The object whose file begins at that address, with all of its headers. */
@@ -24,6 +26,9 @@ void *elf_function_in(struct elf_object object, const char *name);
 
 /* Where the dynamic linker has stored the address of a function that the object calls; NULL if the object calls none of that name. */
 void *const *elf_slot_in(struct elf_object object, const char *name);
+
+/* The dynamic symbol that covers the address, and its start; NULL if there is none. */
+const char *elf_symbol_at(struct elf_object object, uintptr_t address, uintptr_t *start);
 
 /* Whether two names are one. */
 bool elf_is_same(const char *a, const char *b);

@@ -55,17 +55,12 @@ static void write_behind(struct behind *behind, const struct sigaction *action) 
     atomic_store_explicit(&behind->changes, next, memory_order_release);
 }
 
-/* What the access was, and where, as far as this machine tells. */
-static const char *access_of(const ucontext_t *context, uintptr_t *at) {
+/* The kind of access, as far as this machine reports it. */
+static const char *access_of(const ucontext_t *context) {
 #if defined(__x86_64__)
-    *at = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
     return (context->uc_mcontext.gregs[REG_ERR] & 2) != 0 ? "written" : "read";
-#elif defined(__aarch64__)
-    *at = (uintptr_t)context->uc_mcontext.pc;
-    return "touched";
 #else
     (void)context;
-    *at = 0;
     return "touched";
 #endif
 }
@@ -101,14 +96,13 @@ static bool explained_and_mended(const siginfo_t *info, const ucontext_t *contex
     if (info->si_code <= 0 || (!guarded_owns(info->si_addr) && (modes() & MODE_HARDENED) == 0)) {
         return false;
     }
-    struct guarded_access access = {.walk = trace_take_from};
-    access.how = access_of(context, &access.at);
+    struct guarded_access access = {.how = access_of(context), .fault = context, .walk = trace_take_fault};
     if (guarded_explain(info->si_addr, &access)) {
         return true;
     }
     if ((modes() & MODE_HARDENED) != 0 && hardened_explain(info->si_addr)) {
         struct trace trace;
-        trace_take_from(&trace, access.at);
+        trace_take_fault(&trace, context);
         trace_say(access.how, &trace);
     }
     return false;

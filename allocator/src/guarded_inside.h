@@ -44,9 +44,9 @@ struct guarded_access {
     const char *how; /* "written", "freed again" */
     const struct trace
         *trace; /* NULL for a fault, whose stack is walked once the line is out, and for what was found later */
-    uintptr_t at; /* of a fault: the instruction; 0 where nobody can tell */
+    const void *fault; /* of a fault: the handler's ucontext_t */
     /* Of a fault: who walks the stack, once the line is out. None of the keeper's, which has no thread block that a walk asks for. */
-    void (*walk)(struct trace *trace, uintptr_t at);
+    void (*walk)(struct trace *trace, const void *fault);
 };
 
 /* Says what happened; once in a process where it is to go on (guard_recover=1), and only then comes back. `told`: the size that a wrong one is. */

@@ -35,7 +35,7 @@ static void say_where(struct message *line, const struct guarded_place *place, c
 static void say_access(const struct guarded_access *access) {
     struct trace trace;
     if (access->walk != NULL) { /* behind the line: a stack that is broken may end the process */
-        access->walk(&trace, access->at);
+        access->walk(&trace, access->fault);
         trace_say(access->how, &trace);
     } else if (access->trace != NULL) {
         trace_say(access->how, access->trace);

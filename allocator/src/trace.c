@@ -1,33 +1,26 @@
 #include "trace.h"
 
 #include <stdatomic.h>
+#include <ucontext.h>
 
+#include "elf_objects.h"
 #include "message.h"
 #include "os.h"
-#include "trace_return.h"
-
-enum { END_OF_STACK = 5 }; /* _URC_END_OF_STACK */
+#include "unwind_step.h"
 
 static struct trace_libc libc;
-static _Atomic bool opened; /* release when set: who sees it finds the unwinder */
-static _Atomic bool registered; /* relaxed: a walk under way when it is set has found nothing registered yet */
-
-/* A walk that allocates is not to begin another. */
-static _Thread_local volatile bool walking __attribute__((tls_model("initial-exec")));
+static _Atomic bool opened; /* release when set: a thread that sees it set finds all of `libc` */
 
 bool trace_is_open(void) { return atomic_load_explicit(&opened, memory_order_acquire); }
 
 void trace_open(void) {
     trace_find(&libc);
-    struct trace first; /* the first walk reads tables, and allocates perhaps: not within malloc, then */
-    trace_take(&first, true);
+    elf_find_by(libc.find_object);
     atomic_store_explicit(&opened, true, memory_order_release);
 }
 
 /* A walk under way. */
 struct walk {
-    struct trace *trace;
-    uintptr_t from; /* 0 once that frame was seen */
     bool asks; /* the kernel may be asked */
     uintptr_t stack_page, code_page; /* that are known to be readable */
 };
@@ -42,65 +35,13 @@ static bool is_readable(const struct walk *walk, uintptr_t address, uintptr_t *p
     return readable;
 }
 
-/* Whether there is code at what a frame returns to; the unwinder will look. */
-static bool is_code(struct walk *walk, uintptr_t address) {
-    uintptr_t found[64]; /* struct dl_find_object, of which nothing is needed */
-    if (libc.find_object != NULL && libc.find_object((void *)address, found) == 0) {
-        return true;
-    }
-    return walk->asks ? is_readable(walk, address, &walk->code_page) : libc.find_object == NULL;
-}
-
-static uintptr_t unsigned_address(uintptr_t address) {
-#if defined(__aarch64__)
-    return address & ((UINT64_C(1) << 48) - 1); /* without what authenticates it */
-#else
-    return address;
-#endif
-}
-
-/* Whether the unwinder may go on from the frame that it shows; also where nobody can tell. */
-static bool may_go_on(struct walk *walk, void *context) {
-    if (libc.entry == NULL || libc.sp == NULL || libc.word == NULL || libc.address_as == NULL) {
-        return true;
-    }
-    int is_next = 0; /* the address is of the next instruction to run: a signal came before it */
-    uintptr_t at = libc.address_as(context, &is_next) - (is_next == 0);
-    struct trace_bases bases;
-    const void *entry = libc.entry((void *)at, &bases);
-    if (entry == NULL) {
-        return true; /* it will not */
-    }
-    struct trace_frame frame = {at, trace_stack_pointer(libc.sp(context), is_next != 0), libc.word, context};
-    uintptr_t slot = trace_return_slot(&frame, entry, (uintptr_t)bases.function);
-    if (slot == 0) {
-        return true;
-    }
-    if (!is_readable(walk, slot, &walk->stack_page)) {
+static bool read_word(void *context, uintptr_t address, uintptr_t *word) {
+    struct walk *walk = context;
+    if (address % sizeof *word != 0 || !is_readable(walk, address, &walk->stack_page)) {
         return false;
     }
-    uintptr_t address = unsigned_address(*(const uintptr_t *)slot);
-    return address == 0 || is_code(walk, address);
-}
-
-static void note(struct walk *walk, uintptr_t address) {
-    struct trace *trace = walk->trace;
-    if (walk->from == 0) {
-        trace->frames[trace->count++] = address - 1; /* within the call */
-    } else if (walk->from == address) {
-        trace->frames[trace->count++] = address; /* no call: the instruction itself */
-        walk->from = 0;
-    }
-}
-
-static int visit(void *context, void *argument) {
-    struct walk *walk = argument;
-    uintptr_t address = libc.address(context);
-    if (walk->trace->count == TRACE_MOST || address == 0) {
-        return END_OF_STACK;
-    }
-    note(walk, address);
-    return may_go_on(walk, context) ? 0 : END_OF_STACK;
+    *word = *(const uintptr_t *)address;
+    return true;
 }
 
 /* As pthread_self has it: what libc keeps of a thread lies behind its stack. */
@@ -118,124 +59,124 @@ static uintptr_t thread_itself(void) {
 #endif
 }
 
-/* Where the calling thread's stack ends; the first thread's is where libc says. */
-static uintptr_t stack_end(uintptr_t frame) {
-    enum { STACK_MOST = 1 << 30 };
-    uintptr_t self = thread_itself();
-    return self > frame && self - frame < STACK_MOST ? self : libc.stack_end;
-}
-
-/* Whether a frame pointer points to the caller's, with the return address behind it. */
-#if defined(__x86_64__) || defined(__aarch64__)
-enum { FRAMES_ARE_PAIRS = true };
-#else
-enum { FRAMES_ARE_PAIRS = false };
-#endif
-
-/* Frames linked through the frame pointer, where nothing unwinds: as long as they rise within the stack. The register may hold anything: code
- * without frame pointers, a coroutine on a stack that nobody knows. So what cannot be read ends the walk. Only memory that another thread unmaps at
- * that instant, and that such a number leads to, is left to chance. */
-static void follow_frame_pointers(struct walk *walk) {
-    struct trace *trace = walk->trace;
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0), end = stack_end(frame);
-    while (FRAMES_ARE_PAIRS && trace->count < TRACE_MOST && frame % sizeof(void *) == 0 && frame < end &&
-           end - frame >= 2 * sizeof(void *) && is_readable(walk, frame, &walk->stack_page) &&
-           is_readable(walk, frame + sizeof(void *), &walk->stack_page)) {
-        const uintptr_t *pair = (const uintptr_t *)frame;
-        if (pair[1] == 0) {
+/* Notes the frame and its callers. Code that lies in no object was made by the program at run time, and has no table: the walk follows the frame
+ * pointer there. That register may hold any number, and the last frame of a coroutine may return to anything, so a word is read only if the kernel
+ * can read its page. Another thread may still unmap such a page at that instant. If `asks` is false, the walk ends at such code. */
+static void walk_from(struct trace *trace, struct unwind_frame *frame, bool asks) {
+    struct walk walk = {.asks = asks};
+    trace->count = 0;
+    while (frame->pc != 0 && trace->count < TRACE_MOST) {
+        uintptr_t address = unwind_address(frame);
+        const struct elf_object object = elf_object_of((const void *)address);
+        bool is_first = trace->count == 0;
+        if (!is_first && object.file == NULL && (!asks || !is_readable(&walk, address, &walk.code_page))) {
             break;
         }
-        note(walk, pair[1]);
-        if (pair[0] <= frame || !walk->asks) {
+        trace->frames[trace->count++] = address;
+        if (object.frames != NULL && unwind_step(frame, object.frames, read_word, &walk)) {
+            continue;
+        }
+        if (!asks || !unwind_step_by_pointer(frame, read_word, &walk)) {
             break;
         }
-        frame = pair[0];
     }
 }
 
-void trace_follow_pointers(void) { atomic_store_explicit(&registered, true, memory_order_relaxed); }
-
-static __attribute__((noinline)) void walk_from(struct trace *trace, uintptr_t from, bool asks) {
-    struct walk walk = {.trace = trace, .from = from, .asks = asks};
+__attribute__((noinline)) void trace_take(struct trace *trace, bool asks) {
+    struct unwind_frame frame;
+    unwind_here(&frame);
     trace->thread = thread_itself();
-    trace->count = 0;
-    if (libc.backtrace == NULL || libc.address == NULL || walking ||
-        atomic_load_explicit(&registered, memory_order_relaxed)) {
-        follow_frame_pointers(&walk);
+    walk_from(trace, &frame, asks);
+    __asm__ volatile("" : : "r"(&frame) : "memory"); /* no jump: the frame must not end before the walk */
+}
+
+static bool frame_of_fault(struct unwind_frame *frame, const ucontext_t *context) {
+    *frame = (struct unwind_frame){.interrupted = true};
+#if defined(__x86_64__)
+    static const unsigned char place_of[UNWIND_RETURN] = {
+        REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+        REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
+    };
+    frame->pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    for (unsigned number = 0; number < UNWIND_RETURN; number++) {
+        frame->words[number] = (uintptr_t)context->uc_mcontext.gregs[place_of[number]];
+        frame->known[number] = true;
+    }
+    return true;
+#elif defined(__aarch64__)
+    frame->pc = (uintptr_t)context->uc_mcontext.pc;
+    for (unsigned number = 0; number < UNWIND_REGISTERS; number++) {
+        frame->words[number] = number == UNWIND_SP ? context->uc_mcontext.sp : context->uc_mcontext.regs[number];
+        frame->known[number] = true;
+    }
+    return true;
+#else
+    (void)context;
+    return false;
+#endif
+}
+
+void trace_take_fault(struct trace *trace, const void *context) {
+    struct unwind_frame frame;
+    if (!frame_of_fault(&frame, context)) {
+        trace_take(trace, true); /* through the handler's frames */
         return;
     }
-    walking = true;
-    (void)libc.backtrace(visit, &walk);
-    walking = false;
-}
-
-__attribute__((noinline)) void trace_take(struct trace *trace, bool asks) { walk_from(trace, 0, asks); }
-
-void trace_take_from(struct trace *trace, uintptr_t at) {
-    bool may_unwind = at == 0 || os_can_read((const void *)at);
-    trace->count = 0;
     trace->thread = thread_itself();
-    if (may_unwind) {
-        walk_from(trace, at, true);
-    }
-    if (at != 0 && trace->count == 0) { /* nothing unwound as far as that */
-        trace->frames[trace->count++] = at;
-    }
+    walk_from(trace, &frame, true);
 }
 
 int trace_sigaction(int number, const struct sigaction *action, struct sigaction *before) {
     return libc.sigaction != NULL ? libc.sigaction(number, action, before) : -1;
 }
 
-/* Where an address lies; false when nobody can tell. The texts stay. */
-struct place {
-    const char *file, *function; /* the function may be NULL */
-    uintptr_t in_file, in_function; /* from the start of each */
-};
-
-static bool locate(uintptr_t address, struct place *place) {
-    struct trace_info found = {0};
-    if (libc.dladdr == NULL || libc.dladdr((const void *)address, &found) == 0 || found.file == NULL) {
-        return false;
-    }
-    *place =
-        (struct place){found.file, found.function, address - (uintptr_t)found.base, address - (uintptr_t)found.start};
-    return true;
-}
-
 static void print_frame(unsigned number, uintptr_t address) {
     struct message line = {0};
-    struct place place;
+    struct elf_object object = elf_object_of((const void *)address);
     message_text(&line, "  #");
     message_number(&line, number);
     message_text(&line, " ");
     message_pointer(&line, (const void *)address);
-    if (locate(address, &place)) {
-        if (place.function != NULL) {
+    if (object.file != NULL) {
+        uintptr_t start;
+        const char *function = elf_symbol_at(object, address, &start);
+        if (function != NULL) {
             message_text(&line, " in ");
-            message_text(&line, place.function);
+            message_text(&line, function);
             message_text(&line, "+");
-            message_number(&line, place.in_function);
+            message_number(&line, address - start);
         }
         message_text(&line, " (");
-        message_text(&line, place.file);
+        message_text(&line, object.file[0] != '\0' || libc.program == NULL ? object.file : libc.program);
         message_text(&line, "+");
-        message_pointer(&line, (const void *)place.in_file);
+        message_pointer(&line, (const void *)(address - object.base));
         message_text(&line, ")");
+    }
+    message_print(&line);
+}
+
+/* Before any name is looked up: names lie in memory that the program may have overwritten. */
+static void print_addresses(const struct trace *trace) {
+    struct message line = {0};
+    message_text(&line, "  at");
+    for (unsigned i = 0; i < trace->count; i++) {
+        message_text(&line, " ");
+        message_pointer(&line, (const void *)trace->frames[i]);
     }
     message_print(&line);
 }
 
 /* The library's own frames lie together at the beginning. */
 static bool is_own(uintptr_t address) {
-    struct place own, place;
-    return locate((uintptr_t)trace_take, &own) && locate(address, &place) &&
-           own.in_file - (uintptr_t)trace_take == place.in_file - address;
+    struct elf_object own = elf_object_of((const void *)(uintptr_t)trace_take);
+    struct elf_object object = elf_object_of((const void *)address);
+    return own.file != NULL && object.file != NULL && own.base == object.base;
 }
 
 void trace_print(const struct trace *trace) {
     unsigned number = 0;
     bool outside = false;
+    print_addresses(trace);
     for (unsigned i = 0; i < trace->count; i++) {
         outside = outside || !is_own(trace->frames[i]);
         if (outside) {

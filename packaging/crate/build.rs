@@ -14,10 +14,8 @@ const LEFT_OUT: &[&str] = &[
     "cxx_operators_loaded.c",
     "cxx_runtime_linked.c",
     "cxx_runtime_loaded.c",
-    "elf_objects.c",
     "libc_loaded.c",
     "object.c",
-    "trace_frames.c",
     "trace_loaded.c",
 ];
 

@@ -327,12 +327,13 @@ def test_a_report_tells_who_did_what_to_which_block(
     assert re.fullmatch(rf"freestone: {line} a block of {block} at 0x\w+", said[0]) or (bug, size) == ("inside", 1), (
         said[0]
     )
-    heads = [each.removeprefix("freestone: ") for each in said[1:] if not each.startswith("freestone:   #")]
+    heads = [each.removeprefix("freestone: ") for each in said[1:] if not each.startswith("freestone:   ")]
     assert [head.split(" by thread ")[0] for head in heads] == traces
     assert ended.stderr.count(" in make+") == 1
     assert ended.stderr.count(" in drop+") == {"twice": 2, "inside": 1}.get(bug, bug.endswith("-after"))
     if ending == signal.SIGSEGV:
-        first = said[2]
+        assert said[2].startswith("freestone:   at 0x")
+        first = said[3]
         assert re.match(rf"freestone:   #0 0x\w+ in {'look' if 'read' in bug else 'touch'}\+\d+ \(", first), first
 
 

@@ -14,7 +14,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "allocator" / "src"
 REPLACED = REPOSITORY / "allocator" / "tests" / "lifecycle" / "replaced_functions.c"
-DATA = {"environ", "__environ", "__libc_stack_end", "freestone_default_options"}
+DATA = {"environ", "__environ", "program_invocation_name", "freestone_default_options"}
 """No functions."""
 ALIASES = {"pthread_atfork": "__register_atfork"}
 """Names under which the static library reaches a function of the table."""
@@ -24,8 +24,8 @@ LINKED = {"__popcountdi2"}
 """Part of whatever they are linked into: a preload does not stand before them."""
 NAMED = {"__libc_start_main"}
 """Looked for and never called."""
-RUNTIMES = ("_Unwind_", "_Z", "_dl_find_object", "__register_frame")
-"""Not libc's, but the C++ runtime's and the unwinder's: the tests of exceptions and of reports replace those."""
+RUNTIMES = ("_Z", "_dl_find_object")
+"""Not libc's, but the C++ runtime's and the dynamic linker's: the tests of exceptions and of reports replace those."""
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm (package binutils)"),

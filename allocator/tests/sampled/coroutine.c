@@ -2,7 +2,7 @@
  * x86-64); frame pointers that are none. Blocks are guarded there as elsewhere, and nothing that is no code, nor stack, is read.
  *
  *   coroutine dummy | closed | data           what the outermost frame returns to
- *             registered                      frames are registered, so that frame pointers are followed, and the frame pointer is any number */
+ *             registered                      frames are registered with the unwinder, and the frame pointer is any number */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
