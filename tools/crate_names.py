@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 OWN = "freestone_own_"
-IN_ASSEMBLY = {"confine_syscall", "libc_syscall_function"}
+IN_ASSEMBLY = {"confine_is_plain_clone3", "confine_syscall", "libc_syscall_function"}
 """Written into instructions, where no preprocessor comes; of api_confine.c, which only the feature override has."""
 
 

@@ -9,6 +9,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "api_process.h"
@@ -99,6 +100,23 @@ int offered_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
 
 #define CLONE3_LEAST 64 /* bytes of struct clone_args as it was first; CLONE_ARGS_SIZE_VER0 of later headers */
 
+bool confine_is_plain_clone3(long a, long b) INTERNAL;
+
+/* The kernel reads the struct, and answers EFAULT if it cannot: so nothing is read here that it could not read. Once the process is under
+ * filters of its own no keeper is started any more. */
+bool confine_is_plain_clone3(long a, long b) {
+    const char *asked = (const char *)a; /* NULL and 0 is a question */
+    uint64_t flags, stack;
+    const char *flags_at = asked + offsetof(struct clone_args, flags),
+               *stack_at = asked + offsetof(struct clone_args, stack);
+    if ((unsigned long)b < CLONE3_LEAST || keeper_is_confined() || !os_can_read(flags_at) || !os_can_read(stack_at)) {
+        return false;
+    }
+    memcpy(&flags, flags_at, sizeof flags);
+    memcpy(&stack, stack_at, sizeof stack);
+    return (flags & CLONE_VM) == 0 && stack == 0;
+}
+
 /* One that gives the new process memory and a stack of its own comes back from an ordinary call. Without the keeper what it copies is as whole as
  * under a libc without one. */
 static bool is_plain_fork(long number, long a, long b) {
@@ -107,9 +125,8 @@ static bool is_plain_fork(long number, long a, long b) {
         return true;
     }
 #endif
-    if (number == SYS_clone3 && a != 0 && (unsigned long)b >= CLONE3_LEAST) {
-        const struct clone_args *asked = (const struct clone_args *)a; /* NULL and 0 is a question */
-        return (asked->flags & CLONE_VM) == 0 && asked->stack == 0;
+    if (number == SYS_clone3) {
+        return confine_is_plain_clone3(a, b);
     }
     return number == SYS_clone && ((unsigned long)a & CLONE_VM) == 0 && b == 0;
 }
@@ -139,6 +156,9 @@ long confine_syscall(long number, long a, long b, long c, long d, long e, long f
     if (libc == NULL) {
         return process_missing();
     }
+    if (os_thread_itself() == 0) { /* nothing of this library's runs in such a task */
+        return no_jump(libc(number, a, b, c, d, e, f));
+    }
     bool ends = number == SYS_exit;
     if (ends && keeper_give_way(thread_is_inside())) { /* or it is the last thread, whose status is the process's */
         keeper_return(false);
@@ -164,21 +184,21 @@ long confine_syscall(long number, long a, long b, long c, long d, long e, long f
 #define AS_TEXT(number) #number
 #define TEXT_OF(number) AS_TEXT(number)
 #define COMPARE(number) "cmp $" TEXT_OF(number) ", %rdi\n\t"
-#define CLONE3_STACK 40 /* where struct clone_args has it */
-_Static_assert(offsetof(struct clone_args, stack) == CLONE3_STACK, "see struct clone_args");
 #define JUMP_IF(number) COMPARE(number) "je confine_syscall\n\t"
 #define TEST_FLAG(flag) "test $" TEXT_OF(flag) ", %esi\n\t"
 /* As is_plain_fork has it. */
 #define JUMP_IF_PLAIN_CLONE \
     COMPARE(SYS_clone) "jne 1f\n\t" TEST_FLAG(CLONE_VM) "jnz 1f\n\ttest %rdx, %rdx\n\tjz confine_syscall\n1:\n\t"
-#define STRUCT_IS_SHORT "cmp $" TEXT_OF(CLONE3_LEAST) ", %rdx\n\t"
-#define STRUCT_SHARES "testl $" TEXT_OF(CLONE_VM) ", (%rsi)\n\t"
-#define STRUCT_HAS_STACK "cmpq $0, " TEXT_OF(CLONE3_STACK) "(%rsi)\n\t"
-#define JUMP_IF_PLAIN_CLONE3                                                          \
-    COMPARE(SYS_clone3)                                                               \
-    "jne 2f\n\ttest %rsi, %rsi\n\tjz 2f\n\t" /* */                                    \
-        STRUCT_IS_SHORT "jb 2f\n\t" STRUCT_SHARES "jnz 2f\n\t" STRUCT_HAS_STACK /* */ \
-    "je confine_syscall\n2:\n\t"
+/* Calls that function, arguments and stack as they were afterwards. */
+#define JUMP_IF_PLAIN_CLONE3                                                                    \
+    COMPARE(SYS_clone3)                                                                         \
+    "jne 2f\n\t"                                                                                \
+    "push %rdi\n\tpush %rsi\n\tpush %rdx\n\tpush %rcx\n\tpush %r8\n\tpush %r9\n\tpush %rax\n\t" \
+    ".cfi_adjust_cfa_offset 56\n\t"                                                             \
+    "mov %rsi, %rdi\n\tmov %rdx, %rsi\n\tcall confine_is_plain_clone3\n\tmov %eax, %r11d\n\t"   \
+    "pop %rax\n\tpop %r9\n\tpop %r8\n\tpop %rcx\n\tpop %rdx\n\tpop %rsi\n\tpop %rdi\n\t"        \
+    ".cfi_adjust_cfa_offset -56\n\t"                                                            \
+    "test %r11b, %r11b\n\tjnz confine_syscall\n2:\n\t"
 __asm__(".text\n\t"
         ".weak syscall\n\t"
         ".type syscall, @function\n"

@@ -211,3 +211,28 @@ void *elf_function_before(const void *address, const char *name) {
     void *found = search.of_program != NULL ? search.of_program : earlier;
     return found != NULL ? found : (void *)address;
 }
+
+/* -- runtimes of C++ ----------------------------------------------------------------------------------------- */
+
+/* Their operators are found by the dynamic linker, which finds ours first. */
+static bool is_shared_runtime(struct elf_object object, const struct dl_phdr_info *info) {
+    static const char names[][16] = {"libgcc_s.so.1",  "libstdc++.so.6", "libc++.so.1", "libc++abi.so.1",
+                                     "libunwind.so.8", "libunwind.so.1", "libc.so.6"};
+    bool found = is_linker(object) || covers(info, (const void *)(uintptr_t)elf_has_further_runtime);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        found = found || is_named(object, info, names[i]);
+    }
+    return found;
+}
+
+/* Not 0 ends the search. */
+static int look_for_runtime(struct dl_phdr_info *info, size_t size, void *argument) {
+    (void)size;
+    (void)argument;
+    struct elf_object object = object_of(info);
+    return !is_shared_runtime(object, info) &&
+           (elf_function_in(object, "_Znwm") != NULL || elf_slot_in(object, "_Unwind_RaiseException") != NULL ||
+            elf_slot_in(object, "dl_iterate_phdr") != NULL || elf_slot_in(object, "_dl_find_object") != NULL);
+}
+
+bool elf_has_further_runtime(void) { return dl_iterate_phdr != NULL && dl_iterate_phdr(look_for_runtime, NULL) != 0; }

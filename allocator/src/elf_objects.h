@@ -27,4 +27,8 @@ void *elf_function_anywhere(const char *name);
  * that of an object before. `address` itself where there is none. */
 void *elf_function_before(const void *address, const char *name);
 
+/* Whether an object brings a C++ runtime of its own, whose operators new and delete may be hidden from all others: it defines them, or it throws
+ * or unwinds without being a runtime that all share. Looks at every object. */
+bool elf_has_further_runtime(void);
+
 #endif

@@ -1,5 +1,6 @@
 #include "hardened.h"
 
+#include "elf_objects.h"
 #include "fence.h"
 #include "gate.h"
 #include "hard_inside.h"
@@ -123,11 +124,24 @@ struct hard_cache *hardened_cache(void) {
 
 /* -- checks -------------------------------------------------------------------------------------------------- */
 
+/* An object with a C++ runtime of its own may hide its operators: what its new makes is made by malloc, or what its delete frees is freed by
+ * free. That is kept once it was found; a library may be loaded later. */
+static bool may_be_hidden(enum made was, enum made made) {
+    static _Atomic bool found; /* relaxed: every thread finds the same */
+    if (was != MADE_BY_MALLOC && made != MADE_BY_MALLOC) {
+        return false;
+    }
+    if (!atomic_load_explicit(&found, memory_order_relaxed) && elf_has_further_runtime()) {
+        atomic_store_explicit(&found, true, memory_order_relaxed);
+    }
+    return atomic_load_explicit(&found, memory_order_relaxed);
+}
+
 static OUT_OF_LINE void check_told(const void *block, enum made was, enum made made, size_t size, size_t told) {
     if (option_value(OPTION_KINDS) == 0) {
         return;
     }
-    if (made != MADE_ANYHOW && was != made) {
+    if (made != MADE_ANYHOW && was != made && !may_be_hidden(was, made)) {
         message_mismatch(block, made_name(was), made_end(made));
     }
     if (told != SIZE_UNTOLD && told != size) {

@@ -27,12 +27,15 @@
 /* What its threads may do: each is a system call and no more. */
 #define LIBC_CONFINEMENT(name) name(capset) name(prctl) name(unshare) name(setns) name(close_range)
 
+/* What loads other objects: only in the shared library. */
+#define LIBC_LOADING(name) name(dlopen)
+
 #define LIBC_MEMBER(name) LIBC_##name,
 enum libc_function {
     LIBC_RARE_SIGNALS(LIBC_MEMBER) LIBC_FIRST,
     LIBC_BEFORE_FIRST = LIBC_FIRST - 1,
     LIBC_IDENTITY(LIBC_MEMBER) LIBC_TASKS(LIBC_MEMBER) LIBC_SIGNALS(LIBC_MEMBER) LIBC_CONFINEMENT(LIBC_MEMBER)
-        LIBC_syscall,
+        LIBC_LOADING(LIBC_MEMBER) LIBC_syscall,
     LIBC_FUNCTIONS
 };
 

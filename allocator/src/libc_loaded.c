@@ -7,8 +7,8 @@
 #include "libc.h"
 
 #define NAME(name) [LIBC_##name] = #name,
-static const char *const names[LIBC_FUNCTIONS] = {LIBC_RARE_SIGNALS(NAME) LIBC_IDENTITY(NAME) LIBC_TASKS(NAME)
-                                                      LIBC_SIGNALS(NAME) LIBC_CONFINEMENT(NAME) NAME(syscall)};
+static const char *const names[LIBC_FUNCTIONS] = {LIBC_RARE_SIGNALS(NAME) LIBC_IDENTITY(NAME) LIBC_TASKS(
+    NAME) LIBC_SIGNALS(NAME) LIBC_CONFINEMENT(NAME) LIBC_LOADING(NAME) NAME(syscall)};
 
 void *libc_functions[LIBC_syscall]; /* filled below; another library's constructor may come before */
 void *libc_syscall_function;

@@ -39,6 +39,7 @@ static const struct {
     [OPTION_RANDOM] = {"random", 1},
     [OPTION_GUARD] = {"guard", 1000u * 1000 * 1000},
     [OPTION_GUARD_RECOVER] = {"guard_recover", 1},
+    [OPTION_DEEPBIND] = {"deepbind", 1},
 };
 
 /* Weak: the program's, if it has any (freestone.h). By itself a reference to it is none to the library that the program defines it in. */

@@ -26,6 +26,7 @@ enum option {
     OPTION_RANDOM, /* slots are chosen at random */
     OPTION_GUARD, /* one allocation in so many is guarded (guarded.h); 0: none */
     OPTION_GUARD_RECOVER, /* 1: the process goes on after a report */
+    OPTION_DEEPBIND, /* 1: dlopen keeps RTLD_DEEPBIND */
     OPTION_COUNT,
 };
 

@@ -177,6 +177,22 @@ _Noreturn void os_abort(void);
 /* Whether the eight bytes there can be read: false where a read would fault. A system call, that changes nothing. */
 bool os_can_read(const void *at);
 
+/* The calling thread as pthread_self returns it; 0 in a task that a raw clone made with a zeroed block of thread-local data, whose variables
+ * must not be touched. */
+static inline uintptr_t os_thread_itself(void) {
+#if defined(__x86_64__)
+    uintptr_t self;
+    __asm__("mov %%fs:0, %0" : "=r"(self));
+    return self;
+#elif defined(__powerpc64__) /* where compilers have no name for it */
+    uintptr_t self;
+    __asm__("mr %0, 13" : "=r"(self));
+    return self;
+#else
+    return (uintptr_t)__builtin_thread_pointer();
+#endif
+}
+
 /* Writes to standard error, as much as it takes. */
 void os_write_error(const char *text, size_t length);
 

@@ -44,21 +44,6 @@ static bool read_word(void *context, uintptr_t address, uintptr_t *word) {
     return true;
 }
 
-/* As pthread_self has it: what libc keeps of a thread lies behind its stack. */
-static uintptr_t thread_itself(void) {
-#if defined(__x86_64__)
-    uintptr_t self;
-    __asm__("mov %%fs:0, %0" : "=r"(self));
-    return self;
-#elif defined(__powerpc64__) /* where compilers have no name for it */
-    uintptr_t self;
-    __asm__("mr %0, 13" : "=r"(self));
-    return self;
-#else
-    return (uintptr_t)__builtin_thread_pointer();
-#endif
-}
-
 /* Notes the frame and its callers. Code that lies in no object was made by the program at run time, and has no table: the walk follows the frame
  * pointer there. That register may hold any number, and the last frame of a coroutine may return to anything, so a word is read only if the kernel
  * can read its page. Another thread may still unmap such a page at that instant. If `asks` is false, the walk ends at such code. */
@@ -85,7 +70,7 @@ static void walk_from(struct trace *trace, struct unwind_frame *frame, bool asks
 __attribute__((noinline)) void trace_take(struct trace *trace, bool asks) {
     struct unwind_frame frame;
     unwind_here(&frame);
-    trace->thread = thread_itself();
+    trace->thread = os_thread_itself();
     walk_from(trace, &frame, asks);
     __asm__ volatile("" : : "r"(&frame) : "memory"); /* no jump: the frame must not end before the walk */
 }
@@ -122,7 +107,7 @@ void trace_take_fault(struct trace *trace, const void *context) {
         trace_take(trace, true); /* through the handler's frames */
         return;
     }
-    trace->thread = thread_itself();
+    trace->thread = os_thread_itself();
     walk_from(trace, &frame, true);
 }
 

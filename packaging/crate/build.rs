@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 const LEFT_OUT: &[&str] = &[
     "api_cxx.c",
     "api_cxx_nothrow.c",
+    "api_dlopen.c",
     "api_identity.c",
     "api_tasks.c",
     "cxx_operators.c",

@@ -114,12 +114,19 @@
 #define elf_function_behind freestone_own_elf_function_behind
 #define elf_function_in freestone_own_elf_function_in
 #define elf_function_needed freestone_own_elf_function_needed
+#define elf_has_further_runtime freestone_own_elf_has_further_runtime
+#define elf_imports freestone_own_elf_imports
 #define elf_is_same freestone_own_elf_is_same
 #define elf_object_at freestone_own_elf_object_at
 #define elf_object_of freestone_own_elf_object_of
 #define elf_symbol_at freestone_own_elf_symbol_at
 #define elf_table freestone_own_elf_table
+#define fault_handler_after_fork freestone_own_fault_handler_after_fork
+#define fault_handler_behind freestone_own_fault_handler_behind
+#define fault_handler_is_own freestone_own_fault_handler_is_own
+#define fault_handler_return freestone_own_fault_handler_return
 #define fault_handler_set freestone_own_fault_handler_set
+#define fault_handler_stands freestone_own_fault_handler_stands
 #define flush_blocks freestone_own_flush_blocks
 #define flush_home freestone_own_flush_home
 #define flush_one freestone_own_flush_one
@@ -148,9 +155,11 @@
 #define guarded_nearest freestone_own_guarded_nearest
 #define guarded_open freestone_own_guarded_open
 #define guarded_owns freestone_own_guarded_owns
+#define guarded_park freestone_own_guarded_park
 #define guarded_place_of freestone_own_guarded_place_of
 #define guarded_reclaim freestone_own_guarded_reclaim
 #define guarded_report freestone_own_guarded_report
+#define guarded_report_after_fork freestone_own_guarded_report_after_fork
 #define guarded_size freestone_own_guarded_size
 #define guarded_stand_in freestone_own_guarded_stand_in
 #define guarded_take freestone_own_guarded_take
@@ -162,6 +171,8 @@
 #define hard_closed_open freestone_own_hard_closed_open
 #define hard_guard freestone_own_hard_guard
 #define hard_guard_whole freestone_own_hard_guard_whole
+#define hard_guards_open freestone_own_hard_guards_open
+#define hard_has_no_trailer freestone_own_hard_has_no_trailer
 #define hard_held_open freestone_own_hard_held_open
 #define hard_held_pop freestone_own_hard_held_pop
 #define hard_held_swap freestone_own_hard_held_swap
@@ -170,11 +181,14 @@
 #define hard_large_figures freestone_own_hard_large_figures
 #define hard_large_give freestone_own_hard_large_give
 #define hard_large_has_room freestone_own_hard_large_has_room
+#define hard_large_open freestone_own_hard_large_open
 #define hard_large_pages freestone_own_hard_large_pages
+#define hard_large_purge freestone_own_hard_large_purge
 #define hard_large_reclaim freestone_own_hard_large_reclaim
 #define hard_large_shrink freestone_own_hard_large_shrink
 #define hard_large_size freestone_own_hard_large_size
 #define hard_large_take freestone_own_hard_large_take
+#define hard_mark_at_hand freestone_own_hard_mark_at_hand
 #define hard_not_clear freestone_own_hard_not_clear
 #define hard_secret freestone_own_hard_secret
 #define hard_shard_after_fork freestone_own_hard_shard_after_fork
@@ -182,6 +196,7 @@
 #define hard_shard_figures freestone_own_hard_shard_figures
 #define hard_shard_give freestone_own_hard_shard_give
 #define hard_shard_has freestone_own_hard_shard_has
+#define hard_shard_has_lost freestone_own_hard_shard_has_lost
 #define hard_shard_open freestone_own_hard_shard_open
 #define hard_shard_reclaim freestone_own_hard_shard_reclaim
 #define hard_shard_take freestone_own_hard_shard_take
@@ -208,6 +223,7 @@
 #define hardened_give_large freestone_own_hardened_give_large
 #define hardened_make_room freestone_own_hardened_make_room
 #define hardened_open freestone_own_hardened_open
+#define hardened_purge freestone_own_hardened_purge
 #define hardened_reclaim freestone_own_hardened_reclaim
 #define hardened_resize freestone_own_hardened_resize
 #define hardened_shrink freestone_own_hardened_shrink
@@ -310,6 +326,7 @@
 #define message_interior_pointer freestone_own_message_interior_pointer
 #define message_mismatch freestone_own_message_mismatch
 #define message_number freestone_own_message_number
+#define message_other_size freestone_own_message_other_size
 #define message_overflow freestone_own_message_overflow
 #define message_pointer freestone_own_message_pointer
 #define message_print freestone_own_message_print
@@ -339,6 +356,7 @@
 #define os_is_privileged_at_start freestone_own_os_is_privileged_at_start
 #define os_map freestone_own_os_map
 #define os_map_at freestone_own_os_map_at
+#define os_mappings_most freestone_own_os_mappings_most
 #define os_milliseconds freestone_own_os_milliseconds
 #define os_move freestone_own_os_move
 #define os_move_away freestone_own_os_move_away

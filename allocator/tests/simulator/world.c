@@ -494,6 +494,7 @@ void guarded_figures(size_t *served, size_t *unguarded, size_t *in_use) { *serve
 void guarded_reclaim(void) {}
 void guarded_after_fork(void) {}
 void fault_handler_set(void) {}
+bool elf_has_further_runtime(void) { return false; }
 void trace_open(void) {}
 bool trace_is_open(void) { return false; }
 void trace_take(struct trace *trace, bool asks) {

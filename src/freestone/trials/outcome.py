@@ -15,6 +15,7 @@ from freestone.trials import (
     environment,
     figures,
     gathering,
+    libc_complaint,
     loader_complaint,
     memory_limit,
     meters,
@@ -136,6 +137,9 @@ def _status(run: Launched, said: Output, verdict: Verdict) -> tuple[Status, str 
     if workload.service is not None and run.driven is not None:
         broken = service.failure(run.driven, workload.service, reading, broken)
     status, reason = ending.status(reading, verdict, broken or ending.outlived(reading, workload))
+    past = libc_complaint.explained(said.stderr_tail) if run.configuration.allocator.file else None
+    if status == "failed" and past is not None:
+        reason = f"{reason} ({past})"
     path_taken = run.request.environment.get("LD_LIBRARY_PATH", "") is None
     if reason is not None and _LOADER_FAILED in said.stderr_tail and path_taken:
         reason += " (LD_LIBRARY_PATH is taken out; --env LD_LIBRARY_PATH puts it back)"
