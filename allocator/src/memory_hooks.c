@@ -72,7 +72,7 @@ static void note_function(unsigned i, void *const *slot, void *function) {
 /* While the library is loaded: later a search of the objects might wait for a thread that waits for this one. */
 __attribute__((constructor(101))) static void note_functions(void) {
     static const char *const names[FUNCTIONS] = {"munmap", "madvise", "mremap"};
-    struct elf_object own = elf_object_at((uintptr_t)&__ehdr_start), libc = {0, NULL};
+    struct elf_object own = elf_object_at((uintptr_t)&__ehdr_start), libc = {0};
     bool call_by_call =
         false; /* as programs are bound to which the archive is linked: the slots lead back to the program until then */
     for (unsigned i = 0; i < FUNCTIONS; i++) {

@@ -115,10 +115,10 @@
 #define elf_function_in freestone_own_elf_function_in
 #define elf_function_needed freestone_own_elf_function_needed
 #define elf_has_further_runtime freestone_own_elf_has_further_runtime
-#define elf_imports freestone_own_elf_imports
 #define elf_is_same freestone_own_elf_is_same
 #define elf_object_at freestone_own_elf_object_at
 #define elf_object_of freestone_own_elf_object_of
+#define elf_slot_in freestone_own_elf_slot_in
 #define elf_symbol_at freestone_own_elf_symbol_at
 #define elf_table freestone_own_elf_table
 #define fault_handler_after_fork freestone_own_fault_handler_after_fork
@@ -241,8 +241,10 @@
 #define heap_exchange_used freestone_own_heap_exchange_used
 #define heap_figures freestone_own_heap_figures
 #define heap_flush freestone_own_heap_flush
+#define heap_flush_with_lock freestone_own_heap_flush_with_lock
 #define heap_for freestone_own_heap_for
 #define heap_give freestone_own_heap_give
+#define heap_give_with_lock freestone_own_heap_give_with_lock
 #define heap_has_new freestone_own_heap_has_new
 #define heap_is_cleaning freestone_own_heap_is_cleaning
 #define heap_join freestone_own_heap_join
@@ -321,6 +323,13 @@
 #define mappings_add freestone_own_mappings_add
 #define mappings_remove freestone_own_mappings_remove
 #define mappings_up_to freestone_own_mappings_up_to
+#define memory_hooks_after_fork freestone_own_memory_hooks_after_fork
+#define memory_hooks_are_running freestone_own_memory_hooks_are_running
+#define memory_hooks_installed freestone_own_memory_hooks_installed
+#define memory_hooks_may_call freestone_own_memory_hooks_may_call
+#define memory_hooks_mremap freestone_own_memory_hooks_mremap
+#define memory_hooks_munmap freestone_own_memory_hooks_munmap
+#define memory_hooks_purge freestone_own_memory_hooks_purge
 #define message_double_free freestone_own_message_double_free
 #define message_foreign_pointer freestone_own_message_foreign_pointer
 #define message_interior_pointer freestone_own_message_interior_pointer
@@ -353,6 +362,7 @@
 #define os_find freestone_own_os_find
 #define os_guard freestone_own_os_guard
 #define os_has_room freestone_own_os_has_room
+#define os_is_own_thread freestone_own_os_is_own_thread
 #define os_is_privileged_at_start freestone_own_os_is_privileged_at_start
 #define os_map freestone_own_os_map
 #define os_map_at freestone_own_os_map_at
@@ -367,6 +377,7 @@
 #define os_process freestone_own_os_process
 #define os_process_at_start freestone_own_os_process_at_start
 #define os_purge freestone_own_os_purge
+#define os_purge_unseen freestone_own_os_purge_unseen
 #define os_raise freestone_own_os_raise
 #define os_random freestone_own_os_random
 #define os_remap freestone_own_os_remap
@@ -375,6 +386,7 @@
 #define os_tasks_are_few freestone_own_os_tasks_are_few
 #define os_thread_memory freestone_own_os_thread_memory
 #define os_unmap freestone_own_os_unmap
+#define os_unmap_unseen freestone_own_os_unmap_unseen
 #define os_wait freestone_own_os_wait
 #define os_wait_for freestone_own_os_wait_for
 #define os_wait_for_thread freestone_own_os_wait_for_thread

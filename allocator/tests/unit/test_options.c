@@ -32,6 +32,7 @@ static const struct {
     [OPTION_RANDOM] = {"random", 1, 1},
     [OPTION_GUARD] = {"guard", 1000000000, 0},
     [OPTION_GUARD_RECOVER] = {"guard_recover", 1, 0},
+    [OPTION_DEEPBIND] = {"deepbind", 1, 0},
 };
 
 static int screen, warnings_file;
