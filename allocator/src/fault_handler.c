@@ -148,7 +148,9 @@ static bool may_stand(void) { return !keeper_is_confined() && gate_is_own_proces
 /* acquire and release: one thread writes after the other. seq_cst: who finds `changing` set has said `again` before, and who clears it looks
  * afterwards. */
 static void change(int number) {
+    enum { ROUNDS = 8 }; /* a library that passes what is set here back to this one would have no end */
     struct behind *behind = behind_of(number);
+    int round = 0;
     do {
         uint32_t nobody = 0;
         atomic_store_explicit(&behind->again, 1, memory_order_seq_cst);
@@ -159,7 +161,7 @@ static void change(int number) {
         atomic_store_explicit(&behind->again, 0, memory_order_seq_cst);
         stand_before(number, behind);
         atomic_store_explicit(&behind->changing, 0, memory_order_seq_cst);
-    } while (atomic_load_explicit(&behind->again, memory_order_seq_cst) != 0);
+    } while (atomic_load_explicit(&behind->again, memory_order_seq_cst) != 0 && ++round < ROUNDS);
 }
 
 bool fault_handler_stands(int number) {
