@@ -20,10 +20,13 @@ enum {
     SKIP_MOST = 16384, /* to a gibibyte */
 };
 
+static const size_t TEBIBYTE = (size_t)1 << 40;
+
 /* A part of the street that grows at its place. */
 struct part {
     char *at;
     size_t usable, room; /* bytes, multiples of a page */
+    size_t skipped; /* of what is usable: at the start, and never mapped */
 };
 
 struct window window;
@@ -66,29 +69,39 @@ static enum os_answer map_there(char *at, size_t bytes) {
 }
 
 /* Makes the part usable up to `bytes`. */
-static bool grow_part(struct part *part, size_t bytes) {
+static enum os_answer grow_part(struct part *part, size_t bytes) {
     bytes = bits_round_up(bytes, os_page_bytes());
     if (bytes <= part->usable) {
-        return true;
+        return OS_DONE;
     }
-    if (bytes > part->room || map_there(part->at + part->usable, bytes - part->usable) != OS_DONE) {
-        return false;
+    if (bytes > part->room) {
+        return OS_REFUSED;
     }
-    part->usable = bytes;
-    return true;
+    enum os_answer answer = map_there(part->at + part->usable, bytes - part->usable);
+    part->usable = answer == OS_DONE ? bytes : part->usable;
+    return answer;
 }
 
 /* Rows of bookkeeping for the slices below `to`. */
-static bool grow_rows(uint32_t to) {
+static enum os_answer grow_rows(uint32_t to) {
     if (to <= street_described()) {
-        return true;
+        return OS_DONE;
     }
-    if (!grow_part(&street.tags, to * sizeof(uint32_t)) || !grow_part(&street.spans, to * sizeof(struct span)) ||
-        !grow_part(&street.bitmaps, (size_t)to * BITMAP_BYTES)) {
-        return false;
+    enum os_answer answer = grow_part(&street.tags, to * sizeof(uint32_t));
+    answer = answer == OS_DONE ? grow_part(&street.spans, to * sizeof(struct span)) : answer;
+    answer = answer == OS_DONE ? grow_part(&street.bitmaps, (size_t)to * BITMAP_BYTES) : answer;
+    if (answer == OS_DONE) {
+        atomic_store_explicit(&street.described, to, memory_order_relaxed);
     }
-    atomic_store_explicit(&street.described, to, memory_order_relaxed);
-    return true;
+    return answer;
+}
+
+/* Makes so many bytes more usable for street_bookkeeping. */
+static enum os_answer grow_bookkeeping(size_t more) {
+    enum os_answer answer = grow_part(&bookkeeping.part, bookkeeping.part.usable + more);
+    /* relaxed: a mapping is there for every thread from the moment it is made */
+    atomic_store_explicit(&bookkeeping.usable, bookkeeping.part.usable, memory_order_relaxed);
+    return answer;
 }
 
 /* -- choosing it --------------------------------------------------------------------------------------------- */
@@ -96,13 +109,16 @@ static bool grow_rows(uint32_t to) {
 /* One part behind the other, from `at` on; returns the end. What runs over a part's end finds a page that is never mapped. */
 static char *lay_part(struct part *part, char *at, size_t bytes) {
     size_t page = os_page_bytes();
-    *part = (struct part){at, 0, bits_round_up(bytes, page)};
+    *part = (struct part){.at = at, .room = bits_round_up(bytes, page)};
     return at + part->room + page;
 }
 
-/* The rows of the bookkeeping's own slices are never asked for. */
-static void skip_rows(struct part *part, size_t unit) { part->usable = street.first * unit & ~(os_page_bytes() - 1); }
+/* The rows of the bookkeeping's own slices are never mapped. */
+static void skip_rows(struct part *part, size_t unit) {
+    part->skipped = part->usable = street.first * unit & ~(os_page_bytes() - 1);
+}
 
+/* False when the street is too short for its bookkeeping. */
 static bool lay_out(char *at, size_t bytes) {
     size_t slices = bytes >> SLICE_BITS;
     char *end = lay_part(&street.tags, at, slices * sizeof(uint32_t));
@@ -115,55 +131,43 @@ static bool lay_out(char *at, size_t bytes) {
     window.base = (uintptr_t)at;
     street.first = (uint32_t)(bits_round_up((size_t)(end - at), SLICE_BYTES) >> SLICE_BITS);
     street.limit = (uint32_t)slices;
-    if (street.first >= street.limit) {
-        return false;
-    }
+    atomic_store_explicit(&street.described, 0, memory_order_relaxed);
     skip_rows(&street.spans, sizeof(struct span));
     skip_rows(&street.bitmaps, BITMAP_BYTES);
-    /* Tags are read for any address below extent, so those of the bookkeeping's own slices have to be there; the first of others come with
-     * them where they can. */
-    size_t least = street.first * sizeof(uint32_t);
-    return grow_part(&street.tags, bits_min(street.limit, (size_t)street.first + ROWS_LEAST) * sizeof(uint32_t)) ||
-           grow_part(&street.tags, least);
+    return street.first < street.limit;
+}
+
+/* Maps the first rows of each part, which shows whether the place is free. Under a limit the tags of the bookkeeping's own slices suffice:
+ * a tag is read for any address below extent. */
+static bool map_first_rows(void) {
+    enum os_answer rows = grow_rows((uint32_t)bits_min(street.limit, (size_t)street.first + ROWS_LEAST));
+    enum os_answer stock = rows == OS_DONE ? grow_bookkeeping(BOOKKEEPING_LEAST) : rows;
+    return stock == OS_DONE ||
+           (stock == OS_REFUSED && grow_part(&street.tags, street.first * sizeof(uint32_t)) == OS_DONE);
+}
+
+static void forget_part(struct part *part) {
+    if (part->usable > part->skipped) {
+        os_unmap_unseen(part->at + part->skipped, part->usable - part->skipped);
+    }
 }
 
 static void forget(char *at, size_t bytes) {
     if (street.reserved) {
         os_unmap_unseen(at, bytes);
-    } else if (street.tags.usable > 0) {
-        os_unmap_unseen(at, street.tags.usable);
+        return;
     }
+    forget_part(&street.tags);
+    forget_part(&street.spans);
+    forget_part(&street.bitmaps);
+    forget_part(&bookkeeping.part);
 }
 
-/* Far from where the kernel would put so many bytes now: it puts what the program maps there too, one after the other, and programs map
- * more than a tebibyte where they only reserve addresses. The same place where there is no other. */
-static char *far_from(char *at, size_t bytes) {
-#if defined __SANITIZE_THREAD__ /* whose shadow has no more than the kernel's own choice */
-    enum { APART = 0 };
-#else
-    enum { APART = 16 };
-#endif
-    /* From above the kernel begins below the stack; from below at a third of all addresses, or a quarter. */
-    if ((uintptr_t)at < (uintptr_t)__builtin_frame_address(0) / 2) {
-        return at + APART * bytes;
-    }
-    return (uintptr_t)at / 4 < APART * bytes ? at : at - APART * bytes;
-}
-
-/* Where a limit lets nobody ask for as much: below the page that the kernel would give next. */
-static char *range_below(size_t bytes) {
-    char *at = os_find(SLICE_BYTES, SLICE_BYTES);
-    return at == NULL || (uintptr_t)at / 4 < bytes ? NULL : at - bytes;
-}
-
-static bool open_at(char *at, size_t bytes) {
-    if (at == NULL) {
-        return false;
-    }
-    if (lay_out(at, bytes)) {
+static bool open_at(uintptr_t at, size_t bytes) {
+    if (lay_out((char *)at, bytes) && map_first_rows()) {
         return true;
     }
-    forget(at, bytes);
+    forget((char *)at, bytes);
     return false;
 }
 
@@ -171,41 +175,68 @@ static bool open_at(char *at, size_t bytes) {
 static bool open_reserved(size_t most) {
     street.reserved = true;
     for (size_t bytes = most; bytes >= (size_t)1 << 20; bytes >>= 1) {
-        if (open_at(os_reserve(bytes, SLICE_BYTES), bytes)) {
+        char *at = os_reserve(bytes, SLICE_BYTES);
+        if (at != NULL && open_at((uintptr_t)at, bytes)) {
             return true;
         }
     }
+    street.reserved = false;
     return false;
 }
 
+/* Far from `near`, where the kernel puts what the program maps, one after the other: programs map more than a tebibyte where they only
+ * reserve addresses. */
+static bool open_far(uintptr_t near, size_t bytes) {
+#if defined __SANITIZE_THREAD__ /* whose shadow has no more than the kernel's own choice */
+    enum { APART = 0 };
+#else
+    enum { APART = 16 };
+#endif
+    size_t apart = APART * TEBIBYTE;
+    if (near / 4 > apart + bytes) {
+        return open_at(near - apart - bytes, bytes);
+    }
+    return open_at(near + apart, bytes); /* an emulator, or the kernel's choice goes up from below the middle */
+}
+
+/* In an address space of less than some ten tebibytes: between what the kernel puts below its first choice or above it, and the program, which
+ * lies either low or at two thirds of all addresses. */
+static bool open_near(uintptr_t near, size_t most, bool upwards) {
+    size_t bytes = bits_min(most, upwards ? near / 2 : near / 8 * 3) & ~(size_t)(SLICE_BYTES - 1);
+    uintptr_t at = (upwards ? near + near / 8 : near / 4) & ~(uintptr_t)(SLICE_BYTES - 1);
+    return open_at(at, bytes);
+}
+
+/* The kernel is asked for little to find a place: addresses cost some emulators a record a page. */
 bool street_open(void) {
+    enum { MUCH_MIB = 1024 }; /* whoever limits address space to less will need all of it */
     enum { ROOMY = 64 << 20 }; /* bytes: there is room for the rows of a tebibyte, and for much else */
-    enum { WISH = 40, LEAST = 36 }; /* bits: 1 TiB to 64 GiB; less where even that is more than the address space has */
     uint32_t asked = option_value(OPTION_RESERVE_GIB);
-    bool opened = asked != 0 && open_reserved((size_t)1 << (30 + bits_highest(asked)));
-    for (unsigned bits = WISH; !opened && bits >= LEAST; bits--) {
-        street.reserved = false;
-        size_t bytes = (size_t)1 << bits;
-        char *near = os_find(bytes, SLICE_BYTES);
-        opened = near != NULL && (open_at(far_from(near, bytes), bytes) || open_at(near, bytes));
+    if (asked != 0 && open_reserved((size_t)1 << (30 + bits_highest(asked)))) {
+        return true;
     }
-    if (!opened) {
-        street.limited = true;
-        /* Rows for a tebibyte would be a part of what little there is. */
-        size_t bytes = (size_t)1 << (os_has_room(ROOMY) ? WISH : LEAST);
-        opened = open_at(range_below(bytes), bytes) || open_reserved((size_t)1 << WISH);
-    }
-    if (!opened) {
+    uintptr_t near = (uintptr_t)os_find((size_t)MUCH_MIB << 20, os_page_bytes());
+    street.limited = near == 0;
+    /* Rows for a tebibyte would be a part of what little there is. */
+    size_t bytes = street.limited && !os_has_room(ROOMY) ? TEBIBYTE / 16 : TEBIBYTE;
+    near = near == 0 ? (uintptr_t)os_find(os_page_bytes(), os_page_bytes()) : near;
+    near &= ~(uintptr_t)(SLICE_BYTES - 1);
+    /* From above the kernel begins below the stack; from below at a third of all addresses, or a quarter. */
+    bool upwards = near < (uintptr_t)__builtin_frame_address(0) / 2;
+    bool opened =
+        near != 0 && (open_far(near, bytes) || open_near(near, bytes, upwards) || open_near(near, bytes, !upwards));
+    if (!opened && !open_reserved(TEBIBYTE)) {
         window.base = 0;
+        return false;
     }
-    return opened;
+    return true;
 }
 
 /* -- growing ------------------------------------------------------------------------------------------------- */
 
 /* So many slices, if the street has them and memory for their rows. */
 static enum os_answer map_slices(uint32_t from, uint32_t slices) {
-    if (slices > street.limit - from || !grow_rows(from + slices)) {
+    if (slices > street.limit - from || grow_rows(from + slices) != OS_DONE) {
         return OS_REFUSED;
     }
     return map_there(arena_address(from), (size_t)slices << SLICE_BITS);
@@ -299,13 +330,8 @@ bool street_bookkeeping_is_low(void) { return in_stock() < BOOKKEEPING_LOW; }
 bool street_bookkeeping_grow(void) {
     lock_take(&bookkeeping.growing);
     bool enough = !street_bookkeeping_is_low();
-    struct part *part = &bookkeeping.part;
-    size_t more = bits_max(bits_min(part->usable, BOOKKEEPING_STEP_MOST), BOOKKEEPING_LEAST);
-    if (!enough && (grow_part(part, part->usable + more) || grow_part(part, part->usable + BOOKKEEPING_LEAST))) {
-        /* relaxed: a mapping is there for every thread from the moment it is made */
-        atomic_store_explicit(&bookkeeping.usable, part->usable, memory_order_relaxed);
-        enough = true;
-    }
+    size_t more = bits_max(bits_min(bookkeeping.part.usable, BOOKKEEPING_STEP_MOST), BOOKKEEPING_LEAST);
+    enough = enough || grow_bookkeeping(more) == OS_DONE || grow_bookkeeping(BOOKKEEPING_LEAST) == OS_DONE;
     lock_free(&bookkeeping.growing);
     return enough;
 }

@@ -3,8 +3,8 @@
  *   base                                                                             base + extent (grows)       the street's end
  *    | tags 4 | spans 64 | bitmaps 512 bytes a slice | bookkeeping | slices handed out ... | usable | nothing yet ... |
  *
- * Nothing is reserved: the street is an address and a length, chosen where the kernel had room for all of it when the
- * process began. Each part of it is mapped as it grows, at its place and nowhere else, so that a program may be told of a limit on its
+ * Nothing is reserved: the street is an address and a length, chosen far from where the kernel puts mappings, at a place where the first rows
+ * of each part could be mapped when the process began. Each part of it is mapped as it grows, at its place and nowhere else, so that a program may be told of a limit on its
  * address space (RLIMIT_AS, mlockall) at any time. Where somebody else has mapped memory in the way, the street goes on behind it.
  * Between two parts lies at least a page that is never mapped: what is written past the end of one does not reach the next, nor
  * do the program's blocks lie beside any bookkeeping.

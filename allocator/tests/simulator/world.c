@@ -142,7 +142,8 @@ void os_decommit(void *at, size_t bytes) { (void)at, (void)bytes; }
 
 void *os_find(size_t bytes, size_t alignment) {
     (void)bytes, (void)alignment;
-    return (void *)STREET;
+    enum { APART = 16 };
+    return (void *)(STREET - ((uintptr_t)APART << 40)); /* the street lies so far above what is found */
 }
 
 enum os_answer os_map_at(void *at, size_t bytes) {

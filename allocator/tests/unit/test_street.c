@@ -65,13 +65,91 @@ static void gaps_stay(void) {
     expect_gap(arena_address(street_first()), "the first slice", false);
 }
 
+/* An address space of another machine: what its kernel would answer, and nothing is mapped. None when `end` is 0. */
+static struct {
+    uintptr_t end; /* of the program's addresses */
+    uintptr_t chosen; /* where the kernel puts what may lie anywhere */
+    uintptr_t program, mappings; /* where they lie, each SPREAD long */
+} space;
+static const size_t SPREAD = (size_t)1 << 30;
 static unsigned asked;
+static size_t asked_most; /* bytes */
+
+static bool is_in(uintptr_t at, size_t bytes, uintptr_t theirs) { return at < theirs + SPREAD && theirs < at + bytes; }
+
 enum os_answer __real_os_map_at(void *at, size_t bytes);
 enum os_answer __wrap_os_map_at(void *at, size_t bytes);
+void *__real_os_find(size_t bytes, size_t alignment);
+void *__wrap_os_find(size_t bytes, size_t alignment);
+void *__real_os_reserve(size_t bytes, size_t alignment);
+void *__wrap_os_reserve(size_t bytes, size_t alignment);
 
 enum os_answer __wrap_os_map_at(void *at, size_t bytes) {
     asked++;
-    return __real_os_map_at(at, bytes);
+    asked_most = bytes > asked_most ? bytes : asked_most;
+    if (space.end != 0 && (uintptr_t)at + bytes > space.end) {
+        return OS_REFUSED;
+    }
+    if (space.end != 0 && (is_in((uintptr_t)at, bytes, space.program) || is_in((uintptr_t)at, bytes, space.mappings))) {
+        return OS_OCCUPIED;
+    }
+    return space.end != 0 ? OS_DONE : __real_os_map_at(at, bytes);
+}
+
+void __real_os_unmap_unseen(void *at, size_t bytes);
+void __wrap_os_unmap_unseen(void *at, size_t bytes);
+
+void __wrap_os_unmap_unseen(void *at, size_t bytes) {
+    if (space.end == 0) {
+        __real_os_unmap_unseen(at, bytes);
+    }
+}
+
+void *__wrap_os_find(size_t bytes, size_t alignment) {
+    asked_most = bytes > asked_most ? bytes : asked_most;
+    return space.end == 0 ? __real_os_find(bytes, alignment) : (void *)space.chosen;
+}
+
+void *__wrap_os_reserve(size_t bytes, size_t alignment) {
+    asked_most = bytes > asked_most ? bytes : asked_most;
+    return space.end == 0 ? __real_os_reserve(bytes, alignment) : NULL;
+}
+
+/* Addresses of 38 to 48 bits, from above and from below: there is room for a heap of some size, found by few questions for little. */
+static void is_found_in_other_spaces(void) {
+    static const struct {
+        unsigned end, chosen, program; /* in GiB */
+        bool upwards;
+        unsigned least;
+    } spaces[] = {
+        {256, 255, 170, false, 64},
+        {256, 85, 170, true, 32}, /* riscv64, sv39 */
+        {512, 511, 341, false, 128},
+        {512, 128, 341, true, 48}, /* aarch64, 39 bits */
+        {131072, 131071, 87381, false, 1024},
+        {131072, 43690, 87381, true, 1024},   /* x86-64 */
+        {262144, 262143, 174762, false, 1024},
+        {262144, 65536, 174762, true, 1024}, /* aarch64, 48 bits */
+        {131072, 256, 255, true, 1024}, /* a guest of QEMU */
+    };
+    enum { GIB = 30, ASKED_MOST = 16, REST_GIB = 16 };
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
+        space.end = (uintptr_t)spaces[i].end << GIB;
+        space.chosen = (uintptr_t)spaces[i].chosen << GIB;
+        space.program = (uintptr_t)spaces[i].program << GIB;
+        space.mappings = spaces[i].upwards ? space.chosen - SPREAD : space.chosen;
+        asked = 0;
+        asked_most = 0;
+        EXPECT(street_open(), "no street among %u GiB", spaces[i].end);
+        uintptr_t end = window.base + ((uintptr_t)street_limit() << SLICE_BITS);
+        EXPECT(street_limit() >= spaces[i].least << (GIB - SLICE_BITS) && end <= space.end,
+               "%u GiB of addresses: %u slices from %lx on", spaces[i].end, street_limit(), window.base);
+        EXPECT(!is_in(window.base, end - window.base, space.program) &&
+                   !is_in(window.base, end - window.base, space.mappings),
+               "%u GiB of addresses: the street runs over others' from %lx on", spaces[i].end, window.base);
+        EXPECT(asked <= ASKED_MOST && asked_most <= (size_t)REST_GIB << GIB, "asked %u times, for %zu bytes at most",
+               asked, asked_most);
+    }
 }
 
 /* A gibibyte of somebody else's in the way costs one call a few questions, not one for each MiB. */
@@ -100,6 +178,7 @@ static const struct scenario scenarios[] = {
     {"parts_lie_apart", parts_lie_apart},
     {"gaps_stay", gaps_stay},
     {"passes_what_is_in_the_way", passes_what_is_in_the_way},
+    {"is_found_in_other_spaces", is_found_in_other_spaces},
 };
 
 SCENARIO_MAIN(scenarios)
