@@ -242,7 +242,7 @@ static bool is_beyond_all(size_t size) {
     arena_figures(&arena);
     size_t mappings, mapped; /* also those: a block of that size may be about to grow where it is */
     large_figures(&mappings, &mapped);
-    size_t held = arena.usable + arena.bookkeeping + mapped;
+    size_t held = arena.usable - arena.unmapped + arena.bookkeeping + mapped;
     return size > held && !os_has_room(size - held);
 }
 

@@ -33,8 +33,15 @@ PUBLIC size_t freestone_check(void) {
 _Static_assert(sizeof(struct freestone_stats) == 15 * sizeof(size_t),
                "docs/reference/compatibility.md: the size stays");
 
-PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
-    *stats = (struct freestone_stats){0};
+/* All that the JSON has. */
+struct figures {
+    struct freestone_stats stats;
+    size_t unmapped;
+};
+
+static void read_figures(struct figures *figures) {
+    struct freestone_stats *stats = &figures->stats;
+    *figures = (struct figures){0};
     enum pass pass = thread_enter();
     if (pass == PASS_REFUSED) { /* a fork is under way: no figures now */
         return;
@@ -74,6 +81,13 @@ PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
         .unguarded = hard.unguarded + unguarded,
         .guarded = guarded,
     };
+    figures->unmapped = arena.unmapped;
+}
+
+PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
+    struct figures figures;
+    read_figures(&figures);
+    *stats = figures.stats;
 }
 
 static void add_figure(struct text *text, const char *key, size_t value) {
@@ -84,7 +98,8 @@ static void add_figure(struct text *text, const char *key, size_t value) {
 }
 
 /* The length of the whole text. */
-static size_t write_json(char *buffer, size_t size, const struct freestone_stats *stats) {
+static size_t write_json(char *buffer, size_t size, const struct figures *figures) {
+    const struct freestone_stats *stats = &figures->stats;
     struct text text = {buffer, size, 0};
     text_add(&text, "{\"version\": \"" FREESTONE_BUILD_VERSION "\"");
     add_figure(&text, "reserved", stats->reserved);
@@ -102,18 +117,19 @@ static size_t write_json(char *buffer, size_t size, const struct freestone_stats
     add_figure(&text, "clean", stats->clean);
     add_figure(&text, "unguarded", stats->unguarded);
     add_figure(&text, "guarded", stats->guarded);
+    add_figure(&text, "unmapped", figures->unmapped);
     text_add(&text, "}");
     return text.length;
 }
 
 PUBLIC int freestone_stats_json(char *buffer, size_t size) {
-    struct freestone_stats stats;
-    freestone_stats_read(&stats);
-    size_t length = write_json(buffer, size, &stats);
+    struct figures figures;
+    read_figures(&figures);
+    size_t length = write_json(buffer, size, &figures);
     /* Who was told how much this text needs would ask for it, and so change the figures: the next text may be longer. */
     if (length >= size) {
-        __builtin_memset(&stats, 0xFF, sizeof stats); /* every figure at its longest */
-        length = write_json(NULL, 0, &stats);
+        __builtin_memset(&figures, 0xFF, sizeof figures); /* every figure at its longest */
+        length = write_json(NULL, 0, &figures);
     }
     return (int)length;
 }

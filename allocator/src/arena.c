@@ -72,10 +72,65 @@ static bool grow(uint32_t end) {
     return slices != 0;
 }
 
+/* The last part of the street is for what slabs take at a time: a longer span can be a mapping of its own, a small block cannot. */
+static uint32_t end_for(uint32_t slices) {
+    enum { SHORT_MOST = 16, SHARE = 8 }; /* the longest slab has 16 */
+    return slices <= SHORT_MOST ? street_limit() : street_limit() - (street_limit() - street_first()) / SHARE;
+}
+
+/* Whether only what slabs take may come from the front. */
+static bool is_short_for(uint32_t slices) {
+    arena_lock();
+    bool is_short = spans_front() > end_for(slices);
+    arena_unlock();
+    return is_short;
+}
+
 /* A used span of what costs no memory yet: a free one, or from the front. 0 and where it would end when that is not usable yet. */
 static uint32_t take_clean(uint32_t slices, uint32_t alignment, uint32_t *end) {
     uint32_t slice = spans_take(SPAN_CLEAN, slices, alignment);
+    if (slice == 0 && (size_t)spans_front() + slices > end_for(slices)) {
+        *end = UINT32_MAX;
+        return 0;
+    }
     return slice != 0 ? slice : spans_take_front(slices, alignment, arena.usable, end);
+}
+
+/* The end of a used span, from `slices` on, becomes free. */
+static void give_end(uint32_t slice, uint32_t slices, enum span_state state) {
+    arena_lock();
+    uint32_t rest = arena_span(slice)->slices - slices;
+    if (rest != 0) {
+        spans_cut(slice, slices);
+        spans_give(slice + slices, rest, state, 0);
+    }
+    arena_unlock();
+}
+
+/* A span of which the addresses are mapped no longer, or 0; made usable again with a few slices more, where there are, so that the kernel is seldom
+ * asked. The caller holds `growing`. Where somebody else has mapped memory there it is nobody's from now on. */
+static uint32_t take_unmapped(uint32_t slices, uint32_t alignment) {
+    enum { LEAST = 32 };
+    arena_lock();
+    uint32_t slice = spans_take(SPAN_UNMAPPED, (uint32_t)bits_max(slices, LEAST), alignment);
+    slice = slice != 0 ? slice : spans_take(SPAN_UNMAPPED, slices, alignment);
+    arena_unlock();
+    if (slice == 0) {
+        return 0;
+    }
+    enum os_answer answer = street_map_again(slice, arena_span(slice)->slices);
+    if (answer == OS_DONE) {
+        give_end(slice, slices, SPAN_CLEAN);
+        return slice;
+    }
+    arena_lock();
+    if (answer == OS_OCCUPIED) {
+        spans_hold_used(slice);
+    } else {
+        spans_give(slice, arena_span(slice)->slices, SPAN_UNMAPPED, 0);
+    }
+    arena_unlock();
+    return 0;
 }
 
 static uint32_t take_grown(uint32_t slices, uint32_t alignment) {
@@ -85,6 +140,7 @@ static uint32_t take_grown(uint32_t slices, uint32_t alignment) {
         arena_lock();
         slice = take_clean(slices, alignment, &end);
         arena_unlock();
+        slice = slice != 0 ? slice : take_unmapped(slices, alignment);
     } while (slice == 0 && grow(end));
     lock_free(&arena.growing);
     return slice;
@@ -134,17 +190,6 @@ static void ask_for_huge(uint32_t slice, uint32_t slices) {
     struct huge_request request = huge_ask(slice, slices, arena.usable);
     arena_unlock();
     huge_tell(request);
-}
-
-/* The end of a used span, from `slices` on, becomes free. */
-static void give_end(uint32_t slice, uint32_t slices, enum span_state state) {
-    arena_lock();
-    uint32_t rest = arena_span(slice)->slices - slices;
-    if (rest != 0) {
-        spans_cut(slice, slices);
-        spans_give(slice + slices, rest, state, 0);
-    }
-    arena_unlock();
 }
 
 /* True for a single object of which less than half of the last chunk would be used. */
@@ -385,7 +430,8 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero)
     if (slice == 0) {
         slice = take_free_huge(slices, alignment);
     }
-    if (slice == 0) { /* out of street or memory: dirty and clean neighbours may be long enough together */
+    if (slice == 0 &&
+        !is_short_for(slices)) { /* out of street or memory: dirty and clean neighbours may be long enough together */
         slice = take_joined(slices, alignment, zero);
     }
     if (slice != 0 && dense && !huge && *zero) {
@@ -467,12 +513,17 @@ void arena_give_clean(uint32_t slice) {
 }
 
 void arena_abandon(uint32_t slice, size_t bytes) {
-    size_t rest = ((size_t)arena_span(slice)->slices << SLICE_BITS) - bytes;
+    uint32_t slices = arena_span(slice)->slices;
+    size_t rest = ((size_t)slices << SLICE_BITS) - bytes;
     if (rest > 0) {
         os_unmap((char *)arena_address(slice) + bytes, rest);
     }
     arena_lock();
-    spans_abandon(slice);
+    uint32_t first = spans_align(slice, CHUNK_SLICES), behind = huge_chunk(slice + slices);
+    if ((int32_t)(behind - first) > 0) {
+        huge_forget(first, behind);
+    }
+    spans_give(slice, slices, SPAN_UNMAPPED, 0);
     arena_unlock();
 }
 
@@ -615,7 +666,8 @@ size_t arena_purge_all(void) {
 static bool extend_there(uint32_t slice, uint32_t slices, uint32_t *front) {
     arena_lock();
     *front = spans_front();
-    bool extended = spans_extend(slice, slices - arena_span(slice)->slices, arena.usable);
+    uint32_t end = (uint32_t)bits_min(arena.usable, end_for(slices));
+    bool extended = spans_extend(slice, slices - arena_span(slice)->slices, end);
     arena_unlock();
     return extended;
 }
@@ -627,7 +679,7 @@ static bool grow_behind(uint32_t slice, uint32_t slices) {
     arena_lock();
     uint32_t next = slice + arena_span(slice)->slices;
     bool at_front = spans_end_of_free(next) == spans_front();
-    bool lacks = at_front && end > arena.usable && end > slice && end <= street_limit();
+    bool lacks = at_front && end > arena.usable && end > slice && end <= end_for(slices);
     arena_unlock();
     bool grown = lacks && grow(end);
     lock_free(&arena.growing);
@@ -703,6 +755,7 @@ void arena_figures(struct arena_figures *figures) {
         .reserved = (size_t)street_limit() << SLICE_BITS,
         .extent = slices << SLICE_BITS,
         .usable = (size_t)(arena.usable - street_first()) << SLICE_BITS,
+        .unmapped = (size_t)bins_slices(SPAN_UNMAPPED) << SLICE_BITS,
         .used = (size_t)spans_used() << SLICE_BITS,
         .dirty = ages_bytes() + ((size_t)bins_slices(SPAN_KEPT) << SLICE_BITS),
         .dirty_spans = (size_t)bins_spans(SPAN_DIRTY) + bins_spans(SPAN_KEPT),

@@ -25,6 +25,7 @@
 struct arena_figures {
     size_t reserved, extent, used, bookkeeping;
     size_t usable; /* the extent, and what is mapped behind it */
+    size_t unmapped; /* of the extent: free, and mapped before it is used again */
     size_t dirty; /* less the pages of dirty spans that were purged before */
     size_t dirty_spans; /* how many */
     uint64_t purged; /* since the start */
@@ -88,8 +89,8 @@ bool arena_purge_pages(void *at, size_t bytes, size_t unclean);
  * count that a mapping elsewhere has to keep to. */
 void arena_make_room(void);
 
-/* Of a used span only the addresses are left, `bytes` at its start not even mapped: nobody has them any more. Its tags are TAG_NONE, since before those
- * were unmapped. */
+/* Of a used span only the addresses are left, `bytes` at its start not even mapped: they are mapped again before they are handed out again. Its tags
+ * are TAG_NONE, since before those were unmapped. */
 void arena_abandon(uint32_t slice, size_t bytes);
 
 /* Waits until whoever makes the street longer or shorter just now has done so. */

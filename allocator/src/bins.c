@@ -6,7 +6,7 @@ enum {
     BIN_WORDS = (BIN_COUNT + 63) / 64,
     FIT_SEARCH = 32, /* spans of an inexact bin looked at for the best fit */
     ALIGNED_SEARCH = 64, /* spans looked at that are as long as is asked for, and perhaps aligned so */
-    KINDS = 4,
+    KINDS = 5,
 };
 
 /* Free spans of one kind by length. */
@@ -16,10 +16,11 @@ struct bins {
     uint32_t spans, slices; /* in all of them */
 };
 
-static struct bins kinds[KINDS]; /* dirty, clean, huge, kept */
+static struct bins kinds[KINDS]; /* dirty, clean, huge, kept, unmapped */
 
 static struct bins *bins_of(enum span_state state) { return &kinds[state - SPAN_DIRTY]; }
-_Static_assert(SPAN_CLEAN == SPAN_DIRTY + 1 && SPAN_HUGE == SPAN_DIRTY + 2 && SPAN_KEPT == SPAN_DIRTY + 3,
+_Static_assert(SPAN_CLEAN == SPAN_DIRTY + 1 && SPAN_HUGE == SPAN_DIRTY + 2 && SPAN_KEPT == SPAN_DIRTY + 3 &&
+                   SPAN_UNMAPPED == SPAN_DIRTY + 4,
                "the bins are numbered so");
 
 static unsigned bin_of(uint32_t slices) {

@@ -2,13 +2,13 @@
  *
  * A span is free-dirty (content unknown, pages likely resident but for those that were purged when it was a slab), free-clean (reads as
  * zero, costs no memory), free-huge (the same where huge pages were asked for), free-kept (dirty, and the kernel would not take it: locked
- * memory), being purged (nobody's) or used. */
+ * memory), free-unmapped (its addresses are mapped before it is used again, and count against no limit), being purged (nobody's) or used. */
 #ifndef FREESTONE_SPAN_H
 #define FREESTONE_SPAN_H
 
 #include "tag.h"
 
-enum span_state { SPAN_UNUSED, SPAN_DIRTY, SPAN_CLEAN, SPAN_HUGE, SPAN_KEPT, SPAN_PURGING, SPAN_USED };
+enum span_state { SPAN_UNUSED, SPAN_DIRTY, SPAN_CLEAN, SPAN_HUGE, SPAN_KEPT, SPAN_UNMAPPED, SPAN_PURGING, SPAN_USED };
 
 /* One per slice; only the first slice's is in use, except `first`. 64 bytes, a cache line. */
 struct span {

@@ -9,7 +9,7 @@
 
 /* `used` is an atomic because budgets are worked out without the lock. Relaxed: a stale answer only delays a purge. */
 static struct {
-    uint32_t front, farthest, abandoned;
+    uint32_t front, farthest;
     _Atomic uint32_t used;
 } spans;
 
@@ -158,13 +158,6 @@ void spans_hold_used(uint32_t slice) {
     count_used(-arena_span(slice)->slices);
     arena_span(slice)->state = SPAN_PURGING;
 }
-
-void spans_abandon(uint32_t slice) {
-    spans_hold_used(slice);
-    spans.abandoned += arena_span(slice)->slices;
-}
-
-uint32_t spans_abandoned(void) { return spans.abandoned; }
 
 void spans_cut(uint32_t slice, uint32_t slices) { describe(slice, slices, SPAN_USED); }
 

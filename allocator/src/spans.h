@@ -47,7 +47,7 @@ void spans_let_go(uint32_t slice, uint32_t slices, enum span_state state);
 /* What the kernel would not take is dirty again, and so may be asked for once more. One span of it; false when there is none. */
 bool spans_revive(void);
 
-/* A used span becomes nobody's. */
+/* A used span becomes nobody's: for ever, unless it is let go. */
 void spans_hold_used(uint32_t slice);
 
 /* Where the free span ends that begins at `slice`; `slice` where none does. */
@@ -56,12 +56,6 @@ uint32_t spans_end_of_free(uint32_t slice);
 /* Takes the `more` slices that follow a used span into it: free ones, as far as there are, then from the front. False, and nothing has
  * changed, when they are not free or not usable. */
 bool spans_extend(uint32_t slice, uint32_t more, uint32_t usable);
-
-/* A used span is nobody's for ever: its addresses are mapped no longer. */
-void spans_abandon(uint32_t slice);
-
-/* Slices in such spans. */
-uint32_t spans_abandoned(void);
 
 /* A used span is the first `slices` of itself; the rest is to be given. */
 void spans_cut(uint32_t slice, uint32_t slices);

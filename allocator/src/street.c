@@ -288,6 +288,10 @@ uint32_t street_grow(uint32_t *from, uint32_t least) {
     return 0;
 }
 
+enum os_answer street_map_again(uint32_t slice, uint32_t slices) {
+    return map_there(arena_address(slice), (size_t)slices << SLICE_BITS);
+}
+
 bool street_is_reserved(void) { return street.reserved; }
 
 bool street_is_limited(void) { return street.limited; }

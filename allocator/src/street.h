@@ -14,6 +14,7 @@
 #ifndef FREESTONE_STREET_H
 #define FREESTONE_STREET_H
 
+#include "os.h"
 #include "span.h"
 
 /* Chooses the street; false when the kernel refuses even its first pages. Called once, before all else here. */
@@ -30,6 +31,9 @@ uint32_t street_described(void);
  * *from, the end of what is usable, moves up where somebody else's mapping is in the way. Returns how many; 0 when memory
  * or the street is out. One caller at a time. */
 uint32_t street_grow(uint32_t *from, uint32_t least);
+
+/* Makes slices usable again that were unmapped. OS_OCCUPIED when somebody else has mapped memory there since. */
+enum os_answer street_map_again(uint32_t slice, uint32_t slices);
 
 /* Whether what is usable no longer stays address space of ours all the same. */
 bool street_is_reserved(void);

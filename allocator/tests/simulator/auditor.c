@@ -524,20 +524,19 @@ static void audit_spans(struct larges *larges) {
         }
         CHECK(state != SPAN_USED || tag_at(slice) != TAG_LARGE || clean_pages(slice) == 0,
               "spans: slice %u of a large block counts as purged", slice);
-        if (state >= SPAN_DIRTY && state <= SPAN_KEPT) {
+        if (state >= SPAN_DIRTY && state <= SPAN_UNMAPPED) {
             CHECK(state != before, "spans: neighbours at slice %u are not joined", slice);
             CHECK(seam_bins_have(slice), "spans: slice %u is free and in no bin", slice);
         }
         before = state;
     }
     CHECK(used == spans_used(), "spans: %u slices used, %u counted", used, spans_used());
-    for (unsigned state = SPAN_DIRTY; state <= SPAN_KEPT; state++) {
+    for (unsigned state = SPAN_DIRTY; state <= SPAN_UNMAPPED; state++) {
         CHECK(seam_bins_are_whole(state), "bins: of kind %u, torn, or marked wrongly", state);
         CHECK(seam_bins_count(state) == number[state], "spans: %u of kind %u, %zu in bins", number[state], state,
               seam_bins_count(state));
     }
-    CHECK(!at_rest || held == spans_abandoned(), "spans: %u slices are nobody's at rest, %u were abandoned", held,
-          spans_abandoned());
+    CHECK(!at_rest || held == 0, "spans: %u slices are nobody's at rest", held);
     audit_ages(number[SPAN_DIRTY]);
 }
 

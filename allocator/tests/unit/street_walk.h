@@ -18,7 +18,7 @@ static inline uint32_t street_start(void) {
 
 static inline bool street_is_free(uint32_t slice) {
     enum span_state state = (enum span_state)arena_span(slice)->state;
-    return state >= SPAN_DIRTY && state <= SPAN_KEPT;
+    return state >= SPAN_DIRTY && state <= SPAN_UNMAPPED;
 }
 
 static inline uint32_t street_tag(uint32_t slice) { return ((const uint32_t *)window.base)[slice]; }

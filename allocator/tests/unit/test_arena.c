@@ -436,6 +436,67 @@ static void aligned_spans_are_found_again(void) {
     street_check(true);
 }
 
+/* Of a block that had to grow elsewhere the addresses are left. They are mapped again before the street grows: its rows would count for ever. */
+static void unmapped_addresses_are_used_again(void) {
+    enum { SLICES = 100, MOVED = 50, ROUNDS = 40, EXTENT_MOST = 1000 };
+    open_arena();
+    struct arena_figures figures;
+    bool zero;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint32_t slice = arena_take(SLICES, 1, false, &zero);
+        EXPECT(slice != 0 && zero && *(uint64_t *)arena_address(slice + SLICES - 1) == 0, "round %d: no zeros", round);
+        memset(arena_address(slice), 1, (size_t)SLICES << SLICE_BITS);
+        os_unmap(arena_address(slice), (size_t)MOVED << SLICE_BITS); /* its pages were moved away */
+        arena_abandon(slice, (size_t)MOVED << SLICE_BITS);
+        arena_figures(&figures);
+        EXPECT(figures.extent <= (size_t)EXTENT_MOST << SLICE_BITS, "round %d: %zu bytes", round, figures.extent);
+        EXPECT(figures.unmapped >= (size_t)SLICES << SLICE_BITS && figures.used == 0, "round %d: %zu bytes unmapped",
+               round, figures.unmapped);
+        street_check(true);
+    }
+}
+
+/* Somebody else has mapped memory there since: nothing of it is handed out, and nothing of it is lost. */
+static void unmapped_addresses_may_be_taken_by_others(void) {
+    enum { SLICES = 400 };
+    open_arena();
+    bool zero;
+    uint32_t slice = arena_take(SLICES, 1, false, &zero);
+    EXPECT(slice != 0, "no memory");
+    char *theirs = arena_address(slice + SLICES / 2);
+    arena_abandon(slice, 0);
+    void *mapped = mmap(theirs, os_page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT(mapped == theirs, "the kernel puts a mapping to %p, not to %p", mapped, (void *)theirs);
+    theirs[0] = 7;
+    for (int i = 0; i < 4; i++) {
+        uint32_t other = arena_take(SLICES, 1, false, &zero);
+        EXPECT(other != 0 && zero, "no memory");
+        memset(arena_address(other), 1, (size_t)SLICES << SLICE_BITS);
+        EXPECT(theirs[0] == 7, "memory of others was written");
+    }
+}
+
+/* Long spans end before the street does: they can be mappings, and small blocks cannot. */
+static void room_for_small_blocks_is_kept(void) {
+    enum { LONG = 100 };
+    option_set(OPTION_RESERVE_GIB, 1);
+    open_arena();
+    bool zero;
+    uint32_t last = 0, slice;
+    while ((slice = arena_take(LONG, 1, false, &zero)) != 0) {
+        last = slice;
+    }
+    struct arena_figures figures;
+    arena_figures(&figures);
+    EXPECT(last != 0 && !arena_extend(last, 2 * LONG), "a long span grows into what is kept");
+    size_t kept = 0, limit = figures.reserved >> SLICE_BITS;
+    while (arena_take(1, 1, false, &zero) != 0) {
+        kept++;
+    }
+    EXPECT(kept >= limit / 10, "%zu of %zu slices are kept", kept, limit);
+    EXPECT(arena_give(last) && arena_take(LONG, 1, false, &zero) == last, "what was freed is not handed out");
+}
+
 enum { OBJECT = 65 }; /* slices: a block of 4 MiB, which ends a little behind a chunk */
 
 /* Where address space is limited, objects fill it: no room is left before the chunks in which the next ones begin. */
@@ -1092,6 +1153,9 @@ static const struct scenario scenarios[] = {
     {"a_free_end_of_both_kinds_is_given_up", a_free_end_of_both_kinds_is_given_up},
     {"what_was_mapped_ahead_makes_room", what_was_mapped_ahead_makes_room},
     {"aligned_spans_are_found_again", aligned_spans_are_found_again},
+    {"unmapped_addresses_are_used_again", unmapped_addresses_are_used_again},
+    {"unmapped_addresses_may_be_taken_by_others", unmapped_addresses_may_be_taken_by_others},
+    {"room_for_small_blocks_is_kept", room_for_small_blocks_is_kept},
     {"objects_fill_limited_space", objects_fill_limited_space},
     {"gaps_between_objects_are_few", gaps_between_objects_are_few},
     {"slow_huge_pages_are_left", slow_huge_pages_are_left},

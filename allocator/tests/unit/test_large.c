@@ -219,7 +219,7 @@ static void what_moves_at_last_leaves_nothing(void) {
         EXPECT(mincore(span + at, page, &resident) != 0, "byte %zu of %zu is mapped", at, room);
     }
     give(moved);
-    EXPECT(arena_span(slice)->state == SPAN_PURGING, "addresses that are nobody's any more are in state %u",
+    EXPECT(arena_span(slice)->state == SPAN_UNMAPPED, "addresses that are left over are in state %u",
            arena_span(slice)->state);
 }
 
