@@ -72,6 +72,25 @@ static uint32_t rest_of_huge(uint32_t slice) {
     return rest ? (uint32_t)bits_min(arena_span(slice)->slices, in_chunk) : 0;
 }
 
+/* The kernel refuses the whole where one page is locked. The halves are purged, and theirs where they are refused, by a bounded number of calls: two
+ * pages of a huge page are found so, and where all is locked nothing is. Returns the bytes that went. */
+static size_t purge_parts(char *at, size_t bytes) {
+    enum { CALLS_MOST = 64 };
+    size_t gone = 0, page = os_page_bytes(), size = bytes;
+    char *end = at + bytes;
+    for (int calls = 0; at < end && calls < CALLS_MOST;) {
+        size = bits_min(bits_max(size / 2 & ~(page - 1), page), (size_t)(end - at));
+        bool purged = os_purge(at, size);
+        calls++;
+        if (purged || size == page) {
+            gone += purged ? size : 0;
+            at += size;
+            size *= 4; /* and so twice as much is tried next */
+        }
+    }
+    return gone;
+}
+
 uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     arena_lock();
     /* Asked under the lock: what the span held before was freed under it, and a hook that has to see the span go was installed before that. */
@@ -98,6 +117,7 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     size_t piece = (size_t)slices << SLICE_BITS;
     huge_tell(plain);
     bool purged = os_purge(arena_address(slice), piece + ((size_t)rest << SLICE_BITS));
+    size_t gone = purged ? piece : purge_parts(arena_address(slice), piece);
 
     arena_lock();
     atomic_fetch_sub_explicit(&purge.pieces, 1, memory_order_relaxed);
@@ -110,10 +130,9 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     for (; unlikely(asleep > 0); asleep--) { /* all: this may be the last piece */
         os_wake(&purge.pieces);
     }
-    if (purged) {
-        purge_count(piece - before);
-        *bytes += piece - before;
-    }
+    gone -= bits_min(gone, before);
+    purge_count(gone);
+    *bytes += gone;
     return slices;
 }
 

@@ -1,6 +1,6 @@
-/* A page that the program has locked, or what it locked at its start, stays resident: of the rest that it frees nothing does.
+/* A page that the program has locked, one in each block, or what it locked at its start, stays resident: of the rest that it frees little does.
  *
- *   locked_page page|start */
+ *   locked_page page|pages|start */
 #include <malloc.h>
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -16,20 +16,22 @@ enum { BLOCKS = 200, BYTES = 1 << 20, LEFT_KIB = 32 * 1024, PATIENCE_MS = 20000 
 static char *block[BLOCKS];
 
 int main(int count, char **arguments) {
-    EXPECT(count == 2, "usage: locked_page page|start");
+    EXPECT(count == 2, "usage: locked_page page|pages|start");
     require_serving();
-    bool page = strcmp(arguments[1], "page") == 0;
+    bool page = strcmp(arguments[1], "page") == 0, pages = strcmp(arguments[1], "pages") == 0;
     size_t before = resident_kib();
     for (int i = 0; i < BLOCKS; i++) {
         block[i] = malloc(BYTES);
         EXPECT(block[i] != NULL, "no memory");
         memset(block[i], 1, BYTES);
-        if (i == 0 && !page && mlockall(MCL_CURRENT) != 0) {
+        if (i == 0 && !page && !pages && mlockall(MCL_CURRENT) != 0) {
             expect_skip("nothing may be locked here");
         }
     }
-    if (page && mlock(block[0] + BYTES / 2, 1) != 0) {
-        expect_skip("nothing may be locked here");
+    for (int i = 0; i < (pages ? BLOCKS : page); i++) {
+        if (mlock(block[i] + BYTES / 2, 1) != 0) {
+            expect_skip("nothing may be locked here");
+        }
     }
     for (int i = 0; i < BLOCKS; i++) {
         free(block[i]);
