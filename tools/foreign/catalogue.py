@@ -20,6 +20,7 @@ from foreign.programs import (
     postgres,
     redis,
     stress,
+    ucx,
 )
 
 PROGRAMS: dict[str, Program] = {
@@ -38,6 +39,7 @@ PROGRAMS: dict[str, Program] = {
         guest.GUEST,
         mpi.MPI,
         faketime.FAKETIME,
+        ucx.UCX,
         plugin.PLUGIN,
         opened_deep.PHP,
         opened_deep.LDB,
