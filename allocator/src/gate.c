@@ -137,6 +137,12 @@ void gate_reopen(void) {
     }
 }
 
+void gate_shut(void) {
+    if (gate.page != NULL) {
+        atomic_fetch_add_explicit(&gate.page->forks, 1, memory_order_seq_cst);
+    }
+}
+
 /* -- the child ----------------------------------------------------------------------------------------------- */
 
 void gate_mark_child(enum gate_fork fork, void *forker, void *cache, uint32_t forks, uint32_t process) {

@@ -102,6 +102,9 @@ void gate_leave(void);
 bool gate_close(bool (*is_quiet)(void), uint32_t milliseconds);
 void gate_reopen(void);
 
+/* Closes it for good, waiting for nobody: the process is about to abort. Threads that go on meanwhile live on the shelter. */
+void gate_shut(void);
+
 /* One less, but never less than none: what is counted may be gone already, wiped by a fork or found to be counted twice. seq_cst, as the
  * gate's counts are to be in one order with what was done before. */
 void gate_count_down(_Atomic uint32_t *count);

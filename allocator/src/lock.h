@@ -1,7 +1,7 @@
 /* A mutual-exclusion lock of four bytes: spins briefly, then sleeps. Leaf above os.
  *
- * States: 0 free, 1 held, 2 held with (perhaps) sleepers. Acquire on taking and release on freeing order everything
- * the lock protects; no other ordering is relied on. A zeroed lock is free, so static locks need no set-up, and a
+ * States: 0 free, 1 held, 2 held with (perhaps) sleepers; 3 and more the same, taken over that often from a holder that does not go on.
+ * Acquire on taking and release on freeing order everything the lock protects; no other ordering is relied on. A zeroed lock is free, so static locks need no set-up, and a
  * forked child frees its parent's locks by zeroing them. */
 #ifndef FREESTONE_LOCK_H
 #define FREESTONE_LOCK_H
@@ -16,9 +16,10 @@ struct lock {
     _Atomic uint32_t state;
 };
 
-/* The process is about to abort, perhaps while holding locks: from here on nobody waits for one, so that a handler of
- * SIGABRT that allocates does not hang. */
-void lock_abandon_all(void);
+/* The calling thread reports a misuse and is about to abort the process, perhaps with locks, which it never frees. A handler of SIGABRT that needs
+ * one, on this thread, takes it over after 20 ms. Another thread does so after five seconds: a holder that goes on frees a lock within
+ * microseconds, and a handler may wait for that thread. A second thread that reports waits for the first, ten seconds at most. */
+void lock_report(void);
 
 void lock_wait(struct lock *lock);
 void lock_wake(struct lock *lock);
@@ -41,7 +42,7 @@ static inline void lock_take(struct lock *lock) {
 
 static inline void lock_free(struct lock *lock) {
     /* release: what this holder wrote is visible to the next */
-    if (unlikely(atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)) {
+    if (unlikely(atomic_exchange_explicit(&lock->state, 0, memory_order_release) > 1)) {
         lock_wake(lock);
     }
 }

@@ -1,5 +1,6 @@
 #include "message.h"
 
+#include "gate.h"
 #include "lock.h"
 #include "os.h"
 #include "text.h"
@@ -42,13 +43,20 @@ void message_print(const struct message *message) {
     os_write_error(line.text, line.length);
 }
 
+/* What this thread was changing stays as it is. Until the process has ended, which a handler of SIGABRT may put off for long, this thread and all
+ * others live on the shelter; but for those that are inside, which wait for its locks. */
+static void begin_report(void) {
+    lock_report();
+    gate_shut();
+}
+
 OUT_OF_LINE _Noreturn void message_stop(void) {
-    lock_abandon_all();
+    begin_report();
     os_abort();
 }
 
 static _Noreturn void stop(const struct message *message) {
-    lock_abandon_all();
+    begin_report();
     message_print(message);
     os_abort();
 }

@@ -398,7 +398,7 @@ bool os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_
 void os_await_thread_gone(uint32_t thread, uint32_t milliseconds) {
     enum { LOOKS = 200 }; /* before the first nap: it is a matter of microseconds */
     for (uint32_t looks = 0; looks < LOOKS + milliseconds; looks++) {
-        if (kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0, 0, 0), (long)thread, 0, 0, 0) != 0) {
+        if (!os_has_thread(thread)) {
             return;
         }
         if (looks >= LOOKS) {
@@ -436,6 +436,12 @@ void os_write_error(const char *text, size_t length) {
 bool os_can_read(const void *at) {
     enum { NO_OPERATION = -1, BYTES = 8 };
     return kernel(SYS_rt_sigprocmask, NO_OPERATION, (long)at, 0, BYTES, 0) != -EFAULT;
+}
+
+uint32_t os_thread(void) { return (uint32_t)kernel(SYS_gettid, 0, 0, 0, 0, 0); }
+
+bool os_has_thread(uint32_t thread) {
+    return kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0, 0, 0), (long)thread, 0, 0, 0) == 0;
 }
 
 void os_raise(int number) {

@@ -123,6 +123,9 @@ void os_nap(uint32_t milliseconds);
 bool os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
 
 /* Waits until the thread of that number is no more one of the process: its word is zeroed a moment before. */
+/* The kernel's number of the calling thread; and whether the process has a thread of that number. */
+uint32_t os_thread(void);
+bool os_has_thread(uint32_t thread);
 void os_await_thread_gone(uint32_t thread, uint32_t milliseconds);
 
 /* Wakes who sleeps there, as the kernel does when the thread is gone. */

@@ -338,6 +338,13 @@ bool os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_
     return os_wait_for(word, expected, milliseconds);
 }
 
+uint32_t os_thread(void) { return 1 + (uint32_t)(fiber_running - fibers); }
+
+bool os_has_thread(uint32_t thread) {
+    (void)thread;
+    return true;
+}
+
 void os_await_thread_gone(uint32_t thread, uint32_t milliseconds) {
     (void)thread;
     (void)milliseconds;

@@ -12,6 +12,7 @@ enum { THREADS = 16, TURNS = 20000, NAPS = 300 };
 static struct lock lock;
 /* Written by the holder alone, without atomics: two holders at once lose counts, and a race detector sees them. */
 static uint64_t count, shadow;
+static _Atomic unsigned gone_on;
 static _Atomic unsigned inside;
 
 static void take_turn(void) {
@@ -99,19 +100,51 @@ static void free_after_fork(void) {
     pthread_join(thread, NULL);
 }
 
-static void given_up_on_the_way_to_abort(void) {
+static void taken_over_by_who_reports(void) {
     alarm(20);
     lock_take(&lock);
-    lock_abandon_all();
+    lock_report();
+    lock_report(); /* a handler on the same thread */
     lock_take(&lock);
     lock_take(&lock);
+    lock_free(&lock);
+    EXPECT(lock_try(&lock), "a lock that was taken over is not free");
+}
+
+static void *take_and_free(void *unused) {
+    lock_take(&lock);
+    atomic_fetch_add(&gone_on, 1);
+    lock_free(&lock);
+    return unused;
+}
+
+/* They wait for seconds, and then one after the other goes on. */
+static void taken_over_beside_a_report(void) {
+    enum { WAITERS = 3 };
+    alarm(60);
+    pthread_t thread[WAITERS];
+    lock_take(&lock);
+    EXPECT(pthread_create(&thread[0], NULL, take_and_free, NULL) == 0, "no thread");
+    while (atomic_load(&lock.state) != 2) { /* it sleeps */
+        sched_yield();
+    }
+    lock_report();
+    for (int i = 1; i < WAITERS; i++) {
+        EXPECT(pthread_create(&thread[i], NULL, take_and_free, NULL) == 0, "no thread");
+    }
+    for (int i = 0; i < WAITERS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    EXPECT(atomic_load(&gone_on) == WAITERS, "%u threads went on of %d", atomic_load(&gone_on), WAITERS);
+    EXPECT(lock_try(&lock), "a lock that was taken over is not free");
 }
 
 static const struct scenario scenarios[] = {
     {"one_holder_at_a_time", one_holder_at_a_time},
     {"nobody_left_asleep", nobody_left_asleep},
     {"free_after_fork", free_after_fork},
-    {"given_up_on_the_way_to_abort", given_up_on_the_way_to_abort},
+    {"taken_over_by_who_reports", taken_over_by_who_reports},
+    {"taken_over_beside_a_report", taken_over_beside_a_report},
 };
 
 SCENARIO_MAIN(scenarios)
