@@ -31,12 +31,15 @@ static int linked_close_range(long first, long last, long flags) {
     return (int)answer(os_call(SYS_close_range, first, last, flags, 0, 0, 0));
 }
 
-void *libc_functions[LIBC_syscall] = {
+/* Read-only once the program has started, as constants that hold addresses are. */
+#define SEALED __attribute__((section(".data.rel.ro.sealed")))
+
+void *libc_functions[LIBC_syscall] SEALED = {
     [LIBC_capset] = (void *)linked_capset,           [LIBC_prctl] = (void *)linked_prctl,
     [LIBC_unshare] = (void *)linked_unshare,         [LIBC_setns] = (void *)linked_setns,
     [LIBC_close_range] = (void *)linked_close_range,
 };
-void *libc_syscall_function = (void *)linked_syscall;
+void *libc_syscall_function SEALED = (void *)linked_syscall;
 
 void *libc_look_up(enum libc_function which) {
     return which == LIBC_syscall ? libc_syscall_function : libc_functions[which];

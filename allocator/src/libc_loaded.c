@@ -5,13 +5,21 @@
 #include "elf_objects.h"
 #include "keeper.h"
 #include "libc.h"
+#include "os.h"
 
 #define NAME(name) [LIBC_##name] = #name,
 static const char *const names[LIBC_FUNCTIONS] = {LIBC_RARE_SIGNALS(NAME) LIBC_IDENTITY(NAME) LIBC_TASKS(
     NAME) LIBC_SIGNALS(NAME) LIBC_CONFINEMENT(NAME) LIBC_LOADING(NAME) NAME(syscall)};
 
-void *libc_functions[LIBC_syscall]; /* filled below; another library's constructor may come before */
-void *libc_syscall_function;
+/* Filled below, and read-only otherwise: who can write anywhere is not to choose what they call. On x86-64, where the linker knows the size of a
+ * page, they lie with what the dynamic linker makes read-only before any constructor runs. */
+#if defined(__x86_64__)
+#define SEALED __attribute__((section(".data.rel.ro.sealed")))
+#else
+#define SEALED
+#endif
+void *libc_functions[LIBC_syscall] SEALED;
+void *libc_syscall_function SEALED;
 
 /* The linker's: the library's start. Its code lies before its dynamic section. */
 extern const char __ehdr_start[] INTERNAL;
@@ -27,13 +35,30 @@ void *libc_look_up(enum libc_function which) {
     if (found == NULL || is_own(found)) {
         found = elf_function_behind(__ehdr_start, names[which]);
     }
-    __atomic_store_n(which == LIBC_syscall ? &libc_syscall_function : &libc_functions[which], found, __ATOMIC_RELAXED);
     return found;
 }
 
+/* Both lie side by side. */
+static bool seal(bool sealed) {
+#if defined(__x86_64__)
+    uintptr_t table = (uintptr_t)libc_functions, one = (uintptr_t)&libc_syscall_function;
+    uintptr_t start = bits_min(table, one), end = bits_max(table + sizeof libc_functions, one + sizeof(void *));
+    return os_write_protect((void *)start, end - start, sealed);
+#else
+    (void)sealed;
+    return true;
+#endif
+}
+
+/* What is called before, by another library's constructor, or is not here, is looked up each time. */
 __attribute__((constructor)) static void look_up_all(void) {
-    for (int which = LIBC_FIRST; which < LIBC_FUNCTIONS; which++) {
-        (void)libc_look_up((enum libc_function)which);
+    if (seal(false)) {
+        for (int which = LIBC_FIRST; which < LIBC_FUNCTIONS; which++) {
+            void *found = libc_look_up((enum libc_function)which);
+            __atomic_store_n(which == LIBC_syscall ? &libc_syscall_function : &libc_functions[which], found,
+                             __ATOMIC_RELAXED);
+        }
     }
+    (void)seal(true);
     keeper_hear_identity(); /* api_identity.c */
 }

@@ -119,6 +119,12 @@ bool os_commit(void *at, size_t bytes) {
     return kernel(SYS_mprotect, (long)at, (long)bytes, PROT_READ | PROT_WRITE, 0, 0) == 0;
 }
 
+bool os_write_protect(const void *at, size_t bytes, bool protect) {
+    size_t page = os_page_bytes();
+    uintptr_t start = (uintptr_t)at & ~(page - 1), end = bits_round_up((uintptr_t)at + bytes, page);
+    return kernel(SYS_mprotect, (long)start, (long)(end - start), PROT_READ | (protect ? 0 : PROT_WRITE), 0, 0) == 0;
+}
+
 bool os_guard(void *at, size_t bytes) { return kernel(SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0) == 0; }
 
 /* Each word is its own: whoever learns one of them has learned no other. */

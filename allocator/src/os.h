@@ -33,6 +33,9 @@ void os_decommit(void *at, size_t bytes);
 /* Nobody may touch it any more; what lies there stays. os_commit ends that. False when the kernel refuses. */
 bool os_guard(void *at, size_t bytes);
 
+/* The pages in which that lies can be read and no longer written, or written again. False when the kernel refuses. */
+bool os_write_protect(const void *at, size_t bytes, bool protect);
+
 /* Bytes that nobody outside can guess, 256 at most: the kernel's random ones (getrandom). If it refuses, they depend on the time and on
  * where the stack lies, and are weaker. */
 void os_random(void *at, size_t bytes);

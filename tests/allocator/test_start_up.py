@@ -46,13 +46,14 @@ def _calls_of_a_start(program: Path, place: Path, preload: Path | None) -> int:
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace (package strace)")
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_a_start_makes_few_system_calls(freestone_library: Path, tmp_path: Path) -> None:
-    """Thirteen more than without it.
+    """Fifteen more than without it.
 
-    Ten are the loader's, which finds, maps and closes it; three look at what the process was started with.
+    Ten are the loader's, which finds, maps and closes it; three look at what the process was started with; two make the
+    table of libc's functions writable while it is filled.
     """
     program = _empty(tmp_path)
     alone = _calls_of_a_start(program, tmp_path, None)
-    assert _calls_of_a_start(program, tmp_path, freestone_library) <= alone + 13
+    assert _calls_of_a_start(program, tmp_path, freestone_library) <= alone + 15
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the page has x86-64 instructions")

@@ -2,7 +2,8 @@
  *
  * It links nothing but libc; it exports the documented surface and nothing else, since every further name may
  * collide with a program's own; its thread-local block leaves half of what glibc sets aside for late dlopens
- * (1664 bytes, its rtld.optional_static_tls and what it counts on for other namespaces); no executable stack, no text relocations. */
+ * (1664 bytes, its rtld.optional_static_tls and what it counts on for other namespaces); no executable stack, no text relocations; what the
+ * dynamic linker has bound is read-only, with the addresses that the library fills in itself, and returns may be checked. */
 #include <elf.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -141,6 +142,76 @@ static void check_dynamic(const struct image *image) {
     }
 }
 
+/* Bound at load, and then read-only. */
+static const Elf64_Phdr *relro_of(const struct image *image) {
+    const Elf64_Phdr *segments = at(image, image->head->e_phoff, (uint64_t)image->head->e_phnum * sizeof(Elf64_Phdr));
+    for (size_t i = 0; i < image->head->e_phnum; i++) {
+        if (segments[i].p_type == PT_GNU_RELRO) {
+            return &segments[i];
+        }
+    }
+    EXPECT(false, "it has no PT_GNU_RELRO");
+    return NULL;
+}
+
+static void check_bound_at_load(const struct image *image) {
+    const Elf64_Shdr *dynamic = section(image, SHT_DYNAMIC);
+    const Elf64_Dyn *entries = at(image, dynamic->sh_offset, dynamic->sh_size);
+    bool now = false;
+    for (size_t i = 0; i < dynamic->sh_size / sizeof *entries; i++) {
+        now |= entries[i].d_tag == DT_BIND_NOW ||
+               (entries[i].d_tag == DT_FLAGS && (entries[i].d_un.d_val & DF_BIND_NOW) != 0);
+        now |= entries[i].d_tag == DT_FLAGS_1 && (entries[i].d_un.d_val & DF_1_NOW) != 0;
+    }
+    EXPECT(now, "names are bound when they are called");
+}
+
+#if defined(__x86_64__)
+
+/* The tables of libc's functions; not in a library without symbols. */
+static void check_tables(const struct image *image) {
+    const Elf64_Phdr *relro = relro_of(image);
+    const Elf64_Shdr *symbols = section(image, SHT_SYMTAB);
+    const Elf64_Sym *entries = symbols == NULL ? NULL : at(image, symbols->sh_offset, symbols->sh_size);
+    for (size_t i = 1; entries != NULL && i < symbols->sh_size / sizeof *entries; i++) {
+        const char *name = text_of(image, symbols, entries[i].st_name);
+        if (strcmp(name, "libc_functions") == 0 || strcmp(name, "libc_syscall_function") == 0) {
+            EXPECT(entries[i].st_value >= relro->p_vaddr &&
+                       entries[i].st_value + entries[i].st_size <= relro->p_vaddr + relro->p_memsz,
+                   "%s can be written", name);
+        }
+    }
+}
+
+/* GNU_PROPERTY_X86_FEATURE_1_AND with SHSTK: one library without it, and the process has no shadow stack. */
+static void check_returns(const struct image *image) {
+    enum { FEATURES = (int)0xc0000002, SHADOW_STACK = 2, HEAD = 16 };
+    const Elf64_Phdr *segments = at(image, image->head->e_phoff, (uint64_t)image->head->e_phnum * sizeof(Elf64_Phdr));
+    for (size_t i = 0; i < image->head->e_phnum; i++) {
+        if (segments[i].p_type == 0x6474e553 /* PT_GNU_PROPERTY */) {
+            const unsigned char *note = at(image, segments[i].p_offset, segments[i].p_filesz);
+            for (uint64_t place = HEAD; place + 12 <= segments[i].p_filesz;) {
+                uint32_t words[3]; /* kind, length, and the first of its data */
+                memcpy(words, note + place, sizeof words);
+                if ((int)words[0] == FEATURES) {
+                    EXPECT((words[2] & SHADOW_STACK) != 0, "it is built without -fcf-protection=return");
+                    return;
+                }
+                place += 8 + (uint64_t)(words[1] + 7) / 8 * 8;
+            }
+        }
+    }
+    EXPECT(false, "it does not say that its returns may be checked");
+}
+
+#else
+
+static void check_tables(const struct image *image) { (void)relro_of(image); }
+
+static void check_returns(const struct image *image) { (void)image; }
+
+#endif
+
 static void check_exports(const struct image *image) {
     const Elf64_Shdr *symbols = section(image, SHT_DYNSYM);
     EXPECT(symbols != NULL, "it exports nothing");
@@ -174,6 +245,9 @@ int main(int count, char **arguments) {
            "%s is not a 64-bit ELF file", arguments[1]);
     check_segments(&image);
     check_dynamic(&image);
+    check_bound_at_load(&image);
+    check_tables(&image);
+    check_returns(&image);
     check_exports(&image);
     return 0;
 }
