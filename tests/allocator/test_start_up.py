@@ -16,8 +16,10 @@ import callgrind
 
 pytestmark = pytest.mark.xdist_group("measured")  # what they measure or look for, others would disturb
 
-MOST = 16
+MOST = 17
 """Names looked up; each is some 800 instructions of every start."""
+MAY_BE_MISSING = {"freestone_default_options", "dl_iterate_phdr"}
+"""A program's own options, which it defines if it wants some, and a function that an old libc may lack."""
 NEAR = 0.03
 """How far the instructions of a start may be from what the page says, where libc is as it was there."""
 NOTHING = "int main(void) { return 0; }"
@@ -29,7 +31,7 @@ def test_few_names_are_looked_up_and_none_in_vain(freestone_library: Path) -> No
     command = ["nm", "--dynamic", "--undefined-only", str(freestone_library)]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     kinds = {line.split()[1]: line.split()[0] for line in told.splitlines()}
-    assert not {name for name, kind in kinds.items() if kind != "U"}
+    assert {name.partition("@")[0] for name, kind in kinds.items() if kind != "U"} <= MAY_BE_MISSING
     assert 0 < len(kinds) <= MOST, sorted(kinds)
 
 
