@@ -203,7 +203,9 @@ def test_includes_run_downwards(source: Path) -> None:
     assert not against, f"{source.name} stands on {sorted(allowed)}"
 
 
-@pytest.mark.parametrize("source", [s for s in native_sources() if layer_of(s) != "os"], ids=lambda path: str(path.name))
+@pytest.mark.parametrize(
+    "source", [source for source in native_sources() if layer_of(source) != "os"], ids=lambda path: str(path.name)
+)
 def test_only_os_makes_system_calls(source: Path) -> None:
     called = set(re.findall(r"(?<![\w.>])(\w+)\s*\(", without_comments(source.read_text(encoding="utf-8"))))
     assert not called & SYSTEM_CALLS

@@ -167,7 +167,8 @@ def test_a_block_freed_with_another_size_is_reported(
 ) -> None:
     ended = run(freestone_library, program, how, str(told))
     assert ended.returncode == -signal.SIGABRT, ended.stdout
-    line = rf"freestone: wrong size: pointer 0x\w+, byte 0 of a block of 40 bytes at 0x\w+, freed as one of {told} \(kinds=0 leaves this check out\)\n"
+    line = rf"freestone: wrong size: pointer 0x\w+, byte 0 of a block of 40 bytes at 0x\w+, freed as one of {told} "
+    line += r"\(kinds=0 leaves this check out\)\n"
     assert re.match(line, ended.stderr), ended.stderr
 
 

@@ -104,7 +104,8 @@ def test_a_guest_of_an_emulator_costs_it_little_memory(freestone_library: Path, 
     """QEMU before 8.0 keeps a record of 48 bytes for each page that was ever mapped, 12.6 GB for a tebibyte."""
     most = 512 * 1024
     program = _empty(tmp_path)
-    command = ["qemu-x86_64", "-E", f"LD_PRELOAD={freestone_library}", "-E", "FREESTONE_OPTIONS=identify=1", str(program)]
+    settings = [f"LD_PRELOAD={freestone_library}", "FREESTONE_OPTIONS=identify=1"]
+    command = ["qemu-x86_64", *(word for each in settings for word in ("-E", each)), str(program)]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         peak = _peak_kib(process, most)
         assert process.stderr is not None

@@ -69,8 +69,8 @@ static const char *const exported[] = {
 };
 
 /* Families of names: ours, C++ operators, and libc's own names for the heap entries. */
-static const char *const exported_prefixes[] = {
-    "freestone_", "_Znw", "_Zna", "_Zdl", "_Zda", "__libc_", "__posix_memalign"};
+static const char *const exported_prefixes[] = {"freestone_",      "_Znw", "_Zna", "_Zdl", "_Zda", "__libc_",
+                                                "__posix_memalign"};
 
 static const char *const needed_prefixes[] = {"libc.so", "ld-linux", "ld-musl", "libc.musl"};
 

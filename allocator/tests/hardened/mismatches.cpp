@@ -63,7 +63,8 @@ int main(int count, char **arguments) {
                       : std::strcmp(arguments[2], "realloc") == 0    ? "free"
                                                                      : spaced(arguments[2], freed);
     void *block = unseen(make(arguments[1]));
-    announce("mismatch: pointer %p, made by %s, freed by %s (kinds=0 leaves this check out)", block, spaced(arguments[1], made), end);
+    announce("mismatch: pointer %p, made by %s, freed by %s (kinds=0 leaves this check out)", block,
+             spaced(arguments[1], made), end);
     unmake(arguments[2], block);
     _exit(unnoticed());
 }
