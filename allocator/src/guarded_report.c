@@ -78,7 +78,7 @@ static _Atomic uint64_t reported;   /* when the last report was out */
 /* The same thread's, or nearly so: no thread-local tells, since the keeper comes here too, and no system call, which a filter might punish. */
 static bool is_same_stack(uintptr_t one, uintptr_t other) {
     enum { STACK_BYTES = 64 * 1024 };
-    return one != 0 && one - other + STACK_BYTES < 2 * STACK_BYTES;
+    return one != 0 && one - other + STACK_BYTES < (uintptr_t)2 * STACK_BYTES;
 }
 
 /* Whoever finds something while another thread reports, or soon after, waits: the process is about to end, and what was found may be a

@@ -150,8 +150,8 @@ static inline const unsigned char *canary_broken(uint64_t canary, const unsigned
 static inline void zero_write(unsigned char *at, size_t bytes) {
     enum { UNIT = 16, UNITS = 4 };
     unsigned char *end = at + bytes;
-    for (; (size_t)(end - at) >= (size_t)UNITS * UNIT; at += UNITS * UNIT) {
-        memset(at, 0, UNITS * UNIT);
+    for (; (size_t)(end - at) >= (size_t)UNITS * UNIT; at += (size_t)UNITS * UNIT) {
+        memset(at, 0, (size_t)UNITS * UNIT);
         __asm__ volatile("" : : "r"(at) : "memory"); /* or a compiler makes a call of memset of it */
     }
     for (; at < end; at += UNIT) {

@@ -195,7 +195,7 @@ static void hold(uint32_t slice) {
 /* Whether a freed span may keep its memory while it is held back: if the program keeps freed memory at all, and of blocks of which many are held
  * back within the bound. */
 static bool may_keep_memory(uint32_t slice) {
-    return option_value(OPTION_RETAIN_MIB) * 4 >= (uint64_t)RESIDENT_SLICES * SLICE_BYTES >> 20 &&
+    return (uint64_t)option_value(OPTION_RETAIN_MIB) * 4 >= (uint64_t)RESIDENT_SLICES * SLICE_BYTES >> 20 &&
            option_value(OPTION_QUARANTINE_KIB) != 0 && memory_of(slice) <= RESIDENT_SLICES / HELD_LEAST;
 }
 

@@ -8,7 +8,7 @@
 enum { GUARDS_MOST = 24 * 1024 };
 static uint32_t guards_most = GUARDS_MOST;
 
-void hard_guards_open(void) { guards_most = (uint32_t)bits_min(os_mappings_most() / 8 * 3, GUARDS_MOST); }
+void hard_guards_open(void) { guards_most = (uint32_t)bits_min((size_t)os_mappings_most() / 8 * 3, GUARDS_MOST); }
 
 /* Relaxed: figures, and a bound that may be passed by a few. */
 static _Atomic uint32_t guards, unguarded;
@@ -120,7 +120,7 @@ _Static_assert(SLICE_BYTES / HARD_LEAST <= 64 * PAGE_WORDS_FROM, "a slab's slots
 
 /* A page that is written first takes one fault. One that is read first takes two, and who takes a slot reads it. */
 static void touch(uint32_t slab, uint64_t *at) {
-    size_t page = ((uintptr_t)at - (uintptr_t)arena_address(slab)) / os_page_bytes() % (64 * PAGE_WORDS);
+    size_t page = ((uintptr_t)at - (uintptr_t)arena_address(slab)) / os_page_bytes() % ((size_t)64 * PAGE_WORDS);
     uint64_t *word = &free_bits(slab)[PAGE_WORDS_FROM + page / 64], bit = UINT64_C(1) << page % 64;
     if ((*word & bit) == 0) {
         *word |= bit;

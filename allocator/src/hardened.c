@@ -375,8 +375,8 @@ static OUT_OF_LINE void check_slot_again(unsigned char *slot, size_t bytes, uint
 
 /* Whether nothing was written to a slot that has just been taken: its trailer may be TRAILER_BUSY. */
 static INLINE_ALWAYS void check_slot(unsigned char *slot, size_t bytes) {
-    uint64_t *last = (uint64_t *)(void *)(slot + bytes - 2 * TRAILER_BYTES);
-    if (unlikely(zero_broken(slot, bytes - 2 * TRAILER_BYTES) != NULL) || unlikely(last[0] != 0) ||
+    uint64_t *last = (uint64_t *)(void *)(slot + bytes - (size_t)2 * TRAILER_BYTES);
+    if (unlikely(zero_broken(slot, bytes - (size_t)2 * TRAILER_BYTES) != NULL) || unlikely(last[0] != 0) ||
         unlikely(last[1] != TRAILER_BUSY && last[1] != 0)) {
         check_slot_again(slot, bytes, &last[1]);
     }
@@ -387,8 +387,8 @@ static INLINE_ALWAYS void *block_in(unsigned char *slot, size_t bytes, size_t si
     if (likely(option_value(OPTION_CLEAR) != 0)) {
         check_slot(slot, bytes);
     } else {
-        zero_write(slot, bytes - 2 * TRAILER_BYTES);
-        *(uint64_t *)(void *)((unsigned char *)slot + bytes - 2 * TRAILER_BYTES) = 0;
+        zero_write(slot, bytes - (size_t)2 * TRAILER_BYTES);
+        *(uint64_t *)(void *)((unsigned char *)slot + bytes - (size_t)2 * TRAILER_BYTES) = 0;
     }
     write_end(slot, bytes, size, made);
     return slot;
@@ -548,7 +548,7 @@ enum hard_given hardened_give_ahead(struct hard_cache *cache, void *block, enum 
     }
     size_t bytes = class_bytes[class], size;
     enum made was;
-    uint64_t *last = (uint64_t *)(void *)((unsigned char *)block + bytes - 2 * TRAILER_BYTES);
+    uint64_t *last = (uint64_t *)(void *)((unsigned char *)block + bytes - (size_t)2 * TRAILER_BYTES);
     uint64_t trailer = take_trailer(&last[1]);
     check_block(block, bytes, trailer, &size, &was);
     hard_check_kind(block, was, made, size, told);
@@ -556,7 +556,7 @@ enum hard_given hardened_give_ahead(struct hard_cache *cache, void *block, enum 
         message_underflow(block, "size", size, 0);
     }
     if (likely(option_value(OPTION_CLEAR) != 0)) {
-        zero_write(block, bytes - 2 * TRAILER_BYTES);
+        zero_write(block, bytes - (size_t)2 * TRAILER_BYTES);
         last[0] = 0;
     }
     if (likely(room)) {

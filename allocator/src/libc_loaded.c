@@ -23,7 +23,7 @@ void *libc_syscall_function SEALED;
 
 /* The linker's: the library's start. Its code lies before its dynamic section. */
 extern const char __ehdr_start[] INTERNAL;
-extern ElfW(Dyn) _DYNAMIC[] INTERNAL;
+extern ElfW(Dyn) _DYNAMIC[] INTERNAL; /* glibc declares it too: NOLINT(readability-redundant-declaration) */
 
 static bool is_own(const void *function) {
     return (uintptr_t)function >= (uintptr_t)__ehdr_start && (uintptr_t)function < (uintptr_t)_DYNAMIC;

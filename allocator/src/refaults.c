@@ -11,7 +11,7 @@ enum {
 
 bool refaults_are_due(const struct refaults *refaults, uint64_t now, uint64_t extra) {
     return refaults->patience == 0 ||
-           !stamp_is_ahead(refaults->due + extra, now, REFAULTS_REST_MS * REFAULTS_LONGEST + extra);
+           !stamp_is_ahead(refaults->due + extra, now, (uint64_t)REFAULTS_REST_MS * REFAULTS_LONGEST + extra);
 }
 
 static void judge(struct refaults *refaults, size_t reused) {
