@@ -37,7 +37,7 @@ proctype keeper() { /* live */
     keepers++;
     assert(keepers == 1);
     do
-    :: told -> /* sleep_until */
+    :: told -> /* sleep_for */
 #ifndef LEAVES_WITHOUT_WISH
         wished = true;
 #endif

@@ -13,6 +13,8 @@ pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="thread-l
 
 WORK = ("keeping_look", "keeping_hurry", "keeper_is_to_leave")
 """What the keeper does, from where all that it calls is reached."""
+CALLS_LIBC = {"memory_hooks_may_call", "is_no_thread_of_libc", "begin_call", "end_call"}
+"""memory_hooks.c tells the keeper from threads of the program, before it asks for the latter's variables."""
 PROTECTOR = "%fs:0x28"
 """The stack protector's word, which lies in the block that the keeper has."""
 
@@ -56,6 +58,7 @@ def test_keeper_has_no_thread_locals(freestone_library: Path) -> None:
     guilty = [
         f"{name}: {line}"
         for name in sorted(reached)
+        if name.partition(".")[0] not in CALLS_LIBC
         for line in functions[name]
         if "%fs:" in line and PROTECTOR not in line
     ]

@@ -90,10 +90,7 @@ def build(name: str, folder: Path, *, turns: int = 0, kib: int = 0) -> Path:
             ),
             *("-D_GNU_SOURCE", "-fvisibility=hidden", "-fexceptions", "-I", REPOSITORY / "allocator" / "include"),
             *(f'-DPLANT_NAME="{name}"', f"-DPLANT_TURNS={turns}", f"-DPLANT_KIB={kib}", HERE / "plant.c"),
-            *(
-                REPOSITORY / "allocator" / "src" / each
-                for each in ("cxx_runtime_loaded.c", "elf_objects.c", "api_cxx_nothrow.c")
-            ),
+            *(REPOSITORY / "allocator" / "src" / each for each in ("cxx_runtime_loaded.c", "api_cxx_nothrow.c")),
             *("-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", "-Wl,-Bsymbolic", "-Wl,-z,now,-z,nodelete"),
             *("-Wl,--build-id=sha1", "-pthread", "-ldl", "-o", target),
         ]

@@ -64,7 +64,7 @@ _MARKERS = {
 }
 
 # Text of libfreestone's own in every program that the static library was linked into, stripped or not.
-_FREESTONE = b"FREESTONE_OPTIONS: '"
+_FREESTONE = b"is not an option; ignored (docs/reference/options.md"
 
 _LINKED = {
     "libmimalloc": "mimalloc",
