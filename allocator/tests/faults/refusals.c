@@ -27,7 +27,7 @@ static const struct {
 } kinds[] = {
     {"mmap", SYS_mmap, {ENOMEM, ENOMEM, ENOMEM}, true},
     {"munmap", SYS_munmap, {ENOMEM, ENOMEM, ENOMEM}, true},
-    {"mremap", SYS_mremap, {ENOMEM, ENOMEM, EAGAIN}, true},
+    {"mremap", SYS_mremap, {ENOMEM, ENOMEM, EAGAIN}, false}, /* threads of the program call it through libc */
     {"mprotect", SYS_mprotect, {ENOMEM, ENOMEM, ENOMEM}, true},
     {"madvise", SYS_madvise, {EINVAL, EAGAIN, ENOMEM}, true},
     {"clone", SYS_clone, {EAGAIN, EAGAIN, EPERM}, true},
@@ -37,6 +37,9 @@ static const struct {
     {"close", SYS_close, {EIO, EINTR, EIO}, true},
     {"rt_sigprocmask", SYS_rt_sigprocmask, {EPERM, EINVAL, ENOSYS}, true},
     {"prctl", SYS_prctl, {EPERM, EINVAL, ENOSYS}, true},
+    {"capget", SYS_capget, {EPERM, EINVAL, ENOSYS}, true},
+    {"getresuid", SYS_getresuid, {EPERM, EFAULT, ENOSYS}, true},
+    {"getresgid", SYS_getresgid, {EPERM, EFAULT, ENOSYS}, true},
     {"capset", SYS_capset, {EPERM, EPERM, ENOSYS}, true},
     {"sched_getaffinity", SYS_sched_getaffinity, {EPERM, EINVAL, ENOSYS}, false},
     {"sched_setaffinity", SYS_sched_setaffinity, {EPERM, EINVAL, ENOSYS}, true},
