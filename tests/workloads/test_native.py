@@ -20,6 +20,7 @@ SMALL: dict[str, list[str]] = {
     "cache-scratch": ["--iterations", "100"],
     "cache-thrash": ["--iterations", "100"],
     "calloc-loop": ["--size", "512", "--live", "200", "--operations", "2000"],
+    "demand": ["--live", "1M", "--phases", "3", "--blocks", "50", "--operations", "3000"],
     "empty": [],
     "fork-server": ["--children", "5", "--heap", "1M"],
     "fragmentation": ["--live", "1M", "--phases", "6"],
@@ -53,6 +54,9 @@ VARIANTS: list[tuple[str, list[str]]] = [
     ("calloc-loop", ["--size", "8", "--touch", "all"]),
     ("cache-scratch", ["--threads", "1"]),
     ("cache-thrash", ["--threads", "5", "--size", "33"]),
+    *(("demand", ["--kind", kind]) for kind in ("sawtooth", "growth", "cache", "replace")),
+    ("demand", ["--kind", "cache", "--threads", "3"]),
+    ("demand", ["--phases", "1", "--keep", "1"]),
     ("fork-server", ["--heap", "0"]),
     ("fragmentation", ["--free-percent", "100", "--drift", "1"]),
     ("live-curve", ["--size", "3M", "--most", "100", "--pairs", "10"]),
@@ -76,7 +80,7 @@ VARIANTS: list[tuple[str, list[str]]] = [
     ("span-loop", ["--size", "1K", "--touch", "none"]),
 ]
 
-WITHOUT_FLOOR = {"empty", "fork-server", "idle-return", "tails"}
+WITHOUT_FLOOR = {"demand", "empty", "fork-server", "idle-return", "tails"}
 UNCHECKED = {"cache-scratch", "cache-thrash", "empty", "random-large", "sizes", "span-loop"}
 """Nothing to find for the planted bug: it spares large blocks, or a thread has one block at a time."""
 
@@ -95,6 +99,8 @@ REFUSED: list[tuple[str, list[str]]] = [
     ("patterns", ["--shuffle-inside"]),
     ("patterns", ["loose"]),
     ("bigint", ["--number", "63"]),
+    ("demand", ["--least", "5000"]),
+    ("demand", ["--threads", "2"]),
     ("empty", ["now"]),
     ("fragmentation", ["--least", "5000"]),
     ("hand-over", ["--threads", "1"]),
