@@ -377,17 +377,22 @@ static bool fit(struct mapping *mapping, size_t used) {
 }
 
 /* The row is out of the table while the kernel moves the mapping: nobody else may ask for this block now, and another thread may be given
- * the old address the moment it is free. Its place is kept. */
-static void *resize_mapping(void *block, size_t bytes) {
-    lock_take(&table.lock);
-    struct mapping *row = row_of(block);
+ * the old address the moment it is free. Its place is kept. Without a start where no mapping begins so. */
+static struct mapping take_row(const void *block) {
     struct mapping mapping = {0};
+    lock_take(&table.lock);
+    const struct mapping *row = row_of(block);
     if (row != NULL) {
         mapping = *row;
         erase(&mapping);
         table.reserved++;
     }
     lock_free(&table.lock);
+    return mapping;
+}
+
+static void *resize_mapping(const void *block, size_t bytes) {
+    struct mapping mapping = take_row(block);
     if (mapping.start == 0) {
         return NULL;
     }
@@ -412,10 +417,10 @@ void *large_resize(void *block, uint32_t tag, size_t bytes) {
     return tag == TAG_LARGE ? resize_span(block, bytes) : resize_mapping(block, bytes);
 }
 
-void *large_resize_away(void *block, uint32_t tag, size_t bytes) {
+static void *move_span_away(void *block, size_t bytes) {
     uint32_t slice = arena_slice(block);
     const struct span *span = arena_span(slice);
-    if (tag != TAG_LARGE || bytes <= span->used_bytes || !reserve_row()) {
+    if (bytes <= span->used_bytes || !reserve_row()) {
         return NULL;
     }
     size_t had = bits_round_up(span->offset + span->used_bytes, os_page_bytes());
@@ -433,6 +438,24 @@ void *large_resize_away(void *block, uint32_t tag, size_t bytes) {
     prefer_huge(&mapping);
     arena_abandon(slice, had);
     return (char *)start + mapping.offset;
+}
+
+static void *move_mapping_away(const void *block, size_t bytes) {
+    struct mapping mapping = take_row(block);
+    if (mapping.start == 0) {
+        return NULL;
+    }
+    size_t used = bits_round_up(mapping.offset + bytes, os_page_bytes());
+    void *start = used > mapping.bytes ? os_move_away((void *)mapping.start, mapping.bytes, used) : NULL;
+    if (start != NULL) {
+        mapping = (struct mapping){(uintptr_t)start, used, used, mapping.offset};
+    }
+    fill_row(&mapping);
+    return start != NULL ? (char *)start + mapping.offset : NULL;
+}
+
+void *large_resize_away(void *block, uint32_t tag, size_t bytes) {
+    return tag == TAG_LARGE ? move_span_away(block, bytes) : move_mapping_away(block, bytes);
 }
 
 /* -- misuse -------------------------------------------------------------------------------------------------- */

@@ -34,8 +34,8 @@ size_t large_usable(const void *block, uint32_t tag, bool inside);
  * that cannot be done and the block is unchanged. */
 void *large_resize(void *block, uint32_t tag, size_t bytes);
 
-/* The last resort of a block that grows, where there is no room for both: the pages of a span move into a mapping of their own, and the
- * span's addresses are given up. NULL when that cannot be done either. */
+/* The last resort of a block that grows, where there is no room for both: its pages move into another mapping, which needs address space only for what
+ * is new. A span's addresses are given up. NULL when that cannot be done either. */
 void *large_resize_away(void *block, uint32_t tag, size_t bytes);
 
 /* Stops the program: a pointer that is no block's start was freed. It is in no slab and starts no large block. */

@@ -173,14 +173,14 @@ bool memory_hooks_purge(void *at, size_t bytes) {
     return done;
 }
 
-void *memory_hooks_mremap(void *at, size_t old_bytes, size_t new_bytes, int flags) {
+void *memory_hooks_mremap(void *at, size_t old_bytes, size_t new_bytes, int flags, void *to) {
     if (is_no_thread_of_libc()) {
-        long moved = os_call(SYS_mremap, (long)at, (long)old_bytes, (long)new_bytes, flags, 0, 0);
+        long moved = os_call(SYS_mremap, (long)at, (long)old_bytes, (long)new_bytes, flags, (long)to, 0);
         return moved < 0 && moved > -4096 ? NULL : (void *)moved;
     }
     struct call call = begin_call();
     /* libc's takes the last argument if the flags ask for a place, and hooks take it always. */
-    void *moved = mremap(at, old_bytes, new_bytes, flags, (void *)0);
+    void *moved = mremap(at, old_bytes, new_bytes, flags, to);
     end_call(call);
     return moved == MAP_FAILED ? NULL : moved;
 }

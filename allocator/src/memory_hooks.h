@@ -30,7 +30,7 @@ bool memory_hooks_are_running(void);
 /* The three functions, for a thread that may call. They fail as libc's do, but errno stays as it is. */
 bool memory_hooks_munmap(void *at, size_t bytes);
 bool memory_hooks_purge(void *at, size_t bytes); /* madvise(MADV_DONTNEED) */
-void *memory_hooks_mremap(void *at, size_t old_bytes, size_t new_bytes, int flags);
+void *memory_hooks_mremap(void *at, size_t old_bytes, size_t new_bytes, int flags, void *to);
 
 /* In the child of a fork, where no other thread is in a hook. */
 void memory_hooks_after_fork(void);

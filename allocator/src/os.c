@@ -22,6 +22,7 @@
 
 #ifndef MREMAP_MAYMOVE
 #define MREMAP_MAYMOVE 1
+#define MREMAP_FIXED 2
 #endif
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -248,51 +249,152 @@ void os_unmap(void *at, size_t bytes) {
     unmap_postponed();
 }
 
-static void *move(void *at, size_t old_bytes, size_t new_bytes, int flags) {
+/* `to` matters only where the flags ask for a place. */
+static void *move(void *at, size_t old_bytes, size_t new_bytes, int flags, void *to) {
     if (!memory_hooks_may_call()) {
         return NULL;
     }
-    void *moved = memory_hooks_mremap(at, old_bytes, new_bytes, flags);
+    void *moved = memory_hooks_mremap(at, old_bytes, new_bytes, flags, to);
     unmap_postponed();
     return moved;
 }
 
-void *os_remap(void *at, size_t old_bytes, size_t new_bytes) { return move(at, old_bytes, new_bytes, MREMAP_MAYMOVE); }
+void *os_remap(void *at, size_t old_bytes, size_t new_bytes) {
+    return move(at, old_bytes, new_bytes, MREMAP_MAYMOVE, NULL);
+}
+
+enum { COLD = 20 }; /* MADV_COLD: younger than some headers */
 
 void *os_move(void *at, size_t bytes) {
-    enum { DONTUNMAP = 4, COLD = 20 }; /* MREMAP_DONTUNMAP and MADV_COLD: younger than some headers */
+    enum { DONTUNMAP = 4 }; /* MREMAP_DONTUNMAP: younger than some headers */
     /* A move that leaves the old mapping there unlocks all of it: whoever locked memory would lose that unasked. */
     if (kernel(SYS_madvise, (long)at, (long)os_page_bytes(), COLD, 0, 0) != 0) {
         return NULL;
     }
-    return move(at, bytes, bytes, MREMAP_MAYMOVE | DONTUNMAP);
+    return move(at, bytes, bytes, MREMAP_MAYMOVE | DONTUNMAP, NULL);
 }
 
-/* True, and *moved is where they are, when the kernel has moved the first `bytes` there. */
-static bool move_away(char *at, size_t bytes, size_t new_bytes, char **moved) {
-    *moved = os_remap(at, bytes, new_bytes);
-    if (*moved == at) { /* it has grown where it is, into addresses that are not its own */
-        os_unmap_unseen(at + bytes, new_bytes - bytes);
+/* -- piece by piece -------------------------------------------------------------------------------------------- */
+
+/* Before 6.17 the kernel moves no range that lies in several mappings, and neighbours that it could join may stay several: where huge pages were
+ * asked for in one of them when it had pages already, or after a fork. The pieces keep what each mapping is (locked, advised, protected).
+ *
+ * A piece takes its address space along: no other thread can use up in between what a limit leaves. In return the place that it moves to is reserved
+ * only if the limit has room for that too. It is therefore one where the kernel puts nothing by its own choice. */
+enum {
+    MOVE_ALIGNMENT = 2 * 1024 * 1024
+}; /* pages that are huge stay so where both places differ by a multiple, and advice ends there */
+
+/* A place far from where the kernel puts mappings, and not in the heap's street: it changes from call to call. 0 when memory is out. */
+static uintptr_t far_place(const void *from) {
+    enum { SHARE = 16, STEPS = 4096, TURNS = 128 }; /* between an 16th and 3 32nds below the kernel's choice */
+    static _Atomic uint32_t turns; /* relaxed: any will do */
+    uint32_t turn = atomic_fetch_add_explicit(&turns, 1, memory_order_relaxed) % TURNS;
+    uintptr_t near = (uintptr_t)os_find(os_page_bytes(), os_page_bytes());
+    uintptr_t place = (near - near / SHARE - near / STEPS * turn) & ~(uintptr_t)(MOVE_ALIGNMENT - 1);
+    return near == 0 ? 0 : place + (uintptr_t)from % MOVE_ALIGNMENT;
+}
+
+static bool is_mapped(char *at) { return kernel(SYS_madvise, (long)at, (long)os_page_bytes(), COLD, 0, 0) != -ENOMEM; }
+
+/* Bytes at the start of a range that are mapped no longer, by bisection. */
+static size_t unmapped_at_start(char *at, size_t bytes) {
+    if (is_mapped(at)) {
+        return 0;
     }
-    return *moved != NULL && *moved != at;
+    size_t page = os_page_bytes(), gone = page, left = bytes; /* what is mapped begins behind `gone`, or at `left` */
+    while (gone < left) {
+        size_t middle = (gone + (left - gone) / 2) & ~(page - 1);
+        if (is_mapped(at + middle)) {
+            left = middle;
+        } else {
+            gone = middle + page;
+        }
+    }
+    return gone;
+}
+
+/* Moves pages to a place that nobody has; what is refused for want of address space alone is nobody's either. Returns how many bytes have moved: if
+ * the kernel knows how to move several mappings (6.17) it may do so with some of them before it refuses one. */
+static size_t move_piece(char *to, char *from, size_t bytes) {
+    enum os_answer claimed = os_map_at(to, bytes);
+    if (claimed == OS_OCCUPIED) {
+        return 0;
+    }
+    if (move(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to) {
+        return bytes;
+    }
+    size_t moved = unmapped_at_start(from, bytes);
+    if (claimed == OS_DONE && moved < bytes) {
+        os_unmap_unseen(to + moved, bytes - moved);
+    }
+    return moved;
+}
+
+/* As much of [from, from + most) as ends where advice may. */
+static size_t to_edge(const char *from, size_t most) {
+    size_t behind = ((uintptr_t)from + most) % MOVE_ALIGNMENT;
+    return behind < most ? most - behind : most;
+}
+
+/* Returns how many bytes have moved, from the first on: fewer when the kernel refuses a single page, or there are too many pieces. */
+static size_t move_pieces(char *to, char *from, size_t bytes) {
+    enum { CALLS_MOST = 4096 };
+    size_t page = os_page_bytes(), done = 0, most = bytes;
+    for (int calls = 0; done < bytes && calls < CALLS_MOST; calls++) {
+        size_t size = most < bytes - done ? to_edge(from + done, most) : bytes - done;
+        size_t moved = move_piece(to + done, from + done, size);
+        if (moved == 0 && size == page) {
+            break;
+        }
+        done += moved;
+        most = moved != 0 ? 2 * moved : bits_max(size / 2 & ~(page - 1), page);
+    }
+    return done;
+}
+
+/* To addresses that were the pages' own a moment ago. The kernel refuses that only while the process has all the mappings that it may have, which
+ * others can end. What is then in two places is no block any more. */
+static void move_back(char *to, char *from, size_t bytes) {
+    enum { TRIES = 10000 };
+    size_t done = move_pieces(to, from, bytes);
+    for (int tries = 0; done < bytes; tries++) {
+        if (tries == TRIES) {
+            os_abort();
+        }
+        os_nap(1);
+        done += move_pieces(to + done, from + done, bytes - done);
+    }
+}
+
+/* What it has more is mapped first: only that can be refused by a limit. */
+static void *move_far(char *at, size_t bytes, size_t new_bytes) {
+    enum { PLACES = 8 };
+    enum os_answer answer = OS_OCCUPIED;
+    char *to = NULL;
+    for (int i = 0; i < PLACES && answer == OS_OCCUPIED; i++) {
+        to = (char *)far_place(at);
+        answer = to == NULL ? OS_REFUSED : os_map_at(to + bytes, new_bytes - bytes);
+    }
+    if (answer != OS_DONE) {
+        return NULL;
+    }
+    size_t moved = move_pieces(to, at, bytes);
+    if (moved == bytes) {
+        return to;
+    }
+    move_back(at, to, moved);
+    os_unmap_unseen(to + bytes, new_bytes - bytes);
+    return NULL;
 }
 
 void *os_move_away(void *at, size_t bytes, size_t new_bytes) {
-    enum { HUGE_PAGE = 2 * 1024 * 1024 };
-    char *moved;
-    os_avoid_huge(at, bytes); /* the kernel moves what is of one kind, and where only this differs, it is */
-    if (move_away(at, bytes, new_bytes, &moved)) {
-        return moved;
+    os_avoid_huge(at, bytes); /* where mappings differ only in this they are one from then on, and move at once */
+    char *moved = os_remap(at, bytes, new_bytes);
+    if (moved == at) { /* it has grown where it is, into addresses that are not its own */
+        os_unmap_unseen((char *)at + bytes, new_bytes - bytes);
     }
-    /* The tail is copied: what lies behind the last huge page; or, where the kernel has room at this place and so chose it, a page, which is in
-     * the way then. */
-    size_t tail = moved == NULL ? ((uintptr_t)at + bytes) % HUGE_PAGE : os_page_bytes();
-    if (tail == 0 || tail >= bytes || !move_away(at, bytes - tail, new_bytes, &moved)) {
-        return NULL;
-    }
-    memcpy(moved + bytes - tail, (char *)at + bytes - tail, tail);
-    os_unmap((char *)at + bytes - tail, tail);
-    return moved;
+    return moved != NULL && moved != at ? moved : move_far(at, bytes, new_bytes);
 }
 
 /* Gives pages back: through libc, or by a system call. */

@@ -76,8 +76,8 @@ void *os_remap(void *at, size_t old_bytes, size_t new_bytes);
  * one kind. */
 void *os_move(void *at, size_t bytes);
 
-/* The same into a mapping of `new_bytes`, which takes address space only for what it has more than the old; what the pages leave is mapped
- * no longer. */
+/* The same into a mapping of `new_bytes`, which takes address space only for what it has more than the old, and also where the pages lie in several
+ * mappings; what they leave is mapped no longer. NULL, and nothing has changed, when refused. */
 void *os_move_away(void *at, size_t bytes, size_t new_bytes);
 
 /* Gives the pages back to the kernel; they read as zero afterwards. False when the kernel did not take them
