@@ -16,8 +16,13 @@
  * Summons (sampling.h). Of a slot that the thread takes from the borrower may withhold the loaded magazine: he notes its top and puts that of
  * the void in its place, by a compare-and-swap. A fast path that has read the top before and is about to write another one writes over
  * it: then nothing is withheld, the note is out of date, and whoever finds the slot not void knows so. One that reads the void writes
- * nothing and comes inside, where it waits for the cache to be given back. So no top is lost, and none is there twice. */
+ * nothing and comes inside, where it waits for the cache to be given back. So no top is lost, and none is there twice.
+ *
+ * Threads that end unseen. A thread that is born in the last pass over the keys of pthreads is never visited by the library's key. The borrower asks
+ * the kernel whether the thread of the cache is gone, and makes the cache an orphan. An id that is another thread's by now reads as
+ * alive; then the cache stays until that one has ended too. */
 #include "arena.h"
+#include "keeper.h"
 #include "os.h"
 #include "thread_inside.h"
 
@@ -104,7 +109,26 @@ static bool relieve(struct thread_cache *cache) {
     return due;
 }
 
+/* The process whose threads the caller may ask the kernel for, 0 if it may not. Only if the kernel knows the caller by the id that was noted: not in
+ * a child of vfork or another task that runs with this thread's cache, perhaps among other ids; nor after a restart from a checkpoint. */
+static uint32_t asked_process(const struct thread_cache *own) {
+    if (!keeper_may_ask()) {
+        return 0;
+    }
+    const _Atomic uint32_t *noted = own != NULL ? &own->thread : &gate.page->keeper;
+    uint32_t thread = atomic_load_explicit(noted, memory_order_relaxed);
+    return thread != 0 && thread == os_thread() ? os_process() : 0;
+}
+
+/* While it is borrowed. Nobody else changes the ids then: the cache cannot go, and cannot become another thread's. */
+static bool has_lost_its_thread(const struct thread_cache *cache, uint32_t process) {
+    return process != 0 && atomic_load_explicit(&cache->thread, memory_order_relaxed) != 0 &&
+           atomic_load_explicit(&cache->process, memory_order_relaxed) == process &&
+           os_thread_is_gone(process, atomic_load_explicit(&cache->thread, memory_order_relaxed));
+}
+
 void borrow_caches(const struct thread_cache *own, bool all, bool (*goes_on)(void)) {
+    uint32_t process = asked_process(own);
     lock_take(&borrowing);
     lock_take(&registry.lock);
     registry.cursor = registry.alive;
@@ -115,6 +139,9 @@ void borrow_caches(const struct thread_cache *own, bool all, bool (*goes_on)(voi
         more = borrow_next(own, all, &cache);
         if (cache != NULL) {
             due |= relieve(cache);
+            if (unlikely(has_lost_its_thread(cache, process))) {
+                thread_abandon_borrowed(cache);
+            }
             if (give_back(cache)) {
                 os_wake(&cache->borrowed);
             }

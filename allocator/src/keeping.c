@@ -85,6 +85,14 @@ static size_t clean(bool *more) {
     return bytes;
 }
 
+static void adopt(void) {
+    bool adopted = true;
+    while (adopted && begin_piece()) {
+        adopted = thread_adopt_some();
+        gate_leave();
+    }
+}
+
 static void free_parked(void) {
     bool freed = true;
     while (freed && shelter_has_parked() && begin_piece()) {
@@ -100,7 +108,13 @@ size_t keeping_look(bool *more) {
         return 0;
     }
     borrow_caches(NULL, false, goes_on);
-    (void)thread_adopt_some();
+    uint32_t caches = atomic_load_explicit(&registry.count, memory_order_relaxed);
+    atomic_store_explicit(&registry.looked_through, caches, memory_order_relaxed);
+    gate_leave();
+    adopt();
+    if (!begin_piece()) {
+        return 0;
+    }
     arena_revive(false);
     *more |= heap_drain_unneeded();
     gate_leave();

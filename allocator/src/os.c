@@ -552,6 +552,10 @@ bool os_has_thread(uint32_t thread) {
     return kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0, 0, 0), (long)thread, 0, 0, 0) == 0;
 }
 
+bool os_thread_is_gone(uint32_t process, uint32_t thread) {
+    return kernel(SYS_tgkill, (long)process, (long)thread, 0, 0, 0) == -ESRCH;
+}
+
 void os_raise(int number) {
     (void)kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0, 0, 0), kernel(SYS_gettid, 0, 0, 0, 0, 0), number, 0, 0);
 }

@@ -129,6 +129,9 @@ bool os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_
 /* The kernel's number of the calling thread; and whether the process has a thread of that number. */
 uint32_t os_thread(void);
 bool os_has_thread(uint32_t thread);
+
+/* Whether the process of that number is known to have no such thread any more: then nothing reads or writes on its behalf. */
+bool os_thread_is_gone(uint32_t process, uint32_t thread);
 void os_await_thread_gone(uint32_t thread, uint32_t milliseconds);
 
 /* Wakes who sleeps there, as the kernel does when the thread is gone. */

@@ -300,8 +300,8 @@ OUT_OF_LINE void thread_cache_reclaim(void) {
     }
     while (shelter_has_parked() && thread_free_parked()) {
     }
-    thread_adopt_all(); /* others' hands do not reach what such a thread took from last */
     borrow_caches(thread_view.cache, true, always);
+    thread_adopt_all(); /* others' hands do not reach what such a thread took from last */
     heap_reclaim();
 }
 

@@ -55,6 +55,9 @@ struct thread_cache {
     uint32_t exchanges, looked, wished; /* of magazines: with heaps, when the thread last looked round, and wished */
     uint32_t season; /* heap_season when idle classes were last emptied */
     uint32_t epoch; /* in which the thread was last counted among those that work */
+    /* The kernel's ids of its thread and of the process that the thread was born in, by which its end is seen though it has said no
+     * word; 0: not known. Relaxed: written once after birth, and an unknown id is only not asked for. */
+    _Atomic uint32_t process, thread;
     uint8_t sweep; /* enum sweep: why its slots are gone through, some at each visit, */
     uint8_t swept; /* and up to which that has come */
     size_t room; /* what its magazines may hold, */

@@ -38,6 +38,8 @@ struct registry {
     _Atomic uint32_t postponed; /* slow paths that adopt nothing yet; relaxed: one more or less */
     _Atomic uint32_t orphans; /* relaxed: sooner or later somebody sees it */
     _Atomic uint32_t count; /* of those alive; changed under the lock, read without: any recent value will do */
+    _Atomic uint32_t
+        looked_through; /* `count` when the keeper last looked; relaxed: it is wished for a birth sooner or later */
 };
 _Static_assert(offsetof(struct registry, orphans) / 64 > offsetof(struct registry, born) / 64,
                "not on the line of `room`");
@@ -157,6 +159,9 @@ static inline bool thread_may_adopt(void) {
 /* In the child of a fork, by who puts it right: all caches but the forker's are left by threads that are gone. Its cost does not depend on how many
  * they are, and their memory stays the parent's until somebody adopts them. `spared` may be a thread's that has none. */
 void thread_make_orphans(struct thread_cache *spared);
+
+/* The cache is the caller's to empty, borrowed, and its thread is gone without a word: it becomes an orphan. */
+void thread_abandon_borrowed(struct thread_cache *cache);
 
 /* Empties what others than `own` have cached and do not use: caches that were not used since the last look, or, `all`, all whose threads
  * are not inside. Goes on as long as `goes_on` says; the caller is inside, or asks the gate there. */

@@ -17,6 +17,7 @@
 enum {
     ADOPT_SLOTS = 4, /* flushed at a time of what a thread has left */
     POSTPONED_VISITS = 16, /* of a child's slow paths do not */
+    UNSEEN_CACHES = 64, /* more than the keeper has seen, and it is to look: some may have lost their threads */
     EPOCH_MS = 64,  /* who worked in this one or the last is at work */
 };
 
@@ -144,7 +145,7 @@ static struct thread_cache *take_left(void) {
     return cache;
 }
 
-/* Its thread is gone, without a word. */
+/* Its thread is gone, without a word. With the registry's lock. */
 static void abandon(struct thread_cache *cache) {
     cache->owner = NULL;
     /* acquire: what the last borrower did is done. Under the lock nobody begins to borrow. */
@@ -160,6 +161,14 @@ static void abandon(struct thread_cache *cache) {
 static struct thread_cache **birth_place(const void *view) {
     uint64_t hash = (uint64_t)(uintptr_t)view * UINT64_C(0x9E3779B97F4A7C15);
     return &registry.born[hash >> 32 & (BIRTH_PLACES - 1)];
+}
+
+void thread_abandon_borrowed(struct thread_cache *cache) {
+    lock_take(&registry.lock);
+    if (cache->owner != NULL) { /* else somebody else has found it, or the thread has said so after all */
+        abandon(cache);
+    }
+    lock_free(&registry.lock);
 }
 
 /* A thread may have gone without a word: born in the last pass over the keys, or where there was no key, or ended by a system call of its own.
@@ -271,6 +280,18 @@ void thread_leave_outside(void) {
     thread_view.outside = 0;
 }
 
+/* Notes by which ids the kernel knows the thread, if it may be asked. Never those of a process's first thread, which may be a child of vfork
+ * that has its parent's thread-local storage: the cache is the parent's afterwards. A program of one thread is not asked for. */
+static void note_ids(struct thread_cache *cache) {
+    if (atomic_load_explicit(&registry.count, memory_order_relaxed) > 1 && keeper_may_ask()) {
+        uint32_t process = os_process(), thread = os_thread();
+        if (thread != process) {
+            atomic_store_explicit(&cache->process, process, memory_order_relaxed);
+            atomic_store_explicit(&cache->thread, thread, memory_order_relaxed);
+        }
+    }
+}
+
 /* Gives the calling thread a cache. False when memory is out, or the gate closed. */
 static bool be_born(void) {
     if (!enter_outside()) {
@@ -278,6 +299,7 @@ static bool be_born(void) {
     }
     struct thread_cache *cache = new_cache();
     if (cache != NULL) {
+        note_ids(cache);
         heap_join(&cache->heap);
         if (unlikely((modes() & MODE_HARDENED) != 0) && cache->hard == NULL) {
             cache->hard = hardened_cache();
@@ -294,6 +316,10 @@ static bool be_born(void) {
         return false;
     }
     keeper_note_thread();
+    uint32_t known = atomic_load_explicit(&registry.looked_through, memory_order_relaxed) + UNSEEN_CACHES;
+    if (unlikely(atomic_load_explicit(&registry.count, memory_order_relaxed) >= known)) {
+        keeper_wish();
+    }
     /* Last, since these may allocate. */
     if (life.has_key) {
         (void)pthread_setspecific(life.key, (void *)1);
@@ -580,6 +606,7 @@ void thread_make_orphans(struct thread_cache *spared) {
     registry.left_count = left;
     if (spares) {
         atomic_store_explicit(&spared->borrowed, 0, memory_order_relaxed);
+        atomic_store_explicit(&spared->thread, 0, memory_order_relaxed); /* another here */
         link_cache(spared);
     }
     for (unsigned place = 0; place < BIRTH_PLACES; place++) {

@@ -27,6 +27,7 @@ static struct {
     {"close", SYS_close, 1, 0},
     /* Around the start of the keeper, and its end. */
     {"getpid", SYS_getpid, 0, 0},
+    {"gettid", SYS_gettid, 0, 0},
     {"tgkill", SYS_tgkill, 0, 0},
     {"rt_sigprocmask", SYS_rt_sigprocmask, 0, 0},
     {"clone", SYS_clone, 0, 0},
@@ -51,6 +52,9 @@ static struct {
     {"getresuid", SYS_getresuid, 0, 0},
     {"getresgid", SYS_getresgid, 0, 0},
     {"getpid", SYS_getpid, 0, 0},
+    /* Whether threads are gone whose caches nobody uses. */
+    {"gettid", SYS_gettid, 0, 0},
+    {"tgkill", SYS_tgkill, 0, 0},
 };
 
 static void look_closer(const struct traced_call *call) {

@@ -40,6 +40,8 @@ struct sight {
     uint64_t loaded[2]; /* a bit for each of its slots */
     unsigned given;  /* of its slots: loaded, and only given to */
     size_t room, parked, slab_bytes, purged, orphans; /* orphans: their loaded slots, and themselves */
+    unsigned lost,
+        lost_seen; /* caches whose threads are gone, and those that were not used since the keeper's last look */
     unsigned nulls, heaps, empty; /* empty: slabs of several slices without a block in use */
     uint64_t refused, now;
     struct {
@@ -150,6 +152,10 @@ static void see(struct sight *sight, const struct step *step) {
     }
     for (const struct thread_cache *any = registry.alive; any != NULL; any = any->next) {
         sight->orphans += any->orphan != 0 ? 1 + loaded_slots(any, false) : 0;
+        bool lost =
+            any->orphan == 0 && any->busy == 0 && any->thread != 0 && os_thread_is_gone(any->process, any->thread);
+        sight->lost += lost;
+        sight->lost_seen += lost && any->visits == any->seen;
     }
     for (const struct thread_cache *any = registry.left; any != NULL; any = any->next) {
         sight->orphans += 1 + loaded_slots(any, false);
@@ -253,6 +259,7 @@ static void check_look(const struct sight *now) {
     CHECK(!seam_purge_is_overdue(LATE_MS), "kept: what is due is not purged, %s", when);
     CHECK(now->parked == 0, "kept: %zu blocks are parked, %s", now->parked, when);
     CHECK(now->orphans == 0 || now->orphans < before.orphans, "kept: an orphan is as it was, %s", when);
+    CHECK(now->lost <= before.lost - before.lost_seen, "kept: %u caches of threads that are gone, %s", now->lost, when);
     CHECK(!given.since_look || given.refused != now->refused || bins_slices(SPAN_KEPT) == 0,
           "kept: what the kernel would not take is not asked for, %s", when);
     given.since_look = false;

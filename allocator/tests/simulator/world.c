@@ -338,7 +338,18 @@ bool os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_
     return os_wait_for(word, expected, milliseconds);
 }
 
-uint32_t os_thread(void) { return 1 + (uint32_t)(fiber_running - fibers); }
+/* Threads that have been in the place of each fiber, so that no id is used again. */
+static uint32_t lives[FIBERS_MOST];
+
+uint32_t os_thread(void) {
+    ptrdiff_t self = fiber_running - fibers;
+    return 2 + (uint32_t)self + FIBERS_MOST * lives[self];
+}
+
+bool os_thread_is_gone(uint32_t of_process, uint32_t thread) {
+    uint32_t life = (thread - 2) / FIBERS_MOST;
+    return of_process != process || lives[(thread - 2) % FIBERS_MOST] != life;
+}
 
 bool os_has_thread(uint32_t thread) {
     (void)thread;
@@ -382,7 +393,7 @@ bool os_start_thread(void (*run)(void), void *memory, _Atomic uint32_t *word) {
     keeper.alive = true;
     keeper.run = run;
     keeper.word = word;
-    atomic_store_explicit(word, 2, memory_order_seq_cst);
+    atomic_store_explicit(word, 2 + FIBER_KEEPER, memory_order_seq_cst);
     fiber_reset(&fibers[FIBER_KEEPER]);
     fiber_begin(&fibers[FIBER_KEEPER], live);
     return true;
@@ -442,6 +453,7 @@ void world_destroy_specific(void) {
 
 void world_end_thread(void) {
     specific[fiber_running - fibers] = NULL;
+    lives[fiber_running - fibers]++;
     fiber_reset(fiber_running);
 }
 
@@ -468,6 +480,7 @@ void world_fork(void) {
     for (int i = 0; i < FIBERS_MOST; i++) {
         if (&fibers[i] != fiber_running) {
             specific[i] = NULL;
+            lives[i] += i != FIBER_KEEPER;
             fiber_reset(&fibers[i]);
         }
     }
