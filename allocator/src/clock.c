@@ -1,7 +1,6 @@
 /* The clocks of os.h: the kernel's own function in the page that it maps into each process (the vDSO), called without libc. A program or a
  * preload may replace clock_gettime by one that allocates, takes a lock, needs a thread that libc knows, or stands still. */
 #include <linux/auxvec.h>
-#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -9,16 +8,13 @@
 #include "elf_symbols.h"
 #include "os.h"
 
-typedef long clock_function(clockid_t clock, struct timespec *now);
-
-/* NULL: a system call instead. Before the constructor below, under valgrind, and if the kernel was told to map no vDSO. Relaxed: written once, and
- * the code that it points to was there before the process. */
-static clock_function *_Atomic vdso;
+/* The shared library has its own (libc_loaded.c). */
+os_clock_function *os_vdso_clock INTERNAL __attribute__((weak));
 
 /* It needs neither libc nor a thread that libc knows. Stands still if a filter refuses the system call that is made without it. */
 static struct timespec read_clock(clockid_t clock) {
     struct timespec now = {0};
-    clock_function *function = atomic_load_explicit(&vdso, memory_order_relaxed);
+    os_clock_function *function = __atomic_load_n(&os_vdso_clock, __ATOMIC_RELAXED);
     if (function == NULL || function(clock, &now) != 0) {
         (void)os_call(SYS_clock_gettime, clock, (long)&now, 0, 0, 0, 0);
     }
@@ -74,20 +70,22 @@ static void find_in(char **environment) {
     for (int i = 0; i < 2 && header != 0 && found == NULL; i++) {
         found = elf_function_in(elf_object_at(header), names[i]);
     }
-    atomic_store_explicit(&vdso, (clock_function *)found, memory_order_relaxed);
+    __atomic_store_n(&os_vdso_clock, (os_clock_function *)found, __ATOMIC_RELAXED);
 }
 
 /* getauxval may be replaced as well, by one that works only after a constructor of its own. */
 #ifdef __GLIBC__
 /* glibc hands constructors what the kernel handed it, also if the library is loaded late. */
-__attribute__((constructor)) static void find_clock(int arguments, char **argument) {
+void os_find_clock(int arguments, char **argument) {
     if (argument != NULL) {
         find_in(argument + arguments + 1);
     }
 }
 #else
 /* The kernel's environment lies below its strings; one that an earlier constructor has replaced lies elsewhere. */
-__attribute__((constructor)) static void find_clock(void) {
+void os_find_clock(int arguments, char **argument) {
+    (void)arguments;
+    (void)argument;
     enum { STRINGS_MOST = 8 << 20 };
     if (environ != NULL && environ[0] != NULL && (uintptr_t)environ[0] - (uintptr_t)environ < STRINGS_MOST) {
         find_in(environ);

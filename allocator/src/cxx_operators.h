@@ -24,11 +24,8 @@ static inline bool cxx_is_replaced(void) {
     return unlikely(atomic_load_explicit(&cxx_maybe_replaced, memory_order_relaxed) != 0);
 }
 
-/* The operator in force, and the library's own. */
+/* The operator in force, by where the files differ, and the library's own. Neither is NULL. */
 void *cxx_in_force(enum cxx_operator which) INTERNAL;
 void *cxx_own(enum cxx_operator which) INTERNAL;
-
-/* That of the program, by where the files differ. Not NULL. */
-void *cxx_find(enum cxx_operator which) INTERNAL;
 
 #endif

@@ -82,9 +82,7 @@ static struct search searched(struct search search) {
 
 /* -- the object of an address -------------------------------------------------------------------------------- */
 
-static elf_find *find_object; /* written once, by a constructor */
-
-void elf_find_by(elf_find *find) { find_object = find; }
+elf_find *elf_find_object INTERNAL __attribute__((weak)); /* the shared library has its own (libc_loaded.c) */
 
 /* As glibc has it (dlfcn.h), with room for what later versions may add. */
 struct found_object {
@@ -114,10 +112,10 @@ static struct elf_object own_object_of(const void *address) {
 
 struct elf_object elf_object_of(const void *address) {
     struct found_object found;
-    if (find_object == NULL) {
+    if (elf_find_object == NULL) {
         return dl_iterate_phdr != NULL ? searched((struct search){.address = address}).object : own_object_of(address);
     }
-    if (find_object((void *)address, &found) != 0) {
+    if (elf_find_object((void *)address, &found) != 0) {
         return (struct elf_object){0};
     }
     return (struct elf_object){found.map->l_addr, found.map->l_ld, found.map->l_name, found.frames};

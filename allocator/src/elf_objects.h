@@ -9,9 +9,9 @@
 /* The object that the address lies in. */
 struct elf_object elf_object_of(const void *address);
 
-/* _dl_find_object, of glibc since 2.35, takes no lock: elf_object_of uses it from now on. */
+/* _dl_find_object, of glibc since 2.35, takes no lock: elf_object_of uses it if it is told here, by a constructor. */
 typedef int elf_find(void *address, void *found);
-void elf_find_by(elf_find *find);
+extern elf_find *elf_find_object INTERNAL;
 
 /* The function of that name that one of those it was linked with defines, in their order. */
 void *elf_function_needed(struct elf_object object, const char *name);

@@ -94,7 +94,7 @@ static enum gate_answer judge(void) {
 }
 
 /* In a child, by its first to come: every lock is free. */
-static enum gate_answer put_child_right(void) {
+enum gate_answer gate_put_child_right(void) {
     enum gate_answer answer = judge();
     if (answer != GATE_PUT_RIGHT) {
         return answer;
@@ -119,8 +119,6 @@ static enum gate_answer put_child_right(void) {
     thread_make_orphans(spared);
     return GATE_PUT_RIGHT;
 }
-
-void fork_open(void) { gate_watch(put_child_right); }
 
 /* Registers with pthread_atfork, once, at the first allocation or as a constructor, whichever comes first. Handlers that
  * run before a fork run in the opposite order of registration: the earlier ours registers, the later it closes the gate. */

@@ -4,9 +4,6 @@
 
 #include "bits.h"
 
-/* Once, before the gate is opened to anybody. */
-void fork_open(void);
-
 /* Registers the handlers, once; to be called at the first allocation: it may allocate. */
 void fork_watch(void);
 

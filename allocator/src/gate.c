@@ -7,8 +7,6 @@
 
 struct gate gate;
 
-static gate_child *put_right;
-
 /* Whole pages of the library's zeroed data, which are memory without a file as the kernel wants it here. */
 union {
     struct gate_page page;
@@ -36,8 +34,6 @@ bool gate_is_own_process(bool settles) {
     return own == GATE_ANY || own == 0 || own == os_process();
 }
 
-void gate_watch(gate_child *child) { put_right = child; }
-
 void gate_tell(void) {
     /* release: what was done inside comes before the fork that sees this */
     atomic_fetch_add_explicit(&gate.left, 1, memory_order_release);
@@ -52,7 +48,7 @@ static bool settle_child(void) {
         return false;
     }
     bool right = atomic_load_explicit(&gate.page->mark, memory_order_relaxed) == GATE_RIGHT;
-    enum gate_answer answer = right ? GATE_LATER : put_right();
+    enum gate_answer answer = right ? GATE_LATER : gate_put_child_right();
     if (answer == GATE_PUT_RIGHT) {
         /* Those counted are threads of the parent's that were refused just then: in a child nobody counts before the mark is set. */
         atomic_store_explicit(&gate.outsiders, 0, memory_order_relaxed);

@@ -59,10 +59,9 @@ void gate_open(void);
  * a child of fork the first that asks with `settles` is taken for it. */
 bool gate_is_own_process(bool settles);
 
-/* What puts a child right; called by one thread at a time, which is not inside. LATER: only who forked can tell. */
+/* What puts a child right, defined above, in fork.c; called by one thread at a time, which is not inside. LATER: only who forked can tell. */
 enum gate_answer { GATE_PUT_RIGHT, GATE_PUT_TORN, GATE_LATER };
-typedef enum gate_answer gate_child(void);
-void gate_watch(gate_child *child);
+enum gate_answer gate_put_child_right(void);
 
 /* Whether forks keep it closed. */
 static inline bool gate_is_forking(void) { return atomic_load_explicit(&gate.page->forks, memory_order_seq_cst) != 0; }

@@ -49,23 +49,12 @@ static struct {
     _Atomic bool
         deaf; /* told to leave, it did not come; relaxed: how long the next waits for it depends on it, no more */
     _Atomic uint32_t away; /* not 0 since it left; counts wishes */
-    keeper_look *look; /* written before the first start, read by the thread */
-    keeper_share *share;
-    keeper_beat *beat;
-    uint32_t beat_ms; /* 0: never */
+    uint32_t beat_ms; /* 0: never; written before the first start, read by the thread */
     void *memory; /* of its stack, for one life after the other; changed by who has claimed `alive` */
     bool plain; /* no filter watches; likewise */
 } keeper;
 
-void keeper_open(keeper_look *look, keeper_share *share) {
-    keeper.look = look;
-    keeper.share = share;
-}
-
-void keeper_beat_every(uint32_t milliseconds, keeper_beat *beat) {
-    keeper.beat_ms = milliseconds;
-    keeper.beat = beat;
-}
+void keeper_beat_every(uint32_t milliseconds) { keeper.beat_ms = milliseconds; }
 
 static uint32_t commands(void) { return atomic_load_explicit(&keeper.command, memory_order_acquire); }
 
@@ -108,14 +97,14 @@ static bool sleep_for(uint32_t milliseconds, bool *worked) {
         }
         if ((told & HURRY) != 0) {
             atomic_fetch_and_explicit(&keeper.command, ~(uint32_t)HURRY, memory_order_acquire);
-            (void)keeper.share();
+            (void)keeping_hurry();
             continue;
         }
         if (passed >= milliseconds) {
             return true;
         }
         if (keeper.beat_ms != 0 && since_beat >= keeper.beat_ms) {
-            *worked |= keeper.beat();
+            *worked |= keeping_summon();
             since_beat = 0;
         }
         uint32_t nap = milliseconds - passed;
@@ -156,7 +145,7 @@ static void live(void) {
         bool wished = atomic_exchange_explicit(&keeper_wished, 0, memory_order_seq_cst) != 0;
         bool more;
         uint64_t began = os_nanoseconds();
-        bool returned = keeper.look(&more) > 0;
+        bool returned = keeping_look(&more) > 0;
         nap = returned ? NAP_MS : nap_after(os_nanoseconds() - began);
         if (keeper_is_to_leave() || memory_hooks_installed()) {
             break; /* the look may have been cut short */

@@ -21,20 +21,19 @@
 
 #include "options.h"
 
-/* A look round: returns what is given back, and says in *more whether waiting longer may find more. */
-typedef size_t keeper_look(bool *more);
+/* What a keeper does. Defined above, in keeping.c, and called by name: a pointer to code that can be written is what an attacker looks for.
+ *
+ * A look round: returns what is given back, and says in *more whether waiting longer may find more. */
+size_t keeping_look(bool *more);
 
 /* Only what is due at once. */
-typedef size_t keeper_share(void);
+size_t keeping_hurry(void);
 
-/* Something short between two looks; false when nobody has worked since the last. */
-typedef bool keeper_beat(void);
+/* Something short between two looks: summons a thread; false when none has answered since the last. */
+bool keeping_summon(void);
 
-/* Called once, at the first allocation: what a keeper does, */
-void keeper_open(keeper_look *look, keeper_share *share);
-
-/* and in so many milliseconds again, while the program works; 0: never. Before the first start. */
-void keeper_beat_every(uint32_t milliseconds, keeper_beat *beat);
+/* That in so many milliseconds again, while the program works; 0: never. Once, at the first allocation. */
+void keeper_beat_every(uint32_t milliseconds);
 
 extern _Atomic uint32_t keeper_wished INTERNAL;
 

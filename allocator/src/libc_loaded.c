@@ -6,20 +6,16 @@
 #include "keeper.h"
 #include "libc.h"
 #include "os.h"
+#include "trace.h"
 
 #define NAME(name) [LIBC_##name] = #name,
 static const char *const names[LIBC_FUNCTIONS] = {LIBC_RARE_SIGNALS(NAME) LIBC_IDENTITY(NAME) LIBC_TASKS(
     NAME) LIBC_SIGNALS(NAME) LIBC_CONFINEMENT(NAME) LIBC_LOADING(NAME) NAME(syscall)};
 
-/* Filled below, and read-only otherwise: who can write anywhere is not to choose what they call. On x86-64, where the linker knows the size of a
- * page, they lie with what the dynamic linker makes read-only before any constructor runs. */
-#if defined(__x86_64__)
-#define SEALED __attribute__((section(".data.rel.ro.sealed")))
-#else
-#define SEALED
-#endif
 void *libc_functions[LIBC_syscall] SEALED;
 void *libc_syscall_function SEALED;
+os_clock_function *os_vdso_clock SEALED;
+elf_find *elf_find_object SEALED;
 
 /* The linker's: the library's start. Its code lies before its dynamic section. */
 extern const char __ehdr_start[] INTERNAL;
@@ -38,25 +34,29 @@ void *libc_look_up(enum libc_function which) {
     return found;
 }
 
-/* Both lie side by side. */
 static bool seal(bool sealed) {
-#if defined(__x86_64__)
-    uintptr_t table = (uintptr_t)libc_functions, one = (uintptr_t)&libc_syscall_function;
-    uintptr_t start = bits_min(table, one), end = bits_max(table + sizeof libc_functions, one + sizeof(void *));
-    return os_write_protect((void *)start, end - start, sealed);
-#else
-    (void)sealed;
-    return true;
-#endif
+    void *const places[] = {libc_functions, &libc_functions[LIBC_syscall - 1], &libc_syscall_function, &os_vdso_clock,
+                            &elf_find_object};
+    return os_seal(places, sizeof places / sizeof *places, sealed);
+}
+
+int trace_sigaction(int number, const struct sigaction *action, struct sigaction *before) {
+    int (*libc)(int, const struct sigaction *, struct sigaction *) =
+        (int (*)(int, const struct sigaction *, struct sigaction *))libc_function(LIBC_sigaction);
+    return libc != NULL ? libc(number, action, before) : -1;
 }
 
 /* What is called before, by another library's constructor, or is not here, is looked up each time. */
-__attribute__((constructor)) static void look_up_all(void) {
+__attribute__((constructor)) static void look_up_all(int arguments, char **argument) {
     if (seal(false)) {
         for (int which = LIBC_FIRST; which < LIBC_FUNCTIONS; which++) {
             void *found = libc_look_up((enum libc_function)which);
             __atomic_store_n(which == LIBC_syscall ? &libc_syscall_function : &libc_functions[which], found,
                              __ATOMIC_RELAXED);
+        }
+        os_find_clock(arguments, argument);
+        if ((modes() & (MODE_GUARDED | MODE_HARDENED)) != 0) {
+            *(void **)&elf_find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
         }
     }
     (void)seal(true);

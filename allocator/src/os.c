@@ -120,10 +120,21 @@ bool os_commit(void *at, size_t bytes) {
     return kernel(SYS_mprotect, (long)at, (long)bytes, PROT_READ | PROT_WRITE, 0, 0) == 0;
 }
 
-bool os_write_protect(const void *at, size_t bytes, bool protect) {
+bool os_seal(void *const *places, size_t count, bool sealed) {
+#if defined(__x86_64__)
     size_t page = os_page_bytes();
-    uintptr_t start = (uintptr_t)at & ~(page - 1), end = bits_round_up((uintptr_t)at + bytes, page);
-    return kernel(SYS_mprotect, (long)start, (long)(end - start), PROT_READ | (protect ? 0 : PROT_WRITE), 0, 0) == 0;
+    uintptr_t start = UINTPTR_MAX, end = 0; /* they lie side by side */
+    for (size_t i = 0; i < count; i++) {
+        start = bits_min(start, (uintptr_t)places[i] & ~(page - 1));
+        end = bits_max(end, bits_round_up((uintptr_t)places[i] + sizeof(void *), page));
+    }
+    return kernel(SYS_mprotect, (long)start, (long)(end - start), PROT_READ | (sealed ? 0 : PROT_WRITE), 0, 0) == 0;
+#else
+    (void)places;
+    (void)count;
+    (void)sealed;
+    return true;
+#endif
 }
 
 bool os_guard(void *at, size_t bytes) { return kernel(SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0) == 0; }

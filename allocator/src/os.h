@@ -33,8 +33,17 @@ void os_decommit(void *at, size_t bytes);
 /* Nobody may touch it any more; what lies there stays. os_commit ends that. False when the kernel refuses. */
 bool os_guard(void *at, size_t bytes);
 
-/* The pages in which that lies can be read and no longer written, or written again. False when the kernel refuses. */
-bool os_write_protect(const void *at, size_t bytes, bool protect);
+/* For addresses of code that are found at run time: who can write anywhere is not to choose what is called. On x86-64, where the linker knows the
+ * size of a page, they lie with what the dynamic linker makes read-only before any constructor runs. In the shared library alone: what a
+ * program that is linked with the archive keeps beside them is not known. */
+#if defined(__x86_64__)
+#define SEALED __attribute__((section(".data.rel.ro.sealed")))
+#else
+#define SEALED
+#endif
+
+/* What is SEALED there can be written, or no longer. By one thread at a time. False when the kernel refuses. */
+bool os_seal(void *const *places, size_t count, bool sealed);
 
 /* Bytes that nobody outside can guess, 256 at most: the kernel's random ones (getrandom). If it refuses, they depend on the time and on
  * where the stack lies, and are weaker. */
@@ -102,6 +111,15 @@ bool os_has_room(size_t bytes);
 
 /* CPUs that this process might run on when the library was loaded, at least 1. */
 unsigned os_cpus(void);
+
+/* The kernel's own clock_gettime. NULL: a system call instead. That is so before os_find_clock, under valgrind, and if the kernel was told to map no
+ * vDSO. Relaxed: written once, and the code that it points to was there before the process. */
+struct timespec;
+typedef long os_clock_function(int clock, struct timespec *now);
+extern os_clock_function *os_vdso_clock INTERNAL;
+
+/* By a constructor, as glibc calls it; musl tells it nothing. */
+void os_find_clock(int arguments, char **argument);
 
 /* Milliseconds of a monotonic clock of a few milliseconds' grain; read in user space. */
 uint64_t os_milliseconds(void);

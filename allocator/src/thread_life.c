@@ -62,12 +62,10 @@ static bool open_library(void) {
     if ((modes() & MODE_GUARDED) != 0 && guarded_open()) {
         sampling_arm();
     }
-    keeper_open(keeping_look, keeping_hurry);
-    keeper_beat_every(sampling_interval(), keeping_summon);
+    keeper_beat_every(sampling_interval());
     if (sampling_interval() != 0) {
         keeper_wish(); /* a program that only takes what it has freed comes inside no more */
     }
-    fork_open();
     /* Without a key (a program may have used them all up) caches outlive their threads, until the next are born there. */
     life.has_key = pthread_key_create(&life.key, end_thread) == 0;
     return true;

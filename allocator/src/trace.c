@@ -8,14 +8,13 @@
 #include "os.h"
 #include "unwind_step.h"
 
-static struct trace_libc libc;
-static _Atomic bool opened; /* release when set: a thread that sees it set finds all of `libc` */
+static const char *program;
+static _Atomic bool opened; /* release when set: a thread that sees it set finds `program` */
 
 bool trace_is_open(void) { return atomic_load_explicit(&opened, memory_order_acquire); }
 
 void trace_open(void) {
-    trace_find(&libc);
-    elf_find_by(libc.find_object);
+    program = trace_find();
     atomic_store_explicit(&opened, true, memory_order_release);
 }
 
@@ -111,10 +110,6 @@ void trace_take_fault(struct trace *trace, const void *context) {
     walk_from(trace, &frame, true);
 }
 
-int trace_sigaction(int number, const struct sigaction *action, struct sigaction *before) {
-    return libc.sigaction != NULL ? libc.sigaction(number, action, before) : -1;
-}
-
 static void print_frame(unsigned number, uintptr_t address) {
     struct message line = {0};
     struct elf_object object = elf_object_of((const void *)address);
@@ -132,7 +127,7 @@ static void print_frame(unsigned number, uintptr_t address) {
             message_number(&line, address - start);
         }
         message_text(&line, " (");
-        message_text(&line, object.file[0] != '\0' || libc.program == NULL ? object.file : libc.program);
+        message_text(&line, object.file[0] != '\0' || program == NULL ? object.file : program);
         message_text(&line, "+");
         message_pointer(&line, (const void *)(address - object.base));
         message_text(&line, ")");

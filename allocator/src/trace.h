@@ -33,19 +33,14 @@ void trace_print(const struct trace *trace);
 /* The same below a line: what the thread did, and which. */
 void trace_say(const char *what, const struct trace *trace);
 
-/* libc's function of that name; -1 before trace_open, and where there is none. */
+/* libc's function of that name, by libc_loaded.c and libc_linked.c; -1 where there is none. */
 struct sigaction;
 int trace_sigaction(int number, const struct sigaction *action, struct sigaction *before);
 
 /* -- by where the files differ ------------------------------------------------------------------------------- */
 
-/* Is looked up only if it is needed: each name that the library is linked with would cost every program that starts. NULL if there is no such
- * thing. */
-struct trace_libc {
-    int (*sigaction)(int number, const struct sigaction *action, struct sigaction *before);
-    int (*find_object)(void *address, void *found); /* _dl_find_object, of glibc since 2.35: takes no lock */
-    const char *program; /* as it was called, which may be a path */
-};
-void trace_find(struct trace_libc *libc);
+/* The program as it was called, which may be a path; NULL if there is no such thing. Looked up only if it is needed: each name that the library is
+ * linked with would cost every program that starts. */
+const char *trace_find(void);
 
 #endif

@@ -1,13 +1,12 @@
 /* What traces need of libc, in a program that is linked with the static library: what that program has. */
 #include <errno.h>
-#include <signal.h>
 
+#include "elf_objects.h"
 #include "trace.h"
 
-extern int _dl_find_object(void *address, void *found) __attribute__((weak));
+extern int find_object(void *address, void *found) __asm__("_dl_find_object") __attribute__((weak));
 
-void trace_find(struct trace_libc *libc) {
-    libc->find_object = _dl_find_object;
-    libc->sigaction = sigaction;
-    libc->program = program_invocation_name;
+const char *trace_find(void) {
+    elf_find_object = find_object;
+    return program_invocation_name;
 }

@@ -15,6 +15,8 @@ WORK = ("keeping_look", "keeping_hurry", "keeper_is_to_leave")
 """What the keeper does, from where all that it calls is reached."""
 CALLS_LIBC = {"memory_hooks_may_call", "is_no_thread_of_libc", "begin_call", "end_call"}
 """memory_hooks.c tells the keeper from threads of the program, before it asks for the latter's variables."""
+ELSEWHERE = "gate_put_child_right"
+"""Called in the child of a fork, where there is no keeper."""
 PROTECTOR = "%fs:0x28"
 """The stack protector's word, which lies in the block that the keeper has."""
 
@@ -45,7 +47,7 @@ def reached_from(functions: dict[str, list[str]], names: tuple[str, ...]) -> set
         reached.add(name)
         for line in functions[name]:
             called = re.match(r"(?:call|j\w+)\s+[0-9a-f]+ <([^+>]+)", line)
-            if called and called[1] in functions:
+            if called and called[1] in functions and called[1] != ELSEWHERE:
                 waiting.append(called[1])
     return reached
 

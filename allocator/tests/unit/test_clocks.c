@@ -265,20 +265,18 @@ static void naps_that_end_early_are_counted(void) {
 
 static _Atomic uint32_t looks;
 
-static size_t look(bool *more) {
+size_t __wrap_keeping_look(bool *more);
+size_t __wrap_keeping_look(bool *more) {
     *more = false;
     atomic_fetch_add(&looks, 1);
     return 0;
 }
-
-static size_t share(void) { return 0; }
 
 static void keeper_lives_by_a_clock_that_stands_still(void) {
     if (SCENARIO_SANITIZED) {
         expect_skip("a sanitizer has no keeper");
     }
     open_gate();
-    keeper_open(look, share);
     keeper_wish();
     keeper_serve();
     while (atomic_load(&looks) == 0 || atomic_load(&gate.page->keeper) != 0) {

@@ -97,7 +97,7 @@ int main(void) {
     if (find_object == NULL) {
         return 0; /* a handler must not wait for the lock that the interrupted code may hold */
     }
-    elf_find_by(find_object);
+    elf_find_object = find_object;
     (void)signal(SIGALRM, on_signal);
     struct itimerval every = {{0, 500}, {0, 500}};
     (void)setitimer(ITIMER_REAL, &every, NULL);
