@@ -123,7 +123,16 @@ ROOMS = {
     "os": {"clock", "memory_hooks"},
     "arena": {"span", "street", "bins", "ages", "spans", "huge", "purge", "arena_lock"},
     "large": {"mappings"},
-    "hardened": {"hard_inside", "hard_shard", "hard_slab", "hard_held", "hard_large", "hard_closed", "hard_fault"},
+    "hardened": {
+        "hard_inside",
+        "hard_shard",
+        "hard_slab",
+        "hard_held",
+        "hard_large",
+        "hard_share",
+        "hard_closed",
+        "hard_fault",
+    },
     "heap": {"heap_inside", "heap_choice", "heap_figures", "shelf", "flush", "depot", "reclaim", "check"},
     "guarded": {
         "guarded_inside",

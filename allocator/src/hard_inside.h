@@ -136,10 +136,21 @@ void hard_shard_reclaim(void);
 void hard_shard_figures(struct hardened_figures *figures);
 void hard_shard_after_fork(void);
 
+/* -- the share of small blocks that have pages of their own: hard_share.c ---------------------------------------- */
+
+/* Whether the next small block may have a span; counted, until hard_share_give. */
+bool hard_share_take(size_t size);
+
+/* Of such a block, so many bytes of pages are free. */
+void hard_share_give(size_t bytes);
+
+void hard_share_open(void);
+void hard_share_after_fork(void);
+
 /* -- large blocks: hard_large.c ------------------------------------------------------------------------------ */
 
 void hard_large_open(uint64_t chance);
-void *hard_large_take(size_t size, size_t alignment, enum made made);
+void *hard_large_take(size_t size, size_t alignment, enum made made, bool small);
 void hard_large_give(void *block, enum made made, size_t size);
 
 /* Whether the library may write a pointer into a block in use. */

@@ -1,7 +1,9 @@
-/* Blocks above the classes in the hardened heap: a span each. The block ends where the page begins that nobody may touch, as nearly as its
+/* Blocks above the classes in the hardened heap, and some small ones: a span each. The block ends where the page begins that nobody may touch, as nearly as its
  * alignment allows; so does, from below, its first page.
  *
  *   [ pages that nobody may touch | canary | block | canary ][ a page that nobody may touch ... the span's end ]
+ *
+ * A small one begins where its first page does, or ends where its last one does, by chance (hard_share.c says which have a span).
  *
  * Once freed, none of the span may be touched; its memory goes back at once, its addresses after some more such blocks. Where the memory is
  * locked, and stays, it can be used again at once. */
@@ -25,16 +27,26 @@ enum {
 /* What is known of a span's memory once it was freed: `examined` of its descriptor. */
 enum { MEMORY_DIRTY, MEMORY_GONE, MEMORY_HELD };
 
-/* Spans held back, the oldest at `next` when all places are taken. `lock` protects it, and how each large block was made. */
-static struct {
-    struct lock lock;
+/* Spans held back, the oldest at `next` when all places are taken. */
+struct held_spans {
     uint32_t next, spans, slices;
     uint32_t resident; /* of the slices: those that keep their memory */
     uint32_t last_seen; /* `frees` when hard_large_purge looked last */
     uint32_t frees;
-    uint64_t chance; /* state of random_next */
     uint32_t span[HELD_SPANS];
+};
+
+/* `lock` protects it, and how each large block was made. Small blocks are held back apart: they displace no large one. */
+enum { HELD_LARGE, HELD_SMALL, HELD_KINDS };
+static struct {
+    struct lock lock;
+    uint64_t chance; /* state of random_next */
+    struct held_spans held[HELD_KINDS];
 } large;
+
+static struct held_spans *held_of(uint32_t slice) {
+    return &large.held[arena_span(slice)->taken ? HELD_SMALL : HELD_LARGE];
+}
 
 void hard_large_open(uint64_t chance) { large.chance = chance; }
 
@@ -75,7 +87,24 @@ static uint32_t gap_behind(uint32_t slices) {
     return gap;
 }
 
-void *hard_large_take(size_t size, size_t alignment, enum made made) {
+/* Whether a small block lies at the start of its pages. */
+static bool lies_at_start(void) {
+    if (option_value(OPTION_RANDOM) == 0) {
+        return false;
+    }
+    lock_take(&large.lock);
+    bool at_start = random_next(&large.chance) >> 63 != 0;
+    lock_free(&large.lock);
+    return at_start;
+}
+
+/* From the span's start to the block's, of which `last` is the most that there is room for. */
+static uint32_t offset_of(size_t last, size_t alignment, bool small) {
+    size_t least = room_before(alignment);
+    return least == 0 || (small && lies_at_start()) ? (uint32_t)least : (uint32_t)(last & ~(alignment - 1));
+}
+
+void *hard_large_take(size_t size, size_t alignment, enum made made, bool small) {
     size_t page = os_page_bytes();
     if (size > (size_t)1 << 46 || alignment > (size_t)1 << 46) {
         return NULL;
@@ -95,7 +124,8 @@ void *hard_large_take(size_t size, size_t alignment, enum made made) {
     size_t bytes = (size_t)slices << SLICE_BITS;
     size_t last = ((size_t)needed << SLICE_BITS) - page - size; /* the block may begin here at the latest */
     struct span *span = arena_span(slice);
-    span->offset = room_before(alignment) > 0 ? (uint32_t)(last & ~(alignment - 1)) : 0;
+    span->offset = offset_of(last, alignment, small);
+    span->taken = small;
     span->used_bytes = size;
     span->size_class = (uint8_t)made;
     for (uint32_t i = 0; i < slices; i++) {
@@ -144,32 +174,32 @@ static void let_go(uint32_t slice) {
 static uint32_t memory_of(uint32_t slice) { return (uint32_t)(arena_span(slice)->used_bytes >> SLICE_BITS) + 1; }
 
 /* With the lock, as the next two. */
-static void count_in(uint32_t slice) {
+static void count_in(struct held_spans *held, uint32_t slice) {
     const struct span *span = arena_span(slice);
-    large.spans++;
-    large.slices += span->slices;
-    large.resident += span->examined == MEMORY_HELD ? memory_of(slice) : 0;
+    held->spans++;
+    held->slices += span->slices;
+    held->resident += span->examined == MEMORY_HELD ? memory_of(slice) : 0;
 }
 
-static void count_out(uint32_t slice) {
+static void count_out(struct held_spans *held, uint32_t slice) {
     const struct span *span = arena_span(slice);
-    large.spans--;
-    large.slices -= span->slices;
-    large.resident -= span->examined == MEMORY_HELD ? memory_of(slice) : 0;
+    held->spans--;
+    held->slices -= span->slices;
+    held->resident -= span->examined == MEMORY_HELD ? memory_of(slice) : 0;
 }
 
 /* Puts a span, 0 for none, where the oldest is, which is returned. */
-static uint32_t exchange(uint32_t slice) {
-    uint32_t oldest = large.span[large.next];
+static uint32_t exchange(struct held_spans *held, uint32_t slice) {
+    uint32_t oldest = held->span[held->next];
     if (slice != 0) {
-        count_in(slice);
-        large.frees++;
+        count_in(held, slice);
+        held->frees++;
     }
     if (oldest != 0) {
-        count_out(oldest);
+        count_out(held, oldest);
     }
-    large.span[large.next] = slice;
-    large.next = (large.next + 1) % HELD_SPANS;
+    held->span[held->next] = slice;
+    held->next = (held->next + 1) % HELD_SPANS;
     return oldest;
 }
 
@@ -179,11 +209,12 @@ static void hold(uint32_t slice) {
         let_go(slice);
         return;
     }
+    struct held_spans *held = held_of(slice);
     bool more = true;
     while (more) {
         lock_take(&large.lock);
-        uint32_t oldest = exchange(slice);
-        more = large.slices > HELD_SLICES || (large.resident > RESIDENT_SLICES && large.spans > HELD_LEAST);
+        uint32_t oldest = exchange(held, slice);
+        more = held->slices > HELD_SLICES || (held->resident > RESIDENT_SLICES && held->spans > HELD_LEAST);
         lock_free(&large.lock);
         slice = 0;
         if (oldest != 0) {
@@ -200,31 +231,31 @@ static bool may_keep_memory(uint32_t slice) {
 }
 
 /* One that keeps its memory, out of its place, which is then empty; 0 when there is none. */
-static uint32_t pick_resident(bool all, unsigned *place) {
+static uint32_t pick_resident(struct held_spans *held, bool all, unsigned *place) {
     uint32_t found = 0;
     lock_take(&large.lock);
-    if (all || large.last_seen == large.frees) {
-        for (unsigned i = 0; found == 0 && large.resident > 0 && i < HELD_SPANS; i++) {
-            if (large.span[i] != 0 && arena_span(large.span[i])->examined == MEMORY_HELD) {
-                found = large.span[i];
-                count_out(found);
-                large.span[i] = 0;
+    if (all || held->last_seen == held->frees) {
+        for (unsigned i = 0; found == 0 && held->resident > 0 && i < HELD_SPANS; i++) {
+            if (held->span[i] != 0 && arena_span(held->span[i])->examined == MEMORY_HELD) {
+                found = held->span[i];
+                count_out(held, found);
+                held->span[i] = 0;
                 *place = i;
             }
         }
     } else {
-        large.last_seen = large.frees; /* the next look gives back what no block was freed after */
+        held->last_seen = held->frees; /* the next look gives back what no block was freed after */
     }
     lock_free(&large.lock);
     return found;
 }
 
-static void put_back(uint32_t slice, unsigned place) {
+static void put_back(struct held_spans *held, uint32_t slice, unsigned place) {
     lock_take(&large.lock);
-    bool fits = large.span[place] == 0;
+    bool fits = held->span[place] == 0;
     if (fits) {
-        count_in(slice);
-        large.span[place] = slice;
+        count_in(held, slice);
+        held->span[place] = slice;
     }
     lock_free(&large.lock);
     if (!fits) {
@@ -232,23 +263,31 @@ static void put_back(uint32_t slice, unsigned place) {
     }
 }
 
-size_t hard_large_purge(bool all, bool *more) {
+static size_t purge(struct held_spans *held, bool all, bool *more) {
     size_t purged = 0;
     unsigned place;
-    for (uint32_t slice; (slice = pick_resident(all, &place)) != 0;) {
+    for (uint32_t slice; (slice = pick_resident(held, all, &place)) != 0;) {
         size_t bytes = (size_t)arena_span(slice)->slices << SLICE_BITS;
         bool gone = os_purge(base_of(slice), bytes);
         arena_span(slice)->examined = gone ? MEMORY_GONE : MEMORY_DIRTY;
         purged += gone ? bytes : 0;
         if (gone) {
-            put_back(slice, place);
+            put_back(held, slice, place);
         } else {
             let_go(slice);
         }
     }
     lock_take(&large.lock);
-    *more |= large.resident > 0;
+    *more |= held->resident > 0;
     lock_free(&large.lock);
+    return purged;
+}
+
+size_t hard_large_purge(bool all, bool *more) {
+    size_t purged = 0;
+    for (unsigned kind = 0; kind < HELD_KINDS; kind++) {
+        purged += purge(&large.held[kind], all, more);
+    }
     return purged;
 }
 
@@ -290,6 +329,10 @@ void hard_large_give(void *block, enum made made, size_t size) {
         message_interior_pointer(block, "size", told);
     }
     check_canaries(slice);
+    if (span->taken) {
+        struct hard_pages pages = hard_large_pages(slice);
+        hard_share_give((size_t)(pages.to - pages.from));
+    }
     bool whole = option_value(OPTION_GUARD_PAGES) != 0 && hard_guard_whole(base_of(slice), bytes, &span->clean_pages);
     bool kept = whole && may_keep_memory(slice); /* nobody may touch it: as it is when it is taken again */
     bool purged = !kept && os_purge(base_of(slice), bytes);
@@ -327,6 +370,9 @@ void hard_large_shrink(void *block, size_t size) {
     }
     lock_free(&large.lock);
     if (end > to) {
+        if (span->taken) {
+            hard_share_give((size_t)(end - to));
+        }
         (void)os_purge(to, (size_t)(end - to));
         if (span->clean_pages == GUARDS) { /* one of them lies behind, and begins earlier now */
             (void)os_guard(to, (size_t)(end - to));
@@ -351,9 +397,9 @@ size_t hard_large_check(uint32_t slice, struct patience *patience) {
 
 bool hard_large_reclaim(void) {
     bool any = false;
-    for (unsigned i = 0; i < HELD_SPANS; i++) {
+    for (unsigned i = 0; i < HELD_KINDS * HELD_SPANS; i++) {
         lock_take(&large.lock);
-        uint32_t oldest = exchange(0);
+        uint32_t oldest = exchange(&large.held[i % HELD_KINDS], 0);
         lock_free(&large.lock);
         if (oldest != 0) {
             let_go(oldest);
@@ -365,7 +411,10 @@ bool hard_large_reclaim(void) {
 
 void hard_large_figures(size_t *held) {
     lock_take(&large.lock);
-    *held = (size_t)large.slices << SLICE_BITS;
+    *held = 0;
+    for (unsigned kind = 0; kind < HELD_KINDS; kind++) {
+        *held += (size_t)large.held[kind].slices << SLICE_BITS;
+    }
     lock_free(&large.lock);
 }
 

@@ -101,6 +101,7 @@ static void guard_start(void) {
 void hardened_open(void) {
     draw(0, true);
     hard_guards_open();
+    hard_share_open();
     guard_start();
     uint16_t first = 0;
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
@@ -499,6 +500,15 @@ static inline void give_inherited(struct hard_cache *cache, unsigned shard, unsi
     }
 }
 
+/* A small block with pages of its own. */
+static OUT_OF_LINE void *take_with_pages(size_t size, size_t alignment, enum made made) {
+    void *block = hard_large_take(size, alignment, made, true);
+    if (block == NULL) {
+        hard_share_give(bits_round_up(size, os_page_bytes()));
+    }
+    return block;
+}
+
 void *hardened_take(struct hard_cache *cache, unsigned shard, size_t size, size_t alignment, enum made made) {
     void *slot = NULL;
     give_aside();
@@ -508,7 +518,10 @@ void *hardened_take(struct hard_cache *cache, unsigned shard, size_t size, size_
     }
     unsigned class = class_for(size, alignment);
     if (unlikely(class == CLASS_COUNT)) {
-        return hard_large_take(size, alignment, made); /* which may be aligned, and of no bytes */
+        return hard_large_take(size, alignment, made, false); /* which may be aligned, and of no bytes */
+    }
+    if (unlikely(hard_share_take(size)) && (slot = take_with_pages(size, alignment, made)) != NULL) {
+        return slot;
     }
     if (unlikely(cache == NULL)) {
         (void)hard_shard_take(shard, class, &slot, 1);
@@ -718,6 +731,7 @@ void hardened_figures(struct hardened_figures *figures) {
 void hardened_after_fork(struct hard_cache *cache, bool may_ask) {
     hard_shard_after_fork();
     hard_large_after_fork();
+    hard_share_after_fork();
     hard_closed_after_fork();
     draw(hard_secret.generation + 1, may_ask);
     for (unsigned class = 0; cache != NULL && class < CLASS_COUNT; class++) {

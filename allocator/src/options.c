@@ -11,8 +11,8 @@ uint32_t options[OPTION_COUNT] = {
     [OPTION_HEAPS] = 0,        [OPTION_HUGE_FROM_MIB] = 16,  [OPTION_POPULATE_KIB] = 0,
     [OPTION_RESERVE_GIB] = 0,  [OPTION_KEEPER] = 1,          [OPTION_IDENTIFY] = 0,
     [OPTION_HARDEN] = 0,       [OPTION_QUARANTINE_KIB] = 16, [OPTION_CANARIES] = 1,
-    [OPTION_CLEAR] = 1,        [OPTION_GUARD_PAGES] = 1,     [OPTION_KINDS] = 1,
-    [OPTION_RANDOM] = 1,
+    [OPTION_CLEAR] = 1,        [OPTION_GUARD_PAGES] = 1,     [OPTION_GUARD_SMALL] = 1,
+    [OPTION_KINDS] = 1,        [OPTION_RANDOM] = 1,
 };
 
 uint32_t options_modes = MODES_UNREAD;
@@ -35,6 +35,7 @@ static const struct {
     [OPTION_CANARIES] = {"canaries", 1},
     [OPTION_CLEAR] = {"clear", 1},
     [OPTION_GUARD_PAGES] = {"guard_pages", 1},
+    [OPTION_GUARD_SMALL] = {"guard_small", 1},
     [OPTION_KINDS] = {"kinds", 1},
     [OPTION_RANDOM] = {"random", 1},
     [OPTION_GUARD] = {"guard", 1000u * 1000 * 1000},
@@ -127,6 +128,7 @@ static bool is_weaker(enum option option, uint32_t value) {
     case OPTION_CANARIES:
     case OPTION_CLEAR:
     case OPTION_GUARD_PAGES:
+    case OPTION_GUARD_SMALL:
     case OPTION_RANDOM:
         return chose_harden && value < now;
     case OPTION_KINDS:

@@ -22,6 +22,7 @@ enum option {
     OPTION_CANARIES, /* behind each block, and what lies before it is looked at */
     OPTION_CLEAR, /* what is freed is cleared, and must be clear still when it is taken */
     OPTION_GUARD_PAGES, /* behind each slab, and before and behind each large block */
+    OPTION_GUARD_SMALL, /* and some small blocks have pages of their own between such pages (hard_share.c) */
     OPTION_KINDS, /* freed as it was made, and by its size where that is told */
     OPTION_RANDOM, /* slots are chosen at random */
     OPTION_GUARD, /* one allocation in so many is guarded (guarded.h); 0: none */

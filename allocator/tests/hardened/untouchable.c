@@ -1,7 +1,10 @@
 /* In a hardened process nobody may touch: what lies behind a slab, before and behind a large block, a large block once it is freed, and a block
  * of no bytes.
  *
- *   untouchable [touchable]     with guard_pages=0: what is freed can be touched, and what is taken reads as zero all the same */
+ *   untouchable
+ *   untouchable small        some small blocks lie on pages of their own
+ *   untouchable none_small   with guard_small=0: none does
+ *   untouchable touchable    with guard_pages=0: what is freed can be touched, and what is taken reads as zero all the same */
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
@@ -95,11 +98,41 @@ static void check_slab(size_t size) {
     EXPECT(guarded > 0, "no slab of blocks of %zu bytes ends with a page that nobody may touch", size);
 }
 
+/* Of small blocks, those that lie on pages of their own: nobody may touch the page before, nor the one behind. Such a block lies at an end of its
+ * pages, and may not be touched once it is freed. */
+static unsigned count_small(unsigned blocks, size_t size) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    unsigned own = 0;
+    for (unsigned i = 0; i < blocks; i++) {
+        unsigned char *block = unseen(calloc(1, size));
+        EXPECT(block != NULL && (uintptr_t)block % 16 == 0 && malloc_usable_size(block) == size, "%p", (void *)block);
+        unsigned char *from = block - (uintptr_t)block % page;
+        unsigned char *to = from + ((uintptr_t)block % page + size + page - 1) / page * page;
+        if (cannot_be_read(from - 1) && cannot_be_read(to)) {
+            own++;
+            EXPECT(from == block || to - (block + size) < 16, "%zu bytes at %p are at no end", size, (void *)block);
+            memset(block, 1, size);
+            free(block);
+            EXPECT(faults(block) && faults(block + size - 1), "%p can be touched once it is freed", (void *)block);
+        }
+    }
+    return own;
+}
+
+static void check_small(bool has_some) {
+    enum { BLOCKS = 8, SIZE = 1000 };
+    unsigned own = count_small(BLOCKS, SIZE);
+    EXPECT((own > 0) == has_some, "of %d small blocks %u have pages of their own", (int)BLOCKS, own);
+}
+
 int main(int count, char **arguments) {
     require_serving();
     signal(SIGSEGV, on_fault);
+    if (count > 1 && strcmp(arguments[1], "touchable") != 0) {
+        check_small(strcmp(arguments[1], "small") == 0);
+        _exit(0);
+    }
     if (count > 1) {
-        EXPECT(strcmp(arguments[1], "touchable") == 0, "usage: untouchable [touchable]");
         check_touchable();
         _exit(0);
     }

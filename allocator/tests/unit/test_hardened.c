@@ -7,6 +7,7 @@
 
 #include "hard_inside.h"
 #include "options.h"
+#include "os.h"
 #include "scenario.h"
 
 enum {
@@ -16,6 +17,7 @@ enum {
 };
 
 static void open_heap(void) {
+    option_set(OPTION_GUARD_SMALL, 0); /* all blocks lie in slabs */
     EXPECT(arena_open(), "no address space");
     hardened_open();
 }
@@ -261,7 +263,66 @@ static void free_by_two_threads_at_once_is_found(void) {
     scenario_stops(give_twice, block, line);
 }
 
+/* -- small blocks with pages of their own ---------------------------------------------------------------------- */
+
+static bool has_pages(const void *block) {
+    uint32_t tag;
+    EXPECT(tag_of(block, &tag), "%p is nobody's", block);
+    return tag == TAG_HARD_LARGE;
+}
+
+static void first_small_blocks_have_pages_and_few_have_at_a_time(void) {
+    enum { FIRST = 16, MANY = 4000, BYTES_MOST = 1 << 20 };
+    static void *blocks[MANY];
+    EXPECT(arena_open(), "no address space");
+    hardened_open();
+    for (unsigned round = 0; round < 2; round++) {
+        size_t bytes = 0;
+        for (unsigned i = 0; i < MANY; i++) {
+            if (i % 4 == 0) { /* as if there had been a rest */
+                hard_share_open();
+            }
+            blocks[i] = take();
+            EXPECT(has_pages(blocks[i]) || i >= FIRST, "block %u lies in a slab", i);
+            bytes += has_pages(blocks[i]) ? os_page_bytes() : 0;
+        }
+        EXPECT(bytes <= BYTES_MOST && bytes > BYTES_MOST / 2, "small blocks have %zu bytes of pages", bytes);
+        for (unsigned i = 0; i < MANY; i++) {
+            if (has_pages(blocks[i])) {
+                hardened_give_large(blocks[i], MADE_BY_MALLOC, SIZE_UNTOLD);
+            } else {
+                give(blocks[i]);
+            }
+        }
+    }
+}
+
+static void shrunk_block_gives_its_pages_up(void) {
+    enum { PAGES = 7, ROUNDS = 400 };
+    size_t page = os_page_bytes();
+    EXPECT(arena_open(), "no address space");
+    hardened_open();
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        hard_share_open();
+        void *block = take_of(bits_min(PAGES * page, HARD_SLOT_MOST - TRAILER_BYTES), MADE_BY_MALLOC);
+        EXPECT(has_pages(block), "block %u lies in a slab", i);
+        hardened_shrink(block, 1);
+        hardened_give_large(block, MADE_BY_MALLOC, SIZE_UNTOLD);
+    }
+}
+
+static void child_of_a_fork_takes_none_at_first(void) {
+    EXPECT(arena_open(), "no address space");
+    hardened_open();
+    EXPECT(has_pages(take()), "the first block lies in a slab");
+    hardened_after_fork(NULL, true);
+    EXPECT(!has_pages(take()), "the child's first has pages of its own");
+}
+
 static const struct scenario scenarios[] = {
+    {"first_small_blocks_have_pages_and_few_have_at_a_time", first_small_blocks_have_pages_and_few_have_at_a_time},
+    {"shrunk_block_gives_its_pages_up", shrunk_block_gives_its_pages_up},
+    {"child_of_a_fork_takes_none_at_first", child_of_a_fork_takes_none_at_first},
     {"first_byte_behind_a_block_is_not_zero_and_the_second_is",
      first_byte_behind_a_block_is_not_zero_and_the_second_is},
     {"no_block_tells_the_canary_of_another", no_block_tells_the_canary_of_another},

@@ -28,6 +28,7 @@ static const struct {
     [OPTION_CANARIES] = {"canaries", 1, 1},
     [OPTION_CLEAR] = {"clear", 1, 1},
     [OPTION_GUARD_PAGES] = {"guard_pages", 1, 1},
+    [OPTION_GUARD_SMALL] = {"guard_small", 1, 1},
     [OPTION_KINDS] = {"kinds", 1, 1},
     [OPTION_RANDOM] = {"random", 1, 1},
     [OPTION_GUARD] = {"guard", 1000000000, 0},
