@@ -163,3 +163,11 @@ OUT_OF_LINE _Noreturn void message_mismatch(const void *pointer, const char *mad
     message_text(&message, MESSAGE_KINDS);
     stop(&message);
 }
+
+/* Called by code that is compiled with -fstack-protector. Hidden: the program has libc's. */
+OUT_OF_LINE _Noreturn INTERNAL void __stack_chk_fail(void);
+OUT_OF_LINE _Noreturn void __stack_chk_fail(void) {
+    struct message message = {0};
+    message_text(&message, "overflow of the stack in a function of libfreestone");
+    stop(&message);
+}

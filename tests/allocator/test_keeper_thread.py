@@ -65,3 +65,21 @@ def test_keeper_has_no_thread_locals(freestone_library: Path) -> None:
         if "%fs:" in line and PROTECTOR not in line
     ]
     assert not guilty, "\n".join(guilty)
+
+
+# --- the stack protector: in what reads tables and text, and in nothing that runs without thread-local data -----------
+
+PROTECTED = {"unwind_step", "elf_function_in", "options_read_environment", "malloc_info"}
+WITHOUT_THREAD = ("syscall", "prctl", "close_range", "message_print")
+"""May be called in a task with no thread-local data: none of the program's, or a report's after a fault there."""
+LOOKED_UP_BEFORE = "libc_look_up"
+"""Called by the wrappers before the library's constructor has run: then there is but the first thread."""
+
+
+def test_protector_is_where_it_may_be(freestone_library: Path) -> None:
+    functions = functions_of(freestone_library)
+    protected = {name.partition(".")[0] for name, lines in functions.items() if any(PROTECTOR in x for x in lines)}
+    assert protected >= PROTECTED
+    functions[LOOKED_UP_BEFORE] = functions[ELSEWHERE] = []
+    assert not protected & {name.partition(".")[0] for name in reached_from(functions, WITHOUT_THREAD)}
+    assert not protected & {"malloc", "free", "calloc", "realloc"}
