@@ -283,6 +283,7 @@ void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bo
     }
     look_for_others(pass);
     thread_leave(pass);
+    thread_serve_wishes();
     return block;
 }
 

@@ -23,6 +23,7 @@ enum {
     SHARE_MOST = 24,
     SETTLE_SLICES = 64, /* at the street's end that are unmapped where nobody takes any: 4 MiB */
     SETTLE_SPANS = 64, /* there, that are given up under one hold of the lock, */
+    GIVE_WAY_MOST = 64 << 20, /* bytes purged within a call for a mapping, which takes some 10 ms */
     FORGET_SLICES = 16384, /* of which the advice is forgotten under another: a gibibyte */
 };
 
@@ -107,30 +108,34 @@ static void give_end(uint32_t slice, uint32_t slices, enum span_state state) {
     arena_unlock();
 }
 
-/* A span of which the addresses are mapped no longer, or 0; made usable again with a few slices more, where there are, so that the kernel is seldom
- * asked. The caller holds `growing`. Where somebody else has mapped memory there it is nobody's from now on. */
-static uint32_t take_unmapped(uint32_t slices, uint32_t alignment) {
-    enum { LEAST = 32 };
+/* A span of which the addresses are mapped no longer, or 0: `whole` slices are made usable again, and `slices` of them used. Where somebody else has
+ * mapped memory it is nobody's from now on. */
+static uint32_t map_again(uint32_t whole, uint32_t slices, uint32_t alignment) {
     arena_lock();
-    uint32_t slice = spans_take(SPAN_UNMAPPED, (uint32_t)bits_max(slices, LEAST), alignment);
-    slice = slice != 0 ? slice : spans_take(SPAN_UNMAPPED, slices, alignment);
+    uint32_t slice = spans_take(SPAN_UNMAPPED, whole, alignment);
     arena_unlock();
-    if (slice == 0) {
-        return 0;
-    }
-    enum os_answer answer = street_map_again(slice, arena_span(slice)->slices);
+    enum os_answer answer = slice == 0 ? OS_REFUSED : street_map_again(slice, whole);
     if (answer == OS_DONE) {
         give_end(slice, slices, SPAN_CLEAN);
         return slice;
     }
-    arena_lock();
-    if (answer == OS_OCCUPIED) {
-        spans_hold_used(slice);
-    } else {
-        spans_give(slice, arena_span(slice)->slices, SPAN_UNMAPPED, 0);
+    if (slice != 0) {
+        arena_lock();
+        if (answer == OS_OCCUPIED) {
+            spans_hold_used(slice);
+        } else {
+            spans_give(slice, whole, SPAN_UNMAPPED, 0);
+        }
+        arena_unlock();
     }
-    arena_unlock();
     return 0;
+}
+
+/* With a few slices more, where there are, so that the kernel is seldom asked. The caller holds `growing`. */
+static uint32_t take_unmapped(uint32_t slices, uint32_t alignment) {
+    enum { LEAST = 32 };
+    uint32_t slice = slices < LEAST ? map_again(LEAST, slices, alignment) : 0;
+    return slice != 0 ? slice : map_again(slices, slices, alignment);
 }
 
 static uint32_t take_grown(uint32_t slices, uint32_t alignment) {
@@ -213,7 +218,9 @@ static bool ask_in_turn(uint32_t chunk, uint32_t slices) {
 
 /* A span of new chunks for it, and for what comes next. */
 static uint32_t open_huge(uint32_t slices, bool *slow) {
-    uint32_t want = (uint32_t)bits_round_up(bits_max(slices, huge_ahead()), CHUNK_SLICES);
+    uint32_t ahead = huge_ahead();
+    ahead = ahead > CHUNK_SLICES && street_comes_locked() ? 0 : ahead;
+    uint32_t want = (uint32_t)bits_round_up(bits_max(slices, ahead), CHUNK_SLICES);
     uint32_t slice = take_grown(want, CHUNK_SLICES);
     if (slice != 0) {
         *slow = !ask_in_turn(slice, want);
@@ -373,15 +380,29 @@ void arena_prefer_huge(void *at, size_t bytes, bool fresh) {
 /* A fork waits for who purges. */
 static bool somebody_forks(void) { return gate.page != NULL && gate_is_forking(); }
 
+/* What the kernel does not take makes no room. Adds what it took to *taken; false when there is no more. */
+static bool purge_up_to(size_t bytes, size_t *taken) {
+    bool more = true;
+    while (more && *taken < bytes && !somebody_forks()) {
+        size_t left = (bytes - *taken + SLICE_BYTES - 1) >> SLICE_BITS;
+        more = purge_piece((uint32_t)bits_min(left, CHUNK_SLICES), false, taken) > 0;
+    }
+    return more;
+}
+
+/* Beyond a bound the keeper goes on while the caller writes. Without one nobody would before the next call, and all of it is purged here: the peak is
+ * what a limit on memory counts. */
 void arena_give_way(size_t bytes) {
     if (option_value(OPTION_RETAIN_MIB) == RETAIN_ALL_MIB) { /* what was touched once is to stay */
         return;
     }
-    size_t taken = 0; /* what the kernel does not take makes no room */
-    bool more = true;
-    while (more && taken < bytes && !somebody_forks()) {
-        size_t left = (bytes - taken + SLICE_BYTES - 1) >> SLICE_BITS;
-        more = purge_piece((uint32_t)bits_min(left, CHUNK_SLICES), false, &taken) > 0;
+    size_t taken = 0;
+    if (!purge_up_to(bits_min(bytes, GIVE_WAY_MOST), &taken) || taken >= bytes) {
+        return;
+    }
+    purge_owe(bytes - taken);
+    if (!keeper_hurry()) {
+        (void)purge_up_to(bytes, &taken);
     }
 }
 
@@ -512,6 +533,14 @@ void arena_give_clean(uint32_t slice) {
     arena_unlock();
 }
 
+/* Of the chunks that lie wholly in a span whose addresses are mapped no longer. The caller holds the arena's lock. */
+static void forget_advice(uint32_t slice, uint32_t slices) {
+    uint32_t first = spans_align(slice, CHUNK_SLICES), behind = huge_chunk(slice + slices);
+    if ((int32_t)(behind - first) > 0) {
+        huge_forget(first, behind);
+    }
+}
+
 void arena_abandon(uint32_t slice, size_t bytes) {
     uint32_t slices = arena_span(slice)->slices;
     size_t rest = ((size_t)slices << SLICE_BITS) - bytes;
@@ -519,10 +548,7 @@ void arena_abandon(uint32_t slice, size_t bytes) {
         os_unmap((char *)arena_address(slice) + bytes, rest);
     }
     arena_lock();
-    uint32_t first = spans_align(slice, CHUNK_SLICES), behind = huge_chunk(slice + slices);
-    if ((int32_t)(behind - first) > 0) {
-        huge_forget(first, behind);
-    }
+    forget_advice(slice, slices);
     spans_give(slice, slices, SPAN_UNMAPPED, 0);
     arena_unlock();
 }
@@ -546,7 +572,7 @@ static void purge_share(void) {
     size_t given = atomic_exchange_explicit(&arena.given, 0, memory_order_relaxed);
     for (size_t left = bits_max(bits_min(given + given / 4, SHARE_MOST), SHARE_LEAST);
          left > 0 && tried > 0 && (purge_is_due() || purge_is_under_way()); left -= tried) {
-        tried = purge_piece((uint32_t)left, true, &bytes);
+        tried = purge_piece((uint32_t)left, purge_is_beyond(), &bytes);
     }
 }
 
@@ -557,7 +583,7 @@ void arena_age(void) {
 }
 
 bool arena_keep(size_t *bytes) {
-    return (purge_is_due() || purge_is_under_way()) && purge_piece(CHUNK_SLICES, true, bytes) > 0;
+    return (purge_is_due() || purge_is_under_way()) && purge_piece(CHUNK_SLICES, purge_is_beyond(), bytes) > 0;
 }
 
 bool arena_has_more(void) { return ages_slices() != 0; }
@@ -637,12 +663,51 @@ bool arena_settle(void) {
     return more;
 }
 
+/* A free span that is clean and has so many slices is unmapped. False when there is none, or the kernel refuses to split a mapping. The caller holds
+ * `growing`. */
+static bool unmap_one(uint32_t least) {
+    arena_lock();
+    uint32_t slice = bins_find(SPAN_CLEAN, least);
+    uint32_t slices = slice == 0 ? 0 : arena_span(slice)->slices;
+    if (slice != 0) {
+        (void)spans_hold(slice, slices);
+        forget_advice(slice, slices);
+    }
+    arena_unlock();
+    if (slice == 0) {
+        return false;
+    }
+    /* unseen by memory hooks: they have seen it purged */
+    bool unmapped = os_unmap_unseen(arena_address(slice), (size_t)slices << SLICE_BITS);
+    arena_lock();
+    spans_let_go(slice, slices, unmapped ? SPAN_UNMAPPED : SPAN_CLEAN);
+    arena_unlock();
+    return unmapped;
+}
+
+/* What is clean counts against a limit on address space, whoever needs some: long spans are unmapped first, and mapped again when they are used. */
+static void unmap_clean(void) {
+    enum { SPANS_MOST = 1024 }; /* each may cost a mapping, of which a process has 65,530 */
+    if (street_is_reserved()) {
+        return;
+    }
+    lock_take(&arena.growing);
+    int left = SPANS_MOST;
+    for (uint32_t least = 1u << 14; least > 0; least /= 2) {
+        while (left > 0 && unmap_one(least)) {
+            left--;
+        }
+    }
+    lock_free(&arena.growing);
+}
+
 void arena_make_room(void) {
     purge_revive(true);
     do {
         join_free();
     } while (purge_wait());
     arena_retreat(1, true);
+    unmap_clean();
 }
 
 bool arena_await_purge(void) { return purge_wait(); }

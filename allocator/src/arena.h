@@ -44,7 +44,7 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero)
 void arena_prefer_huge(void *at, size_t bytes, bool fresh);
 
 /* As much will be written that costs no memory yet: as much of what is dirty goes back first, the oldest, as the two together might be more than there
- * is. Less while somebody forks, and nothing where all that is freed is to stay. */
+ * is. Some of it goes back at once, and the rest beside the caller if the keeper can see to that. Less while somebody forks, and nothing where all that is freed is to stay. */
 void arena_give_way(size_t bytes);
 
 /* Gives a used span back; its tags become TAG_NONE. False when no used span starts there: somebody gave it back
@@ -85,8 +85,8 @@ bool arena_may_hold(size_t bytes);
  * refused. */
 bool arena_purge_pages(void *at, size_t bytes, size_t unclean);
 
-/* Memory is out: all that is free is purged, also what others are purging just now, and the street's end given back, which a limit may
- * count that a mapping elsewhere has to keep to. */
+/* Memory is out: all that is free is purged, also what others are purging just now, and the street's end given back, and what is clean unmapped, which
+ * a limit may count that a mapping elsewhere has to keep to. */
 void arena_make_room(void);
 
 /* Of a used span only the addresses are left, `bytes` at its start not even mapped: they are mapped again before they are handed out again. Its tags

@@ -9,6 +9,7 @@
 #include "message.h"
 #include "options.h"
 #include "os.h"
+#include "street.h"
 
 enum {
     HUGE_PAGE = 2 * 1024 * 1024,
@@ -139,8 +140,18 @@ static void *take_mapping(size_t bytes, size_t alignment, bool dense, bool *zero
 /* Bytes from a block to the end of the page with its last one. */
 static size_t usable_of(size_t offset, size_t bytes) { return bits_round_up(offset + bytes, os_page_bytes()) - offset; }
 
-/* Whatever the offset is, so that a block finds room where one of its size was before. */
-static uint32_t slices_of(size_t bytes) { return (uint32_t)((bytes + OFFSET_MOST + SLICE_BYTES - 1) >> SLICE_BITS); }
+static uint32_t slices_from(size_t offset, size_t bytes) {
+    return (uint32_t)((offset + bytes + SLICE_BYTES - 1) >> SLICE_BITS);
+}
+
+/* Whatever the offset is, so that a block finds room where one of its size was before. If it is aligned to more than a slice, one slice for an offset
+ * that it does not have would cost the next block as many as its alignment has. */
+static uint32_t slices_of(size_t bytes, size_t alignment) {
+    return slices_from(alignment > SLICE_BYTES ? 0 : OFFSET_MOST, bytes);
+}
+
+/* More for a block that grows: address space alone, unless pages are locked as they are mapped. */
+static size_t room_to_grow(size_t bytes) { return street_is_locked() ? 0 : bytes / GROW_SHARE; }
 
 static void *block_of(uint32_t slice) { return (char *)arena_address(slice) + arena_span(slice)->offset; }
 
@@ -152,7 +163,7 @@ static void tag_block(uint32_t slice) {
 /* `room` is what the span is to hold, at least `bytes`. */
 static void *take_span(size_t bytes, size_t room, size_t alignment, bool dense, bool *zero) {
     uint32_t offset = next_offset(alignment);
-    uint32_t slices = slices_of(room);
+    uint32_t slices = slices_of(room, alignment);
     dense = dense && bytes >= DENSE_LEAST;
     uint32_t slice = arena_take(slices, (uint32_t)(bits_max(alignment, SLICE_BYTES) >> SLICE_BITS), dense, zero);
     if (slice == 0) {
@@ -180,7 +191,7 @@ void *large_take(size_t bytes, size_t alignment, bool dense, bool *zero) {
 
 void *large_take_growing(size_t bytes, bool *zero) {
     if (bytes <= LARGE_SPAN_MOST) {
-        void *block = take_span(bytes, bytes + bytes / GROW_SHARE, 1, true, zero);
+        void *block = take_span(bytes, bytes + room_to_grow(bytes), 1, true, zero);
         if (block != NULL) {
             return block;
         }
@@ -284,7 +295,7 @@ static void prefer_huge(const struct mapping *mapping) {
 /* Makes a mapping whose first `had` bytes are in use one of `used` bytes, with room to grow where it can be had. False, and
  * nothing has changed, when memory is out. */
 static bool grow(struct mapping *mapping, size_t had, size_t used) {
-    size_t room = bits_round_up(used + used / GROW_SHARE, os_page_bytes());
+    size_t room = bits_round_up(used + room_to_grow(used), os_page_bytes());
     void *grown = os_remap((void *)mapping->start, had, room);
     if (grown == NULL) {
         room = used;
@@ -351,8 +362,8 @@ static void *resize_span(void *block, size_t bytes) {
     if (moved != NULL || bytes >> SLICE_BITS > INT32_MAX) {
         return moved;
     }
-    uint32_t slices = slices_of(bytes);
-    if (slices > had) {
+    uint32_t slices = slices_of(bytes, 1);
+    if (slices_from(span->offset, bytes) > had) {
         if (!arena_extend(slice, slices)) {
             return is_long ? NULL : move_out(slice, bytes);
         }

@@ -93,7 +93,7 @@ static void *map_aligned(size_t bytes, size_t alignment, int protection, int fla
     if (at == NULL || ((uintptr_t)at & (alignment - 1)) == 0) {
         return at;
     }
-    os_unmap_unseen(at, bytes);
+    (void)os_unmap_unseen(at, bytes);
     size_t slack = alignment - os_page_bytes();
     if (bytes + slack < bytes) {
         return NULL;
@@ -106,10 +106,10 @@ static void *map_aligned(size_t bytes, size_t alignment, int protection, int fla
     uintptr_t fit = bits_round_up(start, alignment);
     size_t head = fit - start;
     if (head > 0) {
-        os_unmap_unseen(at, head);
+        (void)os_unmap_unseen(at, head);
     }
     if (slack > head) {
-        os_unmap_unseen((void *)(fit + bytes), slack - head);
+        (void)os_unmap_unseen((void *)(fit + bytes), slack - head);
     }
     return (void *)fit;
 }
@@ -160,7 +160,7 @@ void os_decommit(void *at, size_t bytes) {
 void *os_find(size_t bytes, size_t alignment) {
     void *at = os_reserve(bytes, alignment);
     if (at != NULL) {
-        os_unmap_unseen(at, bytes);
+        (void)os_unmap_unseen(at, bytes);
     }
     return at;
 }
@@ -172,7 +172,7 @@ enum os_answer os_map_at(void *at, size_t bytes) {
         return OS_DONE;
     }
     if (address_or_null(result) != NULL) { /* a kernel before 4.17, to which the address was but a wish */
-        os_unmap_unseen((void *)result, bytes);
+        (void)os_unmap_unseen((void *)result, bytes);
         return OS_OCCUPIED;
     }
     return result == -EEXIST ? OS_OCCUPIED : OS_REFUSED;
@@ -197,16 +197,28 @@ bool os_has_room(size_t bytes) {
     bytes = bits_round_up(bytes, os_page_bytes());
     void *at = os_map(bytes, os_page_bytes());
     if (at != NULL) {
-        os_unmap_unseen(at, bytes);
+        (void)os_unmap_unseen(at, bytes);
     }
     return at != NULL;
 }
 
-void os_unmap_unseen(void *at, size_t bytes) {
+bool os_unmap_unseen(void *at, size_t bytes) {
     order_for_sanitizer();
-    if (kernel(SYS_munmap, (long)at, (long)bytes, 0, 0, 0) != 0) {
+    bool unmapped = kernel(SYS_munmap, (long)at, (long)bytes, 0, 0, 0) == 0;
+    if (!unmapped) {
         (void)os_purge_unseen(at, bytes); /* too many mappings to split one: at least the memory goes back */
     }
+    return unmapped;
+}
+
+/* Of a page that is locked the kernel takes nothing back. */
+bool os_locks_what_comes(void) {
+    void *page = os_map(os_page_bytes(), os_page_bytes());
+    bool locked = page != NULL && kernel(SYS_madvise, (long)page, (long)os_page_bytes(), MADV_DONTNEED, 0, 0) != 0;
+    if (page != NULL) {
+        (void)os_unmap_unseen(page, os_page_bytes());
+    }
+    return locked;
 }
 
 /* -- seen by memory hooks ------------------------------------------------------------------------------------ */
@@ -221,7 +233,7 @@ static _Atomic(struct postponed *) all_postponed;
 
 static void postpone(void *at, size_t bytes) {
     if (!os_commit(at, os_page_bytes())) { /* nobody may have been allowed to write there */
-        os_unmap_unseen(at, bytes);
+        (void)os_unmap_unseen(at, bytes);
         return;
     }
     struct postponed *postponed = at;
@@ -337,7 +349,7 @@ static size_t move_piece(char *to, char *from, size_t bytes) {
     }
     size_t moved = unmapped_at_start(from, bytes);
     if (claimed == OS_DONE && moved < bytes) {
-        os_unmap_unseen(to + moved, bytes - moved);
+        (void)os_unmap_unseen(to + moved, bytes - moved);
     }
     return moved;
 }
@@ -395,7 +407,7 @@ static void *move_far(char *at, size_t bytes, size_t new_bytes) {
         return to;
     }
     move_back(at, to, moved);
-    os_unmap_unseen(to + bytes, new_bytes - bytes);
+    (void)os_unmap_unseen(to + bytes, new_bytes - bytes);
     return NULL;
 }
 
@@ -403,7 +415,7 @@ void *os_move_away(void *at, size_t bytes, size_t new_bytes) {
     os_avoid_huge(at, bytes); /* where mappings differ only in this they are one from then on, and move at once */
     char *moved = os_remap(at, bytes, new_bytes);
     if (moved == at) { /* it has grown where it is, into addresses that are not its own */
-        os_unmap_unseen((char *)at + bytes, new_bytes - bytes);
+        (void)os_unmap_unseen((char *)at + bytes, new_bytes - bytes);
     }
     return moved != NULL && moved != at ? moved : move_far(at, bytes, new_bytes);
 }

@@ -73,8 +73,9 @@ void *os_map(size_t bytes, size_t alignment);
 /* Within a hook this happens once the hook has returned. */
 void os_unmap(void *at, size_t bytes);
 
-/* The same unseen by hooks: of memory that is the library's own, or in which nothing was since it was purged. A lock may be held. */
-void os_unmap_unseen(void *at, size_t bytes);
+/* The same unseen by hooks: of memory that is the library's own, or in which nothing was since it was purged. A lock may be held. False if the
+ * addresses stay mapped, without memory: there are as many mappings as there may be. */
+bool os_unmap_unseen(void *at, size_t bytes);
 
 /* Changes the size of a mapping made by os_map, moving it if need be; pages move, bytes are not copied.
  * NULL when refused: the old mapping is then untouched. */
@@ -105,6 +106,9 @@ void os_avoid_huge(void *at, size_t bytes);
 
 /* Brings the pages in, to be written, where the kernel knows how to (5.14); a wish, no more. */
 void os_populate(void *at, size_t bytes);
+
+/* Whether the kernel locks what is mapped, and so brings all of it in at once (mlockall with MCL_FUTURE). Three system calls. */
+bool os_locks_what_comes(void);
 
 /* Whether the kernel would give so many bytes just now, of which none are touched. */
 bool os_has_room(size_t bytes);

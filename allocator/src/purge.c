@@ -16,6 +16,7 @@ static struct {
     uint32_t awaiting;        /* threads asleep on `pieces` */
     _Atomic uint32_t rest;    /* what is left of the span of which a piece was purged last; 0 when nothing */
     _Atomic uint32_t pieces;  /* being purged at the moment; changed under the lock */
+    _Atomic size_t owed; /* bytes to go back now, whatever the budget is; two threads may lose a change of theirs */
     _Atomic uint64_t total;
     _Atomic bool expects; /* something was given back since what was kept was asked for */
 } purge;
@@ -30,7 +31,21 @@ static bool oldest_has_aged(void) {
     return most != RETAIN_FOR_EVER && os_milliseconds() - ages_oldest_stamp() > most;
 }
 
-bool purge_is_due(void) { return ages_slices() != 0 && (ages_bytes() > budget_bytes() || oldest_has_aged()); }
+static bool is_owed(void) { return atomic_load_explicit(&purge.owed, memory_order_relaxed) != 0; }
+
+void purge_owe(size_t bytes) { atomic_store_explicit(&purge.owed, bytes, memory_order_relaxed); }
+
+/* Nothing is owed any more once nothing is dirty: what is freed later is no part of it. The caller holds the arena's lock. */
+static void pay(size_t bytes) {
+    size_t owed = atomic_load_explicit(&purge.owed, memory_order_relaxed);
+    if (unlikely(owed != 0)) {
+        atomic_store_explicit(&purge.owed, ages_slices() == 0 ? 0 : owed - bits_min(owed, bytes), memory_order_relaxed);
+    }
+}
+
+bool purge_is_beyond(void) { return ages_slices() != 0 && (ages_bytes() > budget_bytes() || oldest_has_aged()); }
+
+bool purge_is_due(void) { return purge_is_beyond() || (is_owed() && ages_slices() != 0); }
 
 bool purge_is_under_way(void) {
     uint32_t rest = atomic_load_explicit(&purge.rest, memory_order_relaxed);
@@ -96,12 +111,14 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     /* Asked under the lock: what the span held before was freed under it, and a hook that has to see the span go was installed before that. */
     uint32_t slice = memory_hooks_may_call() ? ages_oldest() : 0;
     if (slice == 0) {
+        pay(0);
         arena_unlock();
         return 0;
     }
     uint32_t slices = piece_of(slice, most);
     bool whole = slices == arena_span(slice)->slices;
     size_t before = (size_t)spans_hold(slice, slices) * os_page_bytes();
+    pay((size_t)slices << SLICE_BITS);
     if (begins || slice == atomic_load_explicit(&purge.rest, memory_order_relaxed)) {
         atomic_store_explicit(&purge.rest, whole ? 0 : slice + slices, memory_order_relaxed);
     }

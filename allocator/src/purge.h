@@ -8,7 +8,10 @@
 
 #include "span.h"
 
-/* Whether anything is due, or would be soon; asked without the lock. */
+/* Whether more is dirty than may be, or for longer; asked without the lock. */
+bool purge_is_beyond(void);
+
+/* The same, or something is owed. */
 bool purge_is_due(void);
 
 /* Whether the oldest span is what is left of one that was begun: it goes as a whole, since it was kept as one. Asked without the lock. */
@@ -21,6 +24,9 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes);
 /* What was kept is asked for again, once something was given back since, or `all` the same. */
 void purge_revive(bool all);
 void purge_expect(void);
+
+/* So many bytes more are due now, as far as that much is dirty. */
+void purge_owe(size_t bytes);
 
 /* Bytes purged since the start. */
 uint64_t purge_total(void);

@@ -109,7 +109,11 @@ static void drop(struct chunk *chunk, uintptr_t place) {
             atomic_fetch_sub_explicit(&enlisted, 1, memory_order_relaxed);
         }
         /* Each call of a hook may make such a chunk and drop it: a call of the hook for that would not be the last. */
-        (chunk->of_hook ? os_unmap_unseen : os_unmap)(chunk, chunk->bytes);
+        if (chunk->of_hook) {
+            (void)os_unmap_unseen(chunk, chunk->bytes);
+        } else {
+            os_unmap(chunk, chunk->bytes);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 
+#include "keeper.h"
 #include "lock.h"
 #include "options.h"
 #include "os.h"
@@ -41,6 +42,7 @@ static struct {
     uint32_t first, limit;
     uint32_t skip;
     bool tight; /* the last growth was refused */
+    _Atomic bool locked; /* pages come locked, as far as is known; read by others: see street_is_locked */
     _Atomic uint32_t described; /* read by others: see street_described */
 } street;
 
@@ -148,13 +150,13 @@ static bool map_first_rows(void) {
 
 static void forget_part(struct part *part) {
     if (part->usable > part->skipped) {
-        os_unmap_unseen(part->at + part->skipped, part->usable - part->skipped);
+        (void)os_unmap_unseen(part->at + part->skipped, part->usable - part->skipped);
     }
 }
 
 static void forget(char *at, size_t bytes) {
     if (street.reserved) {
-        os_unmap_unseen(at, bytes);
+        (void)os_unmap_unseen(at, bytes);
         return;
     }
     forget_part(&street.tags);
@@ -268,10 +270,25 @@ static bool grow_generously(uint32_t from, uint32_t slices) {
     return map_slices(from, slices) == OS_DONE;
 }
 
+bool street_is_locked(void) { return atomic_load_explicit(&street.locked, memory_order_relaxed); }
+
+bool street_comes_locked(void) {
+    bool locked = !keeper_is_confined() && os_locks_what_comes();
+    atomic_store_explicit(&street.locked, locked, memory_order_relaxed);
+    return locked;
+}
+
+/* Half of what is usable, between bounds. Pages that come locked are all brought in at once, and stay. */
+static uint32_t step(uint32_t from, uint32_t least) {
+    size_t half = (from - street.first) / 2;
+    uint32_t slices = to_chunk(from, bits_max(bits_min(bits_max(half, GROW_LEAST), GROW_MOST), least));
+    bool is_long = slices > GROW_LEAST && slices > least;
+    return is_long && street_comes_locked() ? (uint32_t)bits_max(GROW_LEAST, least) : slices;
+}
+
 uint32_t street_grow(uint32_t *from, uint32_t least) {
     do {
-        size_t half = (*from - street.first) / 2;
-        uint32_t slices = to_chunk(*from, bits_max(bits_min(bits_max(half, GROW_LEAST), GROW_MOST), least));
+        uint32_t slices = street.tight ? least : step(*from, least);
         if (!street.tight && grow_generously(*from, slices)) {
             return slices;
         }
@@ -318,7 +335,7 @@ void street_shrink(uint32_t from, uint32_t to) {
     if (street.reserved) {
         os_decommit(at, bytes);
     } else {
-        os_unmap_unseen(at, bytes);
+        (void)os_unmap_unseen(at, bytes);
     }
 }
 

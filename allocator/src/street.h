@@ -41,6 +41,12 @@ bool street_is_reserved(void);
 /* Whether the process began under a limit that leaves no room for a whole street. */
 bool street_is_limited(void);
 
+/* Whether what was mapped last was locked, and so in memory at once: no more is mapped ahead then. Relaxed: any recent value will do. */
+bool street_is_locked(void);
+
+/* The same, asked of the kernel now, if the program has not put itself under filters. By who may call street_grow. */
+bool street_comes_locked(void);
+
 /* Slices [from, to) at its end are usable no longer. By who may call street_grow. */
 void street_shrink(uint32_t from, uint32_t to);
 

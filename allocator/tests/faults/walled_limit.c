@@ -7,7 +7,7 @@
 #include "pattern.h"
 #include "serving.h"
 
-enum { MIB = 1 << 20, STEPS = 1, ROUNDS = 3 };
+enum { MIB = 1 << 20, STEPS = 4, ROUNDS = 3 };
 
 static char *grow(char *block, size_t had, size_t size) {
     char *grown = unseen(realloc(block, size));

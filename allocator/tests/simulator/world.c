@@ -181,7 +181,12 @@ void os_unmap(void *at, size_t bytes) {
     leave(row);
 }
 
-void os_unmap_unseen(void *at, size_t bytes) { os_unmap(at, bytes); }
+bool os_unmap_unseen(void *at, size_t bytes) {
+    os_unmap(at, bytes);
+    return true;
+}
+
+bool os_locks_what_comes(void) { return false; }
 
 /* A copy at a place of its own: what the kernel can move depends on how it happens to keep its mappings. */
 static void *move_to(void *at, size_t had, size_t bytes) {

@@ -456,6 +456,36 @@ static void unmapped_addresses_are_used_again(void) {
     }
 }
 
+/* Where memory is out, what is clean counts against no limit any more, wherever it lies; and it is mapped again as it is needed. */
+static void clean_spans_are_unmapped_for_others(void) {
+    enum { SPANS = 20, SLICES = 40 };
+    open_arena();
+    struct arena_figures figures;
+    uint32_t slice[SPANS];
+    bool zero;
+    for (int i = 0; i < SPANS; i++) {
+        slice[i] = arena_take(SLICES, 1, false, &zero);
+        EXPECT(slice[i] != 0, "no memory");
+        memset(arena_address(slice[i]), 1, (size_t)SLICES << SLICE_BITS);
+    }
+    for (int i = 0; i < SPANS - 1; i += 2) {
+        EXPECT(arena_give(slice[i]), "not in use");
+    }
+    arena_make_room();
+    arena_figures(&figures);
+    size_t unmapped = (size_t)SPANS / 2 * SLICES << SLICE_BITS, extent = figures.extent;
+    EXPECT(figures.unmapped == unmapped && figures.dirty == 0, "%zu of %zu bytes are unmapped", figures.unmapped,
+           unmapped);
+    for (int i = 0; i < SPANS - 1; i += 2) {
+        slice[i] = arena_take(SLICES, 1, false, &zero);
+        EXPECT(slice[i] != 0 && zero && *(uint64_t *)arena_address(slice[i] + SLICES - 1) == 0, "no zeros");
+    }
+    arena_figures(&figures);
+    EXPECT(figures.unmapped == 0 && figures.extent == extent, "%zu bytes are unmapped, %zu new", figures.unmapped,
+           figures.extent - extent);
+    street_check(true);
+}
+
 /* Somebody else has mapped memory there since: nothing of it is handed out, and nothing of it is lost. */
 static void unmapped_addresses_may_be_taken_by_others(void) {
     enum { SLICES = 400 };
@@ -1154,6 +1184,7 @@ static const struct scenario scenarios[] = {
     {"what_was_mapped_ahead_makes_room", what_was_mapped_ahead_makes_room},
     {"aligned_spans_are_found_again", aligned_spans_are_found_again},
     {"unmapped_addresses_are_used_again", unmapped_addresses_are_used_again},
+    {"clean_spans_are_unmapped_for_others", clean_spans_are_unmapped_for_others},
     {"unmapped_addresses_may_be_taken_by_others", unmapped_addresses_may_be_taken_by_others},
     {"room_for_small_blocks_is_kept", room_for_small_blocks_is_kept},
     {"objects_fill_limited_space", objects_fill_limited_space},

@@ -51,6 +51,10 @@ static size_t used(void) {
 
 static void open_arena(void) { EXPECT(arena_open(), "no address space"); }
 
+static bool has_keeper; /* which would do what is due */
+bool __wrap_keeper_hurry(void);
+bool __wrap_keeper_hurry(void) { return has_keeper; }
+
 /* Every line of a page has its turn, in spans as in mappings, and whoever asks for more than a line gets it. */
 static void starts_are_spread(void) {
     enum { BLOCKS = 64 };
@@ -271,6 +275,52 @@ static void dirty_spans_give_way(void) {
     street_check(true);
 }
 
+/* Beyond 64 MiB what gives way is the keeper's work: it is due then, and no more than that. */
+static void one_call_purges_so_much(void) {
+    enum { SPAN_MIB = 100, MOST_MIB = 64 };
+    open_arena();
+    option_set(OPTION_RETAIN_MIB, 4 * SPAN_MIB);
+    option_set(OPTION_RETAIN_MS, 3600 * 1000);
+    option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
+    has_keeper = true;
+    void *spans[] = {take(SPAN_MIB * MIB, 1), take(SPAN_MIB * MIB, 1), take(SPAN_MIB * MIB, 1)};
+    for (int i = 0; i < 3; i++) {
+        give(spans[i]);
+    }
+    size_t before = dirty(), wanted = 200 * MIB, kept = 0;
+    void *block = take(wanted, 1);
+    size_t gone = before - dirty();
+    EXPECT(gone >= MOST_MIB * MIB && gone < (MOST_MIB + 3) * MIB, "%zu bytes have gone at once", gone);
+    while (arena_keep(&kept)) {
+    }
+    gone = before - dirty();
+    EXPECT(gone >= wanted && gone < wanted + 3 * MIB, "%zu bytes have gone in all", gone);
+    give(block);
+    street_check(true);
+}
+
+/* Blocks that are aligned to their size lie side by side. */
+static void aligned_blocks_take_their_own_addresses(void) {
+    enum { BLOCKS = 40 };
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
+    for (size_t alignment = 128 * 1024; alignment <= 4 * MIB; alignment *= 2) {
+        void *block[BLOCKS];
+        struct arena_figures before, after;
+        arena_figures(&before);
+        for (int i = 0; i < BLOCKS; i++) {
+            block[i] = take(alignment, alignment);
+            EXPECT((uintptr_t)block[i] % alignment == 0, "%p is not aligned to %zu", block[i], alignment);
+            memset(block[i], 1, large_usable(block[i], tag(block[i]), true));
+        }
+        arena_figures(&after);
+        EXPECT(after.extent - before.extent <= (BLOCKS + 1) * alignment, "%zu bytes for %d blocks of %zu",
+               after.extent - before.extent, BLOCKS, alignment);
+        EXPECT(resize(block[0], alignment - 1) == block[0] && resize(block[0], alignment) == block[0], "it moves");
+        EXPECT(large_usable(block[0], tag(block[0]), true) == alignment, "its size has changed");
+    }
+}
+
 /* What large.c has of the kernel. With `meanwhile`, the next table is made while another thread makes one too. */
 static size_t held;
 static void (*meanwhile)(void);
@@ -353,6 +403,8 @@ static const struct scenario scenarios[] = {
     {"what_moves_at_last_leaves_nothing", what_moves_at_last_leaves_nothing},
     {"what_cannot_move_stays_a_block", what_cannot_move_stays_a_block},
     {"dirty_spans_give_way", dirty_spans_give_way},
+    {"one_call_purges_so_much", one_call_purges_so_much},
+    {"aligned_blocks_take_their_own_addresses", aligned_blocks_take_their_own_addresses},
     {"old_tables_go_back", old_tables_go_back},
     {"given_by_two_who_saw_its_tag", given_by_two_who_saw_its_tag},
 };

@@ -96,14 +96,10 @@ enum os_answer __wrap_os_map_at(void *at, size_t bytes) {
     return space.end != 0 ? OS_DONE : __real_os_map_at(at, bytes);
 }
 
-void __real_os_unmap_unseen(void *at, size_t bytes);
-void __wrap_os_unmap_unseen(void *at, size_t bytes);
+bool __real_os_unmap_unseen(void *at, size_t bytes);
+bool __wrap_os_unmap_unseen(void *at, size_t bytes);
 
-void __wrap_os_unmap_unseen(void *at, size_t bytes) {
-    if (space.end == 0) {
-        __real_os_unmap_unseen(at, bytes);
-    }
-}
+bool __wrap_os_unmap_unseen(void *at, size_t bytes) { return space.end != 0 || __real_os_unmap_unseen(at, bytes); }
 
 void *__wrap_os_find(size_t bytes, size_t alignment) {
     asked_most = bytes > asked_most ? bytes : asked_most;
