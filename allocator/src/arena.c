@@ -433,6 +433,9 @@ static uint32_t take_joined(uint32_t slices, uint32_t alignment, bool *zero) {
 
 uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero) {
     uint32_t end;
+    if (slices > street_limit() || alignment > street_limit()) { /* bins are for lengths below that */
+        return 0;
+    }
     arena_lock();
     uint32_t slice = spans_take(SPAN_DIRTY, slices, alignment);
     slice = slice != 0 ? slice : spans_take(SPAN_KEPT, slices, alignment);

@@ -78,10 +78,9 @@ static void go_on(int number, siginfo_t *info, void *context) {
         (void)trace_sigaction(number, &none, NULL);
         fault_handler_return(number);
     }
-    if ((next.sa_flags & SA_SIGINFO) != 0) {
+    if ((next.sa_flags & SA_SIGINFO) != 0 || (next.sa_handler != SIG_DFL && !is_ignored(&next))) {
+        /* A handler without SA_SIGINFO may read these too: the kernel passes them to every handler. */
         next.sa_sigaction(number, info, context);
-    } else if (next.sa_handler != SIG_DFL && !is_ignored(&next)) {
-        next.sa_handler(number);
     } else if (info->si_code > 0 || !is_ignored(&next)) {
         /* The access faults again, or the signal is sent again, and nobody catches it. */
         (void)trace_sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);

@@ -166,12 +166,16 @@ void *os_find(size_t bytes, size_t alignment) {
 }
 
 enum os_answer os_map_at(void *at, size_t bytes) {
-    long result = kernel(SYS_mmap, (long)at, (long)bytes, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1);
+    enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS };
+    long result = kernel(SYS_mmap, (long)at, (long)bytes, PROT_READ | PROT_WRITE, FLAGS | MAP_FIXED_NOREPLACE, -1);
+    if (address_or_null(result) == NULL && result != -EEXIST && result != -ENOMEM) {
+        /* A filter may know only the flags that libc's malloc passes. The address is but a wish then. */
+        result = kernel(SYS_mmap, (long)at, (long)bytes, PROT_READ | PROT_WRITE, FLAGS, -1);
+    }
     if (result == (long)at) {
         return OS_DONE;
     }
-    if (address_or_null(result) != NULL) { /* a kernel before 4.17, to which the address was but a wish */
+    if (address_or_null(result) != NULL) { /* such a wish, as the flag is to a kernel before 4.17 */
         (void)os_unmap_unseen((void *)result, bytes);
         return OS_OCCUPIED;
     }
@@ -246,8 +250,8 @@ static void postpone(void *at, size_t bytes) {
 
 static void unmap(void *at, size_t bytes) {
     order_for_sanitizer();
-    if (!memory_hooks_munmap(at, bytes)) {
-        (void)os_purge(at, bytes); /* too many mappings to split one: at least the memory goes back */
+    if (!memory_hooks_munmap(at, bytes)) { /* what a hook refuses it has seen */
+        os_unmap_unseen(at, bytes);
     }
 }
 
@@ -420,9 +424,6 @@ void *os_move_away(void *at, size_t bytes, size_t new_bytes) {
     return moved != NULL && moved != at ? moved : move_far(at, bytes, new_bytes);
 }
 
-/* Gives pages back: through libc, or by a system call. */
-typedef bool purge_pages(void *at, size_t bytes);
-
 static bool purge_unseen(void *at, size_t bytes) {
     return kernel(SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0) == 0;
 }
@@ -430,15 +431,15 @@ static bool purge_unseen(void *at, size_t bytes) {
 enum purging { PURGING_UNTRIED, PURGING_WORKS, PURGING_DOES_NOTHING, PURGING_DOUBTED };
 
 /* By a byte that nobody else tries it by meanwhile. */
-static enum purging try_page(purge_pages *purge, char *page) {
+static enum purging try_page(char *page) {
     static _Atomic uint32_t tries; /* relaxed: a number for each, and no more */
     volatile char *byte = page + atomic_fetch_add_explicit(&tries, 1, memory_order_relaxed) % os_page_bytes();
     *byte = 1;
-    return !purge(page, os_page_bytes()) ? PURGING_UNTRIED : *byte == 0 ? PURGING_WORKS : PURGING_DOES_NOTHING;
+    return !purge_unseen(page, os_page_bytes()) ? PURGING_UNTRIED : *byte == 0 ? PURGING_WORKS : PURGING_DOES_NOTHING;
 }
 
 /* By a page of the library's own data, since there may be no room for another. Untried where that is locked in memory. */
-static enum purging try_own_page(purge_pages *purge) {
+static enum purging try_own_page(void) {
 #if defined(__x86_64__)
     enum { PAGE_MOST = 4096 };
 #else
@@ -447,17 +448,17 @@ static enum purging try_own_page(purge_pages *purge) {
     static char data[2 * PAGE_MOST];
     size_t page = os_page_bytes();
     bool fits = page <= PAGE_MOST;
-    return fits ? try_page(purge, data + bits_round_up((uintptr_t)data, page) - (uintptr_t)data) : PURGING_UNTRIED;
+    return fits ? try_page(data + bits_round_up((uintptr_t)data, page) - (uintptr_t)data) : PURGING_UNTRIED;
 }
 
 /* Looks whether a purged page reads as zero. QEMU's user mode before 7.1 and some sandboxes say that they have purged, and leave the pages as they
  * are. */
 static enum purging try_purging(void) {
-    enum purging found = try_own_page(purge_unseen);
+    enum purging found = try_own_page();
     size_t page = os_page_bytes();
     char *mapped = found != PURGING_UNTRIED ? NULL : map_anywhere(page, PROT_READ | PROT_WRITE, 0);
     if (mapped != NULL) {
-        found = try_page(purge_unseen, mapped);
+        found = try_page(mapped);
         (void)kernel(SYS_munmap, (long)mapped, (long)page, 0, 0, 0);
     }
     return found;
@@ -473,7 +474,7 @@ void os_doubt_purging(void) { atomic_store_explicit(&purging, PURGING_DOUBTED, m
 static bool is_purged(void) {
     uint32_t known = atomic_load_explicit(&purging, memory_order_relaxed);
     if (unlikely(known == PURGING_DOUBTED)) {
-        return try_own_page(purge_unseen) == PURGING_WORKS;
+        return try_own_page() == PURGING_WORKS;
     }
     if (unlikely(known == PURGING_UNTRIED)) {
         uint32_t untried = known;
@@ -486,10 +487,11 @@ static bool is_purged(void) {
 
 bool os_purge_unseen(void *at, size_t bytes) { return purge_unseen(at, bytes) && is_purged(); }
 
-/* A hook may answer in libc's place, and do nothing. */
+/* A hook may answer in libc's place, and fail or do nothing: it has seen the pages go, and go they do. */
 bool os_purge(void *at, size_t bytes) {
-    bool purged = memory_hooks_may_call() && memory_hooks_purge(at, bytes) && is_purged() &&
-                  (likely(!memory_hooks_installed()) || try_own_page(memory_hooks_purge) == PURGING_WORKS);
+    bool may = memory_hooks_may_call(), hooked = memory_hooks_installed();
+    bool told = may && memory_hooks_purge(at, bytes);
+    bool purged = may && ((told && !hooked) || purge_unseen(at, bytes)) && is_purged();
     unmap_postponed();
     return purged;
 }

@@ -29,7 +29,7 @@ static bool is_readable(const struct walk *walk, uintptr_t address, uintptr_t *p
     if (its_page == *page) {
         return true;
     }
-    bool readable = !walk->asks || os_can_read((const void *)address);
+    bool readable = walk->asks && os_can_read((const void *)address);
     *page = readable ? its_page : *page;
     return readable;
 }
@@ -45,9 +45,10 @@ static bool read_word(void *context, uintptr_t address, uintptr_t *word) {
 
 /* Notes the frame and its callers. Code that lies in no object was made by the program at run time, and has no table: the walk follows the frame
  * pointer there. That register may hold any number, and the last frame of a coroutine may return to anything, so a word is read only if the kernel
- * can read its page. Another thread may still unmap such a page at that instant. If `asks` is false, the walk ends at such code. */
+ * can read its page. Another thread may still unmap such a page at that instant. If `asks` is false, the walk ends at such code, and at the end of
+ * the page that the stack is on: a program may have changed stacks without a word of it in its tables. */
 static void walk_from(struct trace *trace, struct unwind_frame *frame, bool asks) {
-    struct walk walk = {.asks = asks};
+    struct walk walk = {.asks = asks, .stack_page = (uintptr_t)__builtin_frame_address(0) / os_page_bytes() + 1};
     trace->count = 0;
     while (frame->pc != 0 && trace->count < TRACE_MOST) {
         uintptr_t address = unwind_address(frame);

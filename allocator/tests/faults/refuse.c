@@ -2,7 +2,8 @@
  *
  *   clone   new threads, by any call (EPERM)
  *   purge   MADV_DONTNEED (EINVAL)
- *   huge    MADV_HUGEPAGE and MADV_NOHUGEPAGE (EINVAL) */
+ *   huge    MADV_HUGEPAGE and MADV_NOHUGEPAGE (EINVAL)
+ *   place   mmap with a flag that libc's malloc does not pass, MAP_FIXED_NOREPLACE (EPERM) */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,29 +19,30 @@
 static const struct {
     const char *name;
     long number;
-    long advice; /* third argument; -1: any */
+    int place; /* of the argument that decides; -1: none does */
+    uint32_t mask, value; /* refused if it has this value under the mask */
     int error;
 } refusals[] = {
-    {"clone", SYS_clone, -1, EPERM},
-    {"clone", SYS_clone3, -1, EPERM},
-    {"purge", SYS_madvise, MADV_DONTNEED, EINVAL},
-    {"huge", SYS_madvise, MADV_HUGEPAGE, EINVAL},
-    {"huge", SYS_madvise, MADV_NOHUGEPAGE, EINVAL},
+    {"clone", SYS_clone, -1, 0, 0, EPERM},
+    {"clone", SYS_clone3, -1, 0, 0, EPERM},
+    {"purge", SYS_madvise, 2, UINT32_MAX, MADV_DONTNEED, EINVAL},
+    {"huge", SYS_madvise, 2, UINT32_MAX, MADV_HUGEPAGE, EINVAL},
+    {"huge", SYS_madvise, 2, UINT32_MAX, MADV_NOHUGEPAGE, EINVAL},
+    {"place", SYS_mmap, 3, MAP_FIXED_NOREPLACE, MAP_FIXED_NOREPLACE, EPERM},
 };
 
 /* One filter each: the kernel asks all there are, and the sternest answer counts. */
-static void refuse(long number, long advice, int error) {
+static void refuse(size_t i) {
+    size_t place = refusals[i].place < 0 ? 0 : (size_t)refusals[i].place;
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)advice, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)refusals[i].number, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offsetof(struct seccomp_data, args) + 8 * place)),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, refusals[i].mask),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refusals[i].value, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)refusals[i].error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    if (advice < 0) { /* whatever the argument is */
-        filter[1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 2, 3);
-    }
     struct sock_fprog program = {.len = sizeof filter / sizeof *filter, .filter = filter};
     EXPECT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs was refused");
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
@@ -53,7 +55,7 @@ int main(int count, char **arguments) {
     size_t refused = 0;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         if (strcmp(arguments[1], refusals[i].name) == 0) {
-            refuse(refusals[i].number, refusals[i].advice, refusals[i].error);
+            refuse(i);
             refused++;
         }
     }

@@ -14,6 +14,7 @@
 #include "hooks/hooks.h"
 #include "hooks/registered.h"
 #include "idle/tasks.h"
+#include "resident.h"
 #include "serving.h"
 
 enum {
@@ -162,6 +163,7 @@ int main(int count, char **arguments) {
     require_serving();
     kind = arguments[2];
     page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t before = resident_kib();
     hooks_install(arguments[1], decide);
     go_round(small, SMALLS, SMALL, trim);
     go_round(span, SPANS, SPAN, trim);
@@ -176,6 +178,9 @@ int main(int count, char **arguments) {
     zeroed((size_t)50 * MIB);
     zeroed((size_t)140 * MIB);
     EXPECT(is_hardened() || atomic_load(&hooks_seen[HOOK_MUNMAP]) > 0, "no hook has seen a mapping that went");
+    (void)freestone_purge();
+    size_t more = resident_more_kib(resident_kib(), before), most = is_hardened() ? 48 * 1024 : 12 * 1024;
+    EXPECT(more < most, "%zu KiB stay of what is freed, whatever the hooks answered", more);
     EXPECT(tasks_keeper() == 0, "the keeper lives, and its returns are seen by nobody");
     return 0;
 }

@@ -71,8 +71,24 @@ static const struct {
     {3, (size_t)1 << 63},
 };
 
+/* Sizes and alignments that an address space could hold: a block, or NULL and ENOMEM, and the heap goes on. */
+static void barely_possible(void) {
+    for (size_t large = (size_t)1 << 40; large < (size_t)1 << 47; large *= 2) {
+        for (size_t i = 0; i < 3; i++) {
+            errno = 0;
+            void *block = i == 0 ? malloc(unseen_size(large)) : memalign(large, i == 1 ? 100 : 100000);
+            EXPECT(block != NULL || errno == ENOMEM, "%zu bytes or alignment left errno %d", large, errno);
+            free(unseen(block));
+        }
+        void *next = malloc(100000);
+        EXPECT(next != NULL, "no block after one of %zu bytes", large);
+        free(next);
+    }
+}
+
 int main(void) {
     require_serving();
+    barely_possible();
     for (size_t s = 0; s < sizeof sources / sizeof *sources; s++) {
         for (size_t i = 0; i < sizeof impossible / sizeof *impossible; i++) {
             errno = 0;

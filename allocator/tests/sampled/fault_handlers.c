@@ -3,6 +3,7 @@
  * barrier  a handler, one in front of it that passes on what is not its own, and blocks guarded in between
  * probe    a handler that is there for a moment, in which blocks are guarded
  * once     SA_RESETHAND: called once, then the process ends
+ * third    a handler without SA_SIGINFO reads its third argument, which the kernel passes to every handler
  * vfork    a child of vfork sets what is by default and allocates: the parent's handler stays */
 #include <setjmp.h>
 #include <signal.h>
@@ -126,6 +127,25 @@ static void once(void) {
            status);
 }
 
+static void on_third(int number, siginfo_t *info, void *context) {
+    if (context == NULL || info->si_addr != first) {
+        fail("called without the arguments that the kernel passes\n");
+    }
+    (void)number;
+    (void)mprotect(first, PAGE, PROT_READ | PROT_WRITE);
+}
+
+static void third(void) {
+#if defined(__x86_64__) /* elsewhere the kernel passes less */
+    struct sigaction action = {.sa_sigaction = on_third};
+    EXPECT(sigaction(SIGSEGV, &action, NULL) == 0, "sigaction");
+    allocate_some();
+    *(volatile char *)first = 1;
+#else
+    (void)on_third;
+#endif
+}
+
 static void of_vfork(void) {
     set(on_first, NULL);
     allocate_some();
@@ -152,10 +172,12 @@ int main(int count, char **arguments) {
         probe();
     } else if (strcmp(what, "once") == 0) {
         once();
+    } else if (strcmp(what, "third") == 0) {
+        third();
     } else if (strcmp(what, "vfork") == 0) {
         of_vfork();
     } else {
-        EXPECT(false, "usage: fault_handlers barrier|probe|once|vfork");
+        EXPECT(false, "usage: fault_handlers barrier|probe|once|third|vfork");
     }
     return 0;
 }
