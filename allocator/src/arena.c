@@ -691,7 +691,8 @@ static bool unmap_one(uint32_t least) {
 /* What is clean counts against a limit on address space, whoever needs some: long spans are unmapped first, and mapped again when they are used. */
 static void unmap_clean(void) {
     enum { SPANS_MOST = 1024 }; /* each may cost a mapping, of which a process has 65,530 */
-    if (street_is_reserved()) {
+    /* Under a limit that was lowered below what is mapped nothing could be had again. */
+    if (street_is_reserved() || !os_has_room(os_page_bytes())) {
         return;
     }
     lock_take(&arena.growing);

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "options.h"
 #include "os.h"
@@ -484,6 +485,32 @@ static void clean_spans_are_unmapped_for_others(void) {
     EXPECT(figures.unmapped == 0 && figures.extent == extent, "%zu bytes are unmapped, %zu new", figures.unmapped,
            figures.extent - extent);
     street_check(true);
+}
+
+/* Under a limit that was lowered below what is mapped nothing can be mapped again: what is clean stays, and is used. */
+static void clean_spans_stay_below_a_lowered_limit(void) {
+    enum { SPANS = 10, SLICES = 40 };
+    if (SCENARIO_SANITIZED) {
+        return;
+    }
+    open_arena();
+    struct arena_figures figures;
+    uint32_t slice[SPANS];
+    bool zero;
+    for (int i = 0; i < SPANS; i++) {
+        slice[i] = arena_take(SLICES, 1, false, &zero);
+        EXPECT(slice[i] != 0, "no memory");
+    }
+    for (int i = 0; i < SPANS - 1; i += 2) {
+        EXPECT(arena_give(slice[i]), "not in use");
+    }
+    EXPECT(setrlimit(RLIMIT_AS, &(struct rlimit){1 << 20, RLIM_INFINITY}) == 0, "no limit");
+    arena_make_room();
+    arena_figures(&figures);
+    EXPECT(figures.unmapped == 0, "%zu bytes are unmapped", figures.unmapped);
+    for (int i = 0; i < SPANS - 1; i += 2) {
+        EXPECT(arena_take(SLICES, 1, false, &zero) != 0, "span %d is lost", i);
+    }
 }
 
 /* Somebody else has mapped memory there since: nothing of it is handed out, and nothing of it is lost. */
@@ -1185,6 +1212,7 @@ static const struct scenario scenarios[] = {
     {"aligned_spans_are_found_again", aligned_spans_are_found_again},
     {"unmapped_addresses_are_used_again", unmapped_addresses_are_used_again},
     {"clean_spans_are_unmapped_for_others", clean_spans_are_unmapped_for_others},
+    {"clean_spans_stay_below_a_lowered_limit", clean_spans_stay_below_a_lowered_limit},
     {"unmapped_addresses_may_be_taken_by_others", unmapped_addresses_may_be_taken_by_others},
     {"room_for_small_blocks_is_kept", room_for_small_blocks_is_kept},
     {"objects_fill_limited_space", objects_fill_limited_space},
