@@ -170,6 +170,12 @@ static void define(struct walk *walk, uint64_t number, enum kind kind, int64_t v
     walk->row.cfa = (struct rule){(int32_t)value, (uint8_t)kind};
 }
 
+/* An offset in units of the entry. */
+static int64_t read_offset(struct walk *walk, bool is_signed) {
+    int64_t units = is_signed ? read_signed(&walk->reader) : (int64_t)read_unsigned(&walk->reader);
+    return units * walk->data_unit;
+}
+
 /* Those without an operand in their first byte, but for advances. */
 static void follow_long(struct walk *walk, unsigned instruction) {
     struct reader *reader = &walk->reader;
@@ -179,12 +185,9 @@ static void follow_long(struct walk *walk, unsigned instruction) {
     case 0x2d: /* window_save; return addresses are signed from here on, or no longer */
         break;
     case 0x05: /* offset_extended */
-        column = read_unsigned(reader);
-        set_rule(walk, column, AT_CFA, (int64_t)read_unsigned(reader) * walk->data_unit);
-        break;
     case 0x11: /* offset_extended_sf */
         column = read_unsigned(reader);
-        set_rule(walk, column, AT_CFA, read_signed(reader) * walk->data_unit);
+        set_rule(walk, column, AT_CFA, read_offset(walk, instruction == 0x11));
         break;
     case 0x06: /* restore_extended */
         restore_rule(walk, read_unsigned(reader));
@@ -200,12 +203,9 @@ static void follow_long(struct walk *walk, unsigned instruction) {
         set_rule(walk, column, IN_REGISTER, (int64_t)read_unsigned(reader));
         break;
     case 0x14: /* val_offset */
-        column = read_unsigned(reader);
-        set_rule(walk, column, IS_CFA, (int64_t)read_unsigned(reader) * walk->data_unit);
-        break;
     case 0x15: /* val_offset_sf */
         column = read_unsigned(reader);
-        set_rule(walk, column, IS_CFA, read_signed(reader) * walk->data_unit);
+        set_rule(walk, column, IS_CFA, read_offset(walk, instruction == 0x15));
         break;
     case 0x0a: /* remember_state */
         reader->failed |= walk->depth == REMEMBERED_MOST;
@@ -225,7 +225,7 @@ static void follow_long(struct walk *walk, unsigned instruction) {
         break;
     case 0x12: /* def_cfa_sf */
         column = read_unsigned(reader);
-        define(walk, column, IS_CFA, read_signed(reader) * walk->data_unit);
+        define(walk, column, IS_CFA, read_offset(walk, true));
         break;
     case 0x0d: /* def_cfa_register */
         walk->row.cfa_register = read_unsigned(reader);
@@ -234,7 +234,7 @@ static void follow_long(struct walk *walk, unsigned instruction) {
         define(walk, walk->row.cfa_register, IS_CFA, (int64_t)read_unsigned(reader));
         break;
     case 0x13: /* def_cfa_offset_sf */
-        define(walk, walk->row.cfa_register, IS_CFA, read_signed(reader) * walk->data_unit);
+        define(walk, walk->row.cfa_register, IS_CFA, read_offset(walk, true));
         break;
     case 0x0f: /* def_cfa_expression */
         define(walk, 0, IS_EXPRESSION, read_expression(walk));
