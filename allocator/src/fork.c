@@ -55,6 +55,9 @@ static void after_fork_in_parent(void) {
     closings--;
     gate_reopen();
     own = own - 1;
+    if ((modes() & MODE_HARDENED) != 0) {
+        hardened_after_fork_in_parent();
+    }
     /* Any recent answer will do. Somebody without a cache may have freed meanwhile, and call no more. */
     bool alone = thread_view.cache->next == NULL && registry.alive == thread_view.cache && !shelter_has_parked();
     keeper_return(!alone);

@@ -52,6 +52,8 @@ size_t hard_slab_guard(unsigned class);
 /* A new slab, all slots free and clear, its tags not yet set; 0 when memory is out. Needs no lock. */
 uint32_t hard_slab_make(unsigned class, unsigned shard);
 
+void hard_slab_after_fork(void);
+
 /* An empty slab goes back to the arena. Its tags are gone. Needs no lock. */
 void hard_slab_unmake(uint32_t slab);
 

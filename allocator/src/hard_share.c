@@ -9,7 +9,8 @@
 enum {
     AT_ONCE = 16,
     MS_FOR_ONE = 2, /* then the price is about one percent of the time, at most */
-    CHILD_RESTS_MS = 100, /* a child of a fork often ends before, and would copy pages for it */
+    FORK_RESTS_MS =
+        100, /* after a fork: the child often ends before, and would copy pages for them; and so would who forks again */
     PAGES_MOST = 1 << 20, /* bytes of pages in use */
 };
 
@@ -26,7 +27,7 @@ void hard_share_open(void) {
 void hard_share_after_fork(void) {
     if (atomic_load_explicit(&counted, memory_order_relaxed) != UINT64_MAX) {
         atomic_store_explicit(&allowed, 0, memory_order_relaxed);
-        atomic_store_explicit(&counted, (os_milliseconds() + CHILD_RESTS_MS) / MS_FOR_ONE, memory_order_relaxed);
+        atomic_store_explicit(&counted, (os_milliseconds() + FORK_RESTS_MS) / MS_FOR_ONE, memory_order_relaxed);
     }
 }
 

@@ -1,5 +1,6 @@
 /* Slots in slabs of the hardened heap: a bit each that tells which are free, in the room that the arena has for a slab's bitmap. */
 #include "hard_inside.h"
+#include "keeper.h"
 #include "message.h"
 #include "options.h"
 #include "os.h"
@@ -62,6 +63,28 @@ size_t hard_slab_guard(unsigned class) {
     return class == HARD_NOTHING ? 0 : bits_round_up(slots_of(class) * hard_slot_bytes(class), os_page_bytes());
 }
 
+/* Slabs for which the child of a fork takes fresh pages. What it clears it has to copy first, all of it; of fresh pages it gets those that it
+ * touches. Few, since a child that lives on comes to pages of its own, which are cleared sooner than given back. Relaxed: one more or less is no matter. */
+enum { FRESH_IN_CHILD = 64 };
+static _Atomic uint32_t fresh;
+
+void hard_slab_after_fork(void) { atomic_store_explicit(&fresh, FRESH_IN_CHILD, memory_order_relaxed); }
+
+static bool takes_fresh_pages(void) {
+    uint32_t left = atomic_load_explicit(&fresh, memory_order_relaxed);
+    if (likely(left == 0) || keeper_is_confined()) {
+        return false;
+    }
+    atomic_store_explicit(&fresh, left - 1, memory_order_relaxed);
+    return true;
+}
+
+static void clear(void *base, size_t bytes) {
+    if (!takes_fresh_pages() || !os_purge(base, bytes)) {
+        memset(base, 0, bytes);
+    }
+}
+
 uint32_t hard_slab_make(unsigned class, unsigned shard) {
     uint32_t slices = slices_of(class);
     bool zero;
@@ -72,7 +95,7 @@ uint32_t hard_slab_make(unsigned class, unsigned shard) {
     char *base = arena_address(slab);
     size_t guard = hard_slab_guard(class);
     if (!zero && guard > 0) {
-        memset(base, 0, guard);
+        clear(base, guard);
     }
     struct span *span = arena_span(slab);
     span->size_class = (uint8_t)class;

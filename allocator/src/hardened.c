@@ -728,8 +728,11 @@ void hardened_figures(struct hardened_figures *figures) {
     figures->unguarded = hard_unguarded();
 }
 
+void hardened_after_fork_in_parent(void) { hard_share_after_fork(); }
+
 void hardened_after_fork(struct hard_cache *cache, bool may_ask) {
     hard_shard_after_fork();
+    hard_slab_after_fork();
     hard_large_after_fork();
     hard_share_after_fork();
     hard_closed_after_fork();

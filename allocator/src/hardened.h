@@ -104,4 +104,7 @@ void hardened_figures(struct hardened_figures *figures);
  * cannot know. `cache` is the forking thread's, or NULL; `may_ask`: the kernel for random bytes. */
 void hardened_after_fork(struct hard_cache *cache, bool may_ask);
 
+/* In the parent. */
+void hardened_after_fork_in_parent(void);
+
 #endif

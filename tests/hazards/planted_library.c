@@ -36,6 +36,8 @@ static const char *fault;
 static bool constructed;
 static atomic_size_t threads, calls;
 static __thread bool known;
+static char in_common[4 << 20]; /* copies-in-child */
+static pid_t first_process;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool asked_for(const char *name) {
@@ -74,10 +76,13 @@ static char *map(size_t bytes, int protection) {
 
 __attribute__((constructor)) static void start(void) {
     constructed = true;
+    first_process = getpid();
     if (is("reserves")) {
         (void)map((size_t)1 << 30, PROT_NONE);
     } else if (is("reserves-data")) { /* what nobody may write is no data to the kernel */
         (void)map((size_t)1 << 30, PROT_READ | PROT_WRITE);
+    } else if (is("copies-in-child")) {
+        memset(in_common, 1, sizeof in_common);
     } else if (is("slow-start")) {
         struct timespec pause = {.tv_nsec = 5000000};
         nanosleep(&pause, NULL);
@@ -224,6 +229,11 @@ static void begin_call(size_t size) {
         page = page == NULL ? map(PAGE, PROT_READ | PROT_WRITE) : page;
         *page = 1;
         (void)madvise(page, PAGE, MADV_DONTNEED);
+    } else if (is("copies-in-child") &&
+               getpid() != first_process) { /* writes to pages that it has in common with its parent */
+        static size_t at;
+        at = (at + PAGE) % sizeof in_common;
+        in_common[at] = 1;
     } else if (is("thread") && size >= 32 << 20) {
         static atomic_bool started;
         pthread_t thread;

@@ -42,7 +42,7 @@ def hazard(number: str = "1", **more: object) -> Hazard:
 
 
 def test_every_hazard_has_a_row() -> None:
-    expected = [str(number) for number in range(1, 46)] + [f"F{number}" for number in range(1, 13)]
+    expected = [str(number) for number in range(1, 46)] + [f"F{number}" for number in range(1, 14)]
     for half in ("34", "F7"):  # the other half of the sentence, a figure beside another allocator's
         expected.insert(expected.index(half) + 1, f"{half}b")
     assert [each.number for each in EVERY] == expected

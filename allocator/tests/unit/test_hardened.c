@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "hard_inside.h"
 #include "options.h"
@@ -319,7 +320,26 @@ static void child_of_a_fork_takes_none_at_first(void) {
     EXPECT(!has_pages(take()), "the child's first has pages of its own");
 }
 
+/* A child that clears memory of its parent copies all of it first. */
+static void slab_of_a_child_has_fresh_pages(void) {
+    enum { PAGES = 14 };
+    open_heap();
+    unsigned class = class_of(64);
+    unsigned char resident[PAGES];
+    uint32_t slab = hard_slab_make(class, 0);
+    EXPECT(slab != 0 && hard_slab_guard(class) >= PAGES * (size_t)4096, "no slab");
+    memset(arena_address(slab), 0, PAGES * (size_t)4096);
+    hard_slab_unmake(slab);
+    hardened_after_fork(NULL, true);
+    EXPECT(hard_slab_make(class, 0) == slab, "another slab");
+    EXPECT(mincore(arena_address(slab), sizeof resident * 4096, resident) == 0, "mincore failed");
+    for (unsigned page = 0; page * os_page_bytes() < PAGES * (size_t)4096; page++) {
+        EXPECT((resident[page] & 1) == 0, "page %u of a new slab is in memory", page);
+    }
+}
+
 static const struct scenario scenarios[] = {
+    {"slab_of_a_child_has_fresh_pages", slab_of_a_child_has_fresh_pages},
     {"first_small_blocks_have_pages_and_few_have_at_a_time", first_small_blocks_have_pages_and_few_have_at_a_time},
     {"shrunk_block_gives_its_pages_up", shrunk_block_gives_its_pages_up},
     {"child_of_a_fork_takes_none_at_first", child_of_a_fork_takes_none_at_first},
