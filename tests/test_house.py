@@ -133,7 +133,17 @@ ROOMS = {
         "hard_closed",
         "hard_fault",
     },
-    "heap": {"heap_inside", "heap_choice", "heap_figures", "shelf", "flush", "depot", "reclaim", "check"},
+    "heap": {
+        "heap_inside",
+        "heap_choice",
+        "heap_figures",
+        "shelf",
+        "flush",
+        "depot",
+        "magazine_pool",
+        "reclaim",
+        "check",
+    },
     "guarded": {
         "guarded_inside",
         "guarded_report",

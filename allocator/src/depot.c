@@ -1,11 +1,12 @@
 /* The magazines of a heap: full ones in depots, empty ones to spare. Under the heap's lock. */
 #include "heap_inside.h"
-#include "street.h"
+#include "magazine_pool.h"
 
 enum {
     DEPOT_CLASS_BYTES = 1024 * 1024, /* blocks a class may keep in its depot */
     DEPOT_HEAP_BYTES = 1024 * 1024,  /* ... and all classes of a heap, plus a share of its slabs: */
     DEPOT_HEAP_SHARE = 2,
+    SPARE_LEAST = 12, /* spare magazines of a heap that stay with it, needed or not */
     LOOK_FIRST = 16,
     LOOK_EVERY = 256,
 };
@@ -13,22 +14,51 @@ enum {
 void depot_keep_spare(struct heap *heap, union magazine *magazine) {
     magazine->next = heap->spare;
     heap->spare = magazine;
+    heap->spare_count++;
+}
+
+/* None is spare: some of the pool's. */
+static OUT_OF_LINE bool fetch_spare(struct heap *heap) {
+    union magazine *magazine = magazine_pool_take();
+    while (magazine != NULL) {
+        union magazine *next = magazine->next;
+        depot_keep_spare(heap, magazine);
+        magazine = next;
+    }
+    return heap->spare != NULL;
 }
 
 union magazine *depot_take_spare(struct heap *heap) {
-    enum { BATCH = 4 };
-    if (heap->spare == NULL) {
-        char *fresh = street_bookkeeping(BATCH * (size_t)MAGAZINE_BYTES);
-        if (fresh == NULL) {
-            return NULL;
-        }
-        for (unsigned i = BATCH; i-- > 0;) {
-            depot_keep_spare(heap, (union magazine *)(void *)(fresh + i * (size_t)MAGAZINE_BYTES));
-        }
+    if (unlikely(heap->spare == NULL) && !fetch_spare(heap)) {
+        return NULL;
     }
     union magazine *magazine = heap->spare;
     heap->spare = magazine->next;
+    heap->spare_count--;
+    if (unlikely(heap->spare_count < heap->spare_low)) { /* seldom: on a line that all threads read */
+        heap->spare_low = heap->spare_count;
+    }
     return magazine;
+}
+
+union magazine *depot_give_up_spare(struct heap *heap, uint32_t most) {
+    uint32_t count = (uint32_t)bits_min(most, heap->spare_due);
+    count = (uint32_t)bits_min(count, heap->spare_count);
+    heap->spare_due -= (uint32_t)bits_min(most, heap->spare_due);
+    union magazine *list = NULL;
+    for (; count > 0; count--) {
+        union magazine *magazine = depot_take_spare(heap);
+        magazine->next = list;
+        list = magazine;
+    }
+    return list;
+}
+
+bool depot_mark_spare(struct heap *heap, bool all) {
+    uint32_t unneeded = all ? heap->spare_count : heap->spare_low;
+    heap->spare_due = unneeded > SPARE_LEAST ? unneeded - SPARE_LEAST : 0;
+    heap->spare_low = heap->spare_count - heap->spare_due;
+    return heap->spare_low > SPARE_LEAST;
 }
 
 /* Of the magazines of a class that come to a heap's depot the first are looked at, and one in so many later: a look takes longer than the exchange. */

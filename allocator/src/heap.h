@@ -102,6 +102,10 @@ size_t heap_reused(void);
 /* True while blocks that are free are not to be had, since their pages are being purged. */
 bool heap_is_cleaning(void);
 
+/* Purges pages of magazines that heaps did not need since they were last asked, or `all`. Goes on as long as `goes_on` says; returns the bytes.
+ * *more becomes true if others may be found unneeded the next time. */
+size_t heap_purge_magazines(bool all, bool (*goes_on)(void), bool *more);
+
 /* Drains all depots and gives every empty slab back to the arena; or a piece of that, *step, from 0 on. False after the last. */
 void heap_reclaim(void);
 bool heap_reclaim_piece(unsigned *step);

@@ -1,5 +1,6 @@
 /* Which heap a thread exchanges blocks with. */
 #include "heap_inside.h"
+#include "magazine_pool.h"
 #include "options.h"
 #include "os.h"
 #include "street.h"
@@ -128,4 +129,5 @@ void heap_after_fork(void) {
         lock_reset(&heap_numbered(i)->lock);
     }
     lock_reset(&choice);
+    magazine_pool_after_fork();
 }

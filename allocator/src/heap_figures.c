@@ -1,5 +1,6 @@
 /* What the heaps hold, in figures. */
 #include "heap_inside.h"
+#include "magazine_pool.h"
 #include "street.h"
 
 /* The classes' own figures take a walk along their slabs: only for who asks. */
@@ -33,7 +34,7 @@ void heap_figures(struct heap_figures *figures, size_t *of_class) {
     if (of_class != NULL) {
         __builtin_memset(of_class, 0, CLASS_COUNT * sizeof *of_class);
     }
-    figures->bookkeeping = street_bookkeeping_bytes();
+    figures->bookkeeping = street_bookkeeping_bytes() - magazine_pool_purged();
     figures->heaps = heap_count();
     for (unsigned i = 0; i < figures->heaps; i++) {
         lock_take(&heap_numbered(i)->lock);

@@ -37,11 +37,14 @@ struct heap {
     size_t looked_at; /* free_bytes less clean_bytes as the keeper left them, or less since, and what is new in slabs */
     union magazine *spare;
     union magazine *strays; /* full ones, of other heaps' blocks: sent home once the lock is free */
+    uint32_t spare_count;
     bool gave_slab; /* to the arena, since arena_age was last called */
     struct shelf shelf[CLASS_COUNT];
     /* What changes seldom, and threads read on every slow path, most without the lock: apart from what each exchange writes. */
     _Alignas(64) struct heap *host; /* serves the classes that this one does not; itself where it serves all */
     uint64_t settled; /* milliseconds; under the lock */
+    uint32_t spare_low,
+        spare_due; /* fewest spare since the keeper last looked; those to go to the pool. Under the lock */
     uint32_t number;
     _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
 };
@@ -94,6 +97,13 @@ void flush_one(struct heap *heap, void *block);
 
 void depot_keep_spare(struct heap *heap, union magazine *magazine);
 union magazine *depot_take_spare(struct heap *heap);
+
+/* What the heap's spare ones were not needed for since this was last called is due to go to the pool; or `all`. Some always stay.
+ * True if more are left than that. */
+bool depot_mark_spare(struct heap *heap, bool all);
+
+/* Up to so many of those that are due, linked by `next`; NULL when none is. */
+union magazine *depot_give_up_spare(struct heap *heap, uint32_t most);
 
 /* The full magazine that came last; NULL when there is none. */
 union magazine *depot_pop(struct heap *heap, unsigned class);

@@ -124,6 +124,10 @@ size_t keeping_look(bool *more) {
         bytes += hardened_purge(false, more);
         gate_leave();
     }
+    if (!kept_for_ever() && begin_piece()) {
+        bytes += heap_purge_magazines(false, goes_on, more);
+        gate_leave();
+    }
     *more |= !kept_for_ever() && arena_has_more();
     if (begin_piece()) {
         *more |= arena_settle();
@@ -145,6 +149,9 @@ bool keeping_summon(void) {
 }
 
 /* -- by the program ------------------------------------------------------------------------------------------ */
+
+/* No fork waits. */
+static bool outside_goes_on(void) { return gate_is_open(); }
 
 /* What is given back, piece by piece; false after the last. The thread comes out between two, so that a fork does not wait for all of it. */
 struct purge {
@@ -186,6 +193,7 @@ static bool purge_some(struct purge *purge, enum pass pass) {
         more = arena_purge_some(&purge->bytes) || await_others(purge);
         if (!more) {
             guarded_reclaim();
+            (void)heap_purge_magazines(true, outside_goes_on, &more); /* not among the bytes that held blocks */
             purge->bytes += hardened_purge(true, &more);
             arena_retreat(RETREAT_SLICES, false);
         }

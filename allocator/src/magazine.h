@@ -26,13 +26,15 @@ union magazine {
         uint32_t size_class;  /* while it is on its way to other heaps */
         bool folded;          /* see magazine_fold */
         uint8_t planted;      /* number of the word at which it ends early; 0: it does not */
+        uint16_t in_pool;     /* in the first of a page: how many of the page are in the pool, see magazine_pool.c */
         void *displaced;      /* what belongs there */
+        union magazine *prev; /* in the pool */
     };
     void *word[MAGAZINE_WORDS];
 };
 _Static_assert(sizeof(void *) == 8, "a magazine's geometry is that of 64-bit pointers");
 _Static_assert(sizeof(union magazine) == MAGAZINE_BYTES, "a magazine's end is told from its address");
-_Static_assert(MAGAZINE_WORDS - 1 - MAGAZINE_MOST > 4, "the header lies below the bottom, and below the word under it");
+_Static_assert(MAGAZINE_WORDS - 1 - MAGAZINE_MOST > 5, "the header lies below the bottom, and below the word under it");
 
 /* No block: what lies below the lowest one. */
 #define MAGAZINE_NONE ((void *)1)

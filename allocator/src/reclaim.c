@@ -1,10 +1,12 @@
 /* Memory back from the heaps: what depots did not need, slabs and pages that are free. In pieces: no lock is held for longer than one takes,
  * and none while the kernel works. */
 #include "heap_inside.h"
+#include "magazine_pool.h"
 #include "memory_hooks.h"
 #include "street.h"
 
 enum { PIECE_MAGAZINES = 4 }; /* drained under a heap's lock at a time */
+enum { PIECE_SPARE = 32 }; /* spare ones, taken from a heap under its lock at a time */
 
 /* Drains what is due, piece by piece. */
 static void drain(struct heap *heap) {
@@ -156,6 +158,30 @@ bool heap_drain_unneeded(void) {
         drain(heap);
     }
     return any;
+}
+
+/* One piece of returning a heap's spare magazines. */
+static bool give_up_some(struct heap *heap) {
+    lock_take(&heap->lock);
+    union magazine *list = depot_give_up_spare(heap, PIECE_SPARE);
+    lock_free(&heap->lock);
+    magazine_pool_give(list);
+    return list != NULL;
+}
+
+size_t heap_purge_magazines(bool all, bool (*goes_on)(void), bool *more) {
+    for (unsigned i = 0; i < heap_count(); i++) {
+        struct heap *heap = heap_numbered(i);
+        lock_take(&heap->lock);
+        *more |= depot_mark_spare(heap, all);
+        lock_free(&heap->lock);
+        while (goes_on() && give_up_some(heap)) {
+        }
+    }
+    size_t bytes = 0;
+    while (goes_on() && magazine_pool_purge(&bytes)) {
+    }
+    return bytes;
 }
 
 bool heap_reclaim_piece(unsigned *step) {

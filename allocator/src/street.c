@@ -46,9 +46,10 @@ static struct {
     _Atomic uint32_t described; /* read by others: see street_described */
 } street;
 
-/* Protects the bump pointer and the part it runs in. */
+/* Whole pages are handed out, and pieces of the last ones that pieces needed. Protects all of it. */
 static struct {
     struct lock lock;
+    char *piece, *piece_end; /* left for pieces */
     struct lock growing; /* taken before `lock`, by who asks the kernel */
     struct part part; /* `usable` changes under both */
     _Atomic size_t used; /* read without the lock: see street_bookkeeping_is_low */
@@ -128,7 +129,7 @@ static bool lay_out(char *at, size_t bytes) {
     end = lay_part(&street.spans, end, slices * sizeof(struct span));
     arena_bitmaps = end;
     end = lay_part(&street.bitmaps, end, slices * BITMAP_BYTES);
-    end = (char *)bits_round_up((uintptr_t)end, MAGAZINE_ALIGNMENT);
+    end = (char *)bits_round_up((uintptr_t)end, os_page_bytes());
     end = lay_part(&bookkeeping.part, end, bits_max(bytes / BOOKKEEPING_SHARE, BOOKKEEPING_LEAST));
     window.base = (uintptr_t)at;
     street.first = (uint32_t)(bits_round_up((size_t)(end - at), SLICE_BYTES) >> SLICE_BITS);
@@ -346,7 +347,7 @@ static size_t in_stock(void) {
            atomic_load_explicit(&bookkeeping.used, memory_order_relaxed);
 }
 
-bool street_bookkeeping_is_low(void) { return in_stock() < BOOKKEEPING_LOW; }
+bool street_bookkeeping_is_low(void) { return in_stock() < bits_max(BOOKKEEPING_LOW, 2 * os_page_bytes()); }
 
 bool street_bookkeeping_grow(void) {
     lock_take(&bookkeeping.growing);
@@ -357,17 +358,50 @@ bool street_bookkeeping_grow(void) {
     return enough;
 }
 
+/* The next `bytes`, whole pages; NULL if so many are not usable. Under the lock. */
+static char *next_pages(size_t bytes) {
+    size_t used = atomic_load_explicit(&bookkeeping.used, memory_order_relaxed);
+    if (bytes > in_stock()) {
+        return NULL;
+    }
+    atomic_store_explicit(&bookkeeping.used, used + bytes, memory_order_relaxed);
+    return bookkeeping.part.at + used;
+}
+
+/* Room for a piece of so many bytes: more pages behind those before, or elsewhere. */
+static bool has_piece(size_t bytes) {
+    size_t left = (size_t)(bookkeeping.piece_end - bookkeeping.piece);
+    if (left >= bytes) {
+        return true;
+    }
+    size_t used = atomic_load_explicit(&bookkeeping.used, memory_order_relaxed);
+    bool goes_on = bookkeeping.piece_end == bookkeeping.part.at + used;
+    size_t more = bits_round_up(goes_on ? bytes - left : bytes, os_page_bytes());
+    char *pages = next_pages(more);
+    if (pages != NULL) {
+        bookkeeping.piece = goes_on ? bookkeeping.piece : pages;
+        bookkeeping.piece_end = pages + more;
+    }
+    return pages != NULL;
+}
+
 void *street_bookkeeping(size_t bytes) {
     bytes = bits_round_up(bytes, MAGAZINE_ALIGNMENT);
     void *memory = NULL;
     lock_take(&bookkeeping.lock);
-    if (bytes <= in_stock()) {
-        size_t used = atomic_load_explicit(&bookkeeping.used, memory_order_relaxed);
-        memory = bookkeeping.part.at + used;
-        atomic_store_explicit(&bookkeeping.used, used + bytes, memory_order_relaxed);
+    if (has_piece(bytes)) {
+        memory = bookkeeping.piece;
+        bookkeeping.piece += bytes;
     }
     lock_free(&bookkeeping.lock);
     return memory;
+}
+
+void *street_bookkeeping_page(void) {
+    lock_take(&bookkeeping.lock);
+    void *page = next_pages(os_page_bytes());
+    lock_free(&bookkeeping.lock);
+    return page;
 }
 
 size_t street_bookkeeping_bytes(void) { return atomic_load_explicit(&bookkeeping.used, memory_order_relaxed); }

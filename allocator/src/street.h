@@ -54,6 +54,9 @@ void street_shrink(uint32_t from, uint32_t to);
  * is usable: street_bookkeeping_grow is to be called ahead, since it asks the kernel, and this is called with locks held. */
 void *street_bookkeeping(size_t bytes);
 
+/* A page of it, of one that is aligned to its size. */
+void *street_bookkeeping_page(void);
+
 /* Whether what is usable runs low. Relaxed: any recent value will do. */
 bool street_bookkeeping_is_low(void);
 

@@ -9,7 +9,7 @@
 #include "serving.h"
 #include "tasks.h"
 
-enum { LOST = 600, LIVING = 12, BLOCKS = 60, STEP = 48, PASSES = 4, STACK = 64 << 10, LEFT_KIB_MOST = 8192 };
+enum { LOST = 600, LIVING = 12, BLOCKS = 60, STEP = 48, PASSES = 4, STACK = 64 << 10, LEFT_KIB_MOST = 6144 };
 
 static pthread_key_t key;
 static pthread_barrier_t lost_barrier, living_barrier;

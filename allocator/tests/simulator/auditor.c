@@ -237,6 +237,11 @@ static void audit_heap(const struct heap *heap, const struct sums *sums) {
     for (const union magazine *spare = heap->spare; spare != NULL; spare = spare->next) {
         find_magazine(spare, "spare");
     }
+    size_t spares = 0;
+    for (const union magazine *spare = heap->spare; spare != NULL; spare = spare->next) {
+        spares++;
+    }
+    CHECK(!steady || spares == heap->spare_count, "heap: %zu spare magazines, %u counted", spares, heap->spare_count);
     CHECK(depots == heap->depot_bytes, "heap: %zu bytes in depots, %zu counted", depots, heap->depot_bytes);
     if (!steady) {
         return;
@@ -543,8 +548,13 @@ static void audit_spans(struct larges *larges) {
 /* -- at rest ------------------------------------------------------------------------------------------------- */
 
 static void audit_locks(void) {
-    const char *held[] = {seam_lock_of_arena(),  seam_lock_of_street(), seam_lock_of_large(),
-                          seam_lock_of_choice(), seam_lock_of_borrow(), is_free(&registry.lock) ? NULL : "registry"};
+    const char *held[] = {seam_lock_of_arena(),
+                          seam_lock_of_street(),
+                          seam_lock_of_large(),
+                          seam_lock_of_choice(),
+                          seam_lock_of_borrow(),
+                          seam_lock_of_pool(),
+                          is_free(&registry.lock) ? NULL : "registry"};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
         CHECK(held[i] == NULL, "lock: of %s, held at rest", held[i]);
     }
@@ -578,11 +588,13 @@ static void audit_blocks(void) {
 }
 
 static void audit_bookkeeping(size_t caches) {
-    size_t bytes;
-    (void)seam_bookkeeping(&bytes);
-    size_t magazines_made = bytes / MAGAZINE_BYTES -
-                            caches * (bits_round_up(sizeof(struct thread_cache), MAGAZINE_BYTES) / MAGAZINE_BYTES) -
-                            (heap_count() - 1) * (bits_round_up(sizeof(struct heap), MAGAZINE_BYTES) / MAGAZINE_BYTES);
+    seam_pool_each(find_magazine);
+    CHECK(seam_pool_is_whole(), "pool: its lists are torn, or it counts wrongly");
+    size_t pieces = caches * bits_round_up(sizeof(struct thread_cache), MAGAZINE_BYTES) +
+                    (heap_count() - 1) * bits_round_up(sizeof(struct heap), MAGAZINE_BYTES);
+    CHECK(seam_bookkeeping_pieces() == pieces, "bookkeeping: %zu bytes in caches and heaps, %zu handed out", pieces,
+          seam_bookkeeping_pieces());
+    size_t magazines_made = seam_bookkeeping_pages() * os_page_bytes() / MAGAZINE_BYTES;
     CHECK(magazines_found + 2 * lost_most >= magazines_made && magazines_found <= magazines_made,
           "lost: %zu magazines were made, %zu are there", magazines_made, magazines_found);
 }

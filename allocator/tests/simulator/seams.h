@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "lock.h"
+#include "magazine.h"
 #include "thread_cache.h"
 
 /* True while somebody holds it. */
@@ -67,6 +68,15 @@ bool seam_purge_is_overdue(uint32_t milliseconds);
 
 /* Bookkeeping handed out so far. */
 char *seam_bookkeeping(size_t *bytes);
+
+/* ... of it in pieces, and whole pages, which magazines are made of. */
+size_t seam_bookkeeping_pieces(void);
+size_t seam_bookkeeping_pages(void);
+
+/* Calls `find` for each magazine of the pool's, purged ones too; and whether its lists and counts are right. */
+void seam_pool_each(void (*find)(const union magazine *magazine, const char *where));
+bool seam_pool_is_whole(void);
+const char *seam_lock_of_pool(void);
 
 /* Pieces being purged, and threads asleep for that. */
 uint32_t seam_purge_pieces(void);
