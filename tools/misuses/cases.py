@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 SIZES = ("small", "medium", "large")
 """40, 5,000 and 600,000 bytes."""
+BETWEEN = ("100", "20000", "100000")
+"""Bytes, for the bugs of which the size decides who stops them."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,16 @@ def _every() -> Iterator[tuple[str, tuple[str, ...]]]:
                     yield f"{family}, {what}", ("out_of_bounds", what, side, distance, "call", size)
             for size in SIZES:
                 yield f"{family}, {what}", ("out_of_bounds", what, side, "1", "direct", size)
+            for distance in ("8", "200"):
+                for size in BETWEEN:
+                    yield f"{family}, {what}", ("out_of_bounds", what, side, distance, "call", size)
     for what in ("write", "read"):
         for when in ("at-once", "reused"):
             for way in ("direct", "call"):
                 for size in SIZES:
                     yield f"{what} after free", ("after_free", what, when, way, size)
+        for size in BETWEEN:
+            yield f"{what} after free", ("after_free", what, "at-once", "direct", size)
     for when in ("at-once", "interleaved", "delayed", "threads", "reused"):
         for size in SIZES:
             yield "double free", ("double_free", when, "malloc", size)
