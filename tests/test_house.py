@@ -176,6 +176,7 @@ LEAVES = {
     "turns",
     "shelter",
     "patience",
+    "direct_binding",
     "elf_objects",
     "elf_symbols",
     "made",

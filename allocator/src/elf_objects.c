@@ -1,5 +1,7 @@
 #include "elf_objects.h"
 
+#include "direct_binding.h"
+
 /* A static program without exceptions has none; its own headers are known to the linker. */
 #pragma weak dl_iterate_phdr
 extern const ElfW(Ehdr) __ehdr_start __attribute__((weak, visibility("hidden")));
@@ -39,13 +41,13 @@ static struct elf_object object_of(const struct dl_phdr_info *info) {
 }
 
 /* By the name it has for those that need it; else by the file's. */
-static bool is_named(struct elf_object object, const struct dl_phdr_info *info, const char *name) {
+static bool is_named(struct elf_object object, const char *name) {
     const ElfW(Dyn) *entry = elf_entry(object, DT_SONAME);
     const char *names = elf_table(object, DT_STRTAB);
     if (entry != NULL && names != NULL) {
         return elf_is_same(names + entry->d_un.d_val, name);
     }
-    const char *file = info->dlpi_name;
+    const char *file = object.file;
     for (const char *at = file; at != NULL && *at != '\0'; at++) {
         file = *at == '/' ? at + 1 : file;
     }
@@ -65,7 +67,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *argument) {
         search->found = elf_function_in(object, search->function);
         is_it = search->found != NULL;
     } else {
-        is_it = search->library == NULL || is_named(object, info, search->library);
+        is_it = search->library == NULL || is_named(object, search->library);
     }
     if (is_it) {
         search->object = object;
@@ -73,11 +75,88 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *argument) {
     return is_it;
 }
 
+/* What the last call returns; 0 without a dynamic linker. */
+static int for_each_object(int (*look)(struct dl_phdr_info *, size_t, void *), void *argument) {
+    int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *) = DIRECT(dl_iterate_phdr);
+    return iterate != NULL ? iterate(look, argument) : 0;
+}
+
 static struct search searched(struct search search) {
-    if (dl_iterate_phdr != NULL) {
-        (void)dl_iterate_phdr(look_at, &search);
-    }
+    (void)for_each_object(look_at, &search);
     return search;
+}
+
+/* -- libc's own ---------------------------------------------------------------------------------------------- */
+
+/* The dynamic linker's lists, one for each of its namespaces; it keeps them for debuggers. */
+#ifdef __GLIBC__
+#pragma weak _r_debug /* not in every static program */
+static const struct r_debug *first_list(void) { return &_r_debug; }
+#else
+extern struct r_debug *const _dl_debug_addr __attribute__((weak));
+static const struct r_debug *first_list(void) { return &_dl_debug_addr != NULL ? _dl_debug_addr : NULL; }
+#endif
+
+static const struct r_debug *next_list(const struct r_debug *list) {
+    struct extended { /* of glibc since 2.35, as it says by its version */
+        struct r_debug list;
+        struct r_debug *next;
+    };
+    return list->r_version > 1 ? ((const struct extended *)list)->next : NULL;
+}
+
+static const struct r_debug *list_with(const ElfW(Dyn) * dynamic) {
+    const struct r_debug *list = first_list();
+    for (; list != NULL; list = next_list(list)) {
+        for (const struct link_map *each = list->r_map; each != NULL; each = each->l_next) {
+            if (each->l_ld == dynamic) {
+                return list;
+            }
+        }
+    }
+    return NULL;
+}
+
+static struct elf_object listed(const struct r_debug *list, const char *library) {
+    for (const struct link_map *each = list->r_map; each != NULL; each = each->l_next) {
+        struct elf_object object = {.base = each->l_addr, .dynamic = each->l_ld, .file = each->l_name};
+        if (is_named(object, library)) {
+            return object;
+        }
+    }
+    return (struct elf_object){0};
+}
+
+enum { LIBRARIES_MOST = 6 }; /* libc, and what earlier versions have apart: threads, dlsym */
+
+/* Those that this object needs, found once, by a constructor or before: later another thread might unload an object of the list. */
+static struct elf_object libraries[LIBRARIES_MOST];
+
+static unsigned find_libraries(void) {
+    struct elf_object own = &__ehdr_start == NULL ? (struct elf_object){0} : elf_object_at((uintptr_t)&__ehdr_start);
+    const struct r_debug *list = own.dynamic == NULL ? NULL : list_with(own.dynamic);
+    const char *names = elf_table(own, DT_STRTAB);
+    unsigned count = 0;
+    for (const ElfW(Dyn) *entry = own.dynamic; list != NULL && names != NULL && entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_NEEDED && count < LIBRARIES_MOST - 1) {
+            libraries[count++] = listed(list, names + entry->d_un.d_val);
+        }
+    }
+    if (list != NULL && list->r_ldbase != 0) { /* musl's linker is libc, by any name */
+        libraries[count++] = elf_object_at(list->r_ldbase);
+    }
+    return count;
+}
+
+void *elf_function_of_libc(const char *name) {
+    enum { UNKNOWN = LIBRARIES_MOST + 1 };
+    static unsigned count = UNKNOWN;
+    void *found = NULL;
+    count = count == UNKNOWN ? find_libraries() : count;
+    for (unsigned i = 0; i < count && found == NULL; i++) {
+        found = elf_function_in(libraries[i], name);
+    }
+    return found;
 }
 
 /* -- the object of an address -------------------------------------------------------------------------------- */
@@ -113,7 +192,8 @@ static struct elf_object own_object_of(const void *address) {
 struct elf_object elf_object_of(const void *address) {
     struct found_object found;
     if (elf_find_object == NULL) {
-        return dl_iterate_phdr != NULL ? searched((struct search){.address = address}).object : own_object_of(address);
+        return DIRECT(dl_iterate_phdr) != NULL ? searched((struct search){.address = address}).object
+                                               : own_object_of(address);
     }
     if (elf_find_object((void *)address, &found) != 0) {
         return (struct elf_object){0};
@@ -147,7 +227,7 @@ static int look_behind(struct dl_phdr_info *info, size_t size, void *argument) {
 
 void *elf_function_behind(const void *address, const char *name) {
     struct succession search = {.address = address, .function = name};
-    (void)dl_iterate_phdr(look_behind, &search);
+    (void)for_each_object(look_behind, &search);
     return search.behind != NULL ? search.behind : search.before;
 }
 
@@ -204,7 +284,7 @@ static int look_before(struct dl_phdr_info *info, size_t size, void *argument) {
 
 void *elf_function_before(const void *address, const char *name) {
     struct precedence search = {.address = address, .function = name};
-    (void)dl_iterate_phdr(look_before, &search);
+    (void)for_each_object(look_before, &search);
     void *earlier = search.early ? search.of_earlier : NULL;
     void *found = search.of_program != NULL ? search.of_program : earlier;
     return found != NULL ? found : (void *)address;
@@ -218,7 +298,7 @@ static bool is_shared_runtime(struct elf_object object, const struct dl_phdr_inf
                                      "libunwind.so.8", "libunwind.so.1", "libc.so.6"};
     bool found = is_linker(object) || covers(info, (const void *)(uintptr_t)elf_has_further_runtime);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        found = found || is_named(object, info, names[i]);
+        found = found || is_named(object, names[i]);
     }
     return found;
 }
@@ -233,4 +313,4 @@ static int look_for_runtime(struct dl_phdr_info *info, size_t size, void *argume
             elf_slot_in(object, "dl_iterate_phdr") != NULL || elf_slot_in(object, "_dl_find_object") != NULL);
 }
 
-bool elf_has_further_runtime(void) { return dl_iterate_phdr != NULL && dl_iterate_phdr(look_for_runtime, NULL) != 0; }
+bool elf_has_further_runtime(void) { return for_each_object(look_for_runtime, NULL) != 0; }

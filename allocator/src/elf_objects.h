@@ -13,6 +13,10 @@ struct elf_object elf_object_of(const void *address);
 typedef int elf_find(void *address, void *found);
 extern elf_find *elf_find_object INTERNAL;
 
+/* libc's own function of that name, whatever stands before it: one of the libraries that this object needs defines it. Calls nothing: it reads
+ * the list that the dynamic linker keeps for debuggers, once. NULL without a dynamic linker. */
+void *elf_function_of_libc(const char *name);
+
 /* The function of that name that one of those it was linked with defines, in their order. */
 void *elf_function_needed(struct elf_object object, const char *name);
 

@@ -54,11 +54,40 @@ const void *elf_table(struct elf_object object, ElfW(Sxword) tag) {
 struct symbols {
     const ElfW(Sym) * table;
     const char *names;
+    const uint16_t *versions; /* NULL where there are none */
+    const uint32_t *by_gnu_hash, *by_hash;
 };
 
+static const void *placed(struct elf_object object, const void *value) {
+    return value == NULL ? NULL : pointer_in(object, (ElfW(Addr))value);
+}
+
+static struct symbols symbols_of(struct elf_object object) {
+    const void *tables[DT_SYMTAB + 1] = {NULL}, *by_gnu_hash = NULL, *versions = NULL;
+    for (const ElfW(Dyn) *entry = object.dynamic; entry != NULL && entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag <= DT_SYMTAB) { /* the names and DT_HASH too */
+            tables[entry->d_tag] = (const void *)entry->d_un.d_ptr;
+        } else if (entry->d_tag == DT_GNU_HASH) {
+            by_gnu_hash = (const void *)entry->d_un.d_ptr;
+        } else if (entry->d_tag == DT_VERSYM) {
+            versions = (const void *)entry->d_un.d_ptr;
+        }
+    }
+    return (struct symbols){
+        .table = placed(object, tables[DT_SYMTAB]),
+        .names = placed(object, tables[DT_STRTAB]),
+        .versions = placed(object, versions),
+        .by_gnu_hash = placed(object, by_gnu_hash),
+        .by_hash = placed(object, tables[DT_HASH]),
+    };
+}
+
+/* In its default version: others are kept for what was linked to them earlier. */
 static bool defines(const struct symbols *symbols, uint32_t number, const char *name) {
+    enum { HIDDEN = 0x8000 };
     const ElfW(Sym) *symbol = &symbols->table[number];
-    return symbol->st_shndx != SHN_UNDEF && (symbol->st_info & 0xf) == STT_FUNC &&
+    bool is_default = symbols->versions == NULL || (symbols->versions[number] & HIDDEN) == 0;
+    return is_default && symbol->st_shndx != SHN_UNDEF && (symbol->st_info & 0xf) == STT_FUNC &&
            elf_is_same(symbols->names + symbol->st_name, name);
 }
 
@@ -99,16 +128,15 @@ static uint32_t find_one_by_one(const uint32_t *table, const struct symbols *sym
 }
 
 void *elf_function_in(struct elf_object object, const char *name) {
-    struct symbols symbols = {elf_table(object, DT_SYMTAB), elf_table(object, DT_STRTAB)};
-    const uint32_t *by_gnu_hash = elf_table(object, DT_GNU_HASH), *by_hash = elf_table(object, DT_HASH);
+    struct symbols symbols = symbols_of(object);
     uint32_t number = 0;
     if (symbols.table == NULL || symbols.names == NULL) {
         return NULL;
     }
-    if (by_gnu_hash != NULL) {
-        number = find_by_gnu_hash(by_gnu_hash, &symbols, name);
-    } else if (by_hash != NULL) {
-        number = find_one_by_one(by_hash, &symbols, name);
+    if (symbols.by_gnu_hash != NULL) {
+        number = find_by_gnu_hash(symbols.by_gnu_hash, &symbols, name);
+    } else if (symbols.by_hash != NULL) {
+        number = find_one_by_one(symbols.by_hash, &symbols, name);
     }
     return number == 0 ? NULL : (void *)(object.base + symbols.table[number].st_value);
 }
@@ -119,7 +147,7 @@ void *elf_function_in(struct elf_object object, const char *name) {
 static void *const *slot_in(struct elf_object object, ElfW(Sxword) table, ElfW(Sxword) size, const char *name) {
     const ElfW(Rela) *relocation = elf_table(object, table);
     const ElfW(Dyn) *bytes = elf_entry(object, size);
-    struct symbols symbols = {elf_table(object, DT_SYMTAB), elf_table(object, DT_STRTAB)};
+    struct symbols symbols = symbols_of(object);
     size_t count = bytes == NULL || relocation == NULL ? 0 : bytes->d_un.d_val / sizeof *relocation;
     for (size_t i = 0; i < count && symbols.table != NULL && symbols.names != NULL; i++) {
         size_t symbol = relocation[i].r_info >> 32; /* ELF64_R_SYM */

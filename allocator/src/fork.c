@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "arena.h"
+#include "direct_binding.h"
 #include "guarded.h"
 #include "hardened.h"
 #include "keeping.h"
@@ -123,11 +124,25 @@ enum gate_answer gate_put_child_right(void) {
     return GATE_PUT_RIGHT;
 }
 
+extern void *__dso_handle INTERNAL __attribute__((weak)); /* object.c, or the compiler's start files */
+
+/* As pthread_atfork is in glibc: code of the object that calls it, which says who that is. */
+static void register_handlers(void) {
+    typedef int register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *object);
+    register_atfork *with_object = (register_atfork *)direct_function(DIRECT___register_atfork);
+    if (with_object != NULL) {
+        (void)with_object(before_fork, after_fork_in_parent, after_fork_in_child,
+                          &__dso_handle != NULL ? __dso_handle : NULL);
+    } else {
+        (void)DIRECT(pthread_atfork)(before_fork, after_fork_in_parent, after_fork_in_child);
+    }
+}
+
 /* Registers with pthread_atfork, once, at the first allocation or as a constructor, whichever comes first. Handlers that
  * run before a fork run in the opposite order of registration: the earlier ours registers, the later it closes the gate. */
 __attribute__((constructor(101))) void fork_watch(void) {
     static _Atomic bool watching; /* relaxed: only who sets it first registers */
     if (!atomic_exchange_explicit(&watching, true, memory_order_relaxed)) {
-        (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+        register_handlers();
     }
 }

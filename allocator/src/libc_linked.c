@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "direct_binding.h"
 #include "libc.h"
 #include "os.h"
 #include "trace.h"
@@ -49,9 +50,10 @@ void *libc_look_up(enum libc_function which) {
 }
 
 int trace_sigaction(int number, const struct sigaction *action, struct sigaction *before) {
-    return sigaction(number, action, before);
+    return DIRECT(sigaction)(number, action, before);
 }
 
-__attribute__((constructor)) static void find_clock(int arguments, char **argument) {
+__attribute__((constructor)) static void find_all(int arguments, char **argument) {
+    direct_bind();
     os_find_clock(arguments, argument);
 }

@@ -2,6 +2,7 @@
  * may hold while it waits for this one. */
 #include <dlfcn.h>
 
+#include "direct_binding.h"
 #include "elf_objects.h"
 #include "keeper.h"
 #include "libc.h"
@@ -16,6 +17,7 @@ void *libc_functions[LIBC_syscall] SEALED;
 void *libc_syscall_function SEALED;
 os_clock_function *os_vdso_clock SEALED;
 elf_find *elf_find_object SEALED;
+void *direct_functions[DIRECT_KEPT] SEALED;
 
 /* The linker's: the library's start. Its code lies before its dynamic section. */
 extern const char __ehdr_start[] INTERNAL;
@@ -27,7 +29,7 @@ static bool is_own(const void *function) {
 
 /* A dlsym that another library has put before libc's looks from that library on, and may find our own function; or none. */
 void *libc_look_up(enum libc_function which) {
-    void *found = dlsym(RTLD_NEXT, names[which]);
+    void *found = DIRECT(dlsym)(RTLD_NEXT, names[which]);
     if (found == NULL || is_own(found)) {
         found = elf_function_behind(__ehdr_start, names[which]);
     }
@@ -35,20 +37,23 @@ void *libc_look_up(enum libc_function which) {
 }
 
 static bool seal(bool sealed) {
-    void *const places[] = {libc_functions, &libc_functions[LIBC_syscall - 1], &libc_syscall_function, &os_vdso_clock,
-                            &elf_find_object};
+    void *const places[] = {
+        libc_functions,   &libc_functions[LIBC_syscall - 1], &libc_syscall_function, &os_vdso_clock, &elf_find_object,
+        direct_functions, &direct_functions[DIRECT_KEPT - 1]};
     return os_seal(places, sizeof places / sizeof *places, sealed);
 }
 
 int trace_sigaction(int number, const struct sigaction *action, struct sigaction *before) {
-    int (*libc)(int, const struct sigaction *, struct sigaction *) =
-        (int (*)(int, const struct sigaction *, struct sigaction *))libc_function(LIBC_sigaction);
+    typedef int set_action(int, const struct sigaction *, struct sigaction *);
+    set_action *own = (set_action *)direct_function(DIRECT_sigaction);
+    set_action *libc = own != NULL ? own : (set_action *)libc_function(LIBC_sigaction);
     return libc != NULL ? libc(number, action, before) : -1;
 }
 
 /* What is called before, by another library's constructor, or is not here, is looked up each time. */
 __attribute__((constructor)) static void look_up_all(int arguments, char **argument) {
     if (seal(false)) {
+        direct_bind();
         for (int which = LIBC_FIRST; which < LIBC_FUNCTIONS; which++) {
             void *found = libc_look_up((enum libc_function)which);
             __atomic_store_n(which == LIBC_syscall ? &libc_syscall_function : &libc_functions[which], found,
@@ -56,7 +61,7 @@ __attribute__((constructor)) static void look_up_all(int arguments, char **argum
         }
         os_find_clock(arguments, argument);
         if ((modes() & (MODE_GUARDED | MODE_HARDENED)) != 0) {
-            *(void **)&elf_find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+            *(void **)&elf_find_object = direct_function(DIRECT__dl_find_object);
         }
     }
     (void)seal(true);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "direct_binding.h"
 #include "message.h"
 
 uint32_t options[OPTION_COUNT] = {
@@ -207,7 +208,7 @@ __attribute__((constructor(101))) void options_read_environment(void) {
         chose_harden = option_value(OPTION_HARDEN) != 0;
         chose_guard = option_value(OPTION_GUARD) != 0;
     }
-    const char *text = is_in_environment("FREESTONE_OPTIONS=") ? secure_getenv("FREESTONE_OPTIONS") : NULL;
+    const char *text = is_in_environment("FREESTONE_OPTIONS=") ? DIRECT(secure_getenv)("FREESTONE_OPTIONS") : NULL;
     if (text != NULL) {
         options_read(text);
     }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "direct_binding.h"
 #include "fork.h"
 #include "guarded.h"
 #include "hardened.h"
@@ -67,7 +68,7 @@ static bool open_library(void) {
         keeper_wish(); /* a program that only takes what it has freed comes inside no more */
     }
     /* Without a key (a program may have used them all up) caches outlive their threads, until the next are born there. */
-    life.has_key = pthread_key_create(&life.key, end_thread) == 0;
+    life.has_key = DIRECT(pthread_key_create)(&life.key, end_thread) == 0;
     return true;
 }
 
@@ -320,7 +321,7 @@ static bool be_born(void) {
     }
     /* Last, since these may allocate. */
     if (life.has_key) {
-        (void)pthread_setspecific(life.key, (void *)1);
+        (void)DIRECT(pthread_setspecific)(life.key, (void *)1);
     }
     fork_watch();
     return true;
@@ -383,7 +384,7 @@ static void *take_shelter(size_t bytes, size_t alignment) {
     struct thread_view *view = &thread_view;
     if (view->state == THREAD_UNBORN && life.has_key) { /* so that its end is seen */
         view->state = THREAD_SHELTERED; /* first: what follows may allocate */
-        if (pthread_setspecific(life.key, (void *)1) != 0) {
+        if (DIRECT(pthread_setspecific)(life.key, (void *)1) != 0) {
             view->state = THREAD_UNBORN;
         }
     }

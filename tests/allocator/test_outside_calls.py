@@ -13,13 +13,14 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "allocator" / "src"
+LATE = REPOSITORY / "allocator" / "tests" / "lifecycle" / "late_functions.c"
 REPLACED = REPOSITORY / "allocator" / "tests" / "lifecycle" / "replaced_functions.c"
-DATA = {"environ", "__environ", "program_invocation_name", "freestone_default_options"}
+DATA = {"environ", "__environ", "program_invocation_name", "freestone_default_options", "_r_debug"}
 """No functions."""
 ALIASES = {"pthread_atfork": "__register_atfork"}
 """Names under which the static library reaches a function of the table."""
-LINKER = {"_GLOBAL_OFFSET_TABLE_", "__ehdr_start"}
-"""Defined by the linker in whatever it makes."""
+LINKER = {"_GLOBAL_OFFSET_TABLE_", "__ehdr_start", "__dso_handle"}
+"""Defined in whatever is linked, by the linker or the compiler's start files."""
 LINKED = {"__popcountdi2"}
 """Part of whatever they are linked into: a preload does not stand before them."""
 NAMED = {"__libc_start_main"}
@@ -60,6 +61,13 @@ def _called_by_archive(archive: Path) -> dict[str, set[str]]:
     return called
 
 
+def _bound_directly() -> set[str]:
+    """Function that the library reaches in libc itself, whatever stands before it."""
+    text = (SOURCES / "direct_binding.h").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = re.findall(r"#define DIRECT_(?:ALWAYS|IN_MODES|AT_START)\(name\)(.*)", text)
+    return {name for line in lines for name in re.findall(r"name\((\w+)\)", line)}
+
+
 def _looked_up() -> dict[str, set[str]]:
     """Function whose name is given to dlsym, or to the library's own search -> the sources that do."""
     found: dict[str, set[str]] = defaultdict(set)
@@ -75,6 +83,8 @@ def _looked_up() -> dict[str, set[str]]:
         for name in re.findall(r"name\((\w+)\)", line):
             found[name].add("libc_loaded.c")
     found["syscall"].add("libc_loaded.c")
+    for name in _bound_directly():
+        found[name].add("direct_binding.c")
     return found
 
 
@@ -112,6 +122,13 @@ def test_every_function_of_libc_is_replaced_in_a_test(tmp_path: Path) -> None:
     names = (name for name in _table().keys() - DATA - LINKED - NAMED if not name.startswith(RUNTIMES))
     expected = {ALIASES.get(name, name) for name in names}
     assert not expected - defined, "replaced_functions.c lacks them"
+
+
+def test_every_function_that_is_bound_directly_is_late_in_a_test() -> None:
+    """The program of lifecycle.late_functions_* ends if the library calls one of them by its name."""
+    late = set(re.findall(r"\w+", LATE.read_text(encoding="utf-8")))
+    assert _bound_directly()
+    assert not _bound_directly() - late, "late_functions.c lacks them"
 
 
 def test_every_system_call_is_on_the_page() -> None:

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "direct_binding.h"
 #include "failure.h"
 #include "fault_handler.h"
 #include "fibers.h"
@@ -521,6 +522,10 @@ void guarded_reclaim(void) {}
 void guarded_after_fork(void) {}
 void fault_handler_set(void) {}
 bool elf_has_further_runtime(void) { return false; }
+void *direct_function(enum direct_function which) {
+    (void)which;
+    return NULL;
+}
 void trace_open(void) {}
 bool trace_is_open(void) { return false; }
 void trace_take(struct trace *trace, bool asks) {
