@@ -61,7 +61,13 @@ static unsigned own_shard(const struct thread_cache *cache) { return cache != NU
 /* Of who is inside; NULL for an outsider. */
 static struct thread_cache *cache_of(enum pass pass) { return pass == PASS_CACHE ? thread_view.cache : NULL; }
 
-static struct hard_cache *hard_cache_of(const struct thread_cache *cache) { return cache != NULL ? cache->hard : NULL; }
+static struct hard_cache *hard_cache_of(const struct thread_cache *cache) {
+    struct hard_cache *hard = cache != NULL ? cache->hard : NULL;
+    if (hard != NULL) {
+        hardened_inherit(hard);
+    }
+    return hard;
+}
 
 static OUT_OF_LINE void *take_hardened_inside(size_t size, size_t alignment, enum made made) {
     if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) {

@@ -39,6 +39,7 @@ struct hard_cache {
     uint8_t taken[CLASS_COUNT], freed[CLASS_COUNT];
     uint8_t inherited
         [CLASS_COUNT]; /* instead of `taken`, after a fork: places that the parent knows, and no block comes from */
+    bool is_copy; /* made by a fork, and nothing of it was taken or freed inside since */
     void *places[AHEAD_PLACES];
 };
 
@@ -677,15 +678,23 @@ void hardened_shrink(void *block, size_t size) {
 
 /* -- all of it ------------------------------------------------------------------------------------------------ */
 
+/* Not a slot on its way: a handler of this thread's that looks, as exit does, may have interrupted the fast path that takes or frees it. */
+static void check_place(void *slot, unsigned class) {
+    const uint64_t *trailer = (uint64_t *)(void *)((unsigned char *)slot + class_bytes[class] - TRAILER_BYTES);
+    if (*trailer != TRAILER_BUSY) {
+        hard_check_clear(slot, class_bytes[class]);
+    }
+}
+
 /* What the calling thread has at hand. */
 static void check_ahead(const struct hard_cache *cache) {
     for (unsigned class = 0; class < CLASS_COUNT; class++) {
         void *const *places = &cache->places[ahead[class].first];
         for (unsigned i = 0; i < cache->taken[class] + cache->inherited[class]; i++) {
-            hard_check_clear(places[i], class_bytes[class]);
+            check_place(places[i], class);
         }
         for (unsigned i = 0; i < cache->freed[class]; i++) {
-            hard_check_clear(places[ahead[class].most + i], class_bytes[class]);
+            check_place(places[ahead[class].most + i], class);
         }
     }
 }
@@ -737,7 +746,18 @@ void hardened_after_fork(struct hard_cache *cache, bool may_ask) {
     hard_share_after_fork();
     hard_closed_after_fork();
     draw(hard_secret.generation + 1, may_ask);
-    for (unsigned class = 0; cache != NULL && class < CLASS_COUNT; class++) {
+    if (cache != NULL) {
+        cache->is_copy = true;
+    }
+}
+
+/* Not as soon as the child is put right: it may be in a handler that has interrupted hardened_take_ahead, and fork again there. */
+void hardened_inherit(struct hard_cache *cache) {
+    if (likely(!cache->is_copy)) {
+        return;
+    }
+    cache->is_copy = false;
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
         cache->inherited[class] = (uint8_t)(cache->inherited[class] + cache->taken[class]); /* one of them is 0 */
         cache->taken[class] = 0;
     }

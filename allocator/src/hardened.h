@@ -104,6 +104,9 @@ void hardened_figures(struct hardened_figures *figures);
  * cannot know. `cache` is the forking thread's, or NULL; `may_ask`: the kernel for random bytes. */
 void hardened_after_fork(struct hard_cache *cache, bool may_ask);
 
+/* Before the thread takes or frees inside: what it had taken ahead before the fork is known to the parent, and no block comes from there any more. */
+void hardened_inherit(struct hard_cache *cache);
+
 /* In the parent. */
 void hardened_after_fork_in_parent(void);
 

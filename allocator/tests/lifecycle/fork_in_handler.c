@@ -2,7 +2,8 @@
  * and free, as fork in such a program may (glibc goes on). The child, inside the handler, allocates, frees, forks
  * again, execs or ends; the parent goes on where it was, and its blocks are as they were.
  *
- *   fork_in_handler FORKS|soak */
+ *   fork_in_handler FORKS|soak           the child stays in the handler
+ *   fork_in_handler FORKS|soak returns   it forks once more, goes on where its parent was, and ends later */
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/time.h>
@@ -20,6 +21,8 @@ enum { TABLE = 2000, KEPT = 300, PATIENCE_SECONDS = 30, EXEC_EVERY = 64, FORK_EV
 
 static volatile size_t forks;
 static volatile bool done;
+static bool returns; /* children do */
+static volatile size_t last_steps; /* of a child that has returned */
 static struct soak soak;
 static struct {
     unsigned char *address;
@@ -54,12 +57,27 @@ static void use_heap(uint64_t random) {
     (void)freestone_purge();
 }
 
+static void fork_again(uint64_t random) {
+    pid_t grandchild = fork();
+    if (grandchild == 0) {
+        alarm(PATIENCE_SECONDS);
+        use_heap(random);
+        _exit(0);
+    }
+    await(grandchild, "grandchild");
+}
+
 static void child(size_t number) {
     signal(SIGALRM, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     alarm(PATIENCE_SECONDS);
+    if (returns) {
+        fork_again(number);
+        last_steps = 3;
+        return;
+    }
     if (number % EXEC_EVERY == 0) {
         char *command[] = {(char[]){"fork_in_handler"}, (char[]){"nothing"}, NULL};
         execve("/proc/self/exe", command, environ);
@@ -74,13 +92,7 @@ static void child(size_t number) {
         free(kept[i]);
     }
     if (number % FORK_EVERY == 2) {
-        pid_t grandchild = fork();
-        if (grandchild == 0) {
-            alarm(PATIENCE_SECONDS);
-            use_heap(number + 1);
-            _exit(0);
-        }
-        await(grandchild, "grandchild");
+        fork_again(number + 1);
     }
     _exit(0);
 }
@@ -96,6 +108,7 @@ static void interrupt(int signal) {
     EXPECT(process >= 0, "fork failed");
     if (process == 0) {
         child(forks);
+        return;
     }
     await(process, "child");
     forks++;
@@ -127,9 +140,26 @@ static void churn(uint64_t *random) {
     }
 }
 
+/* Nothing but fast paths, nearly: small blocks, of which one byte is looked at. */
+static void churn_small(uint64_t *random) {
+    for (size_t i = 0; i < 2 * (size_t)TABLE; i++) {
+        size_t t = pattern_below(random, TABLE);
+        if (table[t].address == NULL) {
+            table[t].address = malloc(1 + t * 7 % 900);
+            EXPECT(table[t].address != NULL, "malloc failed");
+            table[t].address[0] = (unsigned char)t;
+        } else {
+            EXPECT(table[t].address[0] == (unsigned char)t, "a block has changed after %zu forks", (size_t)forks);
+            free(table[t].address);
+            table[t].address = NULL;
+        }
+    }
+}
+
 int main(int count, char **arguments) {
     require_serving();
-    EXPECT(count == 2, "usage: fork_in_handler FORKS|soak");
+    EXPECT(count == 2 || count == 3, "usage: fork_in_handler FORKS|soak [returns]");
+    returns = count == 3;
     if (strcmp(arguments[1], "nothing") == 0) { /* started by a child */
         free(unseen(malloc(100)));
         return 0;
@@ -145,7 +175,14 @@ int main(int count, char **arguments) {
     set_timer(1000);
     uint64_t random = 1;
     while (!done) {
-        churn(&random);
+        if (returns) {
+            churn_small(&random);
+        } else {
+            churn(&random);
+        }
+        if (last_steps > 0 && --last_steps == 0) {
+            _exit(0);
+        }
     }
     for (size_t i = 0; i < KEPT; i++) {
         EXPECT(pattern_mismatch(kept[i], size_of(i), i) == SIZE_MAX, "block %zu changed in the parent", i);

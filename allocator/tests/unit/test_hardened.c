@@ -338,7 +338,23 @@ static void slab_of_a_child_has_fresh_pages(void) {
     }
 }
 
+static bool is_alone(void) { return true; }
+
+static void slot_on_its_way_is_not_taken_for_changed(void) {
+    enum { BUSY = 0xF1 }; /* each byte of its trailer, as a handler may find it that has interrupted its thread */
+    open_heap();
+    struct hard_cache *cache = hardened_cache();
+    EXPECT(cache != NULL, "no memory");
+    unsigned char *block = hardened_take(cache, 0, SIZE, 1, MADE_BY_MALLOC);
+    EXPECT(block != NULL, "no memory");
+    enum hard_given given = hardened_give_ahead(cache, block, MADE_BY_MALLOC, SIZE_UNTOLD, false);
+    EXPECT(given == HARD_GIVEN, "%d", (int)given);
+    memset(block + SLOT - TRAILER_BYTES, BUSY, TRAILER_BYTES);
+    (void)hardened_check(cache, NULL, is_alone);
+}
+
 static const struct scenario scenarios[] = {
+    {"slot_on_its_way_is_not_taken_for_changed", slot_on_its_way_is_not_taken_for_changed},
     {"slab_of_a_child_has_fresh_pages", slab_of_a_child_has_fresh_pages},
     {"first_small_blocks_have_pages_and_few_have_at_a_time", first_small_blocks_have_pages_and_few_have_at_a_time},
     {"shrunk_block_gives_its_pages_up", shrunk_block_gives_its_pages_up},
