@@ -20,3 +20,5 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(FREESTONE_PAGE_BYTES 4096 CACHE STRING "4096, 16384 or 65536")
 set(CMAKE_CROSSCOMPILING_EMULATOR
     qemu-${CMAKE_SYSTEM_PROCESSOR}-static -R 0x400000000 -L /usr/${debian_machine} -p ${FREESTONE_PAGE_BYTES})
+# The emulator takes any multiple of 4 KiB for the start of a page, so the library does not find the size there by itself.
+set(CMAKE_C_FLAGS_INIT -DOS_PAGE_LEAST=${FREESTONE_PAGE_BYTES})

@@ -64,12 +64,16 @@ long os_call(long number, long a, long b, long c, long d, long e, long f) {
 static long kernel(long number, long a, long b, long c, long d, long e) { return os_call(number, a, b, c, d, e, 0); }
 
 #if !defined(__x86_64__)
+#ifndef OS_PAGE_LEAST
+#define OS_PAGE_LEAST 4096 /* a build for an emulator says more (cmake/cross.cmake) */
+#endif
+
 size_t os_page_bytes(void) {
     static size_t cached; /* every thread would store the same value */
     size_t bytes = __atomic_load_n(&cached, __ATOMIC_RELAXED);
     if (bytes == 0) {
         /* Asked by a range of no bytes, which has to begin with a page: a program may replace getauxval. If it is refused, the largest will do. */
-        bytes = 4096;
+        bytes = OS_PAGE_LEAST;
         while (bytes < OS_PAGE_MOST && kernel(SYS_madvise, (long)bytes, 0, MADV_NORMAL, 0, 0) != 0) {
             bytes *= 2;
         }
