@@ -690,13 +690,17 @@ static bool unmap_one(uint32_t least) {
 
 /* What is clean counts against a limit on address space, whoever needs some: long spans are unmapped first, and mapped again when they are used. */
 static void unmap_clean(void) {
-    enum { SPANS_MOST = 1024 }; /* each may cost a mapping, of which a process has 65,530 */
+    /* Each may cost a mapping, of which a process has 65,530: so many in one call, and no more than so many in all. */
+    enum { SPANS_MOST = 1024, HOLES_MOST = 8192 };
     /* Under a limit that was lowered below what is mapped nothing could be had again. */
     if (street_is_reserved() || !os_has_room(os_page_bytes())) {
         return;
     }
     lock_take(&arena.growing);
-    int left = SPANS_MOST;
+    arena_lock();
+    uint32_t holes = bins_spans(SPAN_UNMAPPED);
+    arena_unlock();
+    uint32_t left = (uint32_t)bits_min(SPANS_MOST, HOLES_MOST - bits_min(holes, HOLES_MOST));
     for (uint32_t least = 1u << 14; least > 0; least /= 2) {
         while (left > 0 && unmap_one(least)) {
             left--;

@@ -150,6 +150,10 @@ bool os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_
 /* Waits until the thread of that number is no more one of the process: its word is zeroed a moment before. */
 /* The kernel's number of the calling thread; and whether the process has a thread of that number. */
 uint32_t os_thread(void);
+
+/* The same for a thread that libc has made; 0 for a task that the program has made by a system call, which may have the thread pointer of a thread
+ * that goes on when it ends. musl does not tell them apart. */
+uint32_t os_thread_of_libc(void);
 bool os_has_thread(uint32_t thread);
 
 /* Whether the process of that number is known to have no such thread any more: then nothing reads or writes on its behalf. */

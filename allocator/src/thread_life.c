@@ -283,8 +283,8 @@ void thread_leave_outside(void) {
  * that has its parent's thread-local storage: the cache is the parent's afterwards. A program of one thread is not asked for. */
 static void note_ids(struct thread_cache *cache) {
     if (atomic_load_explicit(&registry.count, memory_order_relaxed) > 1 && keeper_may_ask()) {
-        uint32_t process = os_process(), thread = os_thread();
-        if (thread != process) {
+        uint32_t process = os_process(), thread = os_thread_of_libc();
+        if (thread != 0 && thread != process) {
             atomic_store_explicit(&cache->process, process, memory_order_relaxed);
             atomic_store_explicit(&cache->thread, thread, memory_order_relaxed);
         }

@@ -32,6 +32,8 @@ static struct {
     {"rt_sigprocmask", SYS_rt_sigprocmask, 0, 0},
     {"clone", SYS_clone, 0, 0},
     {"prlimit64", SYS_prlimit64, 0, 0},
+    /* When a further thread first allocates. */
+    {"prctl", SYS_prctl, 0, 0},
 };
 
 static struct {
@@ -67,7 +69,8 @@ static void look_closer(const struct traced_call *call) {
     }
     if (call->number == SYS_prctl) {
         uint64_t option = call->arguments[0];
-        EXPECT(option == PR_SET_NAME || (call->keeper && (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)),
+        EXPECT(call->keeper ? option == PR_SET_NAME || option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP
+                            : option == PR_SET_NAME || option == PR_GET_TID_ADDRESS,
                "prctl(%llu)", (unsigned long long)option);
     }
     if (call->number == SYS_tgkill) {

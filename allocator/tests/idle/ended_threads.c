@@ -9,7 +9,7 @@
 #include "serving.h"
 #include "tasks.h"
 
-enum { THREADS = 400, BLOCKS = 1000, SIZES = 4000, STACK = 64 << 10, LEFT_KIB_MOST = 6144 };
+enum { THREADS = 400, BLOCKS = 1000, SIZES = 4000, STACK = 64 << 10, LEFT_KIB_MOST = 10240 };
 
 extern int malloc_trim(size_t pad) __attribute__((weak)); /* musl has none */
 

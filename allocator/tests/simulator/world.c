@@ -352,6 +352,8 @@ uint32_t os_thread(void) {
     return 2 + (uint32_t)self + FIBERS_MOST * lives[self];
 }
 
+uint32_t os_thread_of_libc(void) { return os_thread(); }
+
 bool os_thread_is_gone(uint32_t of_process, uint32_t thread) {
     uint32_t life = (thread - 2) / FIBERS_MOST;
     return of_process != process || lives[(thread - 2) % FIBERS_MOST] != life;
