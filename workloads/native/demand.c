@@ -132,6 +132,12 @@ static void run_growth(struct share *s) {
     s->peak = s->bytes;
 }
 
+static void drop_oldest(struct share *s) {
+    drop(s, s->first);
+    s->first = (s->first + 1) % s->room;
+    s->count--;
+}
+
 static void run_cache(struct share *s) {
     const uint64_t turns = operations / threads, limit = live / threads;
     uint64_t next = 0;
@@ -139,9 +145,7 @@ static void run_cache(struct share *s) {
         const double base = between((double)turn / (double)turns) / 2;
         const size_t size = BLOCK_LEAST + (size_t)base + random_below(&s->random, (uint64_t)base + 1);
         while (s->count > 0 && (s->bytes + size > limit || s->count == s->room)) {
-            drop(s, s->first);
-            s->first = (s->first + 1) % s->room;
-            s->count--;
+            drop_oldest(s);
         }
         put(s, next, size);
         next = (next + 1) % s->room;
@@ -184,13 +188,11 @@ static void work(size_t member, void *context) {
     runs[kind](&shares[member]);
 }
 
-/* Of all that lives at the end, nine in ten blocks go before the sleep where the kind has not thinned them. */
+/* Nine tenths of a cache's bytes are freed before the sleep; the other kinds have thinned out by then, or keep all. */
 static void finish(struct share *s) {
     if (kind == CACHE)
-        for (; s->count > 0 && s->bytes > live / threads / 10; s->count--) {
-            drop(s, s->first);
-            s->first = (s->first + 1) % s->room;
-        }
+        while (s->count > 0 && s->bytes > live / threads / 10)
+            drop_oldest(s);
 }
 
 static uint64_t room_for(void) {

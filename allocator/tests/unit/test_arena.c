@@ -457,6 +457,21 @@ static void unmapped_addresses_are_used_again(void) {
     }
 }
 
+/* `spans` of `slices` slices, one behind the other; every second one but the last is freed then, once `write` has made all of them dirty. */
+static void free_every_second(uint32_t *slice, int spans, uint32_t slices, bool write) {
+    bool zero;
+    for (int i = 0; i < spans; i++) {
+        slice[i] = arena_take(slices, 1, false, &zero);
+        EXPECT(slice[i] != 0, "no memory");
+        if (write) {
+            memset(arena_address(slice[i]), 1, (size_t)slices << SLICE_BITS);
+        }
+    }
+    for (int i = 0; i < spans - 1; i += 2) {
+        EXPECT(arena_give(slice[i]), "not in use");
+    }
+}
+
 /* Where memory is out, what is clean counts against no limit any more, wherever it lies; and it is mapped again as it is needed. */
 static void clean_spans_are_unmapped_for_others(void) {
     enum { SPANS = 20, SLICES = 40 };
@@ -464,14 +479,7 @@ static void clean_spans_are_unmapped_for_others(void) {
     struct arena_figures figures;
     uint32_t slice[SPANS];
     bool zero;
-    for (int i = 0; i < SPANS; i++) {
-        slice[i] = arena_take(SLICES, 1, false, &zero);
-        EXPECT(slice[i] != 0, "no memory");
-        memset(arena_address(slice[i]), 1, (size_t)SLICES << SLICE_BITS);
-    }
-    for (int i = 0; i < SPANS - 1; i += 2) {
-        EXPECT(arena_give(slice[i]), "not in use");
-    }
+    free_every_second(slice, SPANS, SLICES, true);
     arena_make_room();
     arena_figures(&figures);
     size_t unmapped = (size_t)SPANS / 2 * SLICES << SLICE_BITS, extent = figures.extent;
@@ -497,13 +505,7 @@ static void clean_spans_stay_below_a_lowered_limit(void) {
     struct arena_figures figures;
     uint32_t slice[SPANS];
     bool zero;
-    for (int i = 0; i < SPANS; i++) {
-        slice[i] = arena_take(SLICES, 1, false, &zero);
-        EXPECT(slice[i] != 0, "no memory");
-    }
-    for (int i = 0; i < SPANS - 1; i += 2) {
-        EXPECT(arena_give(slice[i]), "not in use");
-    }
+    free_every_second(slice, SPANS, SLICES, false);
     EXPECT(setrlimit(RLIMIT_AS, &(struct rlimit){1 << 20, RLIM_INFINITY}) == 0, "no limit");
     arena_make_room();
     arena_figures(&figures);
