@@ -666,11 +666,13 @@ bool arena_settle(void) {
     return more;
 }
 
-/* A free span that is clean and has so many slices is unmapped. False when there is none, or the kernel refuses to split a mapping. The caller holds
- * `growing`. */
+/* A free span that has so many slices is unmapped: one that is clean, or that the kernel would not purge, since it is locked perhaps. False when there
+ * is none, or the kernel refuses to split a mapping. The caller holds `growing`. */
 static bool unmap_one(uint32_t least) {
     arena_lock();
     uint32_t slice = bins_find(SPAN_CLEAN, least);
+    slice = slice != 0 ? slice : bins_find(SPAN_KEPT, least);
+    enum span_state state = slice == 0 ? SPAN_UNUSED : arena_span(slice)->state;
     uint32_t slices = slice == 0 ? 0 : arena_span(slice)->slices;
     if (slice != 0) {
         (void)spans_hold(slice, slices);
@@ -680,16 +682,18 @@ static bool unmap_one(uint32_t least) {
     if (slice == 0) {
         return false;
     }
-    /* unseen by memory hooks: they have seen it purged */
-    bool unmapped = os_unmap_unseen(arena_address(slice), (size_t)slices << SLICE_BITS);
+    size_t bytes = (size_t)slices << SLICE_BITS;
+    /* unseen by memory hooks: they have seen it purged, or that the kernel refused to */
+    bool unmapped = os_unmap_unseen(arena_address(slice), bytes);
+    purge_count(unmapped && state == SPAN_KEPT ? bytes : 0);
     arena_lock();
-    spans_let_go(slice, slices, unmapped ? SPAN_UNMAPPED : SPAN_CLEAN);
+    spans_let_go(slice, slices, unmapped ? SPAN_UNMAPPED : state);
     arena_unlock();
     return unmapped;
 }
 
-/* What is clean counts against a limit on address space, whoever needs some: long spans are unmapped first, and mapped again when they are used. */
-static void unmap_clean(void) {
+/* What is free counts against a limit on address space, whoever needs some: long spans are unmapped first, and mapped again when they are used. */
+static void unmap_free(void) {
     /* Each may cost a mapping, of which a process has 65,530: so many in one call, and no more than so many in all. */
     enum { SPANS_MOST = 1024, HOLES_MOST = 8192 };
     /* Under a limit that was lowered below what is mapped nothing could be had again. */
@@ -715,7 +719,7 @@ void arena_make_room(void) {
         join_free();
     } while (purge_wait());
     arena_retreat(1, true);
-    unmap_clean();
+    unmap_free();
 }
 
 bool arena_await_purge(void) { return purge_wait(); }

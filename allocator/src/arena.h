@@ -85,7 +85,7 @@ bool arena_may_hold(size_t bytes);
  * refused. */
 bool arena_purge_pages(void *at, size_t bytes, size_t unclean);
 
-/* Memory is out: all that is free is purged, also what others are purging just now, and the street's end given back, and what is clean unmapped, which
+/* Memory is out: all that is free is purged, also what others are purging just now, and the street's end given back, and what is free unmapped, which
  * a limit may count that a mapping elsewhere has to keep to. */
 void arena_make_room(void);
 
