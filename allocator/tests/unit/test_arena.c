@@ -495,6 +495,24 @@ static void clean_spans_are_unmapped_for_others(void) {
     street_check(true);
 }
 
+/* Each may split a mapping, of which a process has 65,530: the program's own mappings need most of them. */
+static void unmapped_spans_are_bounded(void) {
+    enum { SPANS = 18000, HOLES_MOST = 8192, CALLS = 12 };
+    static uint32_t slice[SPANS];
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
+    free_every_second(slice, SPANS, 1, false);
+    for (int i = 0; i < CALLS; i++) {
+        arena_make_room();
+    }
+    uint32_t holes = 0;
+    for (int i = 0; i < SPANS - 1; i += 2) {
+        holes += arena_span(slice[i])->state == SPAN_UNMAPPED;
+    }
+    EXPECT(holes == HOLES_MOST, "%u of %d free spans are unmapped", holes, SPANS / 2);
+    street_check(true);
+}
+
 /* Under a limit that was lowered below what is mapped nothing can be mapped again: what is clean stays, and is used. */
 static void clean_spans_stay_below_a_lowered_limit(void) {
     enum { SPANS = 10, SLICES = 40 };
@@ -1214,6 +1232,7 @@ static const struct scenario scenarios[] = {
     {"aligned_spans_are_found_again", aligned_spans_are_found_again},
     {"unmapped_addresses_are_used_again", unmapped_addresses_are_used_again},
     {"clean_spans_are_unmapped_for_others", clean_spans_are_unmapped_for_others},
+    {"unmapped_spans_are_bounded", unmapped_spans_are_bounded},
     {"clean_spans_stay_below_a_lowered_limit", clean_spans_stay_below_a_lowered_limit},
     {"unmapped_addresses_may_be_taken_by_others", unmapped_addresses_may_be_taken_by_others},
     {"room_for_small_blocks_is_kept", room_for_small_blocks_is_kept},
