@@ -622,7 +622,7 @@ static void give_end_up(void) {
 }
 
 /* What was never handed out there goes with what is free: before a span with huge pages may lie one without, and the other way round. */
-void arena_retreat(uint32_t least, bool kept) {
+size_t arena_retreat(uint32_t least, bool kept) {
     lock_take(&arena.growing);
     arena_lock();
     kept = kept && !street_is_reserved(); /* what is reserved would stay as it is */
@@ -630,13 +630,15 @@ void arena_retreat(uint32_t least, bool kept) {
     bool is_long = arena.usable - spans_clean_end(UINT32_MAX, kept) >= least;
     while (is_long && spans_retreat(kept)) {
     }
-    purge_count((size_t)(had - bins_slices(SPAN_KEPT)) << SLICE_BITS);
+    size_t bytes = (size_t)(had - bins_slices(SPAN_KEPT)) << SLICE_BITS;
+    purge_count(bytes);
     if (is_long) {
         give_end_up();
     } else {
         arena_unlock();
     }
     lock_free(&arena.growing);
+    return bytes;
 }
 
 /* Where the street's free end begins, if it is long enough to be given up; else 0. The caller holds the arena's lock. */
@@ -666,13 +668,11 @@ bool arena_settle(void) {
     return more;
 }
 
-/* A free span that has so many slices is unmapped: one that is clean, or that the kernel would not purge, since it is locked perhaps. False when there
- * is none, or the kernel refuses to split a mapping. The caller holds `growing`. */
-static bool unmap_one(uint32_t least) {
+/* A free span of that kind that has so many slices is unmapped; returns how many it had. 0 when there is none, or the kernel refuses to split a mapping.
+ * The caller holds `growing`. */
+static uint32_t unmap_one(enum span_state state, uint32_t least) {
     arena_lock();
-    uint32_t slice = bins_find(SPAN_CLEAN, least);
-    slice = slice != 0 ? slice : bins_find(SPAN_KEPT, least);
-    enum span_state state = slice == 0 ? SPAN_UNUSED : arena_span(slice)->state;
+    uint32_t slice = bins_find(state, least);
     uint32_t slices = slice == 0 ? 0 : arena_span(slice)->slices;
     if (slice != 0) {
         (void)spans_hold(slice, slices);
@@ -680,7 +680,7 @@ static bool unmap_one(uint32_t least) {
     }
     arena_unlock();
     if (slice == 0) {
-        return false;
+        return 0;
     }
     size_t bytes = (size_t)slices << SLICE_BITS;
     /* unseen by memory hooks: they have seen it purged, or that the kernel refused to */
@@ -689,28 +689,44 @@ static bool unmap_one(uint32_t least) {
     arena_lock();
     spans_let_go(slice, slices, unmapped ? SPAN_UNMAPPED : state);
     arena_unlock();
-    return unmapped;
+    return unmapped ? slices : 0;
+}
+
+/* Each may cost a mapping, of which a process has 65,530. */
+static uint32_t holes_left(void) {
+    enum { HOLES_MOST = 8192 };
+    arena_lock();
+    uint32_t holes = bins_spans(SPAN_UNMAPPED);
+    arena_unlock();
+    return HOLES_MOST - (uint32_t)bits_min(holes, HOLES_MOST);
 }
 
 /* What is free counts against a limit on address space, whoever needs some: long spans are unmapped first, and mapped again when they are used. */
 static void unmap_free(void) {
-    /* Each may cost a mapping, of which a process has 65,530: so many in one call, and no more than so many in all. */
-    enum { SPANS_MOST = 1024, HOLES_MOST = 8192 };
+    enum { SPANS_MOST = 1024 }; /* in one call */
     /* Under a limit that was lowered below what is mapped nothing could be had again. */
     if (street_is_reserved() || !os_has_room(os_page_bytes())) {
         return;
     }
     lock_take(&arena.growing);
-    arena_lock();
-    uint32_t holes = bins_spans(SPAN_UNMAPPED);
-    arena_unlock();
-    uint32_t left = (uint32_t)bits_min(SPANS_MOST, HOLES_MOST - bits_min(holes, HOLES_MOST));
+    uint32_t left = (uint32_t)bits_min(SPANS_MOST, holes_left());
     for (uint32_t least = 1u << 14; least > 0; least /= 2) {
-        while (left > 0 && unmap_one(least)) {
+        while (left > 0 && (unmap_one(SPAN_CLEAN, least) != 0 || unmap_one(SPAN_KEPT, least) != 0)) {
             left--;
         }
     }
     lock_free(&arena.growing);
+}
+
+bool arena_unmap_kept(size_t *bytes) {
+    if (street_is_reserved()) {
+        return false;
+    }
+    lock_take(&arena.growing);
+    uint32_t slices = holes_left() == 0 ? 0 : unmap_one(SPAN_KEPT, 1);
+    lock_free(&arena.growing);
+    *bytes += (size_t)slices << SLICE_BITS;
+    return slices != 0;
 }
 
 void arena_make_room(void) {
@@ -718,7 +734,7 @@ void arena_make_room(void) {
     do {
         join_free();
     } while (purge_wait());
-    arena_retreat(1, true);
+    (void)arena_retreat(1, true);
     unmap_free();
 }
 

@@ -89,6 +89,9 @@ bool arena_purge_pages(void *at, size_t bytes, size_t unclean);
  * a limit may count that a mapping elsewhere has to keep to. */
 void arena_make_room(void);
 
+/* Unmaps a free span that the kernel would not purge, since it is locked perhaps, and adds its bytes; false when there is none, or too many are unmapped. */
+bool arena_unmap_kept(size_t *bytes);
+
 /* Of a used span only the addresses are left, `bytes` at its start not even mapped: they are mapped again before they are handed out again. Its tags
  * are TAG_NONE, since before those were unmapped. */
 void arena_abandon(uint32_t slice, size_t bytes);
@@ -97,8 +100,8 @@ void arena_abandon(uint32_t slice, size_t bytes);
 void arena_await_growth(void);
 
 /* Gives address space back: the street's end, as far as nothing there is in use and it is at least `least` slices. With `kept` also what the
- * kernel would not purge, since it is locked perhaps. */
-void arena_retreat(uint32_t least, bool kept);
+ * kernel would not purge, since it is locked perhaps: returns the bytes of that. */
+size_t arena_retreat(uint32_t least, bool kept);
 
 /* The same for the keeper's looks: once the end is long and nobody has taken of it since the last look, so that a program that grows and
  * shrinks all the time keeps it. True where the next look may find more to do. */

@@ -155,7 +155,7 @@ static bool outside_goes_on(void) { return gate_is_open(); }
 
 /* What is given back, piece by piece; false after the last. The thread comes out between two, so that a fork does not wait for all of it. */
 struct purge {
-    enum { LEFT, OWN, HEAPS, SLABS, SPANS } stage;
+    enum { LEFT, OWN, HEAPS, SLABS, SPANS, LOCKED } stage;
     unsigned step;
     unsigned waits;
     uint32_t slice;
@@ -189,15 +189,18 @@ static bool purge_some(struct purge *purge, enum pass pass) {
             purge->stage = SPANS;
         }
         return true;
-    default:
+    case SPANS:
         more = arena_purge_some(&purge->bytes) || await_others(purge);
         if (!more) {
             guarded_reclaim();
             (void)heap_purge_magazines(true, outside_goes_on, &more); /* not among the bytes that held blocks */
             purge->bytes += hardened_purge(true, &more);
-            arena_retreat(RETREAT_SLICES, false);
+            purge->bytes += arena_retreat(RETREAT_SLICES, true);
+            purge->stage = LOCKED;
         }
-        return more;
+        return true;
+    default:
+        return arena_unmap_kept(&purge->bytes);
     }
 }
 

@@ -48,30 +48,51 @@ static void fill_and_free(void) {
     malloc_trim(0);
 }
 
-/* Locked memory stays as it is when the program asks for it to be given back, and makes room where there is no other: the heap's end is
- * unmapped then. */
-static void freed_makes_room(void) {
-    enum { LARGE = 30, EACH = 4 << 20, LEFT = 100 << 20, WANTED = 190 << 20 };
-    enum { AHEAD_KIB = 64 * 1024 }; /* mapped for what comes next, and never handed out: that may go */
-    void *blocks[LARGE];
+enum { LARGE = 30, EACH = 4 << 20, AHEAD_KIB = 32 * 1024 };
+
+static void take_large(void **blocks) {
     for (int b = 0; b < LARGE; b++) {
         blocks[b] = malloc(EACH);
         EXPECT(blocks[b] != NULL, "malloc failed with errno %d", errno);
         memset(blocks[b], 1, EACH);
     }
+}
+
+/* Locked memory makes room where there is no other: the heap's end is unmapped then. */
+static void freed_makes_room(void) {
+    enum { LEFT = 100 << 20, WANTED = 190 << 20 };
+    void *blocks[LARGE];
+    take_large(blocks);
     struct rlimit before = address_space_limit(LEFT);
-    size_t full_kib = resident_kib();
     for (int b = 0; b < LARGE; b++) {
         free(blocks[b]);
     }
-    malloc_trim(0);
-    EXPECT(resident_kib() + AHEAD_KIB >= full_kib, "%zu KiB were locked, %zu are left after a trim", full_kib,
-           resident_kib());
     char *block = malloc(WANTED);
     EXPECT(block != NULL, "no %d bytes, where %d are free and %d beside the limit", WANTED, LARGE * EACH, LEFT);
     block[0] = block[WANTED - 1] = 1;
     free(block);
     EXPECT(setrlimit(RLIMIT_AS, &before) == 0, "the limit stays");
+}
+
+/* Locked memory is the program's to ask to be given back, also between blocks in use. What comes there again is zero, and is locked. */
+static void a_trim_returns_it(void) {
+    void *blocks[LARGE];
+    (void)malloc_trim(0);
+    take_large(blocks);
+    size_t full_kib = resident_kib();
+    for (int b = 0; b < LARGE; b += 2) {
+        free(blocks[b]);
+    }
+    EXPECT(malloc_trim(0) == 1, "nothing was returned");
+    size_t left_kib = resident_kib();
+    EXPECT(left_kib + LARGE / 2 * (EACH / 1024) <= full_kib + AHEAD_KIB, "of %zu KiB %zu are left", full_kib, left_kib);
+    for (int b = 0; b < LARGE; b += 2) {
+        blocks[b] = calloc(1, EACH);
+        EXPECT(blocks[b] != NULL && pattern_not_zero(blocks[b], EACH) == SIZE_MAX, "block %d is not zero", b);
+    }
+    for (int b = 0; b < LARGE; b++) {
+        free(blocks[b]);
+    }
 }
 
 int main(void) {
@@ -90,6 +111,7 @@ int main(void) {
     EXPECT(now < before + ROOM_KIB, "resident memory grew from %zu to %zu KiB under mlockall", before, now);
     free(malloc(40 << 20));
     freed_makes_room();
+    a_trim_returns_it();
     munlockall();
     fill_and_free();
     return 0;
