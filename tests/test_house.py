@@ -425,6 +425,26 @@ def test_the_changelog_knows_this_version() -> None:
     assert re.search(rf"^## \[(Unreleased|{re.escape(version.group(1))})\]", changelog, re.MULTILINE)
 
 
+def changelog_repeats(text: str) -> list[str]:
+    """Headings and entries that a version of the changelog has twice."""
+    twice = []
+    for version in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        parts = re.split(r"^(?=### |- )", version, flags=re.MULTILINE)[1:]
+        said = [" ".join(part.split()) for part in parts]
+        twice += sorted({part for part in said if said.count(part) > 1})
+    return twice
+
+
+def test_no_version_of_the_changelog_has_a_heading_or_an_entry_twice() -> None:
+    assert changelog_repeats((REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")) == []
+
+
+def test_what_a_version_of_the_changelog_has_twice_is_seen() -> None:
+    one = "## [2]\n\n### Added\n\n- a\n  b\n\n### Fixed\n\n- c\n"
+    assert changelog_repeats(one + "\n## [1]\n\n### Added\n\n- a\n  b\n") == []
+    assert changelog_repeats(one + "- a b\n\n### Added\n\n- d\n") == ["### Added", "- a b"]
+
+
 def test_no_two_rooms_of_the_build_share_what_a_search_found() -> None:
     """What find_program finds is the whole build's: a compiler that one room looks for switches on no other's part.
 
