@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,21 @@ LIBRARY = "/x/libfreestone.so"
 
 def outcomes(*values: str) -> list[Outcome]:
     return [Outcome(facts={"digest": value}) for value in values]
+
+
+def told_by(*version: str) -> str:
+    return Program("p", "w", "p", (), (), lambda room: None, version).told_version()
+
+
+def test_a_version_is_the_number_among_what_a_command_says() -> None:
+    assert told_by("echo", "2:2.6.2+samba4.17.12+dfsg-0+deb12u4") == "2.6.2"
+    assert told_by("echo", "unknown option") == "?"
+    assert told_by("/nowhere/at/all") == "?"
+
+
+@pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="packages are named as Debian has them")
+def test_every_program_that_is_here_tells_a_version() -> None:
+    assert not [one.name for one in PROGRAMS.values() if not one.missing() and one.told_version() == "?"]
 
 
 def test_equal_facts_agree() -> None:

@@ -47,6 +47,11 @@ class Program:
         return number[0] if number else "?"
 
 
+def of_package(name: str) -> tuple[str, ...]:
+    """What tells the version of something that does not tell it itself: the package system, of its Debian package."""
+    return ("dpkg-query", "-W", "-f", "${Version}", name)
+
+
 def newest(pattern: str) -> str | None:
     """The last by name of the files that match an absolute pattern."""
     if not pattern.startswith("/"):

@@ -47,5 +47,5 @@ LLVM = Program(
     needs=("/usr/lib/python3/dist-packages/llvmlite/__init__.py",),
     images=(Path(PYTHON).resolve().name,),
     work=work,
-    version=(PYTHON, "-c", "import llvmlite; print(llvmlite.__version__)"),
+    version=(PYTHON, "-c", "from llvmlite.binding import llvm_version_info as of; print(*of, sep='.')"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from foreign.program import Program
+from foreign.program import Program, of_package
 from foreign.room import Room
 
 MODES = ("", "guard=1", "harden=1")
@@ -65,5 +65,5 @@ LDB = Program(
     needs=("ldbadd", "ldbsearch"),
     images=("ldbadd", "ldbsearch"),
     work=ldb,
-    version=("ldbsearch", "--version"),
+    version=of_package("ldb-tools"),
 )

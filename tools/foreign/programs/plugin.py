@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foreign.program import ENVIRONMENT, Program, newest
+from foreign.program import ENVIRONMENT, Program, newest, of_package
 from foreign.room import Failure, Room, program
 
 SCRIPTS = Path(__file__).with_name("scripts")
@@ -31,6 +31,6 @@ PLUGIN = Program(
     needs=("cc", JEMALLOC),
     images=("host",),
     work=work,
-    version=("cc", "--version"),
+    version=of_package("libjemalloc2"),
     modes=ENVIRONMENT,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foreign.program import ENVIRONMENT, Program
+from foreign.program import ENVIRONMENT, Program, of_package
 from foreign.room import Room, program
 
 SOURCE = Path(__file__).with_name("scripts") / "registered.c"
@@ -27,6 +27,6 @@ UCX = Program(
     needs=("cc", "/usr/include/ucm/api/ucm.h"),
     images=("registered",),
     work=work,
-    version=("ucx_info", "-v"),
+    version=of_package("libucx0"),
     modes=ENVIRONMENT,
 )
