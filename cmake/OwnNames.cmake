@@ -4,11 +4,11 @@
 #   cmake -D ARCHIVE=libfreestone.a -D READELF=... -D OBJCOPY=... -P OwnNames.cmake
 execute_process(COMMAND ${READELF} -sW ${ARCHIVE} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX REPLACE "\\[<[^\n]*>: [^\n]*\\]" "" symbols "${symbols}") # where a function of ppc64le has a second entry
-string(REGEX MATCHALL "GLOBAL +HIDDEN +[0-9A-Z]+ +[^\n ]+" hidden "${symbols}")
+string(REGEX MATCHALL "(GLOBAL|WEAK) +HIDDEN +[0-9A-Z]+ +[^\n ]+" hidden "${symbols}")
 set(map "")
 foreach(symbol IN LISTS hidden)
   string(REGEX REPLACE ".* " "" name "${symbol}")
-  if(NOT name MATCHES "^(freestone_|__ehdr_start$)")
+  if(NOT name MATCHES "^(freestone_|__ehdr_start$|__dso_handle$)")
     list(APPEND map "${name} freestone_own_${name}")
   endif()
 endforeach()

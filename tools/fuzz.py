@@ -27,7 +27,7 @@ MODES = ("", "harden=1", "guard=7")
 """FREESTONE_OPTIONS of each."""
 
 # What the C++ runtime or a loaded library alone needs, and what stands before libc's functions.
-LEFT_OUT = re.compile(r"(api_cxx.*|cxx_.*|.*_loaded|libc_linked|api_identity|api_tasks|api_confine|object)\.c")
+LEFT_OUT = re.compile(r"(api_(?!malloc|glibc|freestone).*|cxx_.*|.*_loaded|libc_linked|object)\.c")
 RENAMED = (
     *("malloc", "free", "calloc", "realloc", "reallocarray", "aligned_alloc", "memalign", "posix_memalign"),
     *("__posix_memalign", "valloc", "pvalloc", "malloc_usable_size", "free_sized", "free_aligned_sized"),

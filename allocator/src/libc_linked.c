@@ -1,12 +1,9 @@
 /* System calls, made here: the functions of libc that a program is linked with are those in front. */
 #include <errno.h>
-#include <signal.h>
 #include <sys/syscall.h>
 
-#include "direct_binding.h"
 #include "libc.h"
 #include "os.h"
-#include "trace.h"
 
 static long answer(long result) {
     if (result < 0 && result > -4096) {
@@ -47,13 +44,4 @@ void *libc_syscall_function SEALED = (void *)linked_syscall;
 
 void *libc_look_up(enum libc_function which) {
     return which == LIBC_syscall ? libc_syscall_function : libc_functions[which];
-}
-
-int trace_sigaction(int number, const struct sigaction *action, struct sigaction *before) {
-    return DIRECT(sigaction)(number, action, before);
-}
-
-__attribute__((constructor)) static void find_all(int arguments, char **argument) {
-    direct_bind();
-    os_find_clock(arguments, argument);
 }

@@ -33,7 +33,7 @@ void trace_print(const struct trace *trace);
 /* The same below a line: what the thread did, and which. */
 void trace_say(const char *what, const struct trace *trace);
 
-/* libc's function of that name, by libc_loaded.c and libc_linked.c; -1 where there is none. */
+/* libc's function of that name, by libc_loaded.c and trace_linked.c; -1 where there is none. */
 struct sigaction;
 int trace_sigaction(int number, const struct sigaction *action, struct sigaction *before);
 

@@ -1,6 +1,6 @@
 """The crate of dist: it says what it is, its own tests pass where there is no clone, and a program of one file uses it.
 
-`make test-crate` packs it before.
+`make test-crate` packs it before. What can be told without cargo is in tests/allocator/test_crate_sources.py.
 """
 
 from __future__ import annotations
@@ -15,13 +15,10 @@ from pathlib import Path
 
 import pytest
 
-import crate_names
-
 pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("crate")]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CRATE = REPOSITORY / "packaging" / "crate"
-HEADER = REPOSITORY / "allocator" / "include" / "freestone.h"
 
 
 def version() -> str:
@@ -74,44 +71,6 @@ def test_every_source_of_the_allocator_is_packed(unpacked: Path) -> None:
     assert packed == {path.name for path in (REPOSITORY / "allocator" / "src").iterdir()}
     assert (unpacked / "LICENSE").read_text() == (REPOSITORY / "LICENSE").read_text()
     assert not list(unpacked.rglob("*.o"))
-
-
-def test_it_compiles_what_the_static_library_is_made_of() -> None:
-    cmake = (REPOSITORY / "allocator" / "CMakeLists.txt").read_text(encoding="utf-8")
-    lists = dict(re.findall(r"^set\((sources\w*)\s([^)]+)\)", cmake, re.MULTILINE))
-    static = set(re.findall(r"src/(\w+\.c)", lists["sources"] + lists["sources_static"]))
-    script = (CRATE / "build.rs").read_text(encoding="utf-8")
-    left_out, added = (
-        set(re.findall(r'"(\w+\.c)"', part)) for part in re.findall(r"&\[&str\] = &\[([^\]]*)\]", script)
-    )
-    compiled = {path.name for path in (REPOSITORY / "allocator" / "src").glob("*.c")} - left_out
-    assert added < compiled
-    assert {name for name in static - compiled if "cxx" not in name} == set(), "only what is C++'s may be missing"
-    assert compiled - static == set()
-
-
-def test_its_figures_are_those_of_the_header() -> None:
-    struct = re.search(r"struct freestone_stats \{(.*?)\n\};", HEADER.read_text(encoding="utf-8"), re.DOTALL)
-    rust = re.search(
-        r"pub struct Statistics \{(.*?)\n\}", (CRATE / "src" / "lib.rs").read_text(encoding="utf-8"), re.DOTALL
-    )
-    assert struct
-    assert rust
-    fields = re.findall(r"^\s*size_t (\w+);", struct.group(1), re.MULTILINE)
-    assert len(fields) > 10
-    assert len(re.findall(";", re.sub(r"/\*.*?\*/", "", struct.group(1)))) == len(fields), "every field is a size_t"
-    assert re.findall(r"^\s*pub (\w+): usize,", rust.group(1), re.MULTILINE) == fields
-
-
-def test_its_version_is_the_labs() -> None:
-    assert f'\nversion = "{version()}"\n' in (CRATE / "Cargo.toml").read_text(encoding="utf-8")
-
-
-def test_its_names_are_those_of_the_archive() -> None:
-    made = crate_names.header(crate_names.defined(REPOSITORY / "build" / "libfreestone.a"))
-    assert (CRATE / "names.h").read_text(encoding="ascii") == made, (
-        "make build, then python3 tools/crate_names.py build/libfreestone.a packaging/crate/names.h"
-    )
 
 
 # --- what it does -----------------------------------------------------------------------------------------------------
