@@ -149,6 +149,7 @@ __attribute__((constructor)) static void open_traces(void) {
     }
     if (unlikely((modes() & MODE_HARDENED) != 0)) {
         fault_handler_set(); /* any page may be closed */
+        hardened_note_start();
     }
 }
 

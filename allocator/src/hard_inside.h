@@ -20,9 +20,6 @@ static inline size_t hard_slot_bytes(unsigned class) { return class == HARD_NOTH
 
 /* -- pages that nobody may touch: hard_slab.c ----------------------------------------------------------------- */
 
-/* Reads how many there may be. */
-void hard_guards_open(void);
-
 /* False, and counted, when the kernel refuses or there are too many. */
 bool hard_guard(void *at, size_t bytes);
 

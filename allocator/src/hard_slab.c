@@ -5,17 +5,21 @@
 #include "options.h"
 #include "os.h"
 
-/* Two mappings each, of 65,530 that a process may have as a rule: three quarters. Fewer if the kernel allows fewer. Written at start. */
+/* Two mappings each, of 65,530 that a process may have as a rule: three quarters. Fewer if the kernel allows fewer. Relaxed: written once, at start. */
 enum { GUARDS_MOST = 24 * 1024 };
-static uint32_t guards_most = GUARDS_MOST;
+static _Atomic uint32_t guards_most = GUARDS_MOST;
 
-void hard_guards_open(void) { guards_most = (uint32_t)bits_min((size_t)os_mappings_most() / 8 * 3, GUARDS_MOST); }
+void hardened_note_start(void) {
+    uint32_t most = (uint32_t)bits_min((size_t)os_mappings_most() / 8 * 3, GUARDS_MOST);
+    atomic_store_explicit(&guards_most, most, memory_order_relaxed);
+}
 
 /* Relaxed: figures, and a bound that may be passed by a few. */
 static _Atomic uint32_t guards, unguarded;
 
 bool hard_guard(void *at, size_t bytes) {
-    if (atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed) < guards_most && os_guard(at, bytes)) {
+    uint32_t most = atomic_load_explicit(&guards_most, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed) < most && os_guard(at, bytes)) {
         return true;
     }
     atomic_fetch_sub_explicit(&guards, 1, memory_order_relaxed);

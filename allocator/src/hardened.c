@@ -101,7 +101,6 @@ static void guard_start(void) {
 
 void hardened_open(void) {
     draw(0, true);
-    hard_guards_open();
     hard_share_open();
     guard_start();
     uint16_t first = 0;

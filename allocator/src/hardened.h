@@ -28,6 +28,9 @@ static inline bool hardened_owns(uint32_t tag) { return tag == TAG_HARD || tag =
 /* Draws the secrets. Once, before all else. */
 void hardened_open(void);
 
+/* Reads how many closed pages there may be, from a file: by a constructor, since the program may be forbidden to open any later. */
+void hardened_note_start(void);
+
 /* -- of the calling thread alone, which need not be inside (gate.h) ------------------------------------------- */
 
 /* A block of `size` bytes that reads as zero; NULL where the cache, which may be NULL, has no slot for it. */

@@ -56,7 +56,7 @@ static inline uint64_t os_secret(void) {
     return secret;
 }
 
-/* Mappings that the kernel lets a process have (vm.max_map_count). To be read at start, since it takes a descriptor for a moment. */
+/* Mappings that the kernel lets a process have (vm.max_map_count). To be read by a constructor, since it takes a descriptor for a moment. */
 uint32_t os_mappings_most(void);
 
 /* An address from which on so many bytes are free now. Nothing is reserved: somebody else may map there later. NULL when so

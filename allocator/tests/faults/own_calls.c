@@ -1,5 +1,6 @@
 /* own_calls LIBRARY PROGRAM [ARGUMENT ...]: watches a program that runs under no filter and holds the library to the
- * system calls that it is known to make: docs/reference/system-calls.md tells filters' authors which. */
+ * system calls that it is known to make: docs/reference/system-calls.md tells filters' authors which. Those of harden=1 and guard=1 may be made
+ * only where FREESTONE_OPTIONS says so. */
 #include <fcntl.h>
 #include <libgen.h>
 #include <sys/prctl.h>
@@ -21,10 +22,10 @@ static struct {
     {"mprotect", SYS_mprotect, 0, 0},
     {"futex", SYS_futex, 0, 0},
     {"sched_getaffinity", SYS_sched_getaffinity, 1, 0},
-    /* What the process was started with, when the library is loaded and at no other time. */
-    {"openat", SYS_openat, 1, 0},
-    {"read", SYS_read, 1, 0},
-    {"close", SYS_close, 1, 0},
+    /* What the process was started with, when the library is loaded and at no other time; under harden=1 another file. */
+    {"openat", SYS_openat, 2, 0},
+    {"read", SYS_read, 2, 0},
+    {"close", SYS_close, 2, 0},
     /* Around the start of the keeper, and its end. */
     {"getpid", SYS_getpid, 0, 0},
     {"gettid", SYS_gettid, 0, 0},
@@ -34,6 +35,9 @@ static struct {
     {"prlimit64", SYS_prlimit64, 0, 0},
     /* When a further thread first allocates. */
     {"prctl", SYS_prctl, 0, 0},
+    /* Of harden=1 and guard=1. */
+    {"getrandom", SYS_getrandom, 0, 0},
+    {"rt_sigaction", SYS_rt_sigaction, 0, 0},
 };
 
 static struct {
@@ -59,14 +63,22 @@ static struct {
     {"tgkill", SYS_tgkill, 0, 0},
 };
 
+/* The second file that may be opened, and the only other; NULL by default. */
+static const char *second_file;
+static bool in_mode; /* guarded or hardened */
+static size_t opened;
+
 static void look_closer(const struct traced_call *call) {
     char path[64];
     if (call->number == SYS_openat) {
         EXPECT(traced_text(call, call->arguments[1], path, sizeof path), "an unknown file is opened");
-        EXPECT(strcmp(path, "/proc/thread-self/status") == 0, "the library opens %s", path);
+        const char *expected = opened++ == 0 ? "/proc/thread-self/status" : second_file;
+        EXPECT(expected != NULL && strcmp(path, expected) == 0, "the library opens %s", path);
         EXPECT((call->arguments[2] & (O_ACCMODE | O_CLOEXEC)) == O_CLOEXEC, "%s is opened with flags %#llx", path,
                (unsigned long long)call->arguments[2]);
     }
+    EXPECT(in_mode || (call->number != SYS_getrandom && call->number != SYS_rt_sigaction), "system call %ld by default",
+           call->number);
     if (call->number == SYS_prctl) {
         uint64_t option = call->arguments[0];
         EXPECT(call->keeper ? option == PR_SET_NAME || option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP
@@ -107,6 +119,9 @@ static void ignore(struct trace *trace, long word) {
 
 int main(int count, char **arguments) {
     EXPECT(count >= 3, "usage: own_calls LIBRARY PROGRAM [ARGUMENT ...]");
+    const char *options = getenv("FREESTONE_OPTIONS");
+    in_mode = options != NULL && (strcmp(options, "harden=1") == 0 || strcmp(options, "guard=1") == 0);
+    second_file = in_mode && strcmp(options, "harden=1") == 0 ? "/proc/sys/vm/max_map_count" : NULL;
     struct trace trace = {judge, ignore, basename(arguments[1])};
     int status = traced_run(&trace, arguments + 2);
     EXPECT(status == 0, "wait status %#x", (unsigned)status);

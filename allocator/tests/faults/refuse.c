@@ -3,7 +3,8 @@
  *   clone   new threads, by any call (EPERM)
  *   purge   MADV_DONTNEED (EINVAL)
  *   huge    MADV_HUGEPAGE and MADV_NOHUGEPAGE (EINVAL)
- *   place   mmap with a flag that libc's malloc does not pass, MAP_FIXED_NOREPLACE (EPERM) */
+ *   place   mmap with a flag that libc's malloc does not pass, MAP_FIXED_NOREPLACE (EPERM)
+ *   handler a handler of a signal, set or asked for (EPERM) */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +29,7 @@ static const struct {
     {"purge", SYS_madvise, 2, UINT32_MAX, MADV_DONTNEED, EINVAL},
     {"huge", SYS_madvise, 2, UINT32_MAX, MADV_HUGEPAGE, EINVAL},
     {"huge", SYS_madvise, 2, UINT32_MAX, MADV_NOHUGEPAGE, EINVAL},
+    {"handler", SYS_rt_sigaction, -1, 0, 0, EPERM},
     {"place", SYS_mmap, 3, MAP_FIXED_NOREPLACE, MAP_FIXED_NOREPLACE, EPERM},
 };
 
