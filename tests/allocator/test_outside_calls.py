@@ -79,7 +79,7 @@ def _looked_up() -> dict[str, set[str]]:
             for name in re.findall(r'\w+\[\] = "(\w+)"', text):
                 found[name].add(source.name)
     macros = (SOURCES / "libc.h").read_text(encoding="utf-8").replace("\\\n", " ")
-    for line in re.findall(r"#define LIBC_(?:IDENTITY|TASKS|CONFINEMENT|LOADING)\(name\)(.*)", macros):
+    for line in re.findall(r"#define LIBC_\w+\(name\)(.*)", macros):
         for name in re.findall(r"name\((\w+)\)", line):
             found[name].add("libc_loaded.c")
     found["syscall"].add("libc_loaded.c")

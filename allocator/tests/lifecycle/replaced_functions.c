@@ -221,6 +221,16 @@ PASSED(int, unshare, (int), (int flags), flags)
 PASSED(int, setns, (int, int), (int file, int type), file, type)
 PASSED(int, close_range, (unsigned, unsigned, int), (unsigned first, unsigned last, int flags), first, last, flags)
 
+/* Handlers of signals. */
+typedef void hear_signal(int number);
+PASSED(hear_signal *, signal, (int, hear_signal *), (int number, hear_signal *heard), number, heard)
+PASSED(hear_signal *, bsd_signal, (int, hear_signal *), (int number, hear_signal *heard), number, heard)
+PASSED(hear_signal *, ssignal, (int, hear_signal *), (int number, hear_signal *heard), number, heard)
+PASSED(hear_signal *, sysv_signal, (int, hear_signal *), (int number, hear_signal *heard), number, heard)
+PASSED(hear_signal *, __sysv_signal, (int, hear_signal *), (int number, hear_signal *heard), number, heard)
+PASSED(hear_signal *, sigset, (int, hear_signal *), (int number, hear_signal *heard), number, heard)
+PASSED(int, sigignore, (int), (int number), number)
+
 /* libc's is variadic. */
 typedef long call_kernel(long number, long a, long b, long c, long d, long e, long f);
 call_kernel replaced_syscall __asm__("syscall");
