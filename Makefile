@@ -51,7 +51,7 @@ help:
 	@echo 'make crate           the Rust crate, packed; test-crate: tries it'
 	@echo 'make lint            check style, types and the C'
 	@echo 'make format          put Python and C into the house style'
-	@echo 'make soak            each test that goes on by chance for SOAK_SECONDS ($(SOAK_SECONDS)), 23 of them; then foreign, whole'
+	@echo 'make soak            each test that goes on by chance for SOAK_SECONDS ($(SOAK_SECONDS)); then foreign, whole'
 	@echo 'make foreign         foreign programs under glibc and under libfreestone: whatever differs; ONLY="redis git"'
 	@echo 'make sanitize        the tests of the allocator by part, under each sanitizer'
 	@echo 'make simulate        the library played by chance, many threads in one: SEED=1 RUNS=200 STEPS=2000'
