@@ -179,7 +179,6 @@
 #define hard_closed_open freestone_own_hard_closed_open
 #define hard_guard freestone_own_hard_guard
 #define hard_guard_whole freestone_own_hard_guard_whole
-#define hard_guards_open freestone_own_hard_guards_open
 #define hard_has_no_trailer freestone_own_hard_has_no_trailer
 #define hard_held_open freestone_own_hard_held_open
 #define hard_held_pop freestone_own_hard_held_pop
@@ -237,6 +236,7 @@
 #define hardened_give_large freestone_own_hardened_give_large
 #define hardened_inherit freestone_own_hardened_inherit
 #define hardened_make_room freestone_own_hardened_make_room
+#define hardened_note_start freestone_own_hardened_note_start
 #define hardened_open freestone_own_hardened_open
 #define hardened_purge freestone_own_hardened_purge
 #define hardened_reclaim freestone_own_hardened_reclaim
