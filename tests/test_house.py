@@ -142,6 +142,7 @@ ROOMS = {
         "depot",
         "magazine_pool",
         "reclaim",
+        "budget",
         "check",
     },
     "guarded": {

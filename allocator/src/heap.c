@@ -30,7 +30,7 @@ static inline void prepare(void) {
 /* Blocks are about to be exchanged. From a depot they come in the order in which they were freed, from the bitmaps in that of
  * their addresses, neighbours on one cache line: the depot's are better only while they are still in a cache. */
 static void count_traffic(struct heap *heap, unsigned class, unsigned blocks) {
-    heap->traffic += (size_t)blocks * class_bytes[class];
+    heap->traffic += blocks * class_bytes[class];
     if (unlikely(heap->traffic > SETTLE_TRAFFIC)) {
         heap->traffic = 0;
         depot_mark_unneeded(heap);
@@ -78,6 +78,7 @@ static bool unlock_heap(struct heap *heap) {
         keeper_wish();
     }
     heap->looked_at = bits_min(heap->looked_at, returnable);
+    budget_publish(heap);
     lock_free(&heap->lock);
     return due;
 }
@@ -135,6 +136,7 @@ static void leave_heap(struct heap *heap, bool settled) {
 void heap_leave_quietly(struct heap *heap) {
     union magazine *strays = heap->strays;
     heap->strays = NULL;
+    budget_publish(heap);
     lock_free(&heap->lock);
     if (strays != NULL) {
         (void)send_strays(heap, strays);
@@ -207,7 +209,11 @@ void **heap_exchange_empty(struct heap *heap, unsigned class, void **empty, unsi
         top = filled(magazine, take_blocks(heap, class, &magazine->word[MAGAZINE_WORDS], capacity), capacity);
     }
     (void)depot_drain(heap, DRAIN_MAGAZINES);
+    size_t came = budget_due(heap);
     leave_heap(heap, settled);
+    if (unlikely(came != 0)) {
+        budget_keep(came);
+    }
     return top;
 }
 
@@ -323,7 +329,11 @@ void *heap_take_one(struct heap *heap, unsigned class, struct zeros *zeros) {
         *zeros = slab_next_zeros(slab);
         shelf_take(heap, slab, &block + 1, 1);
     }
+    size_t came = budget_due(heap);
     (void)unlock_heap(heap); /* a slab of memory that was in use may be worth a keeper */
+    if (unlikely(came != 0)) {
+        budget_keep(came);
+    }
     return block;
 }
 

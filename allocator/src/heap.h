@@ -14,6 +14,7 @@
 #define FREESTONE_HEAP_H
 
 #include "magazine.h"
+#include "span.h"
 #include "tag.h"
 #include "zeros.h"
 
@@ -90,10 +91,9 @@ void heap_check(unsigned class, void *const *blocks, unsigned count, struct pati
 /* Drains what depots did not need since they were last asked. True when there is anything in one. */
 bool heap_drain_unneeded(void);
 
-/* Purges the pages of slabs from which nothing was taken since the last look and whose blocks are all free there; of busy slabs too
- * when `at_once`. Looks at about `slices` slices from *slice on, 0 for the first of all, and leaves there where to go on: 0 at the end. Returns
- * the bytes; *more becomes true where another look may find something. */
-size_t heap_clean(uint32_t *slice, uint32_t slices, bool at_once, bool *more);
+/* Purges the pages of slabs whose blocks are all free there; of slabs from which blocks were taken since the last look only with CLEAN_ALL.
+ * Looks at about `slices` slices from *slice on, 0 for the first of all, and leaves there where to go on: 0 at the end. Returns the bytes; *more becomes true where another look may find something. */
+size_t heap_clean(uint32_t *slice, uint32_t slices, enum cleaning cleaning, bool *more);
 
 /* Whether blocks have come into slabs since the keeper looked; and bytes of purged pages that were taken again, since the start. */
 bool heap_has_new(void);

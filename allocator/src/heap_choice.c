@@ -129,5 +129,6 @@ void heap_after_fork(void) {
         lock_reset(&heap_numbered(i)->lock);
     }
     lock_reset(&choice);
+    budget_after_fork();
     magazine_pool_after_fork();
 }

@@ -28,7 +28,8 @@ struct heap {
     uint64_t due_classes; /* bit c: shelf[c].depot_due is not 0 */
     uint64_t empty_classes; /* bit c: a slab of the class may be there that has no block in use */
     size_t grown; /* bytes of slabs taken since the depots were last settled */
-    size_t traffic; /* bytes of blocks exchanged since they were last drained for that */
+    uint32_t traffic; /* bytes of blocks exchanged since they were last drained for that */
+    uint32_t came; /* bytes of fresh slabs, and of purged pages taken again, since the budget was last looked at */
     size_t slab_bytes;
     size_t depot_bytes;
     size_t free_blocks, free_bytes; /* in bitmaps */
@@ -43,6 +44,7 @@ struct heap {
     /* What changes seldom, and threads read on every slow path, most without the lock: apart from what each exchange writes. */
     _Alignas(64) struct heap *host; /* serves the classes that this one does not; itself where it serves all */
     uint64_t settled; /* milliseconds; under the lock */
+    size_t published; /* its part of the total that the budget is compared with; under the lock */
     uint32_t spare_low,
         spare_due; /* fewest spare since the keeper last looked; those to go to the pool. Under the lock */
     uint32_t number;
@@ -123,6 +125,40 @@ bool depot_drain(struct heap *heap, unsigned magazines);
 /* Stops the program when one of a magazine's blocks is none of the class, or is there twice. Without a lock: whether they are free already is left to
  * who has it. */
 void check_magazine(unsigned class, void **top);
+
+/* -- the budget of free memory in slabs: budget.c ------------------------------------------------------------ */
+
+/* What one call may do: slices passed, slices of slabs whose bitmaps are read, pieces and bytes purged. The last slab may exceed the slices, and
+ * the last piece, of at most 256 KiB, the bytes. */
+struct heap_effort {
+    uint32_t visits, slices, pieces;
+    size_t bytes;
+};
+
+/* Purges free pages of slabs that changed since they were last looked at, from *slice on, within the effort. *slice is where to go on.
+ * Returns the bytes. reclaim.c */
+size_t heap_clean_some(uint32_t *slice, const struct heap_effort *effort);
+
+/* Adds the heap's returnable bytes to the total if they changed by more than a step. Under the heap's lock. */
+void budget_publish(struct heap *heap);
+
+/* Published by all heaps. */
+size_t budget_returnable(void);
+
+/* The bytes that came since they were last asked for, if they are worth a look at the budget; else 0. Under the heap's lock. */
+static inline size_t budget_due(struct heap *heap) {
+    size_t came = heap->came;
+    if (likely(came < SLICE_BYTES)) {
+        return 0;
+    }
+    heap->came = 0;
+    return came;
+}
+
+/* Purges free pages of slabs if the heaps hold more of them than the budget. No lock is held. */
+void budget_keep(size_t came);
+
+void budget_after_fork(void);
 
 /* -- leaving a heap: heap.c ---------------------------------------------------------------------------------- */
 

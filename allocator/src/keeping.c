@@ -57,7 +57,7 @@ static size_t clean_all(bool *more) {
             *more = true;
             break;
         }
-        bytes += heap_clean(&slice, PIECE_SLICES, false, more);
+        bytes += heap_clean(&slice, PIECE_SLICES, CLEAN_FOR_KEEPER, more);
         gate_leave();
     } while (slice != 0);
     return bytes;
@@ -183,7 +183,7 @@ static bool purge_some(struct purge *purge, enum pass pass) {
         purge->stage = heap_reclaim_piece(&purge->step) ? HEAPS : SLABS;
         return true;
     case SLABS:
-        purge->bytes += heap_clean(&purge->slice, PIECE_SLICES, true, &more);
+        purge->bytes += heap_clean(&purge->slice, PIECE_SLICES, CLEAN_ALL, &more);
         if (purge->slice == 0) {
             arena_revive(true);
             purge->stage = SPANS;

@@ -41,7 +41,7 @@ static void release_empty(struct heap *heap) {
             }
             slab = next;
         }
-        lock_free(&heap->lock);
+        heap_leave_quietly(heap);
     }
 }
 
@@ -76,9 +76,33 @@ static size_t clean_piece(struct heap *heap, uint32_t slab, struct slab_piece *p
     return bytes;
 }
 
-/* Cleans the slab at `slice`, if one is there, and busy ones too when `at_once`; returns the slice behind what was looked
- * at. */
-static uint32_t clean_slab_at(uint32_t slice, bool at_once, size_t *bytes, bool *more) {
+static bool is_left(const struct heap_effort *effort) { return effort->pieces > 0 && effort->bytes > 0; }
+
+/* Cleans a slab under its heap's lock, within the effort; true if blocks were taken from it meanwhile, and the rest of it is left alone. */
+static bool clean_slab(struct heap *heap, uint32_t slab, enum cleaning cleaning, struct heap_effort *effort) {
+    bool busy;
+    if (!slab_begin_cleaning(slab, cleaning, &busy)) {
+        return busy;
+    }
+    effort->slices -= (uint32_t)bits_min(effort->slices, arena_span(slab)->slices);
+    struct slab_piece piece = {0};
+    size_t cleaned = 1;
+    bool gone = false; /* the slab is another's then, perhaps */
+    while (!gone && cleaned > 0 && is_left(effort) && slab_lift(slab, cleaning, &piece)) {
+        effort->pieces--;
+        cleaned = clean_piece(heap, slab, &piece);
+        effort->bytes -= bits_min(effort->bytes, cleaned);
+        bool empty = arena_span(slab)->free_blocks == arena_span(slab)->blocks;
+        gone = empty && shelf_emptied(heap, arena_span(slab)->size_class, slab);
+    }
+    if (!gone && cleaned > 0 && !is_left(effort)) { /* the rest the next time */
+        arena_span(slab)->examined = 0;
+    }
+    return !gone && (arena_span(slab)->taken & cleaning) != 0;
+}
+
+/* Cleans the slab at `slice`, if one is there; returns the slice behind what was looked at. */
+static uint32_t clean_slab_at(uint32_t slice, enum cleaning cleaning, struct heap_effort *effort, bool *more) {
     uint32_t next = slice + 1;
     struct heap *heap = flush_owner(arena_address(slice));
     if (heap == NULL) {
@@ -89,38 +113,38 @@ static uint32_t clean_slab_at(uint32_t slice, bool at_once, size_t *bytes, bool 
     if (memory_hooks_may_call() && flush_owner(arena_address(slice)) == heap) {
         uint32_t slab = arena_span(slice)->first;
         next = slab + arena_span(slab)->slices;
-        bool busy;
-        struct slab_piece piece = {0};
-        if (slab_begin_cleaning(slab, at_once, &busy)) {
-            size_t cleaned = 1;
-            bool gone = false; /* the slab is another's then, perhaps */
-            while (!gone && cleaned > 0 && slab_lift(slab, &piece)) {
-                cleaned = clean_piece(heap, slab, &piece);
-                *bytes += cleaned;
-                bool empty = arena_span(slab)->free_blocks == arena_span(slab)->blocks;
-                gone = empty && shelf_emptied(heap, arena_span(slab)->size_class, slab);
-            }
-            busy = !gone && arena_span(slab)->taken; /* in the middle: the rest of it is left alone */
-        }
-        *more |= busy;
-        heap->looked_at = heap_returnable(heap);
+        *more |= clean_slab(heap, slab, cleaning, effort);
+        size_t returnable = heap_returnable(heap);
+        /* One look for the budget is no look of the keeper's at all slabs. */
+        heap->looked_at = cleaning == CLEAN_FOR_BUDGET ? bits_min(heap->looked_at, returnable) : returnable;
     }
     heap_leave_quietly(heap);
     return next;
 }
 
-size_t heap_clean(uint32_t *slice, uint32_t slices, bool at_once, bool *more) {
-    size_t bytes = 0;
+/* From *slice on, 0 for the first of all, as far as the effort goes; 0 at the end. Returns the bytes. */
+static size_t clean_from(uint32_t *slice, enum cleaning cleaning, struct heap_effort effort, bool *more) {
+    size_t bytes = effort.bytes;
     *slice = (uint32_t)bits_max(*slice, arena_first_slice());
     uint32_t end = (uint32_t)(__atomic_load_n(&window.extent, __ATOMIC_RELAXED) >> SLICE_BITS);
-    uint32_t stop = (uint32_t)bits_min(end, (size_t)*slice + slices);
-    while (*slice < stop) {
-        *slice = clean_slab_at(*slice, at_once, &bytes, more);
+    uint32_t stop = (uint32_t)bits_min(end, (size_t)*slice + effort.visits);
+    while (*slice < stop && effort.slices > 0 && is_left(&effort)) {
+        *slice = clean_slab_at(*slice, cleaning, &effort, more);
     }
     if (*slice >= end) {
         *slice = 0;
     }
-    return bytes;
+    return bytes - effort.bytes;
+}
+
+size_t heap_clean(uint32_t *slice, uint32_t slices, enum cleaning cleaning, bool *more) {
+    struct heap_effort effort = {.visits = slices, .slices = UINT32_MAX, .pieces = UINT32_MAX, .bytes = SIZE_MAX};
+    return clean_from(slice, cleaning, effort, more);
+}
+
+size_t heap_clean_some(uint32_t *slice, const struct heap_effort *effort) {
+    bool more = false; /* nobody asks */
+    return clean_from(slice, CLEAN_FOR_BUDGET, *effort, &more);
 }
 
 bool heap_has_new(void) {
@@ -210,7 +234,7 @@ static void *take_there(struct heap *heap, unsigned class) {
     if (slab != 0) {
         (void)shelf_take(heap, slab, &block + 1, 1);
     }
-    lock_free(&heap->lock);
+    heap_leave_quietly(heap);
     return block;
 }
 

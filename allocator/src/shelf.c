@@ -48,6 +48,7 @@ void shelf_add(struct heap *heap, unsigned class, uint32_t slab) {
     heap->free_bytes += bytes;
     if (arena_span(slab)->fresh == 0) { /* nobody has freed them: no reason for a keeper */
         heap->looked_at += bytes;
+        heap->came += (uint32_t)bytes;
     }
     heap->slab_bytes += (size_t)class_slices[class] << SLICE_BITS;
     heap->grown += (size_t)class_slices[class] << SLICE_BITS;
@@ -63,6 +64,7 @@ unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want)
     size_t again = (clean - span->clean_pages) * os_page_bytes();
     heap->clean_bytes -= again;
     heap->reused_bytes += again;
+    heap->came += (uint32_t)again;
     if (span->free_blocks == 0) {
         shelf_unlist(&heap->shelf[span->size_class], slab);
     }

@@ -22,7 +22,7 @@ uint32_t slab_make(unsigned class, unsigned heap, bool dense) {
     span->fresh = zero ? 0 : blocks;
     span->clean_pages = 0;
     span->examined = 0;
-    span->taken = true;
+    span->taken = CLEAN_ALL;
     span->clean = 0;
     for (uint32_t i = 1; i < slices; i++) {
         arena_span(slab + i)->clean = 0;
@@ -87,15 +87,14 @@ static size_t next_block(const uint64_t *bitmap, size_t number, size_t blocks, b
     return blocks;
 }
 
-bool slab_begin_cleaning(uint32_t slab, bool at_once, bool *busy) {
+bool slab_begin_cleaning(uint32_t slab, enum cleaning cleaning, bool *busy) {
     struct span *span = arena_span(slab);
-    if (at_once) {
-        span->taken = false;
+    bool taken = (span->taken & cleaning) != 0;
+    *busy = taken && cleaning != CLEAN_ALL && span->free_blocks > 0;
+    span->taken &= (uint8_t)~cleaning;
+    if (taken || cleaning == CLEAN_ALL) {
         span->examined = 0;
     }
-    *busy = span->taken && span->free_blocks > 0;
-    span->taken = false;
-    span->examined = *busy ? 0 : span->examined;
     if (*busy || span->free_blocks == span->examined || os_page_bytes() > SLICE_BYTES) {
         return false;
     }
@@ -146,11 +145,11 @@ static void choose_pages(uint32_t slab, struct slab_piece *piece, size_t page, s
     piece->unclean = (uint32_t)unclean;
 }
 
-bool slab_lift(uint32_t slab, struct slab_piece *piece) {
+bool slab_lift(uint32_t slab, enum cleaning cleaning, struct slab_piece *piece) {
     struct span *span = arena_span(slab);
     size_t page = os_page_bytes();
     size_t size = class_bytes[span->size_class];
-    if (span->taken) {
+    if ((span->taken & cleaning) != 0) {
         return false;
     }
     for (size_t from = piece->next; (from = next_block(span->bitmap, from, span->blocks, true)) < span->blocks;) {
@@ -228,7 +227,7 @@ unsigned slab_take(uint32_t slab, void **blocks, unsigned want) {
         return 0;
     }
     span->free_blocks -= taken;
-    span->taken = true;
+    span->taken = CLEAN_ALL;
     if (size >= CLASS_FRESH) { /* the last one taken is the highest */
         uint32_t behind = (uint32_t)(((uintptr_t)*blocks - (uintptr_t)base) * span->reciprocal >> 32) + 1;
         span->fresh = (uint32_t)bits_max(span->fresh, behind);

@@ -31,8 +31,9 @@ unsigned slab_take(uint32_t slab, void **blocks, unsigned want);
 /* Cleaning: the pages of a slab whose blocks are all free are purged, a piece at a time. Meanwhile the blocks on them are out of the bitmap,
  * so that the heap's lock may be free: nobody can take them, and the slab cannot go.
  *
- * Whether the slab is to be cleaned: nothing was taken from it since the last call, which is what *busy tells, and something was given. */
-bool slab_begin_cleaning(uint32_t slab, bool at_once, bool *busy);
+ * Whether the slab is to be cleaned: something was given, and nothing was taken from it since the last call in that way, or all is to be cleaned.
+ * *busy tells that something was taken. */
+bool slab_begin_cleaning(uint32_t slab, enum cleaning cleaning, bool *busy);
 
 struct slab_piece {
     uint32_t next;             /* block from which on to look for the next piece */
@@ -42,7 +43,7 @@ struct slab_piece {
 };
 
 /* Lifts the blocks of the next piece, whose zeroed description is the caller's. False when there is none, or blocks were taken meanwhile. */
-bool slab_lift(uint32_t slab, struct slab_piece *piece);
+bool slab_lift(uint32_t slab, enum cleaning cleaning, struct slab_piece *piece);
 
 /* Purges it; the only one of these that needs no lock. False when the kernel refused. */
 bool slab_purge(uint32_t slab, const struct slab_piece *piece);

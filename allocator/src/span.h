@@ -35,7 +35,7 @@ struct span {
         free_blocks; /* slab: set bits in its bitmap; large block of the hardened heap: the generation of its key */
     uint32_t reciprocal; /* slab: class_reciprocal */
     uint16_t clean_pages; /* slab: bits set in `clean`, over all its slices; large block of the hardened heap: guards */
-    bool taken; /* slab: blocks were taken since slab_clean last looked */
+    uint8_t taken; /* slab: bits of enum cleaning: blocks were taken since the last look of that kind */
     uint8_t advice; /* arena, first slice of a chunk: enum advice of huge.h */
     union {
         uint64_t summary; /* slab: bit w is set when word w of the bitmap is not 0 */
@@ -51,6 +51,10 @@ struct span {
     };
 };
 _Static_assert(sizeof(struct span) == 64, "a span descriptor is one cache line");
+
+/* Why slabs are cleaned. For the keeper and for the budget, each with a bit of `taken`, a slab that is being taken from is passed over
+ * once; if the program asks, none is. */
+enum cleaning { CLEAN_FOR_KEEPER = 1, CLEAN_FOR_BUDGET = 2, CLEAN_ALL = 3 };
 
 enum { BITMAP_BYTES = SLICE_BYTES / 16 / 8 };
 

@@ -92,6 +92,10 @@
 #define borrow_after_fork freestone_own_borrow_after_fork
 #define borrow_caches freestone_own_borrow_caches
 #define borrow_to_summon freestone_own_borrow_to_summon
+#define budget_after_fork freestone_own_budget_after_fork
+#define budget_keep freestone_own_budget_keep
+#define budget_publish freestone_own_budget_publish
+#define budget_returnable freestone_own_budget_returnable
 #define cache_flush freestone_own_cache_flush
 #define cache_flush_previous freestone_own_cache_flush_previous
 #define cache_flush_slot freestone_own_cache_flush_slot
@@ -249,6 +253,7 @@
 #define heap_after_fork freestone_own_heap_after_fork
 #define heap_check freestone_own_heap_check
 #define heap_clean freestone_own_heap_clean
+#define heap_clean_some freestone_own_heap_clean_some
 #define heap_count freestone_own_heap_count
 #define heap_drain_unneeded freestone_own_heap_drain_unneeded
 #define heap_exchange_empty freestone_own_heap_exchange_empty

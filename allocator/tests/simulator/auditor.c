@@ -561,6 +561,7 @@ static void audit_locks(void) {
     for (unsigned i = 0; i < heap_count(); i++) {
         CHECK(is_free(&heap_numbered(i)->lock), "lock: of heap %u, held at rest", i);
     }
+    CHECK(!seam_budget_busy(), "budget: a thread purges at rest");
     CHECK(gate.page->forks == 0 && gate.page->settling == 0, "gate: closed at rest");
     CHECK(gate.page->leaving == 0, "keeper: told to leave at rest");
     CHECK((gate.page->keeper != 0) == world_has_keeper(), "keeper: its number is not that of one");
@@ -569,6 +570,20 @@ static void audit_locks(void) {
     CHECK(turns.in_vain != turns.number + 1, "gate: the turn in which somebody waited in vain goes on");
     CHECK(seam_purge_awaiting() == 0, "purge: %u wait at rest", seam_purge_awaiting());
     CHECK(seam_purge_pieces() == 0 && !heap_is_cleaning(), "purge: under way at rest");
+}
+
+/* The published total is the sum over the heaps, each of which it knows to within a step. */
+static void audit_budget(void) {
+    size_t published = 0;
+    for (unsigned i = 0; i < heap_count(); i++) {
+        const struct heap *heap = heap_numbered(i);
+        size_t returnable = heap_returnable(heap);
+        published += heap->published;
+        CHECK(returnable + seam_budget_step() >= heap->published && returnable <= heap->published + seam_budget_step(),
+              "budget: heap %u has %zu returnable bytes, and %zu are published", i, returnable, heap->published);
+    }
+    CHECK(published == budget_returnable(), "budget: %zu bytes are published, and the total is %zu", published,
+          budget_returnable());
 }
 
 /* Every block was found somewhere. */
@@ -711,6 +726,7 @@ void audit(void) {
     if (at_rest) {
         CHECK(0 - larges.spans <= lost_most, "lost: %zu large spans are nobody's", 0 - larges.spans);
         audit_locks();
+        audit_budget();
         audit_blocks();
         audit_bookkeeping(caches);
         audit_mappings(&larges);

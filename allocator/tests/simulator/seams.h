@@ -94,6 +94,8 @@ uint32_t seam_workers(void);
 size_t seam_given_bytes(void);
 size_t seam_wish_bytes(void);
 size_t seam_keeper_bytes(void);
+size_t seam_budget_step(void);
+bool seam_budget_busy(void);
 uint32_t seam_keeper_slices(void);
 uint32_t seam_retreat_slices(void);
 uint32_t seam_settle_slices(void);

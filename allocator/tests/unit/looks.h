@@ -4,12 +4,12 @@
 
 #include "heap.h"
 
-static inline size_t look_clean(bool at_once, bool *more) {
+static inline size_t look_clean(enum cleaning cleaning, bool *more) {
     enum { SLICES = 64 };
     uint32_t slice = 0;
     size_t bytes = 0;
     do {
-        bytes += heap_clean(&slice, SLICES, at_once, more);
+        bytes += heap_clean(&slice, SLICES, cleaning, more);
     } while (slice != 0);
     return bytes;
 }
@@ -17,13 +17,13 @@ static inline size_t look_clean(bool at_once, bool *more) {
 /* What the keeper does of a look; see keeping.c. */
 static inline size_t look_keep(bool *more) {
     *more = heap_drain_unneeded();
-    return look_clean(false, more);
+    return look_clean(CLEAN_FOR_KEEPER, more);
 }
 
 static inline size_t look_trim(void) {
     bool more = false;
     heap_reclaim();
-    return look_clean(true, &more);
+    return look_clean(CLEAN_ALL, &more);
 }
 
 #endif

@@ -368,8 +368,8 @@ static void take_and_fill(uint32_t slab, unsigned class, unsigned want, uint64_t
 static size_t clean(uint32_t slab, bool *busy) {
     struct slab_piece piece = {0};
     size_t bytes = 0;
-    if (slab_begin_cleaning(slab, false, busy)) {
-        while (slab_lift(slab, &piece)) {
+    if (slab_begin_cleaning(slab, CLEAN_FOR_KEEPER, busy)) {
+        while (slab_lift(slab, CLEAN_FOR_KEEPER, &piece)) {
             bytes += slab_put_back(slab, &piece, slab_purge(slab, &piece));
         }
     }

@@ -1,0 +1,79 @@
+/* A budget for free memory inside slabs. A block of one size class cannot use the free pages in slabs of another: without a bound a program
+ * whose sizes change holds the free pages of each.
+ *
+ * Each heap publishes its returnable bytes in steps. When a heap has taken fresh memory and the total exceeds the budget, the thread purges
+ * free pages of slabs, of any heap, from a hand that goes round over all slabs. One call purges a few times the bytes that came, and its
+ * work is bounded. Pages that a block in use pins yield nothing: while the yield is low, a call looks at fewer slabs. */
+#include "heap_inside.h"
+#include "options.h"
+#include "spans.h"
+
+enum {
+    STEP_BYTES = 128 * 1024, /* by which a heap's share of the total may be wrong */
+    BASE_PART = 16, /* the budget is this part of retain_mib, which is for spans, */
+    SHARE_PART = 4, /* and this part of retain_percent */
+    CAUGHT_UP = 4, /* bytes purged at most for each byte that came */
+    BYTES_MOST = 1024 * 1024, /* in one call, but for the last piece */
+    PIECES_MOST = 24, /* in one call: one or two system calls each */
+    SLICES_LEAST = 16, /* of slabs whose bitmaps are read, while the yield is low, */
+    SLICES_MOST = 64, /* and while it is high */
+    VISITS = 4, /* slices passed for each of those: slabs that have not changed */
+};
+
+static struct {
+    _Atomic size_t
+        returnable; /* bytes, of all heaps. Relaxed: nothing else is read by it, and a stale total is corrected by the next look */
+    /* A thread purges for the budget; others go on. Acquire and release: it protects what follows */
+    _Atomic bool busy;
+    uint32_t hand; /* slice at which the next call begins */
+    uint32_t slices; /* looked at in one call */
+} budget = {.slices = SLICES_MOST};
+
+void budget_publish(struct heap *heap) {
+    size_t now = heap_returnable(heap);
+    size_t change = now - heap->published;
+    if (unlikely(change + STEP_BYTES > 2 * (size_t)STEP_BYTES)) { /* modulo 2^64: also if it has shrunk */
+        atomic_fetch_add_explicit(&budget.returnable, change, memory_order_relaxed);
+        heap->published = now;
+    }
+}
+
+size_t budget_returnable(void) { return atomic_load_explicit(&budget.returnable, memory_order_relaxed); }
+
+/* As retain_mib and retain_percent scale: 8 MiB and an eighth of what is used, by default. */
+static size_t budget_bytes(size_t returnable) {
+    size_t used = (size_t)spans_used() << SLICE_BITS;
+    size_t base = ((size_t)option_value(OPTION_RETAIN_MIB) << 20) / BASE_PART;
+    return base + (used - bits_min(used, returnable)) / 100 * option_value(OPTION_RETAIN_PERCENT) / SHARE_PART;
+}
+
+static bool is_exceeded(void) {
+    size_t returnable = budget_returnable();
+    return returnable > budget_bytes(returnable) && option_value(OPTION_RETAIN_MIB) != RETAIN_ALL_MIB &&
+           option_value(OPTION_RETAIN_MS) != RETAIN_FOR_EVER;
+}
+
+static void adapt(size_t purged, size_t came) {
+    if (purged >= came) {
+        budget.slices = (uint32_t)bits_min(2 * (size_t)budget.slices, SLICES_MOST);
+    } else if (purged < came / 2) {
+        budget.slices = (uint32_t)bits_max(budget.slices / 2, SLICES_LEAST);
+    }
+}
+
+void budget_keep(size_t came) {
+    if (likely(!is_exceeded()) || atomic_exchange_explicit(&budget.busy, true, memory_order_acquire)) {
+        return;
+    }
+    struct heap_effort effort = {.visits = VISITS * budget.slices,
+                                 .slices = budget.slices,
+                                 .pieces = PIECES_MOST,
+                                 .bytes = bits_min(CAUGHT_UP * came, BYTES_MOST)};
+    adapt(heap_clean_some(&budget.hand, &effort), came);
+    atomic_store_explicit(&budget.busy, false, memory_order_release);
+}
+
+void budget_after_fork(void) {
+    /* relaxed: the only thread. The heaps' shares, and so their total, are as they were */
+    atomic_store_explicit(&budget.busy, false, memory_order_relaxed);
+}

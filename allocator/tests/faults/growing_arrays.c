@@ -1,0 +1,69 @@
+/* Arrays that grow by steps through realloc, in random order: each leaves the slabs of one size class after the other. They live within a bound of
+ * their live bytes, and no call purges more than a bounded piece for it. */
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "entry.h"
+#include "expect.h"
+#include "gate.h"
+#include "pattern.h"
+#include "serving.h"
+
+enum {
+    ARRAYS = 40000,
+    STEP_LEAST = 64,
+    STEPS = 200,
+    LIVE_MIB = 114,
+    PERCENT_MOST = 155, /* peak, of the live bytes */
+    PIECE_MOST = 2 << 20, /* bytes purged by one call */
+    CALLS_MOST = 64, /* of the kernel by one call */
+};
+
+static char *array[ARRAYS];
+static size_t bytes[ARRAYS];
+static size_t bytes_of_call, calls_of_call; /* one thread */
+
+static int count_call(long number, const long arguments[6]) {
+    if (number == SYS_munmap ||
+        (number == SYS_madvise && (arguments[2] == MADV_DONTNEED || arguments[2] == MADV_FREE))) {
+        bytes_of_call += (size_t)arguments[1];
+    }
+    calls_of_call++;
+    return 0;
+}
+
+static size_t peak_kib(void) {
+    struct rusage usage;
+    EXPECT(getrusage(RUSAGE_SELF, &usage) == 0, "no usage");
+    return (size_t)usage.ru_maxrss;
+}
+
+static void grow(size_t i, size_t size) {
+    array[i] = realloc(array[i], size);
+    EXPECT(array[i] != NULL, "realloc(%zu) failed", size);
+    EXPECT(bytes_of_call <= PIECE_MOST, "one call gave back %zu KiB", bytes_of_call >> 10);
+    EXPECT(calls_of_call <= CALLS_MOST, "one call made %zu system calls", calls_of_call);
+    bytes_of_call = calls_of_call = 0;
+    memset(array[i] + bytes[i], (int)i, size - bytes[i]);
+    bytes[i] = size;
+}
+
+int main(void) {
+    require_serving();
+    uint64_t random = 7;
+    size_t live = 0, before = peak_kib();
+    free(unseen(malloc(1))); /* what the library does once, at its start, does not count */
+    static const long calls[] = {SYS_munmap, SYS_madvise, SYS_mmap, SYS_mprotect, SYS_mremap};
+    gate_close(calls, sizeof calls / sizeof *calls, false, count_call);
+    while (live < (size_t)LIVE_MIB << 20) {
+        size_t i = pattern_below(&random, ARRAYS);
+        size_t step = STEP_LEAST + pattern_below(&random, STEPS);
+        grow(i, bytes[i] + step);
+        live += step;
+    }
+    size_t peak = peak_kib() - before;
+    EXPECT(peak <= (live >> 10) * PERCENT_MOST / 100, "%zu KiB resident at the peak for %zu KiB", peak, live >> 10);
+    printf("%zu MiB at the peak for %zu MiB\n", peak >> 10, live >> 20);
+    return 0;
+}
