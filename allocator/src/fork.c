@@ -41,6 +41,7 @@ static void before_fork(void) {
     bool inside = thread_is_inside();
     if (!inside && closings == 0) {
         turns_await();
+        keeping_catch_up();
     }
     (void)keeper_leave(inside);
     own = own + 1;

@@ -21,6 +21,7 @@ enum {
     REFUSED_MS = 1000, /* before it is tried again after a refusal; twice as long each time, */
     REFUSED_MOST_MS = 4000, /* up to this: a call in so long costs nothing */
     LATE_MS = 2000, /* a hurry not heard for so long: it does not get to run */
+    OVERDUE_MS = 1000, /* a look due for so long: it is not started any more */
 };
 
 enum command { HURRY = 1, LEAVE = 2 };
@@ -45,6 +46,9 @@ static struct {
      * gate.page->leaving counts forks and the like under way: none is started. A child begins with 0 of it.
      * Stamps of os_milliseconds, relaxed: who sees one late tries once more. */
     _Atomic uint64_t hurried, not_before;
+    /* When its next look is due, also across lives: forks that come more often than looks do not put them off for ever. 0: after a full nap.
+     * Relaxed: written by the keeper, and who starts one late looks late. */
+    _Atomic uint64_t due;
     _Atomic uint32_t refused; /* REFUSED_MS and so on; 0 before the first refusal */
     _Atomic bool
         deaf; /* told to leave, it did not come; relaxed: how long the next waits for it depends on it, no more */
@@ -133,12 +137,24 @@ static bool be_plain(void) {
     return harmless;
 }
 
+static void set_due(uint64_t when) { atomic_store_explicit(&keeper.due, when, memory_order_relaxed); }
+
+/* For how long a new life sleeps first: what the one before it did not sleep. */
+static uint32_t nap_left(void) {
+    uint64_t due = atomic_load_explicit(&keeper.due, memory_order_relaxed), now = os_milliseconds();
+    if (due == 0) {
+        set_due(now + NAP_MS);
+        return NAP_MS;
+    }
+    return stamp_is_ahead(due, now, NAP_MOST_MS) ? (uint32_t)(due - now) : 0;
+}
+
 static void live(void) {
     if (keeper.plain && !be_plain()) {
         atomic_store_explicit(&keeper.ending, 1, memory_order_seq_cst);
         return;
     }
-    uint32_t nap = NAP_MS;
+    uint32_t nap = nap_left();
     int quiet = 0;
     bool worked = false;
     while (sleep_for(nap, &worked)) {
@@ -150,9 +166,11 @@ static void live(void) {
         if (keeper_is_to_leave() || memory_hooks_installed()) {
             break; /* the look may have been cut short */
         }
+        set_due(os_milliseconds() + nap);
         quiet = wished || returned || more || worked ? 0 : quiet + 1;
         worked = false;
         if (quiet >= QUIET_ROUNDS && may_end()) {
+            set_due(0); /* what is freed from then on may be used again first */
             return;
         }
     }
@@ -361,6 +379,14 @@ void keeper_return(bool at_once) {
     gate_count_down(&gate.page->leaving);
 }
 
+bool keeper_is_overdue(void) {
+    uint64_t due = atomic_load_explicit(&keeper.due, memory_order_relaxed);
+    return due != 0 && keeper_is_wished() && !is_confined() && !memory_hooks_installed() &&
+           atomic_load_explicit(&gate.page->keeper, memory_order_relaxed) == 0 && os_milliseconds() > due + OVERDUE_MS;
+}
+
+void keeper_has_looked(void) { set_due(os_milliseconds() + NAP_MS); }
+
 bool keeper_give_way(bool inside) {
     return gate.page != NULL && atomic_load_explicit(&gate.page->keeper, memory_order_relaxed) != 0 &&
            keeper_leave(inside);
@@ -382,5 +408,6 @@ void keeper_after_fork(void) {
     atomic_store_explicit(&keeper.ending, 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.command, 0, memory_order_relaxed);
     atomic_store_explicit(&keeper.not_before, 0, memory_order_relaxed);
+    set_due(0);
     atomic_store_explicit(&keeper.refused, 0, memory_order_relaxed);
 }

@@ -71,6 +71,11 @@ void keeper_confine(void);
 bool keeper_leave(bool inside);
 void keeper_return(bool at_once);
 
+/* Whether it left before it looked, should have looked long ago, and was not started again: no slow path came by. keeper_has_looked: somebody
+ * else has done that. */
+bool keeper_is_overdue(void);
+void keeper_has_looked(void);
+
 /* keeper_leave, where there is a keeper; else false, and nothing is asked for, not even the time. */
 bool keeper_give_way(bool inside);
 

@@ -15,6 +15,7 @@ enum {
     PIECE_SLICES = 64,    /* looked at by one piece of cleaning: 4 MiB */
     RETREAT_SLICES =
         256, /* at the street's end, of address space that is given back when a program asks: 16 MiB and more */
+    CATCH_UP_PIECES = 16, /* of a look that is overdue, at each fork: as much as one call may purge, 64 MiB */
     WAITS_MOST = 64, /* for pieces of others, when a program asks */
 };
 
@@ -202,6 +203,31 @@ static bool purge_some(struct purge *purge, enum pass pass) {
     default:
         return arena_unmap_kept(&purge->bytes);
     }
+}
+
+void keeping_catch_up(void) {
+    static _Atomic uint32_t next; /* where the look goes on; relaxed: the program forks in one thread, as a rule */
+    uint32_t slice = atomic_load_explicit(&next, memory_order_relaxed);
+    bool more = false;
+    size_t bytes = 0;
+    bool due = keeper_is_overdue() && !kept_for_ever();
+    enum pass pass = due ? thread_enter() : PASS_REFUSED;
+    if (pass == PASS_REFUSED) {
+        return;
+    }
+    (void)arena_keep(&bytes);
+    if (slice == 0) {
+        (void)heap_drain_unneeded();
+    }
+    for (int piece = 0; piece < CATCH_UP_PIECES; piece++) {
+        (void)heap_clean(&slice, PIECE_SLICES, false, &more);
+        if (slice == 0) {
+            keeper_has_looked(); /* all of it: the next waits again */
+            break;
+        }
+    }
+    thread_leave(pass);
+    atomic_store_explicit(&next, slice, memory_order_relaxed);
 }
 
 size_t keeping_purge(void) {
