@@ -36,6 +36,7 @@ static struct {
     uint32_t settled; /* where the free end began at the last look, 0 when it was short; under both */
     uint32_t populated; /* behind the slices brought in ahead */
     uint32_t window; /* slices brought in the last time */
+    bool full; /* a span was unmapped, and not even a page could be had for it; under `growing` */
 } arena;
 
 void arena_lock(void) { lock_take(&arena.lock); }
@@ -701,15 +702,28 @@ static uint32_t holes_left(void) {
     return HOLES_MOST - (uint32_t)bits_min(holes, HOLES_MOST);
 }
 
+/* Whether what is unmapped can be had again. Not under a limit that was lowered below what is mapped; one that is used up to the last page looks alike
+ * until a span is unmapped, which is tried once, until there is room again. The caller holds `growing`. */
+static bool unmapping_helps(void) {
+    if (os_has_room(os_page_bytes())) {
+        arena.full = false;
+        return true;
+    }
+    if (arena.full || holes_left() == 0 || (unmap_one(SPAN_CLEAN, 1) == 0 && unmap_one(SPAN_KEPT, 1) == 0)) {
+        return false;
+    }
+    arena.full = !os_has_room(os_page_bytes());
+    return !arena.full;
+}
+
 /* What is free counts against a limit on address space, whoever needs some: long spans are unmapped first, and mapped again when they are used. */
 static void unmap_free(void) {
     enum { SPANS_MOST = 1024 }; /* in one call */
-    /* Under a limit that was lowered below what is mapped nothing could be had again. */
-    if (street_is_reserved() || !os_has_room(os_page_bytes())) {
+    if (street_is_reserved()) {
         return;
     }
     lock_take(&arena.growing);
-    uint32_t left = (uint32_t)bits_min(SPANS_MOST, holes_left());
+    uint32_t left = unmapping_helps() ? (uint32_t)bits_min(SPANS_MOST, holes_left()) : 0;
     for (uint32_t least = 1u << 14; least > 0; least /= 2) {
         while (left > 0 && (unmap_one(SPAN_CLEAN, least) != 0 || unmap_one(SPAN_KEPT, least) != 0)) {
             left--;
