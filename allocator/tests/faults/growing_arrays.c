@@ -16,8 +16,9 @@ enum {
     STEPS = 200,
     LIVE_MIB = 114,
     PERCENT_MOST = 155, /* peak, of the live bytes */
-    PIECE_MOST = 2 << 20, /* bytes purged by one call */
-    CALLS_MOST = 64, /* of the kernel by one call */
+    /* Within one realloc that moves: a piece for the budget, and what malloc and free each purge of spans if there is no keeper. */
+    PIECE_MOST = 5 << 20, /* bytes */
+    CALLS_MOST = 128, /* of the kernel */
 };
 
 static char *array[ARRAYS];
