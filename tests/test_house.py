@@ -120,7 +120,7 @@ LAYERS = (
 )
 """From the ground up. ``large`` stands beside the slabs, on the arena; ``allocate`` is what all entry points share."""
 ROOMS = {
-    "os": {"clock", "memory_hooks"},
+    "os": {"clock", "control_group", "memory_hooks"},
     "arena": {"span", "street", "bins", "ages", "spans", "huge", "purge", "arena_lock"},
     "large": {"mappings"},
     "hardened": {
@@ -168,6 +168,7 @@ LEAVES = {
     "tag",
     "magazine",
     "options",
+    "limit",
     "lock",
     "text",
     "message",

@@ -30,6 +30,11 @@ const char *freestone_version(void);
  * memory. Locked pages stay. */
 size_t freestone_purge(void);
 
+/* Changes options while the program runs, in the form of FREESTONE_OPTIONS: "limit_mib=512,retain_mib=16". These may be changed: limit_mib,
+ * retain_mib, retain_percent and retain_ms (docs/reference/options.md). All of them, or none and -1 with errno EINVAL if a part cannot be
+ * understood; else 0. What is beyond a limit then stays with the program; freestone_purge gives back what is free. */
+int freestone_set_options(const char *options);
+
 /* The program's own options, in the form of FREESTONE_OPTIONS, if it defines this: const char freestone_default_options[] = "harden=1";
  * Linked with libfreestone, static or shared, it has them also where it is privileged (set-user-ID) and the environment counts for nothing. In any
  * other process the environment is read after them. If they choose harden=1 or guard=N, it may make those and their parts stronger, not weaker

@@ -10,6 +10,7 @@
 #include "hardened.h"
 #include "keeping.h"
 #include "large.h"
+#include "limit.h"
 #include "memory_hooks.h"
 #include "message.h"
 #include "options.h"
@@ -92,6 +93,9 @@ static OUT_OF_LINE void *take_hardened_inside(size_t size, size_t alignment, enu
         arena_make_room();
         block = hardened_take(hard, own_shard(cache), size, alignment, made);
         block = block != NULL ? block : hardened_take_anywhere(size, alignment, made);
+    }
+    if (unlikely(block == NULL)) {
+        limit_note_refused();
     }
     look_for_others(pass);
     thread_leave(pass);
@@ -255,6 +259,9 @@ static bool is_beyond_all(size_t size) {
 
 /* What another thread is giving back just now is counted no longer and may not be had yet: asked once more when it is done. */
 static bool is_hopeless(size_t size) {
+    if (size > limit_own()) {
+        return true;
+    }
     if (!is_beyond_all(size)) {
         return false;
     }
@@ -286,7 +293,11 @@ void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bo
         guarded_reclaim();
         thread_cache_reclaim();
         arena_make_room();
+        (void)heap_make_room(size);
         block = take_inside(size, alignment, dense, growing, zero);
+    }
+    if (unlikely(block == NULL)) {
+        limit_note_refused();
     }
     look_for_others(pass);
     thread_leave(pass);

@@ -1,6 +1,8 @@
 /* The library's own entry points: identity, figures, purging. */
 #include "freestone.h"
 
+#include <errno.h>
+
 #include "allocate.h"
 #include "arena.h"
 #include "guarded.h"
@@ -8,6 +10,8 @@
 #include "heap.h"
 #include "keeping.h"
 #include "large.h"
+#include "limit.h"
+#include "options.h"
 #include "text.h"
 #include "thread_life.h"
 
@@ -18,6 +22,15 @@ PUBLIC const char freestone_identity[] = "freestone " FREESTONE_BUILD_VERSION;
 PUBLIC const char *freestone_version(void) { return FREESTONE_BUILD_VERSION; }
 
 PUBLIC size_t freestone_purge(void) { return keeping_purge(); }
+
+PUBLIC int freestone_set_options(const char *options) {
+    options_read_environment(); /* which would otherwise change them later */
+    if (options == NULL || !options_change(options)) {
+        errno = EINVAL;
+        return -1;
+    }
+    return 0;
+}
 
 PUBLIC size_t freestone_check(void) {
     size_t blocks = 0;
@@ -37,6 +50,7 @@ _Static_assert(sizeof(struct freestone_stats) == 15 * sizeof(size_t),
 struct figures {
     struct freestone_stats stats;
     size_t unmapped;
+    struct limit_figures limit;
 };
 
 static void read_figures(struct figures *figures) {
@@ -82,6 +96,7 @@ static void read_figures(struct figures *figures) {
         .guarded = guarded,
     };
     figures->unmapped = arena.unmapped;
+    limit_figures(&figures->limit);
 }
 
 PUBLIC void freestone_stats_read(struct freestone_stats *stats) {
@@ -118,6 +133,11 @@ static size_t write_json(char *buffer, size_t size, const struct figures *figure
     add_figure(&text, "unguarded", stats->unguarded);
     add_figure(&text, "guarded", stats->guarded);
     add_figure(&text, "unmapped", figures->unmapped);
+    add_figure(&text, "limit", figures->limit.own);
+    add_figure(&text, "group_limit", figures->limit.group);
+    add_figure(&text, "held", figures->limit.held);
+    add_figure(&text, "limit_met", figures->limit.met);
+    add_figure(&text, "limit_refused", figures->limit.refused);
     text_add(&text, "}");
     return text.length;
 }

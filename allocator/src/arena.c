@@ -5,9 +5,11 @@
 #include "ages.h"
 #include "arena_lock.h"
 #include "bins.h"
+#include "control_group.h"
 #include "gate.h"
 #include "huge.h"
 #include "keeper.h"
+#include "limit.h"
 #include "lock.h"
 #include "options.h"
 #include "os.h"
@@ -98,19 +100,19 @@ static uint32_t take_clean(uint32_t slices, uint32_t alignment, uint32_t *end) {
     return slice != 0 ? slice : spans_take_front(slices, alignment, arena.usable, end);
 }
 
-/* The end of a used span, from `slices` on, becomes free. */
+/* The end of a used span, from `slices` on, becomes free. It was not charged if it costs no memory. */
 static void give_end(uint32_t slice, uint32_t slices, enum span_state state) {
     arena_lock();
     uint32_t rest = arena_span(slice)->slices - slices;
     if (rest != 0) {
         spans_cut(slice, slices);
-        spans_give(slice + slices, rest, state, 0);
+        spans_give_uncharged(slice + slices, rest, state, 0);
     }
     arena_unlock();
 }
 
 /* A span of which the addresses are mapped no longer, or 0: `whole` slices are made usable again, and `slices` of them used. Where somebody else has
- * mapped memory it is nobody's from now on. */
+ * mapped memory it is nobody's from now on. So many slices are charged before and after, and the others are not. */
 static uint32_t map_again(uint32_t whole, uint32_t slices, uint32_t alignment) {
     arena_lock();
     uint32_t slice = spans_take(SPAN_UNMAPPED, whole, alignment);
@@ -123,9 +125,10 @@ static uint32_t map_again(uint32_t whole, uint32_t slices, uint32_t alignment) {
     if (slice != 0) {
         arena_lock();
         if (answer == OS_OCCUPIED) {
+            limit_charge((size_t)whole << SLICE_BITS); /* which are released here */
             spans_hold_used(slice);
         } else {
-            spans_give(slice, whole, SPAN_UNMAPPED, 0);
+            spans_give_uncharged(slice, whole, SPAN_UNMAPPED, 0);
         }
         arena_unlock();
     }
@@ -426,23 +429,51 @@ static uint32_t take_joined(uint32_t slices, uint32_t alignment, bool *zero) {
         arena_lock();
         slice = take_clean(slices, alignment, &end);
         *zero = slice != 0;
-        slice = slice != 0 ? slice : spans_take(SPAN_KEPT, slices, alignment);
+        if (slice == 0 && (slice = spans_take(SPAN_KEPT, slices, alignment)) != 0) {
+            limit_release((size_t)slices << SLICE_BITS); /* it was held already */
+        }
         arena_unlock();
     } while (slice == 0 && purge_wait());
     return slice;
 }
 
-uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero) {
-    uint32_t end;
-    if (slices > street_limit() || alignment > street_limit()) { /* bins are for lengths below that */
-        return 0;
+/* -- the limit ------------------------------------------------------------------------------------------------ */
+
+/* Looks for the limit of the process's control group. The kernel is asked for it, with no lock held. */
+static OUT_OF_LINE void look_for_group(void) {
+    if (limit_begin_look()) {
+        limit_end_look(keeper_may_open() ? control_group_limit() : CONTROL_GROUP_UNKNOWN);
     }
+}
+
+bool arena_charge(size_t bytes) {
+    if (limit_look_is_due()) {
+        look_for_group();
+    }
+    purge_regret(bytes);
+    if (likely(!limit_is_set())) {
+        limit_charge(bytes);
+        return true;
+    }
+    size_t taken = 0, lack = limit_lack(bytes);
+    if (lack > 0) {
+        limit_note_met();
+        (void)purge_up_to(lack, &taken);
+    }
+    return limit_take(bytes);
+}
+
+/* What a huge page brings in beside what is wanted is not counted: none is asked for near a limit. */
+static bool has_room_for_huge(uint32_t slices) {
+    enum { TIMES = 8 };
+    return limit_room() >> SLICE_BITS >= bits_max(slices, (size_t)TIMES * CHUNK_SLICES);
+}
+
+static uint32_t take_charged(uint32_t slices, uint32_t alignment, bool dense, bool *zero) {
+    uint32_t slice = 0, end;
     arena_lock();
-    uint32_t slice = spans_take(SPAN_DIRTY, slices, alignment);
-    slice = slice != 0 ? slice : spans_take(SPAN_KEPT, slices, alignment);
-    *zero = slice == 0;
-    bool huge = slice == 0 && dense && huge_is_wanted(slices);
-    if (slice == 0 && !huge) {
+    bool huge = dense && has_room_for_huge(slices) && huge_is_wanted(slices);
+    if (!huge) {
         slice = take_clean(slices, alignment, &end);
     }
     arena_unlock();
@@ -461,6 +492,25 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero)
     }
     if (slice != 0 && dense && !huge && *zero) {
         populate(slice);
+    }
+    return slice;
+}
+
+uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero) {
+    if (slices > street_limit() || alignment > street_limit()) { /* bins are for lengths below that */
+        return 0;
+    }
+    arena_lock();
+    uint32_t slice = spans_take(SPAN_DIRTY, slices, alignment);
+    slice = slice != 0 ? slice : spans_take(SPAN_KEPT, slices, alignment);
+    arena_unlock();
+    *zero = slice == 0;
+    if (slice != 0 || !arena_charge((size_t)slices << SLICE_BITS)) {
+        return slice;
+    }
+    slice = take_charged(slices, alignment, dense, zero);
+    if (unlikely(slice == 0)) {
+        limit_release((size_t)slices << SLICE_BITS);
     }
     return slice;
 }
@@ -497,6 +547,7 @@ bool arena_give(uint32_t slice) {
 void arena_give_slab(uint32_t slice) {
     arena_lock();
     uint32_t slices = arena_span(slice)->slices, purged = arena_span(slice)->clean_pages;
+    limit_charge(purged * os_page_bytes()); /* from now on the span's to count */
     if (purged * os_page_bytes() == (size_t)slices << SLICE_BITS) { /* its chunk was made plain for that */
         (void)spans_forget_purged(slice, slices);
         arena_tag(slice, slices, TAG_NONE);
@@ -795,9 +846,16 @@ static bool grow_behind(uint32_t slice, uint32_t slices) {
 
 bool arena_extend(uint32_t slice, uint32_t slices) {
     uint32_t front;
+    size_t more = (size_t)(slices - arena_span(slice)->slices) << SLICE_BITS;
+    if (!arena_charge(more)) {
+        return false;
+    }
     bool extended = extend_there(slice, slices, &front);
     if (!extended && grow_behind(slice, slices)) {
         extended = extend_there(slice, slices, &front);
+    }
+    if (!extended) {
+        limit_release(more);
     }
     if (extended && slice + slices > front && slices >= HUGE_OBJECT) {
         arena_lock();
@@ -878,4 +936,5 @@ void arena_after_fork(void) {
     lock_reset(&arena.growing);
     lock_reset(&arena.opening);
     street_after_fork();
+    limit_after_fork();
 }

@@ -47,6 +47,10 @@ void arena_prefer_huge(void *at, size_t bytes, bool fresh);
  * is. Some of it goes back at once, and the rest beside the caller if the keeper can see to that. Less while somebody forks, and nothing where all that is freed is to stay. */
 void arena_give_way(size_t bytes);
 
+/* Charges memory that a caller is about to map or take (limit.h), who releases it if he gets none. Near a limit the oldest free spans are purged first,
+ * as much as lacks. Returns false if the program's own limit would be exceeded all the same. The caller holds no lock. */
+bool arena_charge(size_t bytes);
+
 /* Gives a used span back; its tags become TAG_NONE. False when no used span starts there: somebody gave it back
  * before. */
 bool arena_give(uint32_t slice);

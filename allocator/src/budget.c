@@ -5,6 +5,7 @@
  * free pages of slabs, of any heap, from a hand that goes round over all slabs. One call purges a few times the bytes that came, and its
  * work is bounded. Pages that a block in use pins yield nothing: while the yield is low, a call looks at fewer slabs. */
 #include "heap_inside.h"
+#include "limit.h"
 #include "options.h"
 #include "spans.h"
 
@@ -40,11 +41,12 @@ void budget_publish(struct heap *heap) {
 
 size_t budget_returnable(void) { return atomic_load_explicit(&budget.returnable, memory_order_relaxed); }
 
-/* As retain_mib and retain_percent scale: 8 MiB and an eighth of what is used, by default. */
+/* As retain_mib and retain_percent scale: 8 MiB and an eighth of what is used, by default. Near a limit at most half of the room. */
 static size_t budget_bytes(size_t returnable) {
     size_t used = (size_t)spans_used() << SLICE_BITS;
     size_t base = ((size_t)option_value(OPTION_RETAIN_MIB) << 20) / BASE_PART;
-    return base + (used - bits_min(used, returnable)) / 100 * option_value(OPTION_RETAIN_PERCENT) / SHARE_PART;
+    size_t chosen = base + (used - bits_min(used, returnable)) / 100 * option_value(OPTION_RETAIN_PERCENT) / SHARE_PART;
+    return bits_min(chosen, limit_room() / 2);
 }
 
 static bool is_exceeded(void) {

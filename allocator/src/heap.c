@@ -79,6 +79,7 @@ static bool unlock_heap(struct heap *heap) {
     }
     heap->looked_at = bits_min(heap->looked_at, returnable);
     budget_publish(heap);
+    heap_note_returnable(heap, returnable);
     lock_free(&heap->lock);
     return due;
 }
@@ -171,6 +172,9 @@ static bool add_slab(struct heap *heap, unsigned class) {
     bool dense = heap->shelf[class].blocks >= DENSE_SLABS * class_blocks(class);
     lock_free(&heap->lock);
     uint32_t slab = slab_make(class, heap->number, dense);
+    if (unlikely(slab == 0) && heap_make_room((size_t)class_slices[class] << SLICE_BITS)) {
+        slab = slab_make(class, heap->number, dense);
+    }
     lock_take(&heap->lock);
     if (slab != 0) {
         shelf_add(heap, class, slab);
@@ -183,9 +187,9 @@ static unsigned take_blocks(struct heap *heap, unsigned class, void **end, unsig
     unsigned taken = 0;
     while (taken < want) {
         uint32_t slab = shelf_choose(&heap->shelf[class]);
-        if (slab != 0) {
-            taken += shelf_take(heap, slab, end - taken, want - taken);
-        } else if (!add_slab(heap, class)) {
+        unsigned more = slab == 0 ? 0 : shelf_take(heap, slab, end - taken, want - taken);
+        taken += more;
+        if (more == 0 && (slab != 0 || !add_slab(heap, class))) {
             break;
         }
     }
@@ -327,7 +331,7 @@ void *heap_take_one(struct heap *heap, unsigned class, struct zeros *zeros) {
     }
     if (slab != 0) {
         *zeros = slab_next_zeros(slab);
-        shelf_take(heap, slab, &block + 1, 1);
+        (void)shelf_take(heap, slab, &block + 1, 1);
     }
     size_t came = budget_due(heap);
     (void)unlock_heap(heap); /* a slab of memory that was in use may be worth a keeper */

@@ -95,6 +95,10 @@ bool heap_drain_unneeded(void);
  * Looks at about `slices` slices from *slice on, 0 for the first of all, and leaves there where to go on: 0 at the end. Returns the bytes; *more becomes true where another look may find something. */
 size_t heap_clean(uint32_t *slice, uint32_t slices, enum cleaning cleaning, bool *more);
 
+/* The same, of all slabs one after the other, until so many bytes may be charged under the program's own limit (limit.h); each call goes on
+ * behind the last one. False, and without looking where nothing was freed since the last look round, when no more is to be had so. */
+bool heap_make_room(size_t bytes);
+
 /* Whether blocks have come into slabs since the keeper looked; and bytes of purged pages that were taken again, since the start. */
 bool heap_has_new(void);
 size_t heap_reused(void);

@@ -45,6 +45,8 @@ struct heap {
     _Alignas(64) struct heap *host; /* serves the classes that this one does not; itself where it serves all */
     uint64_t settled; /* milliseconds; under the lock */
     size_t published; /* its part of the total that the budget is compared with; under the lock */
+    size_t
+        swept_at; /* free_bytes less clean_bytes when the last sweep under a limit began, or the least since; under the lock, 0 without one */
     uint32_t spare_low,
         spare_due; /* fewest spare since the keeper last looked; those to go to the pool. Under the lock */
     uint32_t number;
@@ -77,7 +79,8 @@ void shelf_release(struct heap *heap, uint32_t slab);
 /* The same, but a class's only slab of one slice is kept, so that a program around its edge does not make it anew. True when it is gone. */
 bool shelf_emptied(struct heap *heap, unsigned class, uint32_t slab);
 
-/* Takes up to `want` blocks of the slab and stores them downwards from `end`. */
+/* Takes up to `want` blocks of the slab and stores them downwards from `end`. 0 when they lie on pages that were purged, and there is no room for
+ * those under the limit. */
 unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want);
 
 /* -- blocks into bitmaps: flush.c ---------------------------------------------------------------------------- */
@@ -164,6 +167,13 @@ void budget_after_fork(void);
 
 /* Free and not purged. */
 size_t heap_returnable(const struct heap *heap);
+
+/* Notes for heap_make_room that so much is returnable now. Under the lock. */
+static inline void heap_note_returnable(struct heap *heap, size_t returnable) {
+    if (unlikely(heap->swept_at > returnable)) {
+        heap->swept_at = returnable;
+    }
+}
 
 /* Frees the heap's lock and sends home what was found of others'. */
 void heap_leave_quietly(struct heap *heap);

@@ -212,6 +212,10 @@ bool keeper_is_unwatched(void) { return os_filters() == 0 && !keeper_is_confined
 
 bool keeper_may_ask(void) { return option_value(OPTION_KEEPER) != 0 && keeper_is_unwatched(); }
 
+bool keeper_may_open(void) {
+    return option_value(OPTION_KEEPER) != 0 && os_filters() != OS_FILTERS_UNKNOWN && !keeper_is_confined();
+}
+
 /* Under filters it puts on none of its own, which they might punish: privileges would stay with it. */
 static bool keeps_privileges(void) {
     return atomic_load_explicit(&keeper.privileged, memory_order_relaxed) ||
@@ -224,6 +228,8 @@ static bool is_allowed(void) {
     bool runs = keeper_is_unwatched() || (known && !is_confined());
     return option_value(OPTION_KEEPER) == KEEPER_ALWAYS || (runs && !keeps_privileges());
 }
+
+bool keeper_is_barred(void) { return option_value(OPTION_KEEPER) != 0 && (is_confined() || !is_allowed()); }
 
 /* A child of vfork would take it along when it ends, in the middle of its work: its parent will start it. That question is a system call, and
  * the last. */

@@ -92,6 +92,13 @@ bool keeper_is_unwatched(void);
  * might which cannot be seen (`keeper=0`). */
 bool keeper_may_ask(void);
 
+/* Whether none may be started at present, though the program has nothing against it: filters watch, or privileges would stay with it. */
+bool keeper_is_barred(void);
+
+/* Whether files may be opened after the start: those filters that were there then have let the library open one, none was seen to come since, and
+ * nobody has said that one might which cannot be seen (`keeper=0`). */
+bool keeper_may_open(void);
+
 /* Asked by the keeper between two pieces of work. */
 bool keeper_is_to_leave(void);
 

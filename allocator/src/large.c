@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gate.h"
+#include "limit.h"
 #include "lock.h"
 #include "mappings.h"
 #include "message.h"
@@ -112,20 +113,29 @@ static void fill_row(const struct mapping *mapping) {
 
 /* -- taking -------------------------------------------------------------------------------------------------- */
 
-static void *take_mapping(size_t bytes, size_t alignment, bool dense, bool *zero) {
+static void *map_block(size_t whole, size_t alignment, bool huge) {
     size_t page = os_page_bytes();
-    size_t offset = next_offset(alignment);
-    size_t whole = bits_round_up(offset + bytes, page);
-    bool huge = dense && option_value(OPTION_HUGE_FROM_MIB) != HUGE_NEVER;
     void *start = os_map(whole, bits_max(alignment, huge ? HUGE_PAGE : page));
     if (start == NULL && huge) { /* to be aligned takes more room for a moment than there is, perhaps */
         start = os_map(whole, bits_max(alignment, page));
     }
-    if (start == NULL) {
+    if (start != NULL && !reserve_row()) {
+        os_unmap(start, whole);
         return NULL;
     }
-    if (!reserve_row()) {
-        os_unmap(start, whole);
+    return start;
+}
+
+static void *take_mapping(size_t bytes, size_t alignment, bool dense, bool *zero) {
+    size_t offset = next_offset(alignment);
+    size_t whole = bits_round_up(offset + bytes, os_page_bytes());
+    bool huge = dense && option_value(OPTION_HUGE_FROM_MIB) != HUGE_NEVER;
+    if (!arena_charge(whole)) {
+        return NULL;
+    }
+    void *start = map_block(whole, alignment, huge);
+    if (start == NULL) {
+        limit_release(whole);
         return NULL;
     }
     arena_give_way(whole);
@@ -227,6 +237,7 @@ bool large_give_mapping(void *block) {
     }
     os_unmap((void *)mapping.start,
              mapping.bytes); /* after it left the table: its address may be mapped anew at once */
+    limit_release(mapping.used);
     return true;
 }
 
@@ -330,19 +341,28 @@ static struct mapping move_pages(uint32_t slice, size_t bytes) {
 }
 
 static void *move_out(uint32_t slice, size_t bytes) {
-    if (bytes < MOVE_LEAST || !reserve_row()) {
+    if (bytes < MOVE_LEAST) {
         return NULL;
     }
     const struct span *span = arena_span(slice);
-    size_t had = span->offset + span->used_bytes;
-    struct mapping mapping = {0};
-    if (os_has_room(bytes - span->used_bytes)) { /* or the pages would go out and come back, copied */
-        mapping = move_pages(slice, bytes);
-    }
-    fill_row(&mapping);
-    if (mapping.start == 0) {
+    size_t had = span->offset + span->used_bytes, held = (size_t)span->slices << SLICE_BITS;
+    size_t more = bytes - bits_min(bytes, held); /* than the span holds */
+    if (!arena_charge(more)) {
         return NULL;
     }
+    struct mapping mapping = {0};
+    bool reserved = reserve_row();
+    if (reserved) {
+        if (os_has_room(bytes - span->used_bytes)) { /* or the pages would go out and come back, copied */
+            mapping = move_pages(slice, bytes);
+        }
+        fill_row(&mapping);
+    }
+    if (mapping.start == 0) {
+        limit_release(more);
+        return NULL;
+    }
+    limit_charge(mapping.used - more); /* the span's are released as it goes */
     prefer_huge(&mapping);
     size_t rest = ((size_t)span->slices << SLICE_BITS) - had; /* room to grow, perhaps used by somebody before */
     if (rest == 0 || os_purge((char *)arena_address(slice) + had, rest)) {
@@ -402,22 +422,27 @@ static struct mapping take_row(const void *block) {
     return mapping;
 }
 
+/* Charges what a mapping of `had` bytes has more once `used` are. False when that is refused. */
+static bool charge_growth(size_t had, size_t used) { return used <= had || arena_charge(used - had); }
+
 static void *resize_mapping(const void *block, size_t bytes) {
     struct mapping mapping = take_row(block);
     if (mapping.start == 0) {
         return NULL;
     }
-    size_t used = bits_round_up(mapping.offset + bytes, os_page_bytes());
+    size_t used = bits_round_up(mapping.offset + bytes, os_page_bytes()), had = mapping.used;
     bool grows = used > mapping.bytes;
-    bool resized = true;
-    if (grows) {
+    bool resized = charge_growth(had, used);
+    size_t charged = resized ? bits_max(had, used) : had;
+    if (resized && grows) {
         resized = grow(&mapping, mapping.bytes, used);
-    } else if (used < mapping.used) {
+    } else if (resized && used < had) {
         resized = fit(&mapping, used);
-    } else {
+    } else if (resized) {
         mapping.used = used;
     }
     fill_row(&mapping);
+    limit_release(charged - mapping.used);
     if (grows && resized) {
         prefer_huge(&mapping);
     }
@@ -431,11 +456,16 @@ void *large_resize(void *block, uint32_t tag, size_t bytes) {
 static void *move_span_away(void *block, size_t bytes) {
     uint32_t slice = arena_slice(block);
     const struct span *span = arena_span(slice);
-    if (bytes <= span->used_bytes || !reserve_row()) {
-        return NULL;
-    }
     size_t had = bits_round_up(span->offset + span->used_bytes, os_page_bytes());
     size_t used = bits_round_up(span->offset + bytes, os_page_bytes());
+    if (bytes <= span->used_bytes || !charge_growth(had, used)) {
+        return NULL;
+    }
+    size_t more = used - had;
+    if (!reserve_row()) {
+        limit_release(more);
+        return NULL;
+    }
     /* The addresses may be anybody's mapping as soon as the pages have left, and what he frees there is no span of ours. Nobody else may ask for
      * this block meanwhile. Relaxed, as tags are: who is given the addresses comes after us in the kernel. */
     arena_tag(slice, span->slices, TAG_NONE);
@@ -444,8 +474,10 @@ static void *move_span_away(void *block, size_t bytes) {
     fill_row(&mapping);
     if (start == NULL) {
         tag_block(slice);
+        limit_release(more);
         return NULL;
     }
+    limit_charge(had); /* which the span releases as it goes */
     prefer_huge(&mapping);
     arena_abandon(slice, had);
     return (char *)start + mapping.offset;
@@ -456,10 +488,13 @@ static void *move_mapping_away(const void *block, size_t bytes) {
     if (mapping.start == 0) {
         return NULL;
     }
-    size_t used = bits_round_up(mapping.offset + bytes, os_page_bytes());
-    void *start = used > mapping.bytes ? os_move_away((void *)mapping.start, mapping.bytes, used) : NULL;
+    size_t used = bits_round_up(mapping.offset + bytes, os_page_bytes()), had = mapping.used;
+    bool charged = used > mapping.bytes && charge_growth(had, used);
+    void *start = charged ? os_move_away((void *)mapping.start, mapping.bytes, used) : NULL;
     if (start != NULL) {
         mapping = (struct mapping){(uintptr_t)start, used, used, mapping.offset};
+    } else if (charged) {
+        limit_release(used - had);
     }
     fill_row(&mapping);
     return start != NULL ? (char *)start + mapping.offset : NULL;

@@ -8,12 +8,23 @@
 #include "message.h"
 
 uint32_t options[OPTION_COUNT] = {
-    [OPTION_RETAIN_MIB] = 128, [OPTION_RETAIN_PERCENT] = 50, [OPTION_RETAIN_MS] = RETAIN_DEFAULT_MS,
-    [OPTION_HEAPS] = 0,        [OPTION_HUGE_FROM_MIB] = 16,  [OPTION_POPULATE_KIB] = 0,
-    [OPTION_RESERVE_GIB] = 0,  [OPTION_KEEPER] = 1,          [OPTION_IDENTIFY] = 0,
-    [OPTION_HARDEN] = 0,       [OPTION_QUARANTINE_KIB] = 16, [OPTION_CANARIES] = 1,
-    [OPTION_CLEAR] = 1,        [OPTION_GUARD_PAGES] = 1,     [OPTION_GUARD_SMALL] = 1,
-    [OPTION_KINDS] = 1,        [OPTION_RANDOM] = 1,
+    [OPTION_RETAIN_MIB] = RETAIN_DEFAULT_MIB,
+    [OPTION_RETAIN_PERCENT] = RETAIN_DEFAULT_PERCENT,
+    [OPTION_RETAIN_MS] = RETAIN_DEFAULT_MS,
+    [OPTION_HEAPS] = 0,
+    [OPTION_HUGE_FROM_MIB] = 16,
+    [OPTION_POPULATE_KIB] = 0,
+    [OPTION_RESERVE_GIB] = 0,
+    [OPTION_KEEPER] = 1,
+    [OPTION_IDENTIFY] = 0,
+    [OPTION_HARDEN] = 0,
+    [OPTION_QUARANTINE_KIB] = 16,
+    [OPTION_CANARIES] = 1,
+    [OPTION_CLEAR] = 1,
+    [OPTION_GUARD_PAGES] = 1,
+    [OPTION_GUARD_SMALL] = 1,
+    [OPTION_KINDS] = 1,
+    [OPTION_RANDOM] = 1,
 };
 
 uint32_t options_modes = MODES_UNREAD;
@@ -29,6 +40,7 @@ static const struct {
     [OPTION_HUGE_FROM_MIB] = {"huge_from_mib", HUGE_NEVER},
     [OPTION_POPULATE_KIB] = {"populate_kib", 1u << 20},
     [OPTION_RESERVE_GIB] = {"reserve_gib", 1024},
+    [OPTION_LIMIT_MIB] = {"limit_mib", LIMIT_MOST_MIB},
     [OPTION_KEEPER] = {"keeper", KEEPER_ALWAYS},
     [OPTION_IDENTIFY] = {"identify", 1},
     [OPTION_HARDEN] = {"harden", 1},
@@ -222,6 +234,39 @@ __attribute__((constructor(101))) void options_read_environment(void) {
         message_text(&message, FREESTONE_BUILD_VERSION " serves malloc");
         message_print(&message);
     }
+}
+
+static bool is_changeable(enum option option) {
+    return option == OPTION_LIMIT_MIB || option == OPTION_RETAIN_MIB || option == OPTION_RETAIN_PERCENT ||
+           option == OPTION_RETAIN_MS;
+}
+
+/* Whether the part can be understood; changes what it says if it is to be `done`. */
+static bool change_part(const char *part, size_t length, bool done) {
+    size_t key = length_to(part, length, '=');
+    for (unsigned i = 0; i < OPTION_COUNT && key < length; i++) {
+        uint32_t value = 0;
+        if (is_changeable((enum option)i) && is_name(known[i].name, part, key)) {
+            bool read = read_number(part + key + 1, length - key - 1, known[i].most, &value);
+            if (read && done) {
+                option_set((enum option)i, value);
+            }
+            return read;
+        }
+    }
+    return false;
+}
+
+bool options_change(const char *text) {
+    bool understood = true;
+    for (int done = 0; done <= 1 && understood; done++) {
+        for (const char *part = text; understood && *part != '\0';) {
+            size_t length = length_to(part, SIZE_MAX, ',');
+            understood = length == 0 || change_part(part, length, done == 1);
+            part += length + (part[length] == ',');
+        }
+    }
+    return understood;
 }
 
 void options_read(const char *text) {

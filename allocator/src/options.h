@@ -15,6 +15,7 @@ enum option {
     OPTION_HUGE_FROM_MIB,  /* memory in use from which on it is given huge pages; HUGE_NEVER: none at all */
     OPTION_POPULATE_KIB,   /* pages brought in ahead of a program that grows, at most; 0: none */
     OPTION_RESERVE_GIB,    /* address space reserved at start; 0: none, taken piece by piece */
+    OPTION_LIMIT_MIB,      /* what the heap may hold; 0: whatever the kernel gives (limit.h) */
     OPTION_KEEPER, /* 1: a thread of the library's own returns memory while the program idles; KEEPER_ALWAYS */
     OPTION_IDENTIFY, /* 1: one line on standard error at start that says the library is in force */
     OPTION_HARDEN, /* 1: every block by the hardened heap (hardened.h); what follows are its parts, 0 leaves one out */
@@ -31,7 +32,14 @@ enum option {
     OPTION_COUNT,
 };
 
-enum { HUGE_NEVER = 1 << 24, RETAIN_ALL_MIB = 1 << 24, RETAIN_DEFAULT_MS = 1000 };
+enum {
+    HUGE_NEVER = 1 << 24,
+    RETAIN_ALL_MIB = 1 << 24,
+    LIMIT_MOST_MIB = 1 << 24,
+    RETAIN_DEFAULT_MIB = 128,
+    RETAIN_DEFAULT_PERCENT = 50,
+    RETAIN_DEFAULT_MS = 1000
+};
 
 /* guard=auto: a rate for a service in production. */
 enum { GUARD_AUTO = 5000 };
@@ -58,6 +66,10 @@ static inline void option_set(enum option which, uint32_t value) {
 
 /* Reads the program's own options, if it has any, and the environment, once: what opens the library calls it before anything is chosen. */
 void options_read_environment(void);
+
+/* Changes what may be changed while the program runs, the limit and what is retained: all of `text`, or nothing and false if a part of it cannot be
+ * understood. */
+bool options_change(const char *text);
 
 /* Reads `text` ("key=value,key=value"); a part it does not understand costs one warning line and changes nothing. */
 void options_read(const char *text);

@@ -791,6 +791,12 @@ static bool users_differ_in(const struct lines *status) {
     return at == NULL;
 }
 
+long os_open(const char *name) { return kernel(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0, 0); }
+
+long os_read(long file, char *text, size_t bytes) { return kernel(SYS_read, file, (long)text, (long)bytes, 0, 0); }
+
+void os_close(long file) { (void)kernel(SYS_close, file, 0, 0, 0, 0); }
+
 /* A file that is longer than its first `length` bytes in `text` (a process may be in 65,536 groups): only lines that are asked for stay. Returns
  * how many bytes those have. */
 static long read_on(long file, char *text, long length, long room) {
@@ -813,16 +819,16 @@ static long read_on(long file, char *text, long length, long room) {
 
 /* The lines of a file that are asked for, perhaps others too, and a zero. */
 static bool read_file(const char *name, char *text, size_t bytes) {
-    long file = kernel(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0, 0);
+    long file = os_open(name);
     if (file < 0) {
         return false;
     }
     long room = (long)bytes - 1;
-    long length = kernel(SYS_read, file, (long)text, room, 0, 0);
+    long length = os_read(file, text, (size_t)room);
     if (length == room) {
         length = read_on(file, text, length, room);
     }
-    (void)kernel(SYS_close, file, 0, 0, 0, 0);
+    os_close(file);
     text[length > 0 ? length : 0] = '\0';
     return length > 0;
 }

@@ -56,6 +56,12 @@ static inline uint64_t os_secret(void) {
     return secret;
 }
 
+/* A file to be read: its number, below 0 when it cannot be opened; bytes of it, 0 or less at its end. By the calls that were made as the library
+ * was loaded, so that a filter that was there then lets them pass. */
+long os_open(const char *name);
+long os_read(long file, char *text, size_t bytes);
+void os_close(long file);
+
 /* Mappings that the kernel lets a process have (vm.max_map_count). To be read by a constructor, since it takes a descriptor for a moment. */
 uint32_t os_mappings_most(void);
 

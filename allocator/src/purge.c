@@ -5,6 +5,8 @@
 #include "ages.h"
 #include "arena_lock.h"
 #include "huge.h"
+#include "keeper.h"
+#include "limit.h"
 #include "memory_hooks.h"
 #include "options.h"
 #include "os.h"
@@ -19,11 +21,65 @@ static struct {
     _Atomic size_t owed; /* bytes to go back now, whatever the budget is; two threads may lose a change of theirs */
     _Atomic uint64_t total;
     _Atomic bool expects; /* something was given back since what was kept was asked for */
+    /* Without a background thread (unattended_bytes). Relaxed: threads may lose a change of each other's. */
+    _Atomic size_t early; /* bytes purged before their time, and not taken again */
+    _Atomic size_t regretted; /* bytes of those that were taken again within that time */
+    _Atomic uint64_t purged_early, regretted_at; /* milliseconds: when that last happened */
 } purge;
 
+/* Whether nothing returns memory while the program idles, since no background thread may be started (system-call filters, and one thread), and the
+ * program has not chosen what is retained. */
+static bool is_unattended(void) {
+    return unlikely(keeper_is_barred()) && option_value(OPTION_RETAIN_MIB) == RETAIN_DEFAULT_MIB &&
+           option_value(OPTION_RETAIN_PERCENT) == RETAIN_DEFAULT_PERCENT &&
+           option_value(OPTION_RETAIN_MS) == RETAIN_DEFAULT_MS;
+}
+
+/* An eighth of the budget is retained then, and the bytes that were taken again soon after they had been purged: a program whose demand swings
+ * faults once. */
+static uint64_t unattended_bytes(uint64_t chosen) {
+    enum { PART = 8 };
+    return bits_min(chosen, chosen / PART + atomic_load_explicit(&purge.regretted, memory_order_relaxed));
+}
+
+/* Near a limit no more than half of the room that is left: free spans are then a third of what is not in use, at most. */
 static uint64_t budget_bytes(void) {
-    return ((uint64_t)option_value(OPTION_RETAIN_MIB) << 20) +
-           ((uint64_t)spans_used() << SLICE_BITS) * option_value(OPTION_RETAIN_PERCENT) / 100;
+    uint64_t chosen = ((uint64_t)option_value(OPTION_RETAIN_MIB) << 20) +
+                      ((uint64_t)spans_used() << SLICE_BITS) * option_value(OPTION_RETAIN_PERCENT) / 100;
+    chosen = is_unattended() ? unattended_bytes(chosen) : chosen;
+    return bits_min(chosen, limit_room() / 2);
+}
+
+/* Bytes were purged that nobody asked for. What was regretted long ago is not needed any more. */
+static void note_early(size_t bytes) {
+    enum { FORGET_TIMES = 16 };
+    if (bytes == 0 || !is_unattended()) {
+        return;
+    }
+    uint64_t now = os_milliseconds();
+    uint64_t since = now - atomic_load_explicit(&purge.regretted_at, memory_order_relaxed);
+    if (since > (uint64_t)FORGET_TIMES * option_value(OPTION_RETAIN_MS)) {
+        atomic_store_explicit(&purge.regretted, 0, memory_order_relaxed);
+    }
+    atomic_fetch_add_explicit(&purge.early, bytes, memory_order_relaxed);
+    atomic_store_explicit(&purge.purged_early, now, memory_order_relaxed);
+}
+
+void purge_regret(size_t bytes) {
+    size_t early = atomic_load_explicit(&purge.early, memory_order_relaxed);
+    if (likely(early == 0)) {
+        return;
+    }
+    enum { SOON_TIMES = 4 };
+    uint64_t now = os_milliseconds(), since = now - atomic_load_explicit(&purge.purged_early, memory_order_relaxed);
+    if (since > (uint64_t)SOON_TIMES * option_value(OPTION_RETAIN_MS)) {
+        atomic_store_explicit(&purge.early, 0, memory_order_relaxed); /* it would be gone in any case */
+        return;
+    }
+    size_t again = bits_min(early, bytes);
+    atomic_store_explicit(&purge.early, early - again, memory_order_relaxed);
+    atomic_fetch_add_explicit(&purge.regretted, again, memory_order_relaxed);
+    atomic_store_explicit(&purge.regretted_at, now, memory_order_relaxed);
 }
 
 static bool oldest_has_aged(void) {
@@ -149,6 +205,7 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     }
     gone -= bits_min(gone, before);
     purge_count(gone);
+    note_early(gone);
     *bytes += gone;
     return slices;
 }

@@ -28,6 +28,9 @@ void purge_expect(void);
 /* So many bytes more are due now, as far as that much is dirty. */
 void purge_owe(size_t bytes);
 
+/* Memory is taken that reads as zero: perhaps pages that were purged too early. */
+void purge_regret(size_t bytes);
+
 /* Bytes purged since the start. */
 uint64_t purge_total(void);
 void purge_count(size_t bytes);

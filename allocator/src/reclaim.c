@@ -1,6 +1,7 @@
 /* Memory back from the heaps: what depots did not need, slabs and pages that are free. In pieces: no lock is held for longer than one takes,
  * and none while the kernel works. */
 #include "heap_inside.h"
+#include "limit.h"
 #include "magazine_pool.h"
 #include "memory_hooks.h"
 #include "street.h"
@@ -73,6 +74,7 @@ static size_t clean_piece(struct heap *heap, uint32_t slab, struct slab_piece *p
     heap->free_blocks += piece->blocks;
     heap->free_bytes += (size_t)piece->blocks * class_bytes[class];
     heap->clean_bytes += bytes;
+    limit_release(bytes);
     return bytes;
 }
 
@@ -117,6 +119,7 @@ static uint32_t clean_slab_at(uint32_t slice, enum cleaning cleaning, struct hea
         size_t returnable = heap_returnable(heap);
         /* One look for the budget is no look of the keeper's at all slabs. */
         heap->looked_at = cleaning == CLEAN_FOR_BUDGET ? bits_min(heap->looked_at, returnable) : returnable;
+        heap_note_returnable(heap, returnable);
     }
     heap_leave_quietly(heap);
     return next;
@@ -145,6 +148,35 @@ size_t heap_clean(uint32_t *slice, uint32_t slices, enum cleaning cleaning, bool
 size_t heap_clean_some(uint32_t *slice, const struct heap_effort *effort) {
     bool more = false; /* nobody asks */
     return clean_from(slice, CLEAN_FOR_BUDGET, *effort, &more);
+}
+
+/* A look round for room begins. False when no block came free since the last one began, but for those that it has seen. */
+static bool begin_sweep(void) {
+    bool any = false;
+    for (unsigned i = 0; i < heap_count(); i++) {
+        struct heap *heap = heap_numbered(i);
+        lock_take(&heap->lock);
+        any |= heap_returnable(heap) > heap->swept_at;
+        heap->swept_at = heap_returnable(heap);
+        lock_free(&heap->lock);
+    }
+    return any;
+}
+
+bool heap_make_room(size_t bytes) {
+    enum { PIECE_SLICES = 64, ROUNDS = 2 };
+    static _Atomic uint32_t place; /* where the next piece begins; relaxed: two threads may look at the same one */
+    bool more = false;
+    for (int rounds = 0; limit_own() != LIMIT_NONE && !limit_has_room(bytes) && rounds < ROUNDS;) {
+        uint32_t slice = atomic_load_explicit(&place, memory_order_relaxed);
+        if (slice == 0 && !begin_sweep()) {
+            break;
+        }
+        (void)heap_clean(&slice, PIECE_SLICES, CLEAN_ALL, &more);
+        atomic_store_explicit(&place, slice, memory_order_relaxed);
+        rounds += slice == 0;
+    }
+    return limit_own() != LIMIT_NONE && limit_has_room(bytes);
 }
 
 bool heap_has_new(void) {
@@ -233,6 +265,7 @@ static void *take_there(struct heap *heap, unsigned class) {
     uint32_t slab = shelf_choose(&heap->shelf[class]);
     if (slab != 0) {
         (void)shelf_take(heap, slab, &block + 1, 1);
+        heap_note_returnable(heap, heap_returnable(heap));
     }
     heap_leave_quietly(heap);
     return block;

@@ -1,5 +1,6 @@
 /* The slabs that a heap has of one size class. Under the heap's lock. */
 #include "heap_inside.h"
+#include "limit.h"
 #include "os.h"
 
 enum { CANDIDATES = 4 }; /* slabs looked at for the fullest */
@@ -55,9 +56,24 @@ void shelf_add(struct heap *heap, unsigned class, uint32_t slab) {
     heap->empty_classes |= UINT64_C(1) << class; /* until blocks are taken, which may be never */
 }
 
+/* Charges the clean pages that so many of the slab's blocks may lie on, at most; returns the bytes. Of fewer blocks where there is no room for more
+ * (limit.h): *want is 0 when there is none for one. */
+static size_t charge_clean(uint32_t slab, unsigned *want) {
+    const struct span *span = arena_span(slab);
+    for (; *want > 0; *want /= 2) {
+        size_t page = os_page_bytes(), each = (class_bytes[span->size_class] + page - 1) / page + 1;
+        size_t bytes = bits_min(span->clean_pages, *want * each) * page;
+        if (limit_take(bytes)) {
+            return bytes;
+        }
+    }
+    return 0;
+}
+
 unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want) {
     const struct span *span = arena_span(slab);
     size_t clean = span->clean_pages;
+    size_t charged = clean == 0 ? 0 : charge_clean(slab, &want);
     unsigned taken = slab_take(slab, end, want);
     heap->free_blocks -= taken;
     heap->free_bytes -= (size_t)taken * class_bytes[span->size_class];
@@ -65,6 +81,9 @@ unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want)
     heap->clean_bytes -= again;
     heap->reused_bytes += again;
     heap->came += (uint32_t)again;
+    if (charged > 0) {
+        limit_release(charged - again);
+    }
     if (span->free_blocks == 0) {
         shelf_unlist(&heap->shelf[span->size_class], slab);
     }

@@ -4,6 +4,7 @@
 
 #include "ages.h"
 #include "bins.h"
+#include "limit.h"
 #include "os.h"
 #include "street.h"
 
@@ -12,6 +13,12 @@ static struct {
     uint32_t front, farthest;
     _Atomic uint32_t used;
 } spans;
+
+/* What `slices` slices of a state hold, of which the kernel has `purged` pages back (limit.h). Who purges them counts them as gone. */
+static INLINE_ALWAYS size_t held_by(enum span_state state, uint32_t slices, uint32_t purged) {
+    bool held = state == SPAN_USED || state == SPAN_DIRTY || state == SPAN_KEPT;
+    return held ? ((size_t)slices << SLICE_BITS) - purged * os_page_bytes() : 0;
+}
 
 static void count_used(uint32_t more) { atomic_fetch_add_explicit(&spans.used, more, memory_order_relaxed); }
 
@@ -91,9 +98,17 @@ static void make_free(uint32_t slice, uint32_t slices, enum span_state state, ui
     }
 }
 
-void spans_give(uint32_t slice, uint32_t slices, enum span_state state, uint32_t purged) {
+void spans_give_uncharged(uint32_t slice, uint32_t slices, enum span_state state, uint32_t purged) {
     count_used(-slices);
     make_free(slice, slices, state, purged);
+}
+
+void spans_give(uint32_t slice, uint32_t slices, enum span_state state, uint32_t purged) {
+    size_t gone = ((size_t)slices << SLICE_BITS) - held_by(state, slices, purged);
+    if (gone > 0) {
+        limit_release(gone);
+    }
+    spans_give_uncharged(slice, slices, state, purged);
 }
 
 void spans_let_go(uint32_t slice, uint32_t slices, enum span_state state) {
@@ -102,6 +117,7 @@ void spans_let_go(uint32_t slice, uint32_t slices, enum span_state state) {
     if (rest != 0) {
         describe(slice + slices, rest, SPAN_PURGING);
     }
+    limit_charge(held_by(state, slices, 0));
     make_free(slice, slices, state, 0);
 }
 
@@ -141,7 +157,12 @@ static uint32_t split_off(uint32_t slice, uint32_t slices, enum span_state becom
     return purged;
 }
 
-uint32_t spans_hold(uint32_t slice, uint32_t slices) { return split_off(slice, slices, SPAN_PURGING); }
+uint32_t spans_hold(uint32_t slice, uint32_t slices) {
+    enum span_state state = arena_span(slice)->state;
+    uint32_t purged = split_off(slice, slices, SPAN_PURGING);
+    limit_release(held_by(state, slices, purged));
+    return purged;
+}
 
 bool spans_revive(void) {
     uint32_t slice = bins_any(SPAN_KEPT);
@@ -149,13 +170,14 @@ bool spans_revive(void) {
         return false;
     }
     uint32_t slices = arena_span(slice)->slices;
-    (void)spans_hold(slice, slices);
+    (void)split_off(slice, slices, SPAN_PURGING);
     make_free(slice, slices, SPAN_DIRTY, 0);
     return true;
 }
 
 void spans_hold_used(uint32_t slice) {
     count_used(-arena_span(slice)->slices);
+    limit_release((size_t)arena_span(slice)->slices << SLICE_BITS);
     arena_span(slice)->state = SPAN_PURGING;
 }
 
@@ -170,8 +192,15 @@ uint32_t spans_take(enum span_state state, uint32_t slices, uint32_t alignment) 
     uint32_t fit = spans_align(slice, alignment);
     uint32_t head = fit - slice;
     uint32_t whole = arena_span(slice)->slices;
+    size_t purged = arena_span(slice)->purged * os_page_bytes(); /* of which any may be used from now on */
+    if (unlikely(purged > 0) && !limit_take(purged)) {
+        return 0;
+    }
     if (head == 0) {
-        (void)split_off(slice, slices, SPAN_USED);
+        uint32_t again = split_off(slice, slices, SPAN_USED);
+        if (unlikely(purged > 0)) {
+            limit_release(purged - again * os_page_bytes());
+        }
         count_used(slices);
         return slice;
     }
@@ -179,9 +208,9 @@ uint32_t spans_take(enum span_state state, uint32_t slices, uint32_t alignment) 
     (void)split_off(slice, whole, SPAN_USED);
     count_used(whole);
     describe(fit, slices, SPAN_USED);
-    spans_give(slice, head, state, 0);
+    spans_give_uncharged(slice, head, state, 0);
     if (whole > head + slices) {
-        spans_give(fit + slices, whole - head - slices, state, 0);
+        spans_give_uncharged(fit + slices, whole - head - slices, state, 0);
     }
     return fit;
 }
@@ -235,7 +264,8 @@ bool spans_retreat(bool kept) {
     if (last == spans.front) {
         return false;
     }
-    (void)dissolve(last);
+    enum span_state state = arena_span(last)->state;
+    limit_release(held_by(state, dissolve(last), 0));
     move_front(last);
     return true;
 }
@@ -258,7 +288,9 @@ bool spans_extend(uint32_t slice, uint32_t more, uint32_t usable) {
         return false;
     }
     if (free_there > 0) {
-        (void)split_off(next, (uint32_t)bits_min(free_there, more), SPAN_USED);
+        uint32_t taken = (uint32_t)bits_min(free_there, more);
+        enum span_state state = arena_span(next)->state;
+        limit_release(held_by(state, taken, split_off(next, taken, SPAN_USED)));
         arena_span(next)->state = SPAN_UNUSED;
     }
     if (free_there < more) {

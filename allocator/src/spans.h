@@ -24,7 +24,9 @@ uint32_t spans_used(void);
 /* The first slice from `slice` on whose address is a multiple of `alignment` slices: the base is one of a slice only. */
 uint32_t spans_align(uint32_t slice, uint32_t alignment);
 
-/* A used span of so many slices, so aligned, out of the free ones of one kind; 0 when none is long enough. */
+/* A used span of so many slices, so aligned, out of the free ones of one kind; 0 when none is long enough, or there is no room for it under the
+ * limit (limit.h). Where the kind costs no memory the caller has charged the slices before, as for what comes from the front; where it does, what
+ * that held is counted already. */
 uint32_t spans_take(enum span_state state, uint32_t slices, uint32_t alignment);
 
 /* The same from what was never handed out, as far as `usable`; *end is where it ends, or would. */
@@ -33,6 +35,9 @@ uint32_t spans_take_front(uint32_t slices, uint32_t alignment, uint32_t usable, 
 /* A used span, or the end of one, becomes free, joined with its free neighbours of that kind. In its slices `purged` bits of `clean` are
  * set, none where the kind is not dirty. */
 void spans_give(uint32_t slice, uint32_t slices, enum span_state state, uint32_t purged);
+
+/* The same of what was not charged as it was taken, beside what was wanted. */
+void spans_give_uncharged(uint32_t slice, uint32_t slices, enum span_state state, uint32_t purged);
 
 /* Clears the bits of `clean` of so many slices; returns how many were set. */
 uint32_t spans_forget_purged(uint32_t slice, uint32_t slices);
@@ -54,7 +59,7 @@ void spans_hold_used(uint32_t slice);
 uint32_t spans_end_of_free(uint32_t slice);
 
 /* Takes the `more` slices that follow a used span into it: free ones, as far as there are, then from the front. False, and nothing has
- * changed, when they are not free or not usable. */
+ * changed, when they are not free or not usable. The caller has charged them; what some of them held is released. */
 bool spans_extend(uint32_t slice, uint32_t more, uint32_t usable);
 
 /* A used span is the first `slices` of itself; the rest is to be given. */

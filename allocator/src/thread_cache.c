@@ -5,6 +5,7 @@
 #include "hardened.h"
 #include "keeping.h"
 #include "large.h"
+#include "limit.h"
 #include "message.h"
 #include "os.h"
 #include "shelter.h"
@@ -343,6 +344,9 @@ OUT_OF_LINE void *thread_cache_take(unsigned class, size_t alignment) {
     }
     if (unlikely(block == NULL)) {
         block = take_last(cache, class, alignment);
+        if (block == NULL) {
+            limit_note_refused();
+        }
     }
     thread_come_out(pass);
     thread_serve_wishes();

@@ -33,6 +33,7 @@ void free_aligned_sized(void *block, size_t alignment, size_t size);
 #pragma weak freestone_check
 #pragma weak freestone_stats_read
 #pragma weak freestone_stats_json
+#pragma weak freestone_set_options
 #endif
 
 /* The same value, its origin hidden from the optimizer, which knows what malloc and free promise and would drop

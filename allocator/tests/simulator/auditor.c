@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "ages.h"
+#include "bins.h"
 #include "failure.h"
 #include "fibers.h"
 #include "gate.h"
@@ -12,6 +13,7 @@
 #include "huge.h"
 #include "keeper.h"
 #include "large.h"
+#include "limit.h"
 #include "options.h"
 #include "os.h"
 #include "program.h"
@@ -624,6 +626,18 @@ static void audit_mappings(const struct larges *larges) {
           known);
 }
 
+/* What is counted for the limit is what the parts hold. */
+static void audit_held(void) {
+    size_t rows, held;
+    large_figures(&rows, &held);
+    held += ((size_t)(spans_used() + bins_slices(SPAN_KEPT)) << SLICE_BITS) + ages_bytes();
+    for (unsigned i = 0; i < heap_count(); i++) {
+        held -= heap_numbered(i)->clean_bytes;
+    }
+    size_t counted = atomic_load_explicit(&limit_held_bytes, memory_order_relaxed);
+    CHECK(held == counted || lost_most > 0, "limit: %zu bytes are held, %zu counted", held, counted);
+}
+
 /* Each count is of the blocks there are and, in a common chunk, of its thread. */
 static void audit_shelter(const struct larges *larges) {
     size_t owners = program_chunks_left;
@@ -730,6 +744,7 @@ void audit(void) {
         audit_blocks();
         audit_bookkeeping(caches);
         audit_mappings(&larges);
+        audit_held();
         audit_wishes();
         if (!in_child) { /* one has what others had in hand */
             audit_shelter(&larges);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "control_group.h"
 #include "direct_binding.h"
 #include "failure.h"
 #include "fault_handler.h"
@@ -138,6 +139,9 @@ bool os_guard(void *at, size_t bytes) {
 void os_random(void *at, size_t bytes) { memset(at, 1, bytes); }
 
 uint32_t os_mappings_most(void) { return 65530; }
+
+/* No files. */
+size_t control_group_limit(void) { return CONTROL_GROUP_UNKNOWN; }
 
 void os_decommit(void *at, size_t bytes) { (void)at, (void)bytes; }
 

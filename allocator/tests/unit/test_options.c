@@ -21,6 +21,7 @@ static const struct {
     [OPTION_POPULATE_KIB] = {"populate_kib", 1048576, 0},
     [OPTION_HUGE_FROM_MIB] = {"huge_from_mib", 16777216, 16},
     [OPTION_RESERVE_GIB] = {"reserve_gib", 1024, 0},
+    [OPTION_LIMIT_MIB] = {"limit_mib", 16777216, 0},
     [OPTION_KEEPER] = {"keeper", 2, 1},
     [OPTION_IDENTIFY] = {"identify", 1, 0},
     [OPTION_HARDEN] = {"harden", 1, 0},
