@@ -754,13 +754,18 @@ static uint32_t holes_left(void) {
 }
 
 /* Whether what is unmapped can be had again. Not under a limit that was lowered below what is mapped; one that is used up to the last page looks alike
- * until a span is unmapped, which is tried once, until there is room again. The caller holds `growing`. */
+ * until a span is unmapped. Where many are free, so that one less does not matter, that is tried once, until there is room again. The caller holds
+ * `growing`. */
 static bool unmapping_helps(void) {
+    enum { SPANS_LEAST = 16 };
     if (os_has_room(os_page_bytes())) {
         arena.full = false;
         return true;
     }
-    if (arena.full || holes_left() == 0 || (unmap_one(SPAN_CLEAN, 1) == 0 && unmap_one(SPAN_KEPT, 1) == 0)) {
+    arena_lock();
+    bool many = bins_spans(SPAN_CLEAN) + bins_spans(SPAN_KEPT) >= SPANS_LEAST;
+    arena_unlock();
+    if (arena.full || !many || holes_left() == 0 || (unmap_one(SPAN_CLEAN, 1) == 0 && unmap_one(SPAN_KEPT, 1) == 0)) {
         return false;
     }
     arena.full = !os_has_room(os_page_bytes());

@@ -513,27 +513,32 @@ static void unmapped_spans_are_bounded(void) {
     street_check(true);
 }
 
-/* Under a limit that was lowered below what is mapped nothing can be mapped again: what is clean stays, and is used, but for the one span that tells. */
-static void clean_spans_stay_below_a_lowered_limit(void) {
-    enum { SPANS = 10, SLICES = 40, CALLS = 4 };
+/* Under a limit that was lowered below what is mapped nothing can be mapped again: what is clean stays, and is used, but for the one of many spans that
+ * tells. */
+static void stay_below_a_lowered_limit(int spans, size_t lost) {
+    enum { SPANS_MOST = 40, SLICES = 40, CALLS = 4 };
     if (SCENARIO_SANITIZED) {
         return;
     }
     open_arena();
     struct arena_figures figures;
-    uint32_t slice[SPANS];
+    uint32_t slice[SPANS_MOST];
     bool zero;
-    free_every_second(slice, SPANS, SLICES, false);
+    free_every_second(slice, spans, SLICES, false);
     EXPECT(setrlimit(RLIMIT_AS, &(struct rlimit){1 << 20, RLIM_INFINITY}) == 0, "no limit");
     for (int i = 0; i < CALLS; i++) {
         arena_make_room();
     }
     arena_figures(&figures);
-    EXPECT(figures.unmapped == (size_t)SLICES << SLICE_BITS, "%zu bytes are unmapped", figures.unmapped);
-    for (int i = 0; i < SPANS - 3; i += 2) {
-        EXPECT(arena_take(SLICES, 1, false, &zero) != 0, "span %d is lost", i);
+    EXPECT(figures.unmapped == (lost * SLICES) << SLICE_BITS, "%zu bytes are unmapped", figures.unmapped);
+    for (size_t i = lost; i < (size_t)(spans - 1) / 2; i++) {
+        EXPECT(arena_take(SLICES, 1, false, &zero) != 0, "span %zu is lost", i);
     }
 }
+
+static void clean_spans_stay_below_a_lowered_limit(void) { stay_below_a_lowered_limit(10, 0); }
+
+static void one_of_many_tells_of_a_lowered_limit(void) { stay_below_a_lowered_limit(40, 1); }
 
 /* Somebody else has mapped memory there since: nothing of it is handed out, and nothing of it is lost. */
 static void unmapped_addresses_may_be_taken_by_others(void) {
@@ -1236,6 +1241,7 @@ static const struct scenario scenarios[] = {
     {"clean_spans_are_unmapped_for_others", clean_spans_are_unmapped_for_others},
     {"unmapped_spans_are_bounded", unmapped_spans_are_bounded},
     {"clean_spans_stay_below_a_lowered_limit", clean_spans_stay_below_a_lowered_limit},
+    {"one_of_many_tells_of_a_lowered_limit", one_of_many_tells_of_a_lowered_limit},
     {"unmapped_addresses_may_be_taken_by_others", unmapped_addresses_may_be_taken_by_others},
     {"room_for_small_blocks_is_kept", room_for_small_blocks_is_kept},
     {"objects_fill_limited_space", objects_fill_limited_space},
