@@ -529,7 +529,7 @@ static void wish_for_keeper(void) {
 static void give_dirty(uint32_t slice, uint32_t purged) {
     uint32_t slices = arena_span(slice)->slices;
     arena_tag(slice, slices, TAG_NONE);
-    spans_give(slice, slices, SPAN_DIRTY, purged);
+    spans_give_uncharged(slice, slices, SPAN_DIRTY, purged); /* these pages were not held before either */
     atomic_fetch_add_explicit(&arena.given, slices, memory_order_relaxed);
     wish_for_keeper();
 }
@@ -547,11 +547,10 @@ bool arena_give(uint32_t slice) {
 void arena_give_slab(uint32_t slice) {
     arena_lock();
     uint32_t slices = arena_span(slice)->slices, purged = arena_span(slice)->clean_pages;
-    limit_charge(purged * os_page_bytes()); /* from now on the span's to count */
     if (purged * os_page_bytes() == (size_t)slices << SLICE_BITS) { /* its chunk was made plain for that */
         (void)spans_forget_purged(slice, slices);
         arena_tag(slice, slices, TAG_NONE);
-        spans_give(slice, slices, SPAN_CLEAN, 0);
+        spans_give_uncharged(slice, slices, SPAN_CLEAN, 0);
     } else {
         give_dirty(slice, purged);
     }
