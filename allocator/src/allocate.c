@@ -293,7 +293,8 @@ void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bo
         guarded_reclaim();
         thread_cache_reclaim();
         arena_make_room();
-        (void)heap_make_room(size);
+        (void)heap_make_room(bits_round_up(size, SLICE_BYTES) +
+                             SLICE_BYTES); /* as a span is charged, with what lies before the block */
         block = take_inside(size, alignment, dense, growing, zero);
     }
     if (unlikely(block == NULL)) {

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "gate.h"
-#include "keeping.h"
+#include "keeper.h"
 #include "libc.h"
 #include "thread_cache.h"
 
@@ -24,18 +24,10 @@ static inline long process_changed(bool left, long result) {
     return result;
 }
 
-static inline bool process_changes(void) {
-    bool inside = thread_is_inside();
-    if (!inside && gate.page != NULL) {
-        keeping_catch_up();
-    }
-    return keeper_leave(inside);
-}
-
-#define WITHOUT_KEEPER(call)                 \
-    __extension__({                          \
-        bool left = process_changes();       \
-        process_changed(left, (long)(call)); \
+#define WITHOUT_KEEPER(call)                          \
+    __extension__({                                   \
+        bool left = keeper_leave(thread_is_inside()); \
+        process_changed(left, (long)(call));          \
     })
 
 static inline int process_missing(void) {

@@ -166,6 +166,7 @@ static uint32_t plan_ahead(uint32_t slice, uint32_t *from) {
     uint32_t window = (uint32_t)bits_min(bits_max(2 * (size_t)arena.window, 1), most);
     *from = (uint32_t)bits_max(slice, arena.populated);
     arena.window = window;
+    window = (uint32_t)bits_min(window, limit_room() >> SLICE_BITS);
     arena.populated = *from + (uint32_t)bits_min(window, spans_used());
     return arena.populated - *from;
 }
@@ -454,6 +455,9 @@ bool arena_charge(size_t bytes) {
     if (likely(!limit_is_set())) {
         limit_charge(bytes);
         return true;
+    }
+    if (bytes > limit_own()) { /* no purge makes room for that */
+        return false;
     }
     size_t taken = 0, lack = limit_lack(bytes);
     if (lack > 0) {
@@ -805,6 +809,12 @@ void arena_make_room(void) {
     } while (purge_wait());
     (void)arena_retreat(1, true);
     unmap_free();
+}
+
+void arena_purge_for(size_t bytes) {
+    size_t taken = 0;
+    while (!limit_has_room(bytes) && purge_piece(CHUNK_SLICES, false, &taken) > 0) {
+    }
 }
 
 bool arena_await_purge(void) { return purge_wait(); }

@@ -51,6 +51,9 @@ void arena_give_way(size_t bytes);
  * as much as lacks. Returns false if the program's own limit would be exceeded all the same. The caller holds no lock. */
 bool arena_charge(size_t bytes);
 
+/* Purges dirty spans until limit_mib has room for the bytes, or none is left: before a request is refused. Forks wait. */
+void arena_purge_for(size_t bytes);
+
 /* Gives a used span back; its tags become TAG_NONE. False when no used span starts there: somebody gave it back
  * before. */
 bool arena_give(uint32_t slice);

@@ -99,7 +99,8 @@ size_t control_group_folder(const char *line, enum control_group_version version
     }
     size_t length = copy_field(root, folder, room);
     const char *below = length == room ? NULL : below_root(group, folder, length);
-    if (below == NULL || begins(below, "/..")) { /* outside of the process's namespace */
+    if (below == NULL ||
+        (begins(below, "/..") && (below[3] == '/' || below[3] == '\0'))) { /* outside of the process's namespace */
         return 0;
     }
     size_t mount = copy_field(point, folder, room);
@@ -252,14 +253,17 @@ static size_t least_of_levels(enum control_group_version version, size_t mount) 
 static size_t least_of_group(enum control_group_version version) {
     const char *group = cgroup_text.group[version], *line;
     size_t mount = 0;
-    if (group[0] == '\0' || !open_lines("/proc/self/mountinfo")) {
+    if (group[0] == '\0') {
         return CONTROL_GROUP_NONE;
+    }
+    if (!open_lines("/proc/self/mountinfo")) {
+        return CONTROL_GROUP_UNKNOWN;
     }
     for (int lines = 0; mount == 0 && lines < LINES_MOST && (line = next_line()) != NULL; lines++) {
         mount = control_group_folder(line, version, group, cgroup_text.folder, FOLDER_MOST);
     }
     os_close(cgroup_text.file);
-    return mount == 0 ? CONTROL_GROUP_NONE : least_of_levels(version, mount);
+    return mount == 0 ? CONTROL_GROUP_UNKNOWN : least_of_levels(version, mount); /* as in a chroot */
 }
 
 size_t control_group_limit(void) {
@@ -267,5 +271,9 @@ size_t control_group_limit(void) {
         return CONTROL_GROUP_UNKNOWN;
     }
     size_t newer = least_of_group(CONTROL_GROUP_V2), older = least_of_group(CONTROL_GROUP_V1);
+    if (newer == CONTROL_GROUP_UNKNOWN || older == CONTROL_GROUP_UNKNOWN) {
+        size_t known = bits_max(newer, older);
+        return known == CONTROL_GROUP_NONE ? CONTROL_GROUP_UNKNOWN : known;
+    }
     return bits_min(newer, older);
 }

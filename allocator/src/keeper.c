@@ -213,7 +213,8 @@ bool keeper_is_unwatched(void) { return os_filters() == 0 && !keeper_is_confined
 bool keeper_may_ask(void) { return option_value(OPTION_KEEPER) != 0 && keeper_is_unwatched(); }
 
 bool keeper_may_open(void) {
-    return option_value(OPTION_KEEPER) != 0 && os_filters() != OS_FILTERS_UNKNOWN && !keeper_is_confined();
+    return option_value(OPTION_KEEPER) != 0 && os_filters() != OS_FILTERS_UNKNOWN && !keeper_is_confined() &&
+           !atomic_load_explicit(&keeper.threaded, memory_order_relaxed);
 }
 
 /* Under filters it puts on none of its own, which they might punish: privileges would stay with it. */

@@ -95,7 +95,8 @@ bool keeper_may_ask(void);
 /* Whether none may be started at present, though the program has nothing against it: filters watch, or privileges would stay with it. */
 bool keeper_is_barred(void);
 
-/* Whether files may be opened after the start: those filters that were there then have let the library open one, none was seen to come since, and
+/* Whether files may be opened after the start. Not once a second thread allocates: it may close descriptors whose numbers it does not know, and open its
+ * own, while the library reads. Those filters that were there then have let the library open one, none was seen to come since, and
  * nobody has said that one might which cannot be seen (`keeper=0`). */
 bool keeper_may_open(void);
 

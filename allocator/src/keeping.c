@@ -15,7 +15,9 @@ enum {
     PIECE_SLICES = 64,    /* looked at by one piece of cleaning: 4 MiB */
     RETREAT_SLICES =
         256, /* at the street's end, of address space that is given back when a program asks: 16 MiB and more */
-    CATCH_UP_PIECES = 16, /* of a look that is overdue, at each fork: as much as one call may purge, 64 MiB */
+    CATCH_UP_MIB = 64, /* of a look that is overdue, at each fork: as much as one call may purge */
+    CHUNK_MIB = 2, /* purged at most by one piece of spans, */
+    PIECE_MIB = 2 * CHUNK_MIB, /* and by one of slabs */
     WAITS_MOST = 64, /* for pieces of others, when a program asks */
 };
 
@@ -215,12 +217,16 @@ void keeping_catch_up(void) {
     if (pass == PASS_REFUSED) {
         return;
     }
-    (void)arena_keep(&bytes);
-    if (slice == 0) {
+    unsigned left = keeper_is_overdue() ? CATCH_UP_MIB : 0; /* else this is a child, which was put right just now */
+    while (left > 0 && arena_keep(&bytes)) {
+        left -= CHUNK_MIB;
+    }
+    if (left > 0 && slice == 0) {
         (void)heap_drain_unneeded();
     }
-    for (int piece = 0; piece < CATCH_UP_PIECES; piece++) {
-        (void)heap_clean(&slice, PIECE_SLICES, false, &more);
+    while (left > 0) {
+        (void)heap_clean(&slice, PIECE_SLICES, CLEAN_FOR_KEEPER, &more);
+        left -= (unsigned)bits_min(left, PIECE_MIB);
         if (slice == 0) {
             keeper_has_looked(); /* all of it: the next waits again */
             break;

@@ -44,7 +44,13 @@ static size_t room_below(size_t most) {
     return most == LIMIT_NONE ? LIMIT_NONE : most - bits_min(most, now);
 }
 
-size_t limit_room_left(void) { return bits_min(room_below(limit_own()), room_below(group_edge())); }
+size_t limit_room_left(void) {
+    enum {
+        LEAST_PART = 32
+    }; /* of the group's limit: with nothing retained each page that is freed would be purged, and faulted again */
+    size_t group = atomic_load_explicit(&limit_group_bytes, memory_order_relaxed);
+    return bits_min(room_below(limit_own()), bits_max(room_below(group_edge()), group / LEAST_PART));
+}
 
 bool limit_has_room(size_t bytes) { return room_below(limit_own()) >= bytes; }
 

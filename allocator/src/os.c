@@ -791,7 +791,9 @@ static bool users_differ_in(const struct lines *status) {
     return at == NULL;
 }
 
-long os_open(const char *name) { return kernel(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0, 0); }
+long os_open(const char *name) {
+    return kernel(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0, 0);
+}
 
 long os_read(long file, char *text, size_t bytes) { return kernel(SYS_read, file, (long)text, (long)bytes, 0, 0); }
 

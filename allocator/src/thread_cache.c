@@ -314,6 +314,7 @@ static OUT_OF_LINE void *take_last(struct thread_cache *cache, unsigned class, s
         struct zeros zeros;
         bool cleaning = heap_is_cleaning(), alone = thread_is_alone_inside();
         thread_cache_reclaim();
+        arena_purge_for((size_t)class_slices[class] << SLICE_BITS);
         block = heap_take_anywhere(class, alignment);
         block = block != NULL ? block : heap_take_one(heap, class, &zeros);
         if (block == NULL && !cleaning && (alone || try > 0)) {

@@ -71,6 +71,7 @@
 #define arena_open freestone_own_arena_open
 #define arena_prefer_huge freestone_own_arena_prefer_huge
 #define arena_purge_all freestone_own_arena_purge_all
+#define arena_purge_for freestone_own_arena_purge_for
 #define arena_purge_pages freestone_own_arena_purge_pages
 #define arena_purge_some freestone_own_arena_purge_some
 #define arena_retreat freestone_own_arena_retreat
