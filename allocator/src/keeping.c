@@ -15,9 +15,9 @@ enum {
     PIECE_SLICES = 64,    /* looked at by one piece of cleaning: 4 MiB */
     RETREAT_SLICES =
         256, /* at the street's end, of address space that is given back when a program asks: 16 MiB and more */
-    CATCH_UP_MIB = 64, /* of a look that is overdue, at each fork: as much as one call may purge */
-    CHUNK_MIB = 2, /* purged at most by one piece of spans, */
-    PIECE_MIB = 2 * CHUNK_MIB, /* and by one of slabs */
+    SPAN_PIECE_SLICES = 32, /* purged at most by one piece of spans: 2 MiB */
+    CATCH_UP_SLICES = 16 *
+        PIECE_SLICES, /* of a look that is overdue, at each fork: 64 MiB, as much as one call may purge */
     WAITS_MOST = 64, /* for pieces of others, when a program asks */
 };
 
@@ -217,16 +217,16 @@ void keeping_catch_up(void) {
     if (pass == PASS_REFUSED) {
         return;
     }
-    unsigned left = keeper_is_overdue() ? CATCH_UP_MIB : 0; /* else this is a child, which was put right just now */
+    unsigned left = keeper_is_overdue() ? CATCH_UP_SLICES : 0; /* else this is a child, which was put right just now */
     while (left > 0 && arena_keep(&bytes)) {
-        left -= CHUNK_MIB;
+        left -= SPAN_PIECE_SLICES;
     }
     if (left > 0 && slice == 0) {
         (void)heap_drain_unneeded();
     }
     while (left > 0) {
         (void)heap_clean(&slice, PIECE_SLICES, CLEAN_FOR_KEEPER, &more);
-        left -= (unsigned)bits_min(left, PIECE_MIB);
+        left -= (unsigned)bits_min(left, PIECE_SLICES);
         if (slice == 0) {
             keeper_has_looked(); /* all of it: the next waits again */
             break;

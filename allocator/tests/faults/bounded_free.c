@@ -4,9 +4,9 @@
  *
  *   bounded_free BLOCK-BYTES */
 #include <stdatomic.h>
-#include <sys/mman.h>
 
 #include "../idle/tasks.h"
+#include "call_cost.h"
 #include "entry.h"
 #include "expect.h"
 #include "gate.h"
@@ -22,16 +22,7 @@ enum {
 };
 
 static char *block[BLOCKS_MOST];
-static size_t bytes_of_call, calls_of_call, bytes_of_all, longest_bytes, longest_calls; /* one thread */
-
-static int count_call(long number, const long arguments[6]) {
-    if (number == SYS_munmap ||
-        (number == SYS_madvise && (arguments[2] == MADV_DONTNEED || arguments[2] == MADV_FREE))) {
-        bytes_of_call += (size_t)arguments[1];
-    }
-    calls_of_call++;
-    return 0;
-}
+static size_t bytes_of_all, longest_bytes, longest_calls; /* one thread */
 
 static void end_call(const char *what, size_t i) {
     bytes_of_all += bytes_of_call;

@@ -1,9 +1,8 @@
 /* Arrays that grow by steps through realloc, in random order: each leaves the slabs of one size class after the other. They live within a bound of
  * their live bytes, and no call purges more than a bounded piece for it. */
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
+#include "call_cost.h"
 #include "entry.h"
 #include "expect.h"
 #include "gate.h"
@@ -23,16 +22,6 @@ enum {
 
 static char *array[ARRAYS];
 static size_t bytes[ARRAYS];
-static size_t bytes_of_call, calls_of_call; /* one thread */
-
-static int count_call(long number, const long arguments[6]) {
-    if (number == SYS_munmap ||
-        (number == SYS_madvise && (arguments[2] == MADV_DONTNEED || arguments[2] == MADV_FREE))) {
-        bytes_of_call += (size_t)arguments[1];
-    }
-    calls_of_call++;
-    return 0;
-}
 
 static size_t peak_kib(void) {
     struct rusage usage;
