@@ -224,9 +224,7 @@ static void play_step(const struct step *step) {
         world_cpus = step->size == 0 ? 1 : step->size;
         break;
     case VERB_OPTION:
-        if (step->size < OPTION_COUNT) {
-            option_set((enum option)step->size, step->more);
-        }
+        option_set((enum option)step->size, step->more);
         break;
     case VERB_STALL:
         stalled[step->size % FIBERS_MOST] = step->more;

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "failure.h"
+#include "options.h"
+#include "seams.h"
 
 /* The numbers that stand behind a verb: of a block, one, and another. */
 static const struct {
@@ -18,7 +20,7 @@ static const struct {
     [VERB_GO] = {"go", false, false, false},        [VERB_KEEPER] = {"keeper", false, false, false},
     [VERB_IDLE] = {"idle", false, true, false},     [VERB_REST] = {"rest", false, false, false},
     [VERB_REFUSE] = {"refuse", false, true, true},  [VERB_LIMIT] = {"limit", false, true, false},
-    [VERB_CPUS] = {"cpus", false, true, false},     [VERB_OPTION] = {"option", false, true, true},
+    [VERB_CPUS] = {"cpus", false, true, false},     [VERB_OPTION] = {"option", false, false, true},
     [VERB_STALL] = {"stall", false, true, true},    [VERB_OLD] = {"old", false, false, false},
 };
 
@@ -40,6 +42,16 @@ static bool number(char **rest, uint32_t end, uint32_t *value) {
     unsigned long got = word == NULL ? 0 : strtoul(word, &stop, 10);
     *value = (uint32_t)got;
     return word != NULL && *stop == '\0' && got < end;
+}
+
+/* The number of the option that the next word names: an option that comes or goes changes no script. */
+static bool option_number(char **rest, uint32_t *value) {
+    const char *word = strtok_r(NULL, " \t\n", rest);
+    *value = 0;
+    while (word != NULL && *value < OPTION_COUNT && strcmp(seam_option_name(*value), word) != 0) {
+        ++*value;
+    }
+    return word != NULL && *value < OPTION_COUNT;
 }
 
 static bool read_step(char *line, struct step *step) {
@@ -64,6 +76,7 @@ static bool read_step(char *line, struct step *step) {
     step->verb = (uint8_t)verb;
     uint32_t block = 0;
     if ((verbs[verb].block && !number(&rest, BLOCKS_MOST, &block)) ||
+        (verb == VERB_OPTION && !option_number(&rest, &step->size)) ||
         (verbs[verb].size && !number(&rest, UINT32_MAX, &step->size)) ||
         (verbs[verb].more && !number(&rest, UINT32_MAX, &step->more))) {
         return false;
@@ -105,6 +118,9 @@ void script_write(const struct script *script, FILE *to) {
         fputs(verbs[step->verb].name, to);
         if (verbs[step->verb].block) {
             fprintf(to, " %u", step->block);
+        }
+        if (step->verb == VERB_OPTION) {
+            fprintf(to, " %s", seam_option_name(step->size));
         }
         if (verbs[step->verb].size) {
             fprintf(to, " %u", step->size);

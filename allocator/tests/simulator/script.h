@@ -40,7 +40,7 @@ enum verb {
     VERB_REFUSE,                    /* the kernel refuses so many requests, after the next few */
     VERB_LIMIT,                     /* memory there is, in KiB; 0: enough */
     VERB_CPUS,                      /* processors; before the first step of a thread */
-    VERB_OPTION,                    /* number, value */
+    VERB_OPTION,                    /* name, value */
     VERB_STALL, /* who has that number (9: the keeper) gets no turn for others' sake in so many steps */
     VERB_OLD, /* the kernel wipes no pages at forks; before the first step of a thread */
     VERB_COUNT,

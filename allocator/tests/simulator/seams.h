@@ -20,6 +20,8 @@ const char *seam_lock_of_large(void);
 const char *seam_lock_of_choice(void);
 const char *seam_lock_of_borrow(void);
 
+const char *seam_option_name(unsigned option);
+
 /* Whether a free span is in its bin, and how many the bins of its kind have. */
 bool seam_bins_have(uint32_t slice);
 size_t seam_bins_count(unsigned state);
