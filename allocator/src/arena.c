@@ -202,12 +202,6 @@ static void ask_for_huge(uint32_t slice, uint32_t slices) {
     huge_tell(request);
 }
 
-/* True for a single object of which less than half of the last chunk would be used. */
-static bool has_little_tail(uint32_t slices) {
-    uint32_t tail = slices % CHUNK_SLICES;
-    return slices >= HUGE_OBJECT && tail > 0 && tail < CHUNK_SLICES / 2;
-}
-
 /* Asks for huge pages in chunks of a fresh span, in the first of them alone at first. False where that one took long: the others are as
  * they were then, and not advised against, which would keep folios from them too. */
 static bool ask_in_turn(uint32_t chunk, uint32_t slices) {
@@ -234,13 +228,13 @@ static uint32_t open_huge(uint32_t slices, bool *slow) {
     return slice;
 }
 
-/* A span for it, with huge pages but in its tail. 0 when memory is out. */
-static uint32_t take_huge_but_tail(uint32_t slices, bool *slow) {
-    uint32_t slice = take_grown(slices, CHUNK_SLICES);
+/* A span for an object, with huge pages in the chunks that it fills. 0 when memory is out. */
+static uint32_t take_huge_but_tail(uint32_t slices, uint32_t alignment, bool *slow) {
+    uint32_t slice = take_grown(slices, (uint32_t)bits_max(alignment, CHUNK_SLICES));
     if (slice != 0) {
         uint32_t whole = slices - slices % CHUNK_SLICES;
         *slow = !ask_in_turn(slice, whole);
-        if (!*slow) {
+        if (!*slow && whole != slices) {
             arena_lock();
             struct huge_request small = huge_keep_small(slice + whole);
             arena_unlock();
@@ -272,6 +266,19 @@ static uint32_t take_free_huge(uint32_t slices, uint32_t alignment) {
     uint32_t slice = spans_take(SPAN_HUGE, slices, alignment);
     arena_unlock();
     return slice;
+}
+
+/* An object that begins with a chunk: that of its tail has small pages, and what is free of it is so, too. Nothing there was written. */
+static void make_tail_small(uint32_t slice, uint32_t slices) {
+    uint32_t end = slice + slices;
+    if (huge_chunk(end) != end) {
+        arena_lock();
+        struct huge_request small = huge_make_plain(end - 1, end);
+        struct purge_rest rest = purge_hold_rest(end);
+        arena_unlock();
+        huge_tell(small);
+        purge_rest(rest);
+    }
 }
 
 /* A free-huge span becomes a clean one, and is so joined with those. False when there is none. */
@@ -341,22 +348,26 @@ static uint32_t take_opened(uint32_t slices, uint32_t alignment, bool *slow) {
 }
 
 static uint32_t take_huge(uint32_t slices, uint32_t alignment) {
-    uint32_t slice = take_free_huge(slices, alignment);
+    bool object = slices >= HUGE_OBJECT;
+    uint32_t slice = take_free_huge(slices, object ? (uint32_t)bits_max(alignment, CHUNK_SLICES) : alignment);
     if (slice != 0) {
+        if (object) {
+            make_tail_small(slice, slices);
+        }
         try_huge(slice, slices);
         return slice;
     }
-    if (alignment > CHUNK_SLICES) {
+    if (!object && alignment > CHUNK_SLICES) {
         return 0;
     }
     arena_lock();
-    bool packed = slices >= HUGE_OBJECT && alignment == 1 && gaps_are_dear();
+    bool packed = object && alignment == 1 && gaps_are_dear();
     arena_unlock();
     bool slow = false;
     if (packed) {
         slice = take_packed(slices, &slow);
-    } else if (has_little_tail(slices)) {
-        slice = take_huge_but_tail(slices, &slow);
+    } else if (object) {
+        slice = take_huge_but_tail(slices, alignment, &slow);
     } else {
         slice = take_opened(slices, alignment, &slow);
     }
@@ -366,20 +377,55 @@ static uint32_t take_huge(uint32_t slices, uint32_t alignment) {
     return slice;
 }
 
-void arena_prefer_huge(void *at, size_t bytes, bool fresh) {
-    arena_lock();
-    bool wanted = huge_is_wanted(HUGE_OBJECT);
-    arena_unlock();
-    if (!wanted) {
-        return;
+bool arena_may_look(void) { return keeper_may_ask() && option_value(OPTION_HUGE_FROM_MIB) != HUGE_NEVER; }
+
+static uint32_t slices_of(size_t bytes) { return (uint32_t)bits_min(bytes >> SLICE_BITS, UINT32_MAX); }
+
+void arena_look(const void *at, size_t bytes, enum watch watched) {
+    if (watched != WATCH_NOTHING && arena_may_look() &&
+        bytes >= (size_t)HUGE_OBJECT << SLICE_BITS) { /* it may have been shortened */
+        enum huge_sight sight = huge_look(at, bytes);
+        sight = watched == WATCH_CHUNKS && sight == SIGHT_DENSE ? SIGHT_NONE : sight; /* its chunks may have holes */
+        arena_lock();
+        huge_saw(arena_use_of_block(bytes), slices_of(bytes), sight);
+        arena_unlock();
     }
-    os_prefer_huge(at, bytes);
+}
+
+/* A slab of that use, and its like. */
+static void look_at_slab(uint32_t use, uint32_t slab) {
+    uint32_t slices = arena_span(slab)->slices;
+    enum huge_sight sight =
+        arena_may_look() ? huge_look(arena_address(slab), (size_t)slices << SLICE_BITS) : SIGHT_NONE;
+    arena_lock();
+    huge_saw(use, slices, sight);
+    arena_unlock();
+}
+
+bool arena_prefer_huge(void *at, size_t bytes, bool fresh) {
     size_t chunk_bytes = (size_t)CHUNK_SLICES << SLICE_BITS;
     uintptr_t chunk = bits_round_up((uintptr_t)at, chunk_bytes);
-    if (fresh && chunk + chunk_bytes <= (uintptr_t)at + bytes && huge_is_slow((void *)chunk)) {
-        os_avoid_huge(at, bytes);
+    uintptr_t behind = bits_round_down((uintptr_t)at + bytes, chunk_bytes);
+    uint32_t slices = slices_of(bytes);
+    if (bytes < (size_t)HUGE_OBJECT << SLICE_BITS || chunk >= behind) {
+        return false;
+    }
+    arena_lock();
+    uint32_t use = arena_use_of_block(bytes);
+    bool wanted = huge_is_wanted(use, slices);
+    if (wanted) {
+        huge_spend(use, slices);
+    }
+    arena_unlock();
+    if (!wanted) {
+        return false;
+    }
+    os_prefer_huge((void *)chunk, behind - chunk);
+    if (fresh && huge_is_slow((void *)chunk)) {
+        os_avoid_huge((void *)chunk, behind - chunk);
         rest_from_huge();
     }
+    return true;
 }
 
 /* A fork waits for who purges. */
@@ -438,6 +484,17 @@ static uint32_t take_joined(uint32_t slices, uint32_t alignment, bool *zero) {
     return slice;
 }
 
+/* A span of that use was taken that is fresh. The caller's. */
+static void watch(uint32_t use, uint32_t slice, bool huge) {
+    if (use >= ARENA_FIRST_BLOCK) {
+        arena_span(slice)->watched = huge ? WATCH_CHUNKS : WATCH_PAGES;
+    } else if (!huge) {
+        arena_lock();
+        huge_watch_slab(use, slice);
+        arena_unlock();
+    }
+}
+
 /* -- the limit ------------------------------------------------------------------------------------------------ */
 
 /* Looks for the limit of the process's control group. The kernel is asked for it, with no lock held. */
@@ -473,11 +530,13 @@ static bool has_room_for_huge(uint32_t slices) {
     return limit_room() >> SLICE_BITS >= bits_max(slices, (size_t)TIMES * CHUNK_SLICES);
 }
 
-static uint32_t take_charged(uint32_t slices, uint32_t alignment, bool dense, bool *zero) {
+static uint32_t take_charged(uint32_t slices, uint32_t alignment, uint32_t use, bool *zero) {
     uint32_t slice = 0, end;
     arena_lock();
-    bool huge = dense && has_room_for_huge(slices) && huge_is_wanted(slices);
-    if (!huge) {
+    bool huge = use != ARENA_NO_USE && has_room_for_huge(slices) && huge_is_wanted(use, slices);
+    if (huge) {
+        huge_spend(use, slices);
+    } else {
         slice = take_clean(slices, alignment, &end);
     }
     arena_unlock();
@@ -489,30 +548,47 @@ static uint32_t take_charged(uint32_t slices, uint32_t alignment, bool dense, bo
     }
     if (slice == 0) {
         slice = take_free_huge(slices, alignment);
+        huge = huge || slice != 0;
     }
     if (slice == 0 &&
         !is_short_for(slices)) { /* out of street or memory: dirty and clean neighbours may be long enough together */
         slice = take_joined(slices, alignment, zero);
     }
-    if (slice != 0 && dense && !huge && *zero) {
-        populate(slice);
+    if (slice != 0) {
+        arena_span(slice)->watched = WATCH_NOTHING;
+    }
+    if (slice != 0 && use != ARENA_NO_USE && *zero) {
+        if (arena_may_look()) {
+            watch(use, slice, huge);
+        }
+        if (!huge) {
+            populate(slice);
+        }
     }
     return slice;
 }
 
-uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero) {
+uint32_t arena_take(uint32_t slices, uint32_t alignment, uint32_t use, bool *zero) {
     if (slices > street_limit() || alignment > street_limit()) { /* bins are for lengths below that */
         return 0;
     }
     arena_lock();
     uint32_t slice = spans_take(SPAN_DIRTY, slices, alignment);
     slice = slice != 0 ? slice : spans_take(SPAN_KEPT, slices, alignment);
+    uint32_t slab = huge_slab_to_look_at(use);
     arena_unlock();
+    if (unlikely(slab != 0)) {
+        look_at_slab(use, slab);
+    }
     *zero = slice == 0;
-    if (slice != 0 || !arena_charge((size_t)slices << SLICE_BITS)) {
+    if (slice != 0) {
+        arena_span(slice)->watched = WATCH_NOTHING;
         return slice;
     }
-    slice = take_charged(slices, alignment, dense, zero);
+    if (!arena_charge((size_t)slices << SLICE_BITS)) {
+        return 0;
+    }
+    slice = take_charged(slices, alignment, use, zero);
     if (unlikely(slice == 0)) {
         limit_release((size_t)slices << SLICE_BITS);
     }
@@ -551,6 +627,7 @@ bool arena_give(uint32_t slice) {
 void arena_give_slab(uint32_t slice) {
     arena_lock();
     uint32_t slices = arena_span(slice)->slices, purged = arena_span(slice)->clean_pages;
+    huge_slab_is_gone(arena_use_of_slab(arena_span(slice)->size_class), slice);
     if (purged * os_page_bytes() == (size_t)slices << SLICE_BITS) { /* its chunk was made plain for that */
         (void)spans_forget_purged(slice, slices);
         arena_tag(slice, slices, TAG_NONE);
@@ -611,11 +688,15 @@ void arena_abandon(uint32_t slice, size_t bytes) {
     arena_unlock();
 }
 
-bool arena_purge_pages(void *at, size_t bytes, size_t unclean) {
+bool arena_purge_pages(uint32_t slab, void *at, size_t bytes, size_t unclean) {
+    uint32_t end = slab + arena_span(slab)->slices, last = arena_slice((char *)at + bytes - 1);
     arena_lock();
-    struct huge_request plain = huge_make_plain(arena_slice(at), arena_slice((char *)at + bytes - 1) + 1);
+    struct huge_request plain = huge_make_plain(arena_slice(at), last + 1);
+    struct purge_rest rest =
+        huge_chunk(last) == huge_chunk(end) && huge_chunk(end) != end ? purge_hold_rest(end) : (struct purge_rest){0};
     arena_unlock();
     huge_tell(plain);
+    purge_rest(rest);
     if (!os_purge(at, bytes)) {
         return false;
     }
@@ -859,7 +940,7 @@ static bool grow_behind(uint32_t slice, uint32_t slices) {
 }
 
 bool arena_extend(uint32_t slice, uint32_t slices) {
-    uint32_t front;
+    uint32_t front, had = slice + arena_span(slice)->slices;
     size_t more = (size_t)(slices - arena_span(slice)->slices) << SLICE_BITS;
     if (!arena_charge(more)) {
         return false;
@@ -870,13 +951,21 @@ bool arena_extend(uint32_t slice, uint32_t slices) {
     }
     if (!extended) {
         limit_release(more);
+    } else if (had != front) { /* what it was given may have been written before */
+        arena_span(slice)->watched = WATCH_NOTHING;
     }
     if (extended && slice + slices > front && slices >= HUGE_OBJECT) {
+        uint32_t use = arena_use_of_block((size_t)slices << SLICE_BITS);
         arena_lock();
-        bool huge = huge_is_wanted(slices);
+        bool huge = huge_is_wanted(use, slices);
+        if (huge) {
+            huge_spend(use, slices);
+        }
         arena_unlock();
-        if (huge) { /* what grows is written */
-            ask_for_huge(front, slice + slices - front);
+        uint32_t chunk = spans_align(front, CHUNK_SLICES), behind = huge_chunk(slice + slices);
+        if (huge && (int32_t)(behind - chunk) > 0) {
+            ask_for_huge(chunk, behind - chunk);
+            arena_span(slice)->watched = arena_span(slice)->watched == WATCH_NOTHING ? WATCH_NOTHING : WATCH_CHUNKS;
         }
     }
     return extended;

@@ -9,9 +9,9 @@
  *   purge      what goes back, when      ages       ... dirty ones by age
  *   street     addresses and what is usable of them
  *
- * Huge pages are asked for by chunks of 2 MiB, for memory that will be written throughout (`dense`): single large blocks,
- * and slabs of classes that fill one slab after the other in a program that has grown. Such memory is taken from the
- * front of a free-huge span on, so at most one chunk is partly used. Whoever takes such memory touches its first chunk and looks at
+ * Huge pages are asked for by chunks of 2 MiB, for memory that will be written throughout, as earlier memory for the same use was seen to be: the
+ * whole chunks of single large blocks, and slabs of classes that fill one slab after the other in a program that has grown. A slab is taken from the
+ * front of a free-huge span on, so at most one chunk is partly used. Where a part of a chunk is purged, what is free of it goes too. Whoever takes such memory touches its first chunk and looks at
  * the clock: where a huge page takes longer than the small ones it stands for, there are none for a while.
  *
  * Every function takes the arena's lock, and the one for growth before it; arena_take, arena_extend and what purges ask the kernel, so
@@ -34,14 +34,35 @@ struct arena_figures {
 /* Opens the street; false when the kernel refuses it. */
 bool arena_open(void);
 
-/* A span of `slices` slices whose address is a multiple of `alignment` (in slices, a power of two), every slice tagged
- * TAG_NONE. `dense` tells that all of it will be written. *zero tells whether it is known to read as zero. 0 when memory
- * is out. */
-uint32_t arena_take(uint32_t slices, uint32_t alignment, bool dense, bool *zero);
+/* What memory is for that may be written throughout. Of each use it is remembered how densely such memory was written (huge.h). */
+enum { ARENA_NO_USE, ARENA_FIRST_BLOCK = CLASS_COUNT + 1, ARENA_USES = ARENA_FIRST_BLOCK + 4 * (32 - 6) };
+static inline uint32_t arena_use_of_slab(unsigned class) { return class + 1; }
+/* A block of at least 4 MiB: four uses per doubling of its length. They end half a slice below where one would think, so that a page more or less
+ * makes no difference to usual lengths. */
+static inline uint32_t arena_use_of_block(size_t bytes) {
+    uint32_t slices = (uint32_t)bits_min((bytes + SLICE_BYTES / 2) >> SLICE_BITS, UINT32_MAX);
+    unsigned doubling = bits_highest(slices);
+    return ARENA_FIRST_BLOCK + 4 * (doubling - 6) + (slices >> (doubling - 2) & 3);
+}
 
-/* Asks for huge pages in a mapping that will be written throughout, by the same rules as for a span. `fresh` tells that it has
- * never been touched: its first chunk is tried then. */
-void arena_prefer_huge(void *at, size_t bytes, bool fresh);
+/* A span of `slices` slices whose address is a multiple of `alignment` (in slices, a power of two), every slice tagged
+ * TAG_NONE. `use` tells what will be written throughout, perhaps, or is ARENA_NO_USE. *zero tells whether it is known to read as zero. 0 when memory
+ * is out. */
+uint32_t arena_take(uint32_t slices, uint32_t alignment, uint32_t use, bool *zero);
+
+/* Asks for huge pages in a mapping, by the same rules as for a span. `fresh` tells that it has never been touched: its first chunk is
+ * tried then. False when it keeps small pages. */
+bool arena_prefer_huge(void *at, size_t bytes, bool fresh);
+
+/* Whether to look how densely fresh memory was written: unless filters watch, or may, which need not know that system call. */
+bool arena_may_look(void);
+
+/* What the kernel can tell of a block that is given back: nothing unless it was fresh when it was taken; which pages were written; or, since it asked for
+ * huge pages, only which chunks. */
+enum watch { WATCH_NOTHING, WATCH_PAGES, WATCH_CHUNKS };
+
+/* A block that is watched so is about to be given back: what was written of it is remembered. By a bounded number of system calls. */
+void arena_look(const void *at, size_t bytes, enum watch watched);
 
 /* As much will be written that costs no memory yet: as much of what is dirty goes back first, the oldest, as the two together might be more than there
  * is. Some of it goes back at once, and the rest beside the caller if the keeper can see to that. Less while somebody forks, and nothing where all that is freed is to stay. */
@@ -88,9 +109,9 @@ bool arena_has_more(void);
 /* Whether as much is free, though it need not be in one piece. */
 bool arena_may_hold(size_t bytes);
 
-/* Purges pages of a used span, whose owner sees to it that nobody writes there, and counts `unclean` bytes of them; false when the kernel
+/* Purges pages of a slab, whose owner sees to it that nobody writes there, and counts `unclean` bytes of them; false when the kernel
  * refused. */
-bool arena_purge_pages(void *at, size_t bytes, size_t unclean);
+bool arena_purge_pages(uint32_t slab, void *at, size_t bytes, size_t unclean);
 
 /* Memory is out: all that is free is purged, also what others are purging just now, and the street's end given back, and what is free unmapped, which
  * a limit may count that a mapping elsewhere has to keep to. */

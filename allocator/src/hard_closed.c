@@ -87,7 +87,7 @@ static bool gather(void) {
     uint32_t run = 0, slices;
     bool zero, many = count(&slices) > 1;
     for (; many && run == 0 && slices > 1; slices /= 2) {
-        run = arena_take(slices, 1, false, &zero);
+        run = arena_take(slices, 1, ARENA_NO_USE, &zero);
     }
     if (run == 0) {
         return false;

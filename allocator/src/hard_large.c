@@ -113,10 +113,10 @@ void *hard_large_take(size_t size, size_t alignment, enum made made, bool small)
     uint32_t needed = slices_of(size, alignment), slices = needed + gap_behind(needed);
     uint32_t aligned = (uint32_t)(bits_max(alignment, SLICE_BYTES) >> SLICE_BITS);
     bool zero;
-    uint32_t slice = arena_take(slices, aligned, false, &zero);
+    uint32_t slice = arena_take(slices, aligned, ARENA_NO_USE, &zero);
     if (slice == 0 && slices > needed) {
         slices = needed;
-        slice = arena_take(slices, aligned, false, &zero);
+        slice = arena_take(slices, aligned, ARENA_NO_USE, &zero);
     }
     if (slice == 0) {
         return NULL;

@@ -92,7 +92,7 @@ static void clear(void *base, size_t bytes) {
 uint32_t hard_slab_make(unsigned class, unsigned shard) {
     uint32_t slices = slices_of(class);
     bool zero;
-    uint32_t slab = arena_take(slices, 1, false, &zero);
+    uint32_t slab = arena_take(slices, 1, ARENA_NO_USE, &zero);
     if (slab == 0) {
         return 0;
     }

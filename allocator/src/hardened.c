@@ -93,7 +93,7 @@ static void guard_start(void) {
     uint64_t chance = os_secret() | 1;
     bool zero;
     uint32_t slices = LEAST + random_below(&chance, LEAST);
-    uint32_t slice = option_value(OPTION_GUARD_PAGES) != 0 ? arena_take(slices, 1, false, &zero) : 0;
+    uint32_t slice = option_value(OPTION_GUARD_PAGES) != 0 ? arena_take(slices, 1, ARENA_NO_USE, &zero) : 0;
     if (slice != 0) { /* for ever, and of no tag */
         (void)hard_guard(arena_address(slice), (size_t)slices << SLICE_BITS);
     }

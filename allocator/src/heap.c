@@ -7,7 +7,7 @@
 #include "street.h"
 
 enum {
-    DENSE_SLABS = 4,                 /* full slabs that promise that the next will be filled too */
+    DENSE_SLABS = 32,                /* full slabs that promise that the next will be filled too, and outweigh it */
     DEPOT_OTHERS_BYTES = 128 * 1024, /* in all of a heap's depots, from which on it keeps no more of other heaps' */
     SETTLE_EVENTS = 64,              /* exchanges between two looks at the clock */
     SETTLE_MS = 250,                 /* a depot's magazines unneeded for this long are due, */

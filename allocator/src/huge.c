@@ -1,5 +1,6 @@
 #include "huge.h"
 
+#include "arena.h"
 #include "options.h"
 #include "os.h"
 #include "patience.h"
@@ -9,12 +10,32 @@
 enum {
     HUGE_SHARE = 8,            /* huge pages are asked for ahead for this share of what is in use, */
     HUGE_AHEAD = 1024,         /* up to 64 MiB */
-    HUGE_SLOW_NS = 800000,     /* a huge page that takes longer is dearer than 512 small ones (1.5 us each) */
     HUGE_REST_MS = 1000,       /* for how long there are none then; twice as long each time, */
     HUGE_REST_MOST_MS = 64000, /* up to this */
     EDGES_MOST =
         2000, /* neighbours that are not advised alike: a mapping each, a thirtieth of what a process may have */
 };
+
+enum {
+    PIECES_MOST = 16, /* looked at, of OS_PRESENT_MOST pages each, spread over a block: all of one of 32 MiB */
+    HOLES_SHARE = 64, /* a block is dense if at most this share of the pages looked at was not written */
+    GRANTED_BLOCKS = 8, /* blocks that have huge pages for one that was seen to be dense, */
+    GRANTED_SLABS = 32,
+    GRANTED_MOST = 64, /* and for several */
+    WARY_LEAST = 15, /* dense ones in a row until a use is trusted again that was sparse once, */
+    WARY_MOST = 63, /* and often; after as many more the last time is forgiven */
+    LOOK_AFTER = 2, /* slabs: caches may keep some blocks of the last one unwritten */
+};
+
+/* Of each use. */
+static struct {
+    uint32_t credit; /* slices */
+    uint32_t slab; /* that is watched, or 0 */
+    uint8_t wary; /* dense ones in a row that it takes after a sparse one; grows with each */
+    uint8_t lacking; /* of them */
+    uint8_t calm; /* dense ones since none was lacking */
+    uint8_t slabs; /* made since that one */
+} history[ARENA_USES];
 
 static struct {
     uint32_t edges;
@@ -80,8 +101,75 @@ void huge_tell(struct huge_request request) {
     }
 }
 
-bool huge_is_wanted(uint32_t slices) {
+/* -- how densely memory is written ---------------------------------------------------------------------------- */
+
+enum huge_sight huge_look(const void *at, size_t bytes) {
+    size_t page = os_page_bytes(), pages = bytes / page;
+    size_t pieces = bits_min((pages + OS_PRESENT_MOST - 1) / OS_PRESENT_MOST, PIECES_MOST);
+    size_t looked_at = 0, present = 0;
+    for (size_t i = 0; i < pieces; i++) {
+        size_t length = bits_min(pages, OS_PRESENT_MOST);
+        size_t from = pieces == 1 ? 0 : (pages - length) / (pieces - 1) * i; /* they overlap where they cover all */
+        unsigned there = os_present((const char *)at + from * page, (unsigned)length);
+        if (there == OS_PRESENT_UNKNOWN) {
+            return SIGHT_NONE;
+        }
+        looked_at += length;
+        present += there;
+    }
+    return pages == 0 ? SIGHT_NONE : looked_at - present <= looked_at / HOLES_SHARE ? SIGHT_DENSE : SIGHT_SPARSE;
+}
+
+void huge_saw(uint32_t use, uint32_t slices, enum huge_sight sight) {
+    if (sight == SIGHT_SPARSE) {
+        history[use].credit = 0;
+        history[use].wary = (uint8_t)bits_min(bits_max(2 * (size_t)history[use].wary + 1, WARY_LEAST), WARY_MOST);
+        history[use].lacking = history[use].wary;
+        history[use].calm = 0;
+    } else if (sight == SIGHT_DENSE && history[use].lacking > 0) {
+        history[use].lacking--;
+    } else if (sight == SIGHT_DENSE) {
+        size_t granted = use <= CLASS_COUNT ? GRANTED_SLABS : GRANTED_BLOCKS;
+        size_t most = bits_min((size_t)GRANTED_MOST * slices, UINT32_MAX);
+        history[use].credit = (uint32_t)bits_min(history[use].credit + granted * slices, most);
+        if (++history[use].calm > WARY_MOST) {
+            history[use].wary /= 2;
+            history[use].calm = 0;
+        }
+    }
+}
+
+void huge_watch_slab(uint32_t use, uint32_t slab) {
+    if (history[use].slab == 0) {
+        history[use].slab = slab;
+        history[use].slabs = 0;
+    }
+}
+
+uint32_t huge_slab_to_look_at(uint32_t use) {
+    uint32_t slab = history[use].slab;
+    if (slab == 0 || ++history[use].slabs <= LOOK_AFTER) {
+        return 0;
+    }
+    history[use].slab = 0;
+    return slab;
+}
+
+void huge_slab_is_gone(uint32_t use, uint32_t slab) {
+    if (history[use].slab == slab) {
+        history[use].slab = 0;
+    }
+}
+
+void huge_spend(uint32_t use, uint32_t slices) {
+    history[use].credit -= (uint32_t)bits_min(history[use].credit, slices);
+}
+
+bool huge_is_wanted(uint32_t use, uint32_t slices) {
     uint32_t from = option_value(OPTION_HUGE_FROM_MIB);
+    if (history[use].credit < slices) {
+        return false;
+    }
     if (huge.rest != 0 && stamp_is_ahead(huge.rest_over, os_milliseconds(), HUGE_REST_MOST_MS)) {
         return false;
     }
@@ -123,7 +211,7 @@ void huge_forget(uint32_t slice, uint32_t end) {
 bool huge_is_slow(void *chunk) {
     uint64_t before = os_nanoseconds();
     *(volatile char *)chunk = 0;
-    return os_nanoseconds() - before > HUGE_SLOW_NS;
+    return os_nanoseconds() - before > (uint64_t)option_value(OPTION_HUGE_SLOW_US) * 1000;
 }
 
 void huge_rest(void) {

@@ -2,7 +2,11 @@
  * it but what says otherwise; the kernel is asked without a lock.
  *
  * A chunk of which pages are purged is taken out of the huge ones: the kernel would fill the holes again. Every two neighbours that are not
- * advised alike cost a mapping, of which a process has 65,530: what would need too many is left undone. */
+ * advised alike cost a mapping, of which a process has 65,530: what would need too many is left undone.
+ *
+ * A huge page makes all of a chunk resident, written or not. Memory has them only for a use (arena.h) that was seen to be written densely, on
+ * small pages: the kernel tells which of those were written. Each that was dense is credit for some more with huge pages; then one has small
+ * pages again, and is looked at. One that was sparse takes all credit away, and 15 to 63 in a row have to be dense before there is any. */
 #ifndef FREESTONE_HUGE_H
 #define FREESTONE_HUGE_H
 
@@ -10,7 +14,7 @@
 
 enum {
     CHUNK_SLICES = 32, /* a huge page: 2 MiB */
-    HUGE_OBJECT = 64, /* slices of a block that has huge pages whatever the size of the program: 4 MiB */
+    HUGE_OBJECT = 64, /* slices of a block that may have huge pages whatever the size of the program: 4 MiB */
 };
 
 enum advice { ADVICE_NONE, ADVICE_HUGE, ADVICE_PLAIN };
@@ -25,8 +29,22 @@ void huge_tell(struct huge_request request);
 /* The first slice of the chunk that `slice` lies in; it may lie before the first that is handed out. */
 uint32_t huge_chunk(uint32_t slice);
 
-/* Whether `slices` more of memory that will be written throughout are to have huge pages. */
-bool huge_is_wanted(uint32_t slices);
+/* Whether `slices` more for that use are to have huge pages; they are paid for by huge_spend. */
+bool huge_is_wanted(uint32_t use, uint32_t slices);
+void huge_spend(uint32_t use, uint32_t slices);
+
+/* Looks how many pages there were written, by a bounded number of system calls: a part of the whole if it is long. Without the lock. */
+enum huge_sight { SIGHT_NONE, SIGHT_SPARSE, SIGHT_DENSE };
+enum huge_sight huge_look(const void *at, size_t bytes);
+
+/* Remembers that look at `slices` of that use. */
+void huge_saw(uint32_t use, uint32_t slices, enum huge_sight sight);
+
+/* A slab has small pages, all fresh: one of its use at a time is looked at, some slabs later, when it should be full, unless it is gone. The slab
+ * for which that is due now, or 0: to be asked for each new slab of the use. */
+void huge_watch_slab(uint32_t use, uint32_t slab);
+uint32_t huge_slab_to_look_at(uint32_t use);
+void huge_slab_is_gone(uint32_t use, uint32_t slab);
 
 /* Asks for huge pages in the chunks that begin in the span, as far as memory is usable. */
 struct huge_request huge_ask(uint32_t slice, uint32_t slices, uint32_t usable);

@@ -14,7 +14,7 @@
 
 enum {
     HUGE_PAGE = 2 * 1024 * 1024,
-    DENSE_LEAST = 4 * 1024 * 1024, /* smaller blocks are often buffers with room to spare */
+    USE_LEAST = 4 * 1024 * 1024, /* smaller blocks are often buffers with room to spare */
     MOVE_LEAST = 32 * 1024 *
         1024, /* smaller blocks are copied: to memory that stays with the arena when they are freed */
     GROW_SHARE = 4, /* a block that grows gets this share more room, so that it moves a logarithmic number of times */
@@ -113,6 +113,13 @@ static void fill_row(const struct mapping *mapping) {
 
 /* -- taking -------------------------------------------------------------------------------------------------- */
 
+/* Without the table's lock, under which the arena's is not taken; the block is the caller's. */
+static void prefer_huge(struct mapping *mapping, bool fresh) {
+    if (arena_prefer_huge((void *)mapping->start, mapping->used, fresh) && mapping->watched != WATCH_NOTHING) {
+        mapping->watched = WATCH_CHUNKS;
+    }
+}
+
 static void *map_block(size_t whole, size_t alignment, bool huge) {
     size_t page = os_page_bytes();
     void *start = os_map(whole, bits_max(alignment, huge ? HUGE_PAGE : page));
@@ -139,10 +146,11 @@ static void *take_mapping(size_t bytes, size_t alignment, bool dense, bool *zero
         return NULL;
     }
     arena_give_way(whole);
+    struct mapping mapping = {(uintptr_t)start, whole, whole, offset, dense ? WATCH_PAGES : WATCH_NOTHING};
     if (huge) {
-        arena_prefer_huge(start, whole, true);
+        prefer_huge(&mapping, true);
     }
-    fill_row(&(struct mapping){(uintptr_t)start, whole, whole, offset});
+    fill_row(&mapping);
     *zero = true;
     return (char *)start + offset;
 }
@@ -174,8 +182,8 @@ static void tag_block(uint32_t slice) {
 static void *take_span(size_t bytes, size_t room, size_t alignment, bool dense, bool *zero) {
     uint32_t offset = next_offset(alignment);
     uint32_t slices = slices_of(room, alignment);
-    dense = dense && bytes >= DENSE_LEAST;
-    uint32_t slice = arena_take(slices, (uint32_t)(bits_max(alignment, SLICE_BYTES) >> SLICE_BITS), dense, zero);
+    uint32_t use = dense && bytes >= USE_LEAST ? arena_use_of_block(bytes) : ARENA_NO_USE;
+    uint32_t slice = arena_take(slices, (uint32_t)(bits_max(alignment, SLICE_BYTES) >> SLICE_BITS), use, zero);
     if (slice == 0) {
         return NULL;
     }
@@ -217,6 +225,10 @@ void large_give_span(void *block) {
         message_interior_pointer(block, "span", (size_t)arena_span(slice)->slices << SLICE_BITS);
     }
     size_t bytes = (size_t)arena_span(slice)->slices << SLICE_BITS;
+    const struct span *span = arena_span(slice);
+    if (unlikely(span->watched != WATCH_NOTHING)) {
+        arena_look(arena_address(slice), span->offset + span->used_bytes, span->watched);
+    }
     if (unlikely(!arena_give(slice))) { /* two threads freed it at once; both had seen its tag */
         message_double_free(block, "span", bytes);
     }
@@ -235,6 +247,7 @@ bool large_give_mapping(void *block) {
     if (row == NULL) {
         return false;
     }
+    arena_look((void *)mapping.start, mapping.used, mapping.watched);
     os_unmap((void *)mapping.start,
              mapping.bytes); /* after it left the table: its address may be mapped anew at once */
     limit_release(mapping.used);
@@ -296,13 +309,6 @@ size_t large_usable(const void *block, uint32_t tag, bool inside) {
     return usable_mapping(block, inside);
 }
 
-/* What has grown is written. Without the table's lock, under which the arena's is not taken; the block is the caller's. */
-static void prefer_huge(const struct mapping *mapping) {
-    if (mapping->used >= DENSE_LEAST) {
-        arena_prefer_huge((void *)mapping->start, mapping->bytes, false);
-    }
-}
-
 /* Makes a mapping whose first `had` bytes are in use one of `used` bytes, with room to grow where it can be had. False, and
  * nothing has changed, when memory is out. */
 static bool grow(struct mapping *mapping, size_t had, size_t used) {
@@ -316,7 +322,7 @@ static bool grow(struct mapping *mapping, size_t had, size_t used) {
         return false;
     }
     arena_give_way(used - had);
-    *mapping = (struct mapping){(uintptr_t)grown, room, used, mapping->offset};
+    *mapping = (struct mapping){(uintptr_t)grown, room, used, mapping->offset, mapping->watched};
     return true;
 }
 
@@ -325,7 +331,7 @@ static bool grow(struct mapping *mapping, size_t had, size_t used) {
  * the block is unchanged, when that cannot be done. */
 static struct mapping move_pages(uint32_t slice, size_t bytes) {
     const struct span *span = arena_span(slice);
-    struct mapping mapping = {.offset = span->offset};
+    struct mapping mapping = {.offset = span->offset, .watched = span->watched};
     size_t had = span->offset + span->used_bytes;
     void *start = os_move(arena_address(slice), had);
     if (start == NULL) {
@@ -356,6 +362,9 @@ static void *move_out(uint32_t slice, size_t bytes) {
         if (os_has_room(bytes - span->used_bytes)) { /* or the pages would go out and come back, copied */
             mapping = move_pages(slice, bytes);
         }
+        if (mapping.start != 0) {
+            prefer_huge(&mapping, false);
+        }
         fill_row(&mapping);
     }
     if (mapping.start == 0) {
@@ -363,7 +372,6 @@ static void *move_out(uint32_t slice, size_t bytes) {
         return NULL;
     }
     limit_charge(mapping.used - more); /* the span's are released as it goes */
-    prefer_huge(&mapping);
     size_t rest = ((size_t)span->slices << SLICE_BITS) - had; /* room to grow, perhaps used by somebody before */
     if (rest == 0 || os_purge((char *)arena_address(slice) + had, rest)) {
         arena_give_clean(slice);
@@ -403,7 +411,7 @@ static bool fit(struct mapping *mapping, size_t used) {
     if (moved == NULL) {
         return false;
     }
-    *mapping = (struct mapping){(uintptr_t)moved, used, used, mapping->offset};
+    *mapping = (struct mapping){(uintptr_t)moved, used, used, mapping->offset, mapping->watched};
     return true;
 }
 
@@ -441,11 +449,11 @@ static void *resize_mapping(const void *block, size_t bytes) {
     } else if (resized) {
         mapping.used = used;
     }
-    fill_row(&mapping);
     limit_release(charged - mapping.used);
     if (grows && resized) {
-        prefer_huge(&mapping);
+        prefer_huge(&mapping, false);
     }
+    fill_row(&mapping);
     return resized ? (void *)(mapping.start + mapping.offset) : NULL;
 }
 
@@ -470,7 +478,10 @@ static void *move_span_away(void *block, size_t bytes) {
      * this block meanwhile. Relaxed, as tags are: who is given the addresses comes after us in the kernel. */
     arena_tag(slice, span->slices, TAG_NONE);
     void *start = used > had ? os_move_away(arena_address(slice), had, used) : NULL;
-    struct mapping mapping = {(uintptr_t)start, used, used, span->offset};
+    struct mapping mapping = {(uintptr_t)start, used, used, span->offset, span->watched};
+    if (start != NULL) {
+        prefer_huge(&mapping, false);
+    }
     fill_row(&mapping);
     if (start == NULL) {
         tag_block(slice);
@@ -478,7 +489,6 @@ static void *move_span_away(void *block, size_t bytes) {
         return NULL;
     }
     limit_charge(had); /* which the span releases as it goes */
-    prefer_huge(&mapping);
     arena_abandon(slice, had);
     return (char *)start + mapping.offset;
 }
@@ -492,7 +502,7 @@ static void *move_mapping_away(const void *block, size_t bytes) {
     bool charged = used > mapping.bytes && charge_growth(had, used);
     void *start = charged ? os_move_away((void *)mapping.start, mapping.bytes, used) : NULL;
     if (start != NULL) {
-        mapping = (struct mapping){(uintptr_t)start, used, used, mapping.offset};
+        mapping = (struct mapping){(uintptr_t)start, used, used, mapping.offset, mapping.watched};
     } else if (charged) {
         limit_release(used - had);
     }

@@ -15,6 +15,7 @@ struct mapping {
     size_t bytes;
     size_t used; /* of them, from the start to the end of the page with the block's last byte */
     size_t offset; /* from the start to the block */
+    uint8_t watched; /* enum watch of arena.h */
 };
 
 struct mapping_row {

@@ -29,6 +29,7 @@ enum option {
     OPTION_GUARD, /* one allocation in so many is guarded (guarded.h); 0: none */
     OPTION_GUARD_RECOVER, /* 1: the process goes on after a report */
     OPTION_DEEPBIND, /* 1: dlopen keeps RTLD_DEEPBIND */
+    OPTION_HUGE_SLOW_US, /* a huge page that takes longer is too dear */
     OPTION_COUNT,
 };
 

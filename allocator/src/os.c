@@ -500,6 +500,18 @@ bool os_purge(void *at, size_t bytes) {
     return purged;
 }
 
+unsigned os_present(const void *at, unsigned pages) {
+    unsigned char state[OS_PRESENT_MOST] = {0};
+    if (kernel(SYS_mincore, (long)at, (long)(pages * os_page_bytes()), (long)state, 0, 0) != 0) {
+        return OS_PRESENT_UNKNOWN;
+    }
+    unsigned present = 0;
+    for (unsigned i = 0; i < pages; i++) {
+        present += state[i] & 1;
+    }
+    return present;
+}
+
 void os_prefer_huge(void *at, size_t bytes) { (void)kernel(SYS_madvise, (long)at, (long)bytes, MADV_HUGEPAGE, 0, 0); }
 
 void os_populate(void *at, size_t bytes) {

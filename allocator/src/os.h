@@ -104,6 +104,11 @@ bool os_purge_unseen(void *at, size_t bytes);
 /* A filter may come that answers in the kernel's place: from now on it is tried beside each purge whether this thread's purges work. */
 void os_doubt_purging(void);
 
+/* Of so many pages from `at` on, OS_PRESENT_MOST at most, those that are in memory, or OS_PRESENT_UNKNOWN: the kernel refused, or not all is mapped. A huge
+ * page counts as all of its pages. */
+enum { OS_PRESENT_MOST = 512, OS_PRESENT_UNKNOWN = OS_PRESENT_MOST + 1 };
+unsigned os_present(const void *at, unsigned pages);
+
 /* Asks for huge pages there, where the kernel gives them on request; a wish, no more. */
 void os_prefer_huge(void *at, size_t bytes);
 

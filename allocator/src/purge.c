@@ -136,11 +136,41 @@ static bool is_whole_huge(uint32_t slice, uint32_t slices) {
     return slices == CHUNK_SLICES && huge_chunk(slice) == slice && huge_is_huge(slice);
 }
 
-/* Slices of a free-huge span from `slice` on that lie in a chunk with what is before it: what was written there may have brought them in. */
-static uint32_t rest_of_huge(uint32_t slice) {
-    uint32_t in_chunk = huge_chunk(slice) + CHUNK_SLICES - slice;
-    bool rest = in_chunk < CHUNK_SLICES && slice < spans_front() && arena_span(slice)->state == SPAN_HUGE;
-    return rest ? (uint32_t)bits_min(arena_span(slice)->slices, in_chunk) : 0;
+/* A piece is nobody's any more. */
+static void begin_piece(void) { atomic_fetch_add_explicit(&purge.pieces, 1, memory_order_relaxed); }
+
+/* It was let go. The caller holds the arena's lock, which is given back here. */
+static void end_piece(void) {
+    atomic_fetch_sub_explicit(&purge.pieces, 1, memory_order_relaxed);
+    uint32_t asleep = purge.awaiting;
+    arena_unlock();
+    for (; unlikely(asleep > 0); asleep--) { /* all: this may be the last piece */
+        os_wake(&purge.pieces);
+    }
+}
+
+struct purge_rest purge_hold_rest(uint32_t slice) {
+    struct purge_rest rest = {slice, 0};
+    uint32_t end = huge_chunk(slice) == slice ? slice : huge_chunk(slice) + CHUNK_SLICES;
+    end = (uint32_t)bits_min(end, spans_front());
+    while (rest.slice < end && arena_span(rest.slice)->state != SPAN_HUGE) {
+        rest.slice += arena_span(rest.slice)->slices;
+    }
+    if (rest.slice < end) {
+        rest.slices = (uint32_t)bits_min(arena_span(rest.slice)->slices, end - rest.slice);
+        (void)spans_hold(rest.slice, rest.slices);
+        begin_piece();
+    }
+    return rest;
+}
+
+void purge_rest(struct purge_rest rest) {
+    if (rest.slices > 0) {
+        (void)os_purge(arena_address(rest.slice), (size_t)rest.slices << SLICE_BITS);
+        arena_lock();
+        spans_let_go(rest.slice, rest.slices, SPAN_CLEAN); /* nobody has written there */
+        end_piece();
+    }
 }
 
 /* The kernel refuses the whole where one page is locked. The halves are purged, and theirs where they are refused, by a bounded number of calls: two
@@ -180,29 +210,19 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     }
     bool huge = is_whole_huge(slice, slices);
     struct huge_request plain = huge ? (struct huge_request){0} : huge_make_plain(slice, slice + slices);
-    uint32_t rest = whole ? rest_of_huge(slice + slices) : 0;
-    if (rest > 0) {
-        (void)spans_hold(slice + slices, rest);
-    }
-    atomic_fetch_add_explicit(&purge.pieces, 1, memory_order_relaxed);
+    struct purge_rest rest = whole ? purge_hold_rest(slice + slices) : (struct purge_rest){0};
+    begin_piece();
     arena_unlock();
 
     size_t piece = (size_t)slices << SLICE_BITS;
     huge_tell(plain);
-    bool purged = os_purge(arena_address(slice), piece + ((size_t)rest << SLICE_BITS));
+    purge_rest(rest);
+    bool purged = os_purge(arena_address(slice), piece);
     size_t gone = purged ? piece : purge_parts(arena_address(slice), piece);
 
     arena_lock();
-    atomic_fetch_sub_explicit(&purge.pieces, 1, memory_order_relaxed);
-    if (rest > 0) { /* nobody has written there */
-        spans_let_go(slice + slices, rest, SPAN_CLEAN);
-    }
     spans_let_go(slice, slices, !purged ? SPAN_KEPT : huge ? SPAN_HUGE : SPAN_CLEAN);
-    uint32_t asleep = purge.awaiting;
-    arena_unlock();
-    for (; unlikely(asleep > 0); asleep--) { /* all: this may be the last piece */
-        os_wake(&purge.pieces);
-    }
+    end_piece();
     gone -= bits_min(gone, before);
     purge_count(gone);
     note_early(gone);

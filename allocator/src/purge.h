@@ -21,6 +21,14 @@ bool purge_is_under_way(void);
  * did not take (locked memory) is kept: it is free, and in nobody's way to the rest. `begins`: what is left of the span is under way then. */
 uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes);
 
+/* The free part of a huge page whose chunk `slice` lies in, behind it: what was written before it may have brought it in. To be held when pages of that
+ * chunk are purged, under the arena's lock, and purged without it once the chunk is plain. `slice` is a span's first, or the front. */
+struct purge_rest {
+    uint32_t slice, slices; /* none when `slices` is 0 */
+};
+struct purge_rest purge_hold_rest(uint32_t slice);
+void purge_rest(struct purge_rest rest);
+
 /* What was kept is asked for again, once something was given back since, or `all` the same. */
 void purge_revive(bool all);
 void purge_expect(void);

@@ -8,7 +8,7 @@ enum { PIECE_BYTES = 256 * 1024 }; /* of pages purged at a time */
 uint32_t slab_make(unsigned class, unsigned heap, bool dense) {
     uint32_t slices = class_slices[class];
     bool zero;
-    uint32_t slab = arena_take(slices, 1, dense, &zero);
+    uint32_t slab = arena_take(slices, 1, dense ? arena_use_of_slab(class) : ARENA_NO_USE, &zero);
     if (slab == 0) {
         return 0;
     }
@@ -173,7 +173,7 @@ bool slab_lift(uint32_t slab, enum cleaning cleaning, struct slab_piece *piece) 
 
 bool slab_purge(uint32_t slab, const struct slab_piece *piece) {
     size_t page = os_page_bytes();
-    return arena_purge_pages((char *)arena_address(slab) + piece->page * page, piece->pages * page,
+    return arena_purge_pages(slab, (char *)arena_address(slab) + piece->page * page, piece->pages * page,
                              piece->unclean * page);
 }
 

@@ -35,7 +35,10 @@ struct span {
         free_blocks; /* slab: set bits in its bitmap; large block of the hardened heap: the generation of its key */
     uint32_t reciprocal; /* slab: class_reciprocal */
     uint16_t clean_pages; /* slab: bits set in `clean`, over all its slices; large block of the hardened heap: guards */
-    uint8_t taken; /* slab: bits of enum cleaning: blocks were taken since the last look of that kind */
+    union {
+        uint8_t taken; /* slab: bits of enum cleaning: blocks were taken since the last look of that kind */
+        uint8_t watched; /* large: enum watch of arena.h */
+    };
     uint8_t advice; /* arena, first slice of a chunk: enum advice of huge.h */
     union {
         uint64_t summary; /* slab: bit w is set when word w of the bitmap is not 0 */

@@ -21,6 +21,8 @@ static struct {
     {"madvise", SYS_madvise, 0, 0},
     {"mprotect", SYS_mprotect, 0, 0},
     {"futex", SYS_futex, 0, 0},
+    /* How densely memory was written that may have huge pages. */
+    {"mincore", SYS_mincore, 0, 0},
     {"sched_getaffinity", SYS_sched_getaffinity, 1, 0},
     /* What the process was started with, when the library is loaded, under harden=1 by another file; and later its control group's limit. */
     {"openat", SYS_openat, 0, 0},

@@ -266,6 +266,9 @@ bool memory_hooks_may_call(void) { return true; }
 bool memory_hooks_are_running(void) { return false; }
 void memory_hooks_after_fork(void) {}
 
+/* Nobody looks at what was written. */
+unsigned os_present(const void *at, unsigned pages) { return (void)at, pages; }
+
 void os_prefer_huge(void *at, size_t bytes) { (void)at, (void)bytes; }
 
 void os_avoid_huge(void *at, size_t bytes) { (void)at, (void)bytes; }

@@ -77,11 +77,21 @@ static uint32_t some_length(uint64_t *random) {
     }
 }
 
+/* The use of a span of such a length, which was seen to be dense so often that it has huge pages. */
+static uint32_t trusted(uint32_t slices) {
+    enum { OFTEN = 200 };
+    uint32_t use = slices < HUGE_OBJECT ? arena_use_of_slab(0) : arena_use_of_block((size_t)slices << SLICE_BITS);
+    for (int i = 0; i < OFTEN; i++) {
+        huge_saw(use, slices, SIGHT_DENSE);
+    }
+    return use;
+}
+
 /* Returns false when the arena had none. */
 static bool take(uint32_t slices, uint32_t alignment) {
     bool zero = false;
     bool dense = model.huge && pattern_below(&model.random, 2) == 0;
-    uint32_t slice = arena_take(slices, alignment, dense, &zero);
+    uint32_t slice = arena_take(slices, alignment, dense ? trusted(slices) : ARENA_NO_USE, &zero);
     if (slice == 0) {
         return false;
     }
@@ -279,7 +289,7 @@ static uint32_t huge_chunks(uint32_t slice, uint32_t slices) { return chunks_adv
 
 static uint32_t take_dense(uint32_t slices) {
     bool zero = false;
-    uint32_t slice = arena_take(slices, 1, true, &zero);
+    uint32_t slice = arena_take(slices, 1, trusted(slices), &zero);
     EXPECT(slice != 0 && zero, "no fresh memory");
     for (uint32_t i = 0; i < slices; i++) {
         EXPECT(*(const uint64_t *)arena_address(slice + i) == 0, "slice %u is not zero", slice + i);
@@ -293,27 +303,27 @@ static void what_grows_at_the_front_is_huge(void) {
     enum { SLICES = 60, MORE = 100 };
     open_arena();
     EXPECT(take(SLICES, 1), "no memory");
+    (void)trusted(SLICES + MORE);
     extend(0, MORE);
     uint32_t huge = huge_chunks(model.held[0].slice, SLICES + MORE);
     EXPECT(huge >= 2, "%u chunks are huge", huge);
     check_all_clean();
 }
 
-/* A single object that ends in the first half of a chunk has small pages there: a huge one would be mostly idle. */
+/* A single object that ends within a chunk has small pages there: of a huge one the rest would be idle. */
 static void take_with_rest(const void *argument) {
     enum { CHUNK = 32, CHUNKS = 4 };
     uint32_t rest = *(const uint32_t *)argument;
     open_arena();
     uint32_t slices = CHUNKS * CHUNK + rest;
-    uint32_t wanted = rest < CHUNK / 2 ? CHUNKS : CHUNKS + 1;
     uint32_t slice = take_dense(slices);
     uint32_t huge = huge_chunks(slice, slices);
-    EXPECT(huge == wanted, "%u slices: %u chunks are huge, not %u", slices, huge, wanted);
+    EXPECT(huge == CHUNKS, "%u slices: %u chunks are huge, not %d", slices, huge, CHUNKS);
     EXPECT(arena_give(slice) && arena_purge_all() == (size_t)slices * SLICE_BYTES, "%u slices: not purged", slices);
     street_check(true);
 }
 
-static void little_of_a_chunk_stays_plain(void) {
+static void part_of_a_chunk_stays_plain(void) {
     for (uint32_t rest = 0; rest < 32; rest++) {
         char output[1024];
         int status = scenario_child(take_with_rest, &rest, output, sizeof output);
@@ -331,7 +341,7 @@ static size_t resident_bytes(char *at, size_t bytes) {
     return count * page;
 }
 
-enum { BROUGHT = 32 * 2 + 17 }; /* slices of an object that has a huge page for its tail: 15 slices of that are free */
+enum { BROUGHT = 32 + 17 }; /* slices of a span that has a huge page for its tail: 15 slices of that are free */
 
 /* As the kernel does when the tail is written. */
 static char *bring_in_rest(uint32_t slice, size_t *bytes) {
@@ -350,6 +360,7 @@ static char *bring_in_rest(uint32_t slice, size_t *bytes) {
 static void what_a_huge_page_brought_in_goes_too(void) {
     scenario_single_pages();
     open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, 0);
     size_t bytes;
     uint32_t slice = take_dense(BROUGHT);
     char *rest = bring_in_rest(slice, &bytes);
@@ -364,6 +375,27 @@ static void what_a_huge_page_brought_in_goes_too(void) {
     street_check(true);
 }
 
+/* It goes also when a span before it does that is not its neighbour: the pages that are purged split the huge page, and the others would stay. */
+static void what_is_free_of_a_split_huge_page_goes(void) {
+    scenario_single_pages();
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, 0);
+    enum { REST = 30 };
+    uint32_t first = take_dense(1), second = take_dense(1);
+    EXPECT(second == first + 1 && huge_is_huge(first), "spans %u and %u are not in one chunk", first, second);
+    EXPECT(arena_span(second + 1)->state == SPAN_HUGE, "the rest is in state %u", arena_span(second + 1)->state);
+    char *rest = arena_address(second + 1);
+    size_t bytes = REST * SLICE_BYTES;
+    for (size_t at = 0; at < bytes; at += os_page_bytes()) {
+        ((volatile char *)rest)[at] = 0;
+    }
+    EXPECT(arena_give(first) && arena_purge_all() == SLICE_BYTES, "not purged");
+    EXPECT(resident_bytes(rest, bytes) == 0, "%zu bytes stay of %zu, not neighbours", resident_bytes(rest, bytes),
+           bytes);
+    EXPECT(!huge_is_huge(first), "the chunk is still huge");
+    street_check(true);
+}
+
 /* The street's end is given up as a whole, also where spans with huge pages lie beside such without. */
 static void a_free_end_of_both_kinds_is_given_up(void) {
     enum { SPANS = 40, LEAST = 256 };
@@ -372,7 +404,7 @@ static void a_free_end_of_both_kinds_is_given_up(void) {
     uint32_t slice[SPANS];
     for (int i = 0; i < SPANS; i++) {
         bool zero;
-        slice[i] = i % 2 == 0 ? take_dense(BROUGHT) : arena_take(BROUGHT, 1, false, &zero);
+        slice[i] = i % 2 == 0 ? take_dense(BROUGHT) : arena_take(BROUGHT, 1, ARENA_NO_USE, &zero);
         EXPECT(slice[i] != 0, "no memory");
     }
     for (int i = 0; i < SPANS; i++) {
@@ -394,7 +426,7 @@ static void what_was_mapped_ahead_makes_room(void) {
     option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
     bool zero;
     for (int i = 0; i < SPANS_MOST && address_space_bytes() - before < used + AHEAD; i++) {
-        EXPECT(arena_take(SLICES, 1, false, &zero) != 0, "no memory");
+        EXPECT(arena_take(SLICES, 1, ARENA_NO_USE, &zero) != 0, "no memory");
         used += SLICES * SLICE_BYTES;
     }
     size_t had = address_space_bytes() - before;
@@ -402,7 +434,7 @@ static void what_was_mapped_ahead_makes_room(void) {
     arena_make_room();
     size_t left = address_space_bytes() - before;
     EXPECT(left < used + LEFT, "%zu bytes are mapped for %zu, and %zu were", left, used, had);
-    EXPECT(arena_take(SLICES, 1, false, &zero) != 0, "no more memory");
+    EXPECT(arena_take(SLICES, 1, ARENA_NO_USE, &zero) != 0, "no more memory");
     street_check(true);
 }
 
@@ -414,8 +446,8 @@ static void aligned_spans_are_found_again(void) {
     uint32_t slice[SPANS];
     bool zero;
     for (int i = 0; i < SPANS; i++) {
-        slice[i] = arena_take(SLICES, ALIGNMENT, false, &zero);
-        EXPECT(slice[i] != 0 && arena_take(1, 1, false, &zero) != 0, "no memory");
+        slice[i] = arena_take(SLICES, ALIGNMENT, ARENA_NO_USE, &zero);
+        EXPECT(slice[i] != 0 && arena_take(1, 1, ARENA_NO_USE, &zero) != 0, "no memory");
     }
     struct arena_figures before, after;
     arena_figures(&before);
@@ -427,7 +459,7 @@ static void aligned_spans_are_found_again(void) {
             (void)arena_purge_all();
         }
         for (int i = round % 2; i < SPANS; i += 2) {
-            slice[i] = arena_take(SLICES, ALIGNMENT, false, &zero);
+            slice[i] = arena_take(SLICES, ALIGNMENT, ARENA_NO_USE, &zero);
             EXPECT(slice[i] != 0 && (uintptr_t)arena_address(slice[i]) % (ALIGNMENT * SLICE_BYTES) == 0, "not aligned");
         }
         arena_figures(&after);
@@ -444,7 +476,7 @@ static void unmapped_addresses_are_used_again(void) {
     struct arena_figures figures;
     bool zero;
     for (int round = 0; round < ROUNDS; round++) {
-        uint32_t slice = arena_take(SLICES, 1, false, &zero);
+        uint32_t slice = arena_take(SLICES, 1, ARENA_NO_USE, &zero);
         EXPECT(slice != 0 && zero && *(uint64_t *)arena_address(slice + SLICES - 1) == 0, "round %d: no zeros", round);
         memset(arena_address(slice), 1, (size_t)SLICES << SLICE_BITS);
         os_unmap(arena_address(slice), (size_t)MOVED << SLICE_BITS); /* its pages were moved away */
@@ -461,7 +493,7 @@ static void unmapped_addresses_are_used_again(void) {
 static void free_every_second(uint32_t *slice, int spans, uint32_t slices, bool write) {
     bool zero;
     for (int i = 0; i < spans; i++) {
-        slice[i] = arena_take(slices, 1, false, &zero);
+        slice[i] = arena_take(slices, 1, ARENA_NO_USE, &zero);
         EXPECT(slice[i] != 0, "no memory");
         if (write) {
             memset(arena_address(slice[i]), 1, (size_t)slices << SLICE_BITS);
@@ -486,7 +518,7 @@ static void clean_spans_are_unmapped_for_others(void) {
     EXPECT(figures.unmapped == unmapped && figures.dirty == 0, "%zu of %zu bytes are unmapped", figures.unmapped,
            unmapped);
     for (int i = 0; i < SPANS - 1; i += 2) {
-        slice[i] = arena_take(SLICES, 1, false, &zero);
+        slice[i] = arena_take(SLICES, 1, ARENA_NO_USE, &zero);
         EXPECT(slice[i] != 0 && zero && *(uint64_t *)arena_address(slice[i] + SLICES - 1) == 0, "no zeros");
     }
     arena_figures(&figures);
@@ -532,7 +564,7 @@ static void stay_below_a_lowered_limit(int spans, size_t lost) {
     arena_figures(&figures);
     EXPECT(figures.unmapped == (lost * SLICES) << SLICE_BITS, "%zu bytes are unmapped", figures.unmapped);
     for (size_t i = lost; i < (size_t)(spans - 1) / 2; i++) {
-        EXPECT(arena_take(SLICES, 1, false, &zero) != 0, "span %zu is lost", i);
+        EXPECT(arena_take(SLICES, 1, ARENA_NO_USE, &zero) != 0, "span %zu is lost", i);
     }
 }
 
@@ -545,7 +577,7 @@ static void unmapped_addresses_may_be_taken_by_others(void) {
     enum { SLICES = 400 };
     open_arena();
     bool zero;
-    uint32_t slice = arena_take(SLICES, 1, false, &zero);
+    uint32_t slice = arena_take(SLICES, 1, ARENA_NO_USE, &zero);
     EXPECT(slice != 0, "no memory");
     char *theirs = arena_address(slice + SLICES / 2);
     arena_abandon(slice, 0);
@@ -553,7 +585,7 @@ static void unmapped_addresses_may_be_taken_by_others(void) {
     EXPECT(mapped == theirs, "the kernel puts a mapping to %p, not to %p", mapped, (void *)theirs);
     theirs[0] = 7;
     for (int i = 0; i < 4; i++) {
-        uint32_t other = arena_take(SLICES, 1, false, &zero);
+        uint32_t other = arena_take(SLICES, 1, ARENA_NO_USE, &zero);
         EXPECT(other != 0 && zero, "no memory");
         memset(arena_address(other), 1, (size_t)SLICES << SLICE_BITS);
         EXPECT(theirs[0] == 7, "memory of others was written");
@@ -567,18 +599,18 @@ static void room_for_small_blocks_is_kept(void) {
     open_arena();
     bool zero;
     uint32_t last = 0, slice;
-    while ((slice = arena_take(LONG, 1, false, &zero)) != 0) {
+    while ((slice = arena_take(LONG, 1, ARENA_NO_USE, &zero)) != 0) {
         last = slice;
     }
     struct arena_figures figures;
     arena_figures(&figures);
     EXPECT(last != 0 && !arena_extend(last, 2 * LONG), "a long span grows into what is kept");
     size_t kept = 0, limit = figures.reserved >> SLICE_BITS;
-    while (arena_take(1, 1, false, &zero) != 0) {
+    while (arena_take(1, 1, ARENA_NO_USE, &zero) != 0) {
         kept++;
     }
     EXPECT(kept >= limit / 10, "%zu of %zu slices are kept", kept, limit);
-    EXPECT(arena_give(last) && arena_take(LONG, 1, false, &zero) == last, "what was freed is not handed out");
+    EXPECT(arena_give(last) && arena_take(LONG, 1, ARENA_NO_USE, &zero) == last, "what was freed is not handed out");
 }
 
 enum { OBJECT = 65 }; /* slices: a block of 4 MiB, which ends a little behind a chunk */
@@ -594,7 +626,7 @@ static void objects_fill_limited_space(void) {
     open_arena();
     bool zero;
     size_t slices = 0;
-    while (arena_take(OBJECT, 1, true, &zero) != 0) {
+    while (arena_take(OBJECT, 1, trusted(OBJECT), &zero) != 0) {
         slices += OBJECT;
     }
     EXPECT(slices * SLICE_BYTES > ((size_t)ROOM_MIB << 20) * 15 / 16, "%zu KiB of %d MiB", slices * SLICE_BYTES / 1024,
@@ -646,7 +678,8 @@ static void slow_huge_pages_are_left(void) {
     EXPECT(mapping != NULL, "no mapping");
     memset(mapping, 7, BYTES);
     run_away = 2000000;
-    arena_prefer_huge(mapping, BYTES, false);
+    (void)trusted(BYTES / SLICE_BYTES);
+    (void)arena_prefer_huge(mapping, BYTES, false);
     for (int i = 0; i < BYTES; i++) {
         EXPECT(mapping[i] == 7, "byte %d has changed", i);
     }
@@ -659,12 +692,90 @@ static void slow_huge_pages_are_left(void) {
     run_away = 2000000;
     mapping = os_map(BYTES, os_page_bytes());
     EXPECT(mapping != NULL, "no mapping");
-    arena_prefer_huge(mapping, BYTES, true);
+    (void)arena_prefer_huge(mapping, BYTES, true);
     EXPECT(pattern_not_zero(mapping, BYTES) == SIZE_MAX, "a fresh mapping is not zero");
     os_unmap(mapping, BYTES);
     run_away = 0;
     EXPECT(huge_chunks(take_dense(SLICES), SLICES) == 0, "chunks are huge after a slow mapping");
     street_check(true);
+}
+
+/* Large blocks have huge pages once one of about their length was written whole, and none any more once one was not. */
+static void a_use_has_huge_pages_once_seen_dense(void) {
+    enum { SLICES = 4 * 32, OTHERS = 8 * 32, AMENDS = 15 };
+    static const size_t bytes = SLICES * SLICE_BYTES;
+    uint32_t use = arena_use_of_block(bytes), other = arena_use_of_block((size_t)OTHERS * SLICE_BYTES);
+    scenario_single_pages();
+    open_arena();
+    option_set(OPTION_HUGE_SLOW_US, 1000000);
+    option_set(OPTION_KEEPER, 1); /* or the kernel might not be asked */
+    bool zero;
+    uint32_t slice = arena_take(SLICES, 1, use, &zero);
+    EXPECT(huge_chunks(slice, SLICES) == 0, "the first block has huge pages");
+    EXPECT(arena_span(slice)->watched == WATCH_PAGES, "nobody watches it");
+    memset(arena_address(slice), 1, bytes);
+    arena_look(arena_address(slice), bytes, WATCH_PAGES);
+    slice = arena_take(OTHERS, 1, other, &zero);
+    EXPECT(huge_chunks(slice, OTHERS) == 0, "a block of another length has huge pages");
+    for (int i = 0; i < 8; i++) {
+        slice = arena_take(SLICES, 1, use, &zero);
+        EXPECT(huge_chunks(slice, SLICES) >= 3, "block %d has %u huge pages", i, huge_chunks(slice, SLICES));
+        EXPECT(arena_span(slice)->watched == WATCH_CHUNKS, "nobody watches it");
+    }
+    slice = arena_take(SLICES, 1, use, &zero);
+    EXPECT(huge_chunks(slice, SLICES) == 0, "more blocks than there is credit for have huge pages");
+    /* Of a huge block only chunks are seen: those that are missing count, those that are there do not. */
+    (void)trusted(SLICES);
+    uint32_t huge = arena_take(SLICES, 1, use, &zero);
+    arena_look(arena_address(slice), bytes, WATCH_CHUNKS);
+    EXPECT(!huge_is_wanted(use, SLICES), "a use with a sparse block has huge pages");
+    memset(arena_address(huge), 1, bytes);
+    arena_look(arena_address(huge), bytes, WATCH_CHUNKS);
+    EXPECT(!huge_is_wanted(use, SLICES), "a block on huge pages is said to be dense");
+    memset(arena_address(slice), 1, bytes);
+    for (int i = 0; i < AMENDS; i++) {
+        arena_look(arena_address(slice), bytes, WATCH_PAGES);
+        EXPECT(!huge_is_wanted(use, SLICES), "%d dense blocks make up for a sparse one", i + 1);
+    }
+    arena_look(arena_address(slice), bytes, WATCH_PAGES);
+    EXPECT(huge_is_wanted(use, SLICES), "no number of dense blocks makes up for a sparse one");
+    street_check(true);
+}
+
+/* So have slabs: one is looked at when two more were made. After sparse ones it takes several that are dense. */
+static void slabs_have_huge_pages_once_seen_dense(void) {
+    enum { CLASS = 40, SLICES = 4, DENSE = 5, SPARSE = 4, AGAIN = 200 };
+    scenario_single_pages();
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, 0);
+    option_set(OPTION_HUGE_SLOW_US, 1000000);
+    option_set(OPTION_KEEPER, 1); /* or the kernel might not be asked */
+    uint32_t use = arena_use_of_slab(CLASS);
+    for (int i = 0; i < DENSE + SPARSE + AGAIN; i++) {
+        bool sparse = i >= DENSE && i < DENSE + SPARSE, zero;
+        if (sparse) {
+            huge_spend(use, UINT32_MAX); /* or some were huge, of which nobody sees what was written */
+        }
+        uint32_t slab = arena_take(SLICES, 1, use, &zero);
+        bool huge = huge_is_huge(huge_chunk(slab)) && huge_is_huge(huge_chunk(slab + SLICES - 1));
+        EXPECT(huge || (i != DENSE - 1 && i != DENSE + SPARSE + AGAIN - 1), "slab %d has no huge page", i);
+        EXPECT(!huge || (i >= DENSE - 2 && i < DENSE) || i > DENSE + SPARSE + 45, "slab %d has a huge page", i);
+        memset(arena_address(slab), 1, sparse ? SLICE_BYTES : SLICES * SLICE_BYTES);
+    }
+    street_check(true);
+}
+
+/* The price is what the clock says, beside what it may be. */
+static void a_dear_huge_page_is_the_last(void) {
+    enum { SLICES = 160 };
+    open_arena();
+    option_set(OPTION_HUGE_SLOW_US, 10000);
+    run_away = 9000000;
+    EXPECT(huge_chunks(take_dense(SLICES), SLICES) >= 4, "a huge page of 9 ms is too dear, where it may take 10");
+    option_set(OPTION_HUGE_SLOW_US, 8000);
+    EXPECT(huge_chunks(take_dense(SLICES), SLICES) <= 1, "a huge page of 9 ms is not too dear, where it may take 8");
+    EXPECT(huge_chunks(take_dense(SLICES), SLICES) == 0, "there are more at once");
+    run_away = 0;
 }
 
 /* Milliseconds that pass in none. */
@@ -681,12 +792,12 @@ static void rests_grow_longer(void) {
     option_set(OPTION_HUGE_FROM_MIB, 0);
     for (uint64_t rest = FIRST_MS; rest <= 4 * LAST_MS; rest *= 2) {
         uint64_t now = bits_min(rest, LAST_MS);
-        EXPECT(huge_is_wanted(1), "there are none before a rest of %ju ms", (uintmax_t)now);
+        EXPECT(huge_is_wanted(trusted(1), 1), "there are none before a rest of %ju ms", (uintmax_t)now);
         huge_rest();
         later += now - MARGIN_MS;
-        EXPECT(!huge_is_wanted(1), "a rest is shorter than %ju ms", (uintmax_t)now);
+        EXPECT(!huge_is_wanted(trusted(1), 1), "a rest is shorter than %ju ms", (uintmax_t)now);
         later += (uint64_t)2 * MARGIN_MS;
-        EXPECT(huge_is_wanted(1), "a rest is longer than %ju ms", (uintmax_t)now);
+        EXPECT(huge_is_wanted(trusted(1), 1), "a rest is longer than %ju ms", (uintmax_t)now);
     }
 }
 
@@ -699,9 +810,9 @@ static void what_grows_is_brought_in_ahead(void) {
     option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
     option_set(OPTION_POPULATE_KIB, MOST * SLICE_BYTES / 1024);
     bool zero;
-    uint32_t plain = arena_take(8, 1, false, &zero);
+    uint32_t plain = arena_take(8, 1, ARENA_NO_USE, &zero);
     EXPECT(resident_bytes(arena_address(plain), 8 * SLICE_BYTES) == 0, "pages came in for a span that may stay empty");
-    uint32_t used = 8, first = arena_take(1, 1, true, &zero), last = first;
+    uint32_t used = 8, first = arena_take(1, 1, arena_use_of_slab(0), &zero), last = first;
     if (resident_bytes(arena_address(first), SLICE_BYTES) == 0) {
         return; /* a kernel before 5.14 */
     }
@@ -711,12 +822,13 @@ static void what_grows_is_brought_in_ahead(void) {
         EXPECT(ahead <= MOST && ahead <= used + i, "%zu slices were brought in ahead of %u", ahead, used + i);
         EXPECT(resident_bytes(arena_address(last), SLICE_BYTES) == SLICE_BYTES, "span %u was left out", i);
         most = bits_max(most, ahead);
-        last = arena_take(1, 1, true, &zero);
+        last = arena_take(1, 1, arena_use_of_slab(0), &zero);
         EXPECT(last == first + i && zero && *(const char *)arena_address(last) == 0, "no fresh memory");
     }
     EXPECT(most == MOST - 1, "at most %zu slices were brought in ahead of %u", most, MOST);
     EXPECT(arena_give(last), "not in use");
-    EXPECT(arena_take(1, 1, true, &zero) == last && !zero, "fresh memory while there is some of before");
+    EXPECT(arena_take(1, 1, arena_use_of_slab(0), &zero) == last && !zero,
+           "fresh memory while there is some of before");
     street_check(true);
 
     /* Little is in use again, and the step is still the largest. */
@@ -726,7 +838,7 @@ static void what_grows_is_brought_in_ahead(void) {
     EXPECT(arena_give(plain) && arena_purge_all() > 0, "not in use");
     arena_retreat(1, false);
     for (uint32_t i = 1; i <= MOST; i++) {
-        last = arena_take(1, 1, true, &zero);
+        last = arena_take(1, 1, arena_use_of_slab(0), &zero);
         size_t ahead = resident_bytes(arena_address(last + 1), 2 * MOST * SLICE_BYTES) / SLICE_BYTES;
         EXPECT(last == plain + i - 1, "span %u is at %u", i, last);
         EXPECT(resident_bytes(arena_address(last), SLICE_BYTES) == SLICE_BYTES, "span %u is left out from then on", i);
@@ -747,8 +859,8 @@ static size_t dirty_bytes(void) {
 static void take_apart(uint32_t *slice, size_t count, uint32_t slices) {
     bool zero;
     for (size_t i = 0; i < count; i++) {
-        slice[i] = arena_take(slices, 1, false, &zero);
-        EXPECT(slice[i] != 0 && arena_take(1, 1, false, &zero) != 0, "no memory");
+        slice[i] = arena_take(slices, 1, ARENA_NO_USE, &zero);
+        EXPECT(slice[i] != 0 && arena_take(1, 1, ARENA_NO_USE, &zero) != 0, "no memory");
         memset(arena_address(slice[i]), 1, (size_t)slices << SLICE_BITS);
     }
 }
@@ -807,7 +919,7 @@ static void purged_memory_leaves(void) {
     bool zero;
     open_arena();
     option_set(OPTION_RETAIN_MIB, 4096);
-    uint32_t slice = arena_take(SLICES, 1, false, &zero);
+    uint32_t slice = arena_take(SLICES, 1, ARENA_NO_USE, &zero);
     EXPECT(slice != 0 && zero, "no fresh memory");
     size_t before = resident_kib();
     memset(arena_address(slice), 1, (size_t)SLICES << SLICE_BITS);
@@ -818,7 +930,7 @@ static void purged_memory_leaves(void) {
            full, resident_kib());
     EXPECT(arena_purge_all() == (size_t)SLICES << SLICE_BITS, "not all was given back");
     EXPECT(!told || resident_kib() < before + 4 * 1024, "%zu KiB before, %zu after", before, resident_kib());
-    uint32_t again = arena_take(SLICES, 1, false, &zero);
+    uint32_t again = arena_take(SLICES, 1, ARENA_NO_USE, &zero);
     EXPECT(again == slice && zero, "span %u instead of %u, zero: %d", again, slice, zero);
     EXPECT(pattern_not_zero(arena_address(again), (size_t)SLICES << SLICE_BITS) == SIZE_MAX, "it is not zero");
 }
@@ -835,12 +947,12 @@ static void best_fit_of_the_dirty(void) {
     (void)arena_give(slice[0]);
     (void)arena_give(slice[2]);
     (void)arena_give(slice[1]);
-    EXPECT(arena_take(6, 1, false, &zero) == slice[2] && !zero, "6 slices are not taken from 7");
-    EXPECT(arena_take(5, 1, false, &zero) == slice[1] && !zero, "5 slices are not taken from 5");
-    EXPECT(arena_take(8, 1, false, &zero) == slice[0] && !zero, "8 slices are not taken from 9");
+    EXPECT(arena_take(6, 1, ARENA_NO_USE, &zero) == slice[2] && !zero, "6 slices are not taken from 7");
+    EXPECT(arena_take(5, 1, ARENA_NO_USE, &zero) == slice[1] && !zero, "5 slices are not taken from 5");
+    EXPECT(arena_take(8, 1, ARENA_NO_USE, &zero) == slice[0] && !zero, "8 slices are not taken from 9");
     (void)arena_give(slice[3]);
     EXPECT(arena_purge_all() == (5 + 1 + 1) * SLICE_BYTES, "not the rests, but something else was purged");
-    EXPECT(arena_take(5, 1, false, &zero) == slice[3] && zero, "5 clean slices are not taken before fresh ones");
+    EXPECT(arena_take(5, 1, ARENA_NO_USE, &zero) == slice[3] && zero, "5 clean slices are not taken before fresh ones");
     street_check(true);
 }
 
@@ -866,7 +978,7 @@ static void locked_memory_stays(void) {
            "one locked span keeps the others dirty: states %u and %u", arena_span(slice[1])->state,
            arena_span(slice[2])->state);
     EXPECT(dirty_bytes() == 2 * SLICE_BYTES, "%zu bytes are said to be kept", dirty_bytes());
-    EXPECT(arena_take(2, 1, false, &zero) == slice[0] && !zero, "the locked span is not used again");
+    EXPECT(arena_take(2, 1, ARENA_NO_USE, &zero) == slice[0] && !zero, "the locked span is not used again");
     EXPECT(*(char *)arena_address(slice[0]) == 1, "the locked span has lost its content");
     street_check(true);
 }
@@ -882,20 +994,20 @@ static void leave_room(size_t bytes) {
 static void locked_memory_joined_at_last(void) {
     bool zero;
     open_arena();
-    uint32_t first = arena_take(2, 1, false, &zero), second = arena_take(2, 1, false, &zero);
+    uint32_t first = arena_take(2, 1, ARENA_NO_USE, &zero), second = arena_take(2, 1, ARENA_NO_USE, &zero);
     EXPECT(first != 0 && second == first + 2, "no two spans side by side");
     memset(arena_address(first), 1, 4 * SLICE_BYTES);
     if (SCENARIO_SANITIZED || mlock(arena_address(first), 4 * SLICE_BYTES) != 0) {
         return; /* as above */
     }
     leave_room(0);
-    while (arena_take(1, 1, false, &zero) != 0) {
+    while (arena_take(1, 1, ARENA_NO_USE, &zero) != 0) {
     }
     EXPECT(arena_give(first), "not in use");
     (void)arena_purge_all();
     EXPECT(arena_span(first)->state == SPAN_KEPT, "locked memory is in state %u", arena_span(first)->state);
     EXPECT(arena_give(second), "not in use");
-    EXPECT(arena_take(4, 1, false, &zero) == first, "what is free is not joined");
+    EXPECT(arena_take(4, 1, ARENA_NO_USE, &zero) == first, "what is free is not joined");
     EXPECT(!zero && *(char *)arena_address(first) == 1, "locked memory is said to be zero, and is %d",
            *(char *)arena_address(first));
     street_check(true);
@@ -970,10 +1082,10 @@ static void end_settles(void) {
     bool zero;
     open_arena();
     option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
-    uint32_t kept = arena_take(1, 1, false, &zero);
+    uint32_t kept = arena_take(1, 1, ARENA_NO_USE, &zero);
     size_t before = address_space_bytes();
     for (int round = 0; round < 3; round++) {
-        uint32_t slice = arena_take(SLICES, 1, false, &zero);
+        uint32_t slice = arena_take(SLICES, 1, ARENA_NO_USE, &zero);
         EXPECT(kept != 0 && slice == kept + 1 && zero, "no fresh memory");
         memset(arena_address(slice), 1, (size_t)SLICES << SLICE_BITS);
         (void)arena_settle();
@@ -987,9 +1099,9 @@ static void end_settles(void) {
         street_check(true);
         EXPECT(!arena_settle() && address_space_bytes() == after, "a short end is unmapped");
     }
-    uint32_t slice = arena_take(SLICES, 1, false, &zero);
+    uint32_t slice = arena_take(SLICES, 1, ARENA_NO_USE, &zero);
     EXPECT(arena_give(slice) && arena_purge_all() > 0 && arena_settle(), "a long end is forgotten");
-    uint32_t half = arena_take(SLICES / 2, 1, false, &zero);
+    uint32_t half = arena_take(SLICES / 2, 1, ARENA_NO_USE, &zero);
     EXPECT(half == slice && arena_settle(), "an end of which was taken is unmapped");
     EXPECT(!arena_settle() && street_end() == slice + SLICES / 2, "the street ends at %u", street_end());
     street_check(true);
@@ -999,7 +1111,7 @@ static void end_settles(void) {
 static void extends_nothing_in_vain(void) {
     bool zero;
     open_arena();
-    uint32_t slice = arena_take(64, 1, false, &zero), last = arena_take(1, 1, false, &zero);
+    uint32_t slice = arena_take(64, 1, ARENA_NO_USE, &zero), last = arena_take(1, 1, ARENA_NO_USE, &zero);
     size_t before = address_space_bytes();
     EXPECT(slice != 0 && last == slice + 64, "no two spans side by side");
     EXPECT(!arena_extend(slice, 4096), "grew into a used span");
@@ -1078,9 +1190,9 @@ static void given_twice(void) {
     bool zero;
     open_arena();
     for (int round = 0; round < 300; round++) {
-        struct race race = {.slice = arena_take(3, 1, false, &zero)};
+        struct race race = {.slice = arena_take(3, 1, ARENA_NO_USE, &zero)};
         pthread_t thread;
-        uint32_t behind = arena_take(1, 1, false, &zero);
+        uint32_t behind = arena_take(1, 1, ARENA_NO_USE, &zero);
         EXPECT(race.slice != 0 && behind != 0 && pthread_barrier_init(&race.start, NULL, 2) == 0,
                "nothing to race with");
         EXPECT(pthread_create(&thread, NULL, give_in_a_race, &race) == 0, "no thread");
@@ -1134,7 +1246,7 @@ static void *run_thread(void *argument) {
             }
         } else {
             one->slices = 1 + (uint32_t)pattern_below(&random, 20);
-            one->slice = arena_take(one->slices, 1u << pattern_below(&random, 3), false, &zero);
+            one->slice = arena_take(one->slices, 1u << pattern_below(&random, 3), ARENA_NO_USE, &zero);
             EXPECT(one->slice != 0, "no memory");
             one->id = (uint64_t)(uintptr_t)argument << 32 | round;
             for (uint32_t i = 0; i < one->slices; i++) {
@@ -1180,7 +1292,7 @@ static void *ask_for_too_much(void *argument) {
     pthread_barrier_wait(&ready);
     while (*state == SPAN_DIRTY) {
     }
-    EXPECT(arena_take(*(const uint32_t *)argument, 1, false, &zero) == 0, "more than there is");
+    EXPECT(arena_take(*(const uint32_t *)argument, 1, ARENA_NO_USE, &zero) == 0, "more than there is");
     return NULL;
 }
 
@@ -1198,7 +1310,7 @@ static void ask_while_purging(const void *room) {
     arena_figures(&figures);
     uint32_t limit = (uint32_t)(figures.reserved >> SLICE_BITS);
     for (int round = 0; round < 20; round++) {
-        purged_slice = arena_take(limit / 2, 1, false, &zero);
+        purged_slice = arena_take(limit / 2, 1, ARENA_NO_USE, &zero);
         EXPECT(purged_slice != 0 && pthread_barrier_init(&ready, NULL, THREADS + 1) == 0, "nothing to purge");
         memset(arena_address(purged_slice), 1, (size_t)(limit / 2) << SLICE_BITS);
         (void)arena_give(purged_slice);
@@ -1232,8 +1344,12 @@ static const struct scenario scenarios[] = {
     {"with_ages_of_a_millisecond", with_ages_of_a_millisecond},
     {"with_huge_pages", with_huge_pages},
     {"what_grows_at_the_front_is_huge", what_grows_at_the_front_is_huge},
-    {"little_of_a_chunk_stays_plain", little_of_a_chunk_stays_plain},
+    {"part_of_a_chunk_stays_plain", part_of_a_chunk_stays_plain},
     {"what_a_huge_page_brought_in_goes_too", what_a_huge_page_brought_in_goes_too},
+    {"what_is_free_of_a_split_huge_page_goes", what_is_free_of_a_split_huge_page_goes},
+    {"a_use_has_huge_pages_once_seen_dense", a_use_has_huge_pages_once_seen_dense},
+    {"slabs_have_huge_pages_once_seen_dense", slabs_have_huge_pages_once_seen_dense},
+    {"a_dear_huge_page_is_the_last", a_dear_huge_page_is_the_last},
     {"a_free_end_of_both_kinds_is_given_up", a_free_end_of_both_kinds_is_given_up},
     {"what_was_mapped_ahead_makes_room", what_was_mapped_ahead_makes_room},
     {"aligned_spans_are_found_again", aligned_spans_are_found_again},

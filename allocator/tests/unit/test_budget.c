@@ -29,9 +29,9 @@ static _Atomic size_t calls, bytes_purged; /* by all threads */
 static atomic_uint at_once, most_at_once;
 static bool refused;
 
-bool __real_arena_purge_pages(void *at, size_t bytes, size_t unclean);
+bool __real_arena_purge_pages(uint32_t slab, void *at, size_t bytes, size_t unclean);
 
-bool __wrap_arena_purge_pages(void *at, size_t bytes, size_t unclean) {
+bool __wrap_arena_purge_pages(uint32_t slab, void *at, size_t bytes, size_t unclean) {
     unsigned now = atomic_fetch_add(&at_once, 1) + 1;
     if (now > atomic_load(&most_at_once)) {
         atomic_store(&most_at_once, now);
@@ -41,7 +41,7 @@ bool __wrap_arena_purge_pages(void *at, size_t bytes, size_t unclean) {
     }
     atomic_fetch_add(&calls, 1);
     atomic_fetch_add(&bytes_purged, bytes);
-    bool purged = !refused && __real_arena_purge_pages(at, bytes, unclean);
+    bool purged = !refused && __real_arena_purge_pages(slab, at, bytes, unclean);
     atomic_fetch_sub(&at_once, 1);
     return purged;
 }

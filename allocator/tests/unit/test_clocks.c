@@ -97,7 +97,11 @@ static void open_gate(void) {
 
 /* -- what is remembered -------------------------------------------------------------------------------------- */
 
-static bool huge_pages_are_off(void) { return !huge_is_wanted(HUGE_OBJECT); }
+static bool huge_pages_are_off(void) {
+    uint32_t use = arena_use_of_block((size_t)HUGE_OBJECT << SLICE_BITS);
+    huge_saw(use, HUGE_OBJECT, SIGHT_DENSE);
+    return !huge_is_wanted(use, HUGE_OBJECT);
+}
 
 static void huge_pages_rest(void) {
     EXPECT(arena_open(), "no street");
@@ -116,7 +120,7 @@ static void dirty_memory(void) {
     option_set(OPTION_RETAIN_MS, 10000);
     option_set(OPTION_KEEPER, 0);
     bool zero;
-    uint32_t slice = arena_take(16, 1, false, &zero);
+    uint32_t slice = arena_take(16, 1, ARENA_NO_USE, &zero);
     EXPECT(slice != 0 && arena_give(slice) && ages_slices() != 0, "nothing is dirty");
     expect_until("kept", dirty_memory_stays, 10000);
 }

@@ -15,7 +15,7 @@ static uintptr_t start_of(size_t place) { return ((uintptr_t)LOWEST + place) * U
 
 static void add(size_t place) {
     EXPECT(mappings_rows(&mappings) <= ROWS, "%zu rows", mappings_rows(&mappings));
-    mappings_add(&mappings, (struct mapping){start_of(place), UNIT, UNIT, place % UNIT});
+    mappings_add(&mappings, (struct mapping){start_of(place), UNIT, UNIT, place % UNIT, 0});
 }
 
 static void begin(void) {

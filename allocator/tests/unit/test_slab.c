@@ -594,7 +594,7 @@ static void move_in(struct tenant *tenant, uint64_t *random) {
         return;
     }
     uint32_t slices = 1 + (uint32_t)pattern_below(random, SLICES_MOST);
-    tenant->slice = arena_take(slices, (uint32_t)1 << pattern_below(random, 3), false, &zero);
+    tenant->slice = arena_take(slices, (uint32_t)1 << pattern_below(random, 3), ARENA_NO_USE, &zero);
     EXPECT(tenant->slice != 0, "no memory");
     size_t bytes = (size_t)slices << SLICE_BITS;
     if (pattern_below(random, 4) == 0 && arena_extend(tenant->slice, slices + 3)) {
