@@ -85,12 +85,6 @@ def test_here_all_of_them_are_there() -> None:
     assert parquet.missing() is None
 
 
-def test_the_page_over_all_results_is_told_what_it_lacks(tmp_path: Path, environment: dict[str, str]) -> None:
-    done = run(tmp_path, environment, "serve", "--port", "0")
-    assert (done.returncode, done.stdout) == (5, "")
-    assert done.stderr == "freestone: the page needs: pip install '.[figures]' in the clone\n"
-
-
 def test_an_order_for_dask_is_told_what_it_lacks(tmp_path: Path, environment: dict[str, str]) -> None:
     words = ["compare", "--on", "dask:127.0.0.1:1", "-n", "1", "-a", "glibc", "--", "true"]
     code = f"import sys; sys.modules['distributed'] = None\nfrom freestone.cli import main\nmain({words!r})"

@@ -24,7 +24,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "tune": ("--time-budget", "2", "-a", "glibc", "--", "true"),
     "explain": ("leak",),
     "list": ("--results", "one"),
-    "serve": ("--help",),  # it ends by Ctrl-C: test_serve.py starts it
     "report": ("one",),
     "merge": ("--help",),  # the second time its folder would be there: test_merge.py starts it
     "diff": ("one", "one"),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from freestone.browse.folders import folders
+from freestone.commands.listed import folders
 from freestone.records import store
 from freestone.records.copies import Original, copy_together
 from freestone.records.schema import Experiment, Order, Place, TrialRecord

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import json as json_format
+import shlex
 import sys
 import textwrap
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from freestone.browse.folders import folders
-from freestone.browse.listed import Listed, listed, newest_first
-from freestone.browse.words import going_on, how_far, what
 from freestone.commands import program, terminal
+from freestone.commands.listed import Listed, folders, listed
 from freestone.commands.status import ExitStatus, Stop
 from freestone.records.whole import why
+
+_RESUMING: Final = ("bench", "doctor", "tune")
+"""Verbs that go on with their own results; compare does with all others."""
 
 
 def list_results(
@@ -43,7 +46,7 @@ def list_results(
     results = folder if results is None else results  # who types the folder alone is understood
     place = Path("results") if results is None else results
     try:
-        found = newest_first(listed(folder) for folder in folders(place))
+        found = sorted(map(listed, folders(place)), key=lambda each: each.created_at or "", reverse=True)
     except FileNotFoundError as error:
         if results is not None:
             raise Stop(f"{place} does not exist; --results takes the folder that holds all results", 5) from error
@@ -84,3 +87,52 @@ def _text(each: Listed) -> str:
     wrapped = [part for line in lines for part in textwrap.wrap(line, room, break_on_hyphens=False)]
     text = "\n".join([name, *(f"  {part}" for part in wrapped)])
     return text.replace("×", "x").encode("ascii", "replace").decode() if terminal.is_ascii(sys.stdout) else text
+
+
+def how_far(listed: Listed) -> str:
+    """When it was begun, and how much of what was asked for is done."""
+    return f"{when(listed.created_at or '')}, {listed.state}: {progress(listed)}"
+
+
+def progress(listed: Listed) -> str:
+    """How much of what was asked for is done."""
+    if listed.rounds is None:
+        return "looked at, nothing tried"
+    done, asked = listed.rounds_complete or 0, listed.rounds
+    if listed.time_budget_s is not None:
+        return f"{done} round{'' if done == 1 else 's'} within {listed.time_budget_s:g} s"
+    return f"{done} of {asked} rounds"
+
+
+def what(listed: Listed, room: int | None = None) -> str:
+    """What was measured: the suites, or the command.
+
+    Args:
+        room: characters for the command; None for all of it.
+    """
+    count = listed.workloads or 0
+    if listed.suites is not None:
+        return f"bench {' '.join(listed.suites)} ({count} workload{'' if count == 1 else 's'})"
+    command = shlex.join(listed.command or [])
+    shown = command if room is None or len(command) <= room else command[: room - 3] + "..."
+    return f"{listed.verb} -- {shown}" + (f" (and {count - 1} more)" if count > 1 else "")
+
+
+def when(created_at: str) -> str:
+    """A time of the records as people read it, in UTC."""
+    try:
+        return f"{datetime.fromisoformat(created_at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    except (ValueError, OverflowError):  # of a clock far from ours
+        return created_at
+
+
+def going_on(listed: Listed, tool: str) -> str | None:
+    """The line that goes on with what was interrupted; None where nothing was.
+
+    Args:
+        tool: what starts freestone.
+    """
+    if listed.state != "interrupted":
+        return None
+    verb = listed.verb if listed.verb in _RESUMING else "compare"
+    return f"{tool} {verb} --resume {shlex.quote(listed.order or listed.folder)}"

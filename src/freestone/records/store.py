@@ -10,7 +10,7 @@ import contextlib
 import fcntl
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -162,17 +162,14 @@ def unlike_files(name: str) -> str:
     return re.sub(r"\.(json|jsonl|parquet|html|log|job)\Z", r"-\1", name)
 
 
-def places(folder: Path, children: Callable[[Path], Iterable[Path]] = Path.iterdir) -> list[Path]:
+def places(folder: Path) -> list[Path]:
     """The results folders of an order that hold something, by name; of any other folder itself.
 
     What is hidden is no place: it is being brought here, or was left by whoever was killed at that.
-
-    Args:
-        children: gives what a folder holds.
     """
     if not (folder / ORDER_FILE).exists():
         return [folder]
-    found = (each for each in children(folder) if not each.name.startswith("."))
+    found = (each for each in folder.iterdir() if not each.name.startswith("."))
     return sorted(each for each in found if (each / EXPERIMENT_FILE).exists())
 
 
@@ -260,13 +257,9 @@ def read_trials(folder: Path) -> Reading:
     return Reading(records, damage)
 
 
-def is_being_written(folder: Path, held_files: locks.Held | None = None) -> bool:
-    """Whether somebody appends trials to a folder now, or holds it, by the locks of processes that are seen from here.
-
-    Args:
-        held_files: what :func:`freestone.records.locks.held_files` gave; None to ask now.
-    """
-    now = locks.held_files() if held_files is None else held_files
+def is_being_written(folder: Path) -> bool:
+    """Whether a process seen from here appends trials to a folder now, or holds it, by their locks."""
+    now = locks.held_files()
     return any(locks.is_held(each, now) for each in (folder, folder / TRIALS_FILE))
 
 

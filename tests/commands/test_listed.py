@@ -1,24 +1,37 @@
-"""A folder that nobody expected is a row of its own, and takes no other one from the list or the page."""
+"""A results folder in any state is a row of the list, and hides no other one."""
 
 from __future__ import annotations
 
 import json
 import os
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from freestone.browse import listed as module
-from freestone.browse.listed import listed
-from freestone.browse.server import Server
-from freestone.browse.shelf import Shelf
-from freestone.browse.words import going_on, when
+from freestone.commands import listed as module
+from freestone.commands.list_results import going_on, list_results, when
+from freestone.commands.listed import listed
 from freestone.records import store
-from freestone.records.schema import Order, Place
+from freestone.records.schema import Experiment, Order, Place, Summary
 
 MakeResult = Callable[..., Path]
+
+
+@pytest.fixture
+def make_result(tmp_path: Path, make_experiment: Callable[..., Experiment]) -> MakeResult:
+    """``make_result(name)`` makes a results folder with a summary and gives it."""
+
+    def make(name: str) -> Path:
+        folder = tmp_path / "results" / name
+        folder.mkdir(parents=True)
+        store.write_experiment(folder, make_experiment(id=folder.name))
+        verdict = f"verdict of {folder.name}"
+        summary = Summary(experiment=folder.name, baseline="glibc", rounds_complete=5, cells=[], headline=verdict)
+        store.write_summary(folder, summary)
+        return folder
+
+    return make
 
 
 def _head(folder: Path, **changes: object) -> None:
@@ -54,23 +67,21 @@ STRANGE: dict[str, tuple[Callable[[Path], None], str]] = {
 
 @pytest.mark.parametrize(("make", "state"), STRANGE.values(), ids=STRANGE)
 def test_a_strange_folder_is_a_row_and_the_others_stand(
-    place: Path, make_result: MakeResult, server: Server, make: Callable[[Path], None], state: str
+    make_result: MakeResult, capsys: pytest.CaptureFixture[str], make: Callable[[Path], None], state: str
 ) -> None:
-    strange = make_result(1, program="strange")
-    make_result(2, program="plain")
+    strange, plain = make_result("20261120T000001Z-strange"), make_result("20261120T000002Z-plain")
     make(strange)
-    found = {Path(each.folder).name: each for each in Shelf(place).look()}
-    assert found[strange.name].state == state
-    with urllib.request.urlopen(server.address, timeout=30) as answer:
-        page = answer.read().decode()
-    assert "verdict 2" in page
-    assert strange.name in page
+    assert listed(strange).state == state
+    assert list_results(plain.parent) == 0
+    out, err = capsys.readouterr()
+    assert "verdict of 20261120T000002Z-plain" in out
+    assert strange.name in (err if state == "damaged" else out)
 
 
 def test_what_nobody_thought_of_is_damage_with_its_name(
     make_result: MakeResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = make_result(1)
+    folder = make_result("one")
 
     def fails(*_: object) -> None:
         raise RuntimeError("two\nlines")
@@ -86,15 +97,15 @@ def test_a_time_that_no_clock_of_ours_has_is_told_as_it_stands() -> None:
 
 
 @pytest.mark.parametrize("engine", ["ssh", "merged", None])
-def test_a_place_goes_on_by_its_order(place: Path, make_result: MakeResult, engine: str | None) -> None:
-    folder = make_result(1, below="order")
+def test_a_place_goes_on_by_its_order(make_result: MakeResult, engine: str | None) -> None:
+    folder = make_result("order/one")
     (folder / store.SUMMARY_FILE).unlink()
     if engine is not None:
-        words = ["compare", "--", "./work"]
+        words = ["compare", "--", "true"]
         places = [Place(name=folder.name, engine=engine, address="board")]
         order = Order(id="o", created_at="", freestone_version="0", words=words, places=places)
-        store.write_order(place / "order", order)
+        store.write_order(folder.parent, order)
     row = listed(folder)
     assert row.state == "interrupted"
-    wanted = place / "order" if engine == "ssh" else folder
+    wanted = folder.parent if engine == "ssh" else folder
     assert going_on(row, "freestone") == f"freestone compare --resume {wanted}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,6 +58,37 @@ class Listed:
     """The folder of the order that it is a place of, which is what goes on; None where it is nobody's."""
 
 
+def folders(place: Path) -> list[Path]:
+    """The results folders in a folder; or that folder, where it is one itself.
+
+    Args:
+        place: the folder that holds all results, or one of them.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if os.path.exists(place / store.EXPERIMENT_FILE) or diagnosis.is_one(place):
+        return [place]
+    found = [each for each in sorted(place.iterdir()) if os.path.isdir(each) and _is_one(each)]
+    return [each for folder in found for each in _places(folder)]
+
+
+def _places(folder: Path) -> list[Path]:
+    """The results folders of several places; where they cannot be read the folder itself: its reader says why."""
+    try:
+        return store.places(folder)
+    except OSError:
+        return [folder]
+
+
+def _is_one(folder: Path) -> bool:
+    """Whether a folder holds results, or was made to."""
+    if folder.name.startswith("."):  # what is being put together, or was left by whoever was killed at that
+        return False
+    files = (store.EXPERIMENT_FILE, store.TRIALS_FILE, store.ORDER_FILE, charts.CHART, charts.OBSERVATIONS)
+    return NAMED.match(folder.name) is not None or any(os.path.exists(folder / name) for name in files)
+
+
 def listed(folder: Path) -> Listed:
     """What is told of one results folder."""
     return dataclasses.replace(_listed(folder), order=_order(folder))
@@ -89,11 +121,6 @@ def _listed(folder: Path) -> Listed:
     except Exception as error:  # one folder, whatever it holds, takes no other one from the list
         said = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST]
         return Listed(name, str(folder), "damaged", f"cannot tell what {folder} holds: {said}")
-
-
-def newest_first(found: Iterable[Listed]) -> list[Listed]:
-    """In the order in which they are shown; what says no time stands last."""
-    return sorted(found, key=lambda each: each.created_at or "", reverse=True)
 
 
 def _measured(name: str, folder: Path) -> Listed:
