@@ -174,12 +174,6 @@ def _keep_streams() -> None:
 
 def _run(tokens: list[str]) -> int:
     verb = _verb(tokens)
-    if verb is None and tokens and not tokens[0].startswith("-"):
-        from freestone.commands import renamed  # late: only who typed an old name needs it
-
-        now = renamed.told(tokens)
-        if now is not None:
-            return complain(now, ExitStatus.USAGE)
     if verb == "run":
         tokens = program_apart(tokens)
     app = build_app(verb, whole=tokens[:1] == ["--install-completion"])

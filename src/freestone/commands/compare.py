@@ -15,7 +15,6 @@ from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.compare_request import CompareRequest, called
 from freestone.commands.durations import Rest
 from freestone.commands.export_options import NO_EXPORT, ExportOptions
-from freestone.commands.hyperfine_options import NOTHING_FOREIGN, HyperfineOptions
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
 from freestone.commands.place_options import HERE, PlaceOptions
 from freestone.commands.program_options import ONE_PROGRAM, ProgramOptions
@@ -72,7 +71,6 @@ def compare(
     service: ServiceOptions = NO_SERVICE,
     places: PlaceOptions = HERE,
     exports: ExportOptions = NO_EXPORT,
-    foreign: HyperfineOptions = NOTHING_FOREIGN,
     report: Annotated[bool, Parameter(name="--report", negative="--no-report", help="Write the HTML report.")] = True,
 ) -> int:
     """Run a program under every allocator and say which is best for what.
@@ -96,7 +94,6 @@ def compare(
     Exit status: 0 all measured, 2 wrong use, 3 nothing could be measured, 4 some allocators failed or are INVALID,
     5 results could not be written, 126 or 127 the program cannot be executed or found, 130 interrupted.
     """
-    foreign.refuse()
     request = CompareRequest(
         command, name, env or [], keep_env, idle, idle_rounds, programs, stages, acceptance, service
     )
