@@ -169,8 +169,9 @@ test-programs: $(BUILD)/build.ninja
 	@cmake -S . -B $(BUILD) -DFREESTONE_TESTS=ON --log-level=WARNING >/dev/null
 	@cmake --build $(BUILD) -- --quiet
 
+# Many sleep most of the time: four at once keep two processors busy for two thirds of it.
 test-native: build test-programs
-	@ctest --test-dir $(BUILD) --output-on-failure --progress --timeout 300 -j 4 -LE '^(long|soak)$$' \
+	@ctest --test-dir $(BUILD) --output-on-failure --progress --timeout 300 -j 6 -LE '^(long|soak)$$' \
 	    --output-junit '$(CURDIR)/$(BUILD)/tests-native.xml'
 
 # One more than there are processors of the machine it is tuned for: some test always waits. What is compiled is kept.
@@ -181,7 +182,7 @@ test-python: build $(VENV)/.test
 
 test-long: build test-programs $(VENV)/.test
 	@status=0; \
-	ctest --test-dir $(BUILD) --output-on-failure --progress --timeout 600 -j 4 -L '^long$$' || status=1; \
+	ctest --test-dir $(BUILD) --output-on-failure --progress --timeout 600 -j 6 -L '^long$$' || status=1; \
 	$(PYTEST) -m 'long and not packages' || status=1; \
 	exit $$status
 

@@ -15,8 +15,10 @@ import pytest
 from answers import said
 
 from freestone import native
+from freestone.commands import doctor_process
 from freestone.doctor.observations import Observations
 from freestone.records import store
+from freestone.trials import tree
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 CompileC = Callable[..., Path]
@@ -313,12 +315,25 @@ def test_heaps_of_threads_are_those_of_glibc_s_malloc_alone(
         assert f"Its malloc, as far as can be seen, comes from {library}." in text
 
 
-def test_a_process_that_ends_meanwhile_is_told_so(freestone: Tool) -> None:
-    with subprocess.Popen(["sleep", "3"]) as process:
-        done = freestone("doctor", "--pid", str(process.pid), "--seconds", "60")
-    assert done.returncode == 0, done.stderr
-    assert "Not seen: the rest: it ended after " in done.stdout
-    assert "For " in done.stdout
+def test_a_process_that_ends_meanwhile_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone, looks = tree.alone, 0
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+
+        def look_and_end(number: int) -> tree.TreeReading:
+            nonlocal looks
+            looks += 1
+            if looks == 2 and process.stdin is not None:
+                process.stdin.close()
+            return alone(number)
+
+        monkeypatch.setattr(tree, "alone", look_and_end)
+        status = doctor_process.look(process.pid, 3600, False, tmp_path / "results", as_json=False)
+    assert status == 0
+    out = capsys.readouterr().out
+    assert "Not seen: the rest: it ended after " in out
+    assert "For " in out
 
 
 @pytest.mark.parametrize(

@@ -98,15 +98,23 @@ static void give_all(char **block, size_t count) {
     }
 }
 
-/* Blocks are registered, freed and, after what `between` does, taken again. */
-static void go_round(char **block, size_t count, size_t bytes, void (*between)(void)) {
-    take_all(block, count, bytes, 1);
-    register_all(block, count);
-    give_all(block, count);
-    between();
+static void take_again(char **block, size_t count, size_t bytes) {
     take_all(block, count, bytes, 101);
     (void)registered_check();
     give_all(block, count);
+}
+
+/* Blocks of both kinds are registered, freed and, after what `between` does, taken again. */
+static void go_round(void (*between)(void)) {
+    take_all(small, SMALLS, SMALL, 1);
+    take_all(span, SPANS, SPAN, 1);
+    register_all(small, SMALLS);
+    register_all(span, SPANS);
+    give_all(small, SMALLS);
+    give_all(span, SPANS);
+    between();
+    take_again(small, SMALLS, SMALL);
+    take_again(span, SPANS, SPAN);
 }
 
 static void trim(void) { (void)freestone_purge(); }
@@ -165,10 +173,8 @@ int main(int count, char **arguments) {
     page = (size_t)sysconf(_SC_PAGESIZE);
     size_t before = resident_kib();
     hooks_install(arguments[1], decide);
-    go_round(small, SMALLS, SMALL, trim);
-    go_round(span, SPANS, SPAN, trim);
-    go_round(small, SMALLS, SMALL, idle);
-    go_round(span, SPANS, SPAN, idle);
+    go_round(trim);
+    go_round(idle);
     EXPECT(atomic_load(&hooks_seen[HOOK_MADVISE]) > 0, "no hook has seen memory that went back");
     resized((size_t)150 * MIB, (size_t)210 * MIB);
     resized((size_t)210 * MIB, (size_t)140 * MIB);

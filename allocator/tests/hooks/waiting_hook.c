@@ -12,20 +12,23 @@
 #include "idle/tasks.h"
 #include "serving.h"
 
-enum { MIB = 1 << 20, WAIT_MS = 60000, EACH = 2, ROUNDS_MOST = 400 };
+enum { MIB = 1 << 20, WAIT_MS = 60000, ROUNDS_MOST = 400 };
 
 /* What the other thread does while the hook waits. */
 enum { ALLOCATES, ENDS_THREADS, TRIMS, FORKS, ALL };
 static const char *const names[ALL] = {"allocates", "ends threads", "trims", "forks"};
+static const unsigned each[ALL] = {2, 2, 2, 1}; /* times at each hook; a fork waits a second for who is inside */
 
 static atomic_uint waited[HOOKS][ALL];
 static atomic_int wanted = -1; /* by the hook, of the other thread */
 static _Thread_local bool waits_here;
 
-static void allocate(void) {
-    static const size_t sizes[] = {16, 100, 1000, 9000, 40000, 200000, 3 * MIB, 150 * MIB};
-    for (size_t i = 0; i < 40; i++) {
-        size_t bytes = sizes[i % (sizeof sizes / sizeof *sizes)];
+enum { SIZES = 8 };
+
+static void allocate(size_t blocks) {
+    static const size_t sizes[SIZES] = {16, 100, 1000, 9000, 40000, 200000, 3 * MIB, 150 * MIB};
+    for (size_t i = 0; i < blocks; i++) {
+        size_t bytes = sizes[i % SIZES];
         char *block = unseen(malloc(bytes));
         EXPECT(block != NULL, "no block of %zu bytes beside a hook", bytes);
         block[bytes - 1] = 1;
@@ -37,7 +40,7 @@ static void allocate(void) {
 }
 
 static void *allocate_in_thread(void *unused) {
-    allocate();
+    allocate(5 * SIZES);
     return unused;
 }
 
@@ -51,7 +54,7 @@ static void run_child(void) {
     pid_t child = fork();
     EXPECT(child >= 0, "fork failed");
     if (child == 0) {
-        allocate();
+        allocate(SIZES); /* a large one is copied here */
         _exit(0);
     }
     int status = 0;
@@ -67,7 +70,7 @@ static void *serve(void *unused) {
         }
         switch (what) {
         case ALLOCATES:
-            allocate();
+            allocate(5 * SIZES);
             break;
         case ENDS_THREADS:
             run_threads();
@@ -83,11 +86,11 @@ static void *serve(void *unused) {
     return unused;
 }
 
-/* The hook waits until the other thread has done one of these things; each EACH times. */
+/* The hook waits until the other thread has done one of these things. */
 static int decide(enum hook hook, char *at, size_t bytes) {
     (void)at, (void)bytes;
     for (int what = 0; waits_here && what < ALL; what++) {
-        if (atomic_load(&waited[hook][what]) >= EACH) {
+        if (atomic_load(&waited[hook][what]) >= each[what]) {
             continue;
         }
         atomic_fetch_add(&waited[hook][what], 1);
@@ -110,7 +113,7 @@ static bool is_called(int hook) {
 static bool all_have_waited(void) {
     for (int hook = 0; hook < HOOKS; hook++) {
         for (int what = 0; what < ALL; what++) {
-            if (is_called(hook) && atomic_load(&waited[hook][what]) < EACH) {
+            if (is_called(hook) && atomic_load(&waited[hook][what]) < each[what]) {
                 return false;
             }
         }

@@ -12,7 +12,7 @@
 #include "pattern.h"
 #include "serving.h"
 
-enum { THREADS = 6, BLOCKS = 400, BOXES = 64, LARGEST = 16000, OPERATIONS = 1000000, WAIT_MS = 60000 };
+enum { THREADS = 6, BLOCKS = 400, BOXES = 64, LARGEST = 16000, OPERATIONS = 250000, WAIT_MS = 60000 };
 
 static atomic_bool stop;
 static atomic_int reports; /* riscv64 exchanges no single byte */
