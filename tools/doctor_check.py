@@ -149,11 +149,11 @@ ASKED = (
 """What an answer comes from, as patterns below the repository..."""
 
 ONLY_SAID = (
-    "src/freestone/commands/doctor_page.py",
+    *(f"src/freestone/commands/doctor_{name}.py" for name in ("explain", "page")),
     "src/freestone/doctor/page/*",
     *(f"src/freestone/doctor/{name}.py" for name in ("explanation", "headline", "in_code", "judgement", "over_time")),
     "src/freestone/doctor/words.py",
-    *(f"src/freestone/experiments/{name}.py" for name in ("merged_places", "places", "turns")),
+    *(f"src/freestone/experiments/{name}.py" for name in ("places", "turns")),
     "src/freestone/experiments/engines/*",
     "src/freestone/analysis/across/*",
     *(f"src/freestone/analysis/{name}.py" for name in ("comparable", "machines", "one_experiment")),

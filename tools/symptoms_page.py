@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/explanation/symptoms.md from the texts that ``freestone explain`` shows.
+"""Writes docs/explanation/symptoms.md from the texts that ``freestone doctor --explain`` shows.
 
 Usage: ``.venv/bin/python tools/symptoms_page.py [--check]``
 

@@ -22,17 +22,13 @@ from freestone.streams import outlast_readers
 
 VERBS = {
     "compare": "Run a program under every allocator and say which is best for what.",
-    "advise": "Say in one sentence which allocator to run a program under.",
     "doctor": "Say what a program's memory suffers from, and try what may help.",
     "tune": "Search allocators and their settings for the best for a program in time and memory.",
-    "explain": "Say what a symptom is that the doctor names, and what helps.",
     "bench": "Run a suite of workloads under every allocator and show the scoreboard.",
     "list": "Show the results so far.",
     "report": "Write results as one HTML file, and show their tables or scoreboard.",
-    "merge": "Put results of one experiment from several folders side by side: other machines, other days.",
     "diff": "Say what changed between two results, and whether it stays within limits: for a CI.",
     "run": "Run a program under libfreestone, or another allocator.",
-    "env": "Print the lines that put an allocator in force: shell, systemd, Dockerfile, whole machine.",
     "allocators": "Show which allocators are here, whether they work, and how to get the others.",
     "count": "Count system calls, instructions and requests to malloc of what was measured.",
 }
@@ -47,17 +43,13 @@ PARTS = {
 
 USAGE = {
     "compare": "Usage: freestone compare [OPTIONS] -- CMD [ARGUMENTS]",
-    "advise": "Usage: freestone advise [OPTIONS] -- CMD [ARGUMENTS]",
     "doctor": "Usage: freestone doctor [OPTIONS] -- CMD [ARGUMENTS]",
     "tune": "Usage: freestone tune [OPTIONS] -- CMD [ARGUMENTS]",
-    "explain": "Usage: freestone explain [OPTIONS] [SYMPTOM]",
     "bench": "Usage: freestone bench [OPTIONS] SUITE...",
     "list": "Usage: freestone list [OPTIONS]",
     "report": "Usage: freestone report [OPTIONS] RESULTS...",
-    "merge": "Usage: freestone merge RESULTS... --into FOLDER",
     "diff": "Usage: freestone diff [OPTIONS] BEFORE AFTER",
     "run": "Usage: freestone run [OPTIONS] -- CMD [ARGUMENTS]",
-    "env": "Usage: freestone env [OPTIONS] [ALLOCATOR]",
     "allocators": "Usage: freestone allocators [OPTIONS] [NAMES]",
     "allocators add": "Usage: freestone allocators add [OPTIONS] [NAMES]",
     "allocators remove": "Usage: freestone allocators remove NAMES",
@@ -188,7 +180,7 @@ def _run(tokens: list[str]) -> int:
         return complain(f"{stop.message}{here}", stop.status)
     except CycloptsError as error:
         where = f"freestone {verb} --help" if verb else "freestone --help"
-        forgotten = verb in ("compare", "advise", "doctor", "run") and "--" not in tokens
+        forgotten = verb in ("compare", "doctor", "run") and "--" not in tokens
         hint = f"the program stands after --; see {where}" if forgotten else f"see {where}"
         return complain(f"{_missing(error, verb, tokens) or _one_line(error)} ({hint})", ExitStatus.USAGE)
     except KeyboardInterrupt:
@@ -219,7 +211,7 @@ def program_apart(tokens: Sequence[str]) -> list[str]:
             break
         if not word.startswith("-") or word == "-":
             return [*tokens[:place], "--", *tokens[place:]]
-        valued = word in ("-a", "--allocator", "--guard") and tokens[place + 1 : place + 2] != ["--"]
+        valued = word in ("-a", "--allocator", "--guard", "--print") and tokens[place + 1 : place + 2] != ["--"]
         place += 2 if valued else 1
     return list(tokens)
 

@@ -47,7 +47,7 @@ def test_a_program_that_cannot_be_run(
     assert not (tmp_path / "results").exists(), "nothing is begun"
 
 
-@pytest.mark.parametrize("verb", ["compare", "advise", "doctor", "tune"])
+@pytest.mark.parametrize("verb", ["compare", "doctor", "tune"])
 def test_a_word_before_the_dashes_is_told_from_the_program_behind_them(freestone: Tool, verb: str) -> None:
     pattern = "program 'minutes' not found; it stands before --, and the program, ./mix, behind it"
     _one_line(freestone(verb, "--time-budget", "5", "minutes", "--", "./mix", "fast"), 127, pattern)
@@ -58,8 +58,6 @@ def test_a_word_before_the_dashes_is_told_from_the_program_behind_them(freestone
 @pytest.mark.parametrize(
     ("words", "pattern"),
     [
-        (["merge", "a", "b"], r"--into is missing, as in: freestone merge RESULTS... --into FOLDER \(see"),
-        (["merge", "a", "b", "--into"], r"--into takes a value, and none stands behind it \(see"),
         (["count"], r"RESULTS is missing, as in: freestone count \[OPTIONS\] RESULTS \(see"),
         (["compare", "-n"], "-n takes a value, and none stands behind it"),
     ],

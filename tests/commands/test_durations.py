@@ -61,7 +61,6 @@ def test_every_option_of_seconds_understands_them(freestone: Tool, only_folder: 
         (["compare", "--time-budget", "soon", "--", "true"], "--time-budget: seconds, or as in 90s, 2m, 1h30m, not"),
         (["compare", "--time-budget", "-5", "--", "true"], "--time-budget: it takes from 1 ms to 365 d, not '-5'"),
         (["compare", "--idle", "1.5s", "--", "true"], "--idle: a whole number of seconds, not '1.5s'"),
-        (["advise", "--time-budget", "x", "--", "true"], "--time-budget: seconds, or"),
         (["bench", "field", "--timeout", "x"], "--timeout: seconds, or"),
         (["count", "results", "--timeout", "x"], "--timeout: seconds, or"),
         (["doctor", "--time-budget", "x", "--", "true"], "--time-budget: seconds, or"),

@@ -42,7 +42,7 @@ def lab(site: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[st
     [
         (["run", "--", "echo", "started"], 3),
         (["run", "-a", "freestone", "--", "echo", "started"], 2),
-        (["env", "--for", "shell"], 2),
+        (["run", "--print", "shell"], 2),
         (["compare", "-a", "freestone", "-n", "1", "--", "echo", "started"], 2),
     ],
 )

@@ -66,6 +66,22 @@ def test_machines_behind_links_of_one_name_have_names_of_their_own(freestone: To
     assert len(set(names)) == 3
 
 
+def test_results_of_one_workload_stand_side_by_side_and_one_that_differs_is_named(
+    freestone: Tool, tmp_path: Path
+) -> None:
+    machine = store.read_experiment(measured(tmp_path / "monday", 1)).machine
+    for seed, name, timeout_s in ((2, "friday", None), (3, "other", 7.0)):
+        head = store.read_experiment(measured(tmp_path / name, seed))
+        changed = head.model_copy(update={"machine": machine, "timeout_s": timeout_s})
+        (tmp_path / name / store.EXPERIMENT_FILE).write_text(changed.model_dump_json())
+    done = freestone("report", "monday", "friday", "other", "--no-html")
+    told = " ".join(done.stdout.split())
+    assert done.returncode == 0, done.stderr
+    assert "solve on 2 of 3 places, one machine" in told
+    assert "monday and friday are one machine, measured more than once." in told
+    assert "another timeout: 7.0, not none" in told
+
+
 PARTS = st.sampled_from(["a", "b", "x", "a-x", "x-2", "a-x-2", "a x", ".", "..", "-", "ü"])
 FOLDERS = st.lists(PARTS, min_size=1, max_size=3).map("/".join)
 

@@ -18,21 +18,17 @@ Tool = Callable[..., subprocess.CompletedProcess[str]]
 MEASURE = ("-a", "glibc", "-n", "1")
 CALLS: dict[str, tuple[str, ...]] = {
     "compare": (*MEASURE, "--", "true"),
-    "advise": ("--time-budget", "1", "-a", "glibc", "--", "true"),
     "bench": ("patterns", "--quick", *MEASURE, "--only", "lifo-16-100"),
     "doctor": ("--observe-only", "--", "true"),
     "tune": ("--time-budget", "2", "-a", "glibc", "--", "true"),
-    "explain": ("leak",),
     "list": ("--results", "one"),
     "report": ("one",),
-    "merge": ("--help",),  # the second time its folder would be there: test_merge.py starts it
     "diff": ("one", "one"),
     "run": ("--", "sh", "-c", "echo $LD_PRELOAD; exit 7"),
-    "env": ("--for", "shell"),
     "allocators": ("glibc,freestone",),
     "count": ("one", "--json"),
 }
-MEASURING = ("compare", "advise", "doctor", "tune", "bench", "count")
+MEASURING = ("compare", "doctor", "tune", "bench", "count")
 """Verbs whose output differs from run to run."""
 
 

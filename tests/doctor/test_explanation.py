@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import symptoms_page
-from freestone.commands.explain import explain as verb
+from freestone.commands.doctor_explain import explain as verb
 from freestone.commands.status import ExitStatus, Stop
 from freestone.doctor import explanation, in_code, remedies, symptoms, thresholds
 from freestone.doctor.explanation import NAMES, ExplanationError
@@ -125,13 +125,13 @@ def test_texts_name_the_patients_that_there_are() -> None:
         ("huge", "no symptom is called 'huge'; did you mean huge-page-bloat or huge-pages-missing?"),
         ("TRIM_CHURN", "no symptom is called 'TRIM_CHURN'; did you mean trim-churn?"),
         ("leaks", "no symptom is called 'leaks'; did you mean leak?"),
-        ("zzz", "no symptom is called 'zzz'; freestone explain, without a name, lists all"),
-        ("../words", "no symptom is called '../words'; freestone explain, without a name, lists all"),
+        ("zzz", "no symptom is called 'zzz'; freestone doctor --explain all lists them"),
+        ("../words", "no symptom is called '../words'; freestone doctor --explain all lists them"),
     ],
 )
 def test_an_unknown_symptom_is_one_line_with_the_nearest_name(asked: str, said: str) -> None:
     with pytest.raises(Stop) as stopped:
-        verb(asked)
+        verb(asked, as_json=False)
     assert stopped.value.message == said
     assert stopped.value.status == ExitStatus.USAGE
 
@@ -154,7 +154,7 @@ def test_a_text_that_cannot_be_read_is_named(text: str, complaint: str) -> None:
 
 
 def test_json_has_the_fields_of_one_symptom(capsys: pytest.CaptureFixture[str]) -> None:
-    assert verb("leak", json=True) == ExitStatus.FINE
+    assert verb("leak", as_json=True) == ExitStatus.FINE
     told = json.loads(capsys.readouterr().out)
     assert told["symptom"] == "leak"
     assert told["summary"] == PLAIN["leak"]
@@ -165,7 +165,7 @@ def test_json_has_the_fields_of_one_symptom(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_json_without_a_symptom_has_all(capsys: pytest.CaptureFixture[str]) -> None:
-    assert verb(json=True) == ExitStatus.FINE
+    assert verb("all", as_json=True) == ExitStatus.FINE
     assert [each["symptom"] for each in json.loads(capsys.readouterr().out)] == list(NAMES)
 
 

@@ -21,7 +21,7 @@ def advised(
     rounds: int,
     wall_s: float,
     status: str = "ok",
-    typed: str = "freestone advise -- true",
+    typed: str = "freestone compare --quick -- true",
 ) -> str:
     """The advice after so many rounds, in which the other allocator took so long and the baseline a second."""
     experiment = make_experiment(("glibc", "freestone"), rounds=50, command_line=shlex.split(typed))
@@ -54,7 +54,7 @@ def test_what_is_no_better_is_not(make_experiment: MakeExperiment, make_record: 
 def test_too_few_rounds_say_how_long_would_do(make_experiment: MakeExperiment, make_record: MakeRecord) -> None:
     assert advised(make_experiment, make_record, 2, 0.5) == (
         "There is no telling yet: 2 rounds of 2 allocators in 60 s are too few; "
-        "try: freestone advise --time-budget 300 -- true"
+        "try: freestone compare --time-budget 300 --quick -- true"
     )
 
 
@@ -73,9 +73,9 @@ def test_without_another_there_is_no_advice(make_experiment: MakeExperiment, mak
 def test_the_longer_one_keeps_every_option_but_the_budget(
     make_experiment: MakeExperiment, make_record: MakeRecord, options: str, kept: str
 ) -> None:
-    typed = f"freestone advise {options} -- ./v --time-budget 7"
+    typed = f"freestone compare --quick {options} -- ./v --time-budget 7"
     said = advised(make_experiment, make_record, 2, 0.5, typed=typed)
-    assert said.endswith(f"try: freestone advise --time-budget 300 {kept} -- ./v --time-budget 7")
+    assert said.endswith(f"try: freestone compare --time-budget 300 --quick {kept} -- ./v --time-budget 7")
 
 
 def test_who_is_level_with_the_best_is_named_with_its_price(

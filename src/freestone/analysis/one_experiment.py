@@ -16,9 +16,6 @@ from freestone.analysis.same_environment import environments_differ
 from freestone.analysis.sides import Side
 from freestone.records.schema import Allocator, Configuration, Environment, Experiment, Machine, Workload
 
-VERBS: Final = ("compare", "bench")
-"""What measures the same when it is typed again; the others choose as they go."""
-
 _THREADS_PER_CPU: Final = (1, 4)
 """What suites know as ``{cores}`` and ``{4cores}``."""
 
@@ -29,27 +26,6 @@ _JUDGED: Final = ("name", "command", "environment", "reads", "service", "stages"
 
 _OF_THE_PLACE: Final = ("directory", "memory_mib", "disk_mib")
 """Of a workload: where it was, and what is asked before it is run."""
-
-
-def differs(one: Side, other: Side, *, any_build: bool = False) -> str | None:
-    """What keeps two results from being one experiment, in words; None where nothing does.
-
-    Args:
-        one: what the other is held against.
-        other: a result of the same machine or of another one.
-        any_build: whether programs may be other builds where the machines are two.
-    """
-    first, second = one.experiment, other.experiment
-    if first.freestone_version != second.freestone_version:
-        return f"another version of the lab: {second.freestone_version}, not {first.freestone_version}"
-    verbs = verb(first), verb(second)
-    if verbs[0] != verbs[1]:
-        return f"another verb: {verbs[1]}, not {verbs[0]}"
-    return (
-        _other_workloads(one, other, any_build=any_build)
-        or _other_configurations(first, second)
-        or _other_settings(first, second)
-    )
 
 
 @dataclass(frozen=True)
@@ -111,13 +87,6 @@ def stands_apart(one: Alone, other: Alone, *, any_build: bool = False) -> str | 
     )
 
 
-def _as_on(first: Experiment, second: Experiment, mine: Workload, theirs: Workload) -> Workload:
-    """The second's workload as the first's machine would have it; what somebody typed is as it was typed."""
-    if not verb(first) == verb(second) == "bench":
-        return theirs
-    return _as_many_threads(mine, theirs, _cpus(first.machine), _cpus(second.machine))
-
-
 def _cpus(machine: Machine) -> int | None:
     found = machine.facts.get("cores_allowed")
     return found if isinstance(found, int) else None
@@ -148,27 +117,6 @@ def verb(experiment: Experiment) -> str:
     return (experiment.command_line[1:2] or ["compare"])[0]
 
 
-def _other_workloads(one: Side, other: Side, *, any_build: bool) -> str | None:
-    mine = {each.name: each for each in one.experiment.workloads}
-    theirs = {each.name: each for each in other.experiment.workloads}
-    if len(mine) == len(theirs) == 1 and mine.keys() != theirs.keys():
-        (first,), (second,) = mine.values(), theirs.values()
-        said = _command(_as_on(one.experiment, other.experiment, first, second)), _command(first)
-        if said[0] == said[1]:
-            return f"another name of the workload: {', '.join(theirs)}, not {', '.join(mine)}"
-        return f"another command: {said[0]}, not {said[1]}"
-    if mine.keys() != theirs.keys():
-        return f"other workloads: {names_apart(list(mine), list(theirs))}"
-    own = any_build and machines.key(one.experiment.machine) != machines.key(other.experiment.machine)
-    for name, workload in mine.items():
-        there = _as_on(one.experiment, other.experiment, workload, theirs[name])
-        found = workload_apart(workload, there, evidence(name, one), evidence(name, other), any_build=own)
-        told = _told_apart(workload, there, found)
-        if told is not None:
-            return f"{name}: {told}" if len(mine) > 1 and found != _ANOTHER_COMMAND else told
-    return None
-
-
 def _told_apart(one: Workload, other: Workload, found: str | None) -> str | None:
     """What is not the same of two workloads of one name; both commands, where these are not.
 
@@ -196,15 +144,6 @@ def _other_rules(one: Workload, other: Workload) -> str | None:
 
 def _value(value: Any) -> str:
     return "none" if value in (None, [], {}) else str(value)
-
-
-def _other_configurations(one: Experiment, other: Experiment) -> str | None:
-    mine, theirs = ({each.name: each for each in side.configurations} for side in (one, other))
-    if mine.keys() != theirs.keys():
-        return f"other configurations: {names_apart(list(mine), list(theirs))}"
-    if one.baseline != other.baseline:
-        return f"another baseline: {other.baseline}, not {one.baseline}"
-    return _other_shared(one, other)
 
 
 def _other_shared(one: Experiment, other: Experiment) -> str | None:
@@ -251,21 +190,3 @@ def names_apart(mine: Sequence[str], theirs: Sequence[str]) -> str:
 
 def _first(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-
-
-def builds_apart(experiments: Sequence[tuple[str, Experiment]]) -> list[str]:
-    """Which allocators are other versions at some places, a sentence each: a difference of the places to know of.
-
-    Args:
-        experiments: by the names of places; each has the same configurations.
-    """
-    told = []
-    for configuration in experiments[0][1].configurations if experiments else []:
-        versions: dict[str, list[str]] = {}
-        for place, experiment in experiments:
-            here = next(each for each in experiment.configurations if each.name == configuration.name)
-            versions.setdefault(here.allocator.version or "of unknown version", []).append(place)
-        if len(versions) > 1:
-            said = (f"{version} on {' and '.join(there)}" for version, there in versions.items())
-            told.append(f"{configuration.name} is {', '.join(said)}")
-    return told

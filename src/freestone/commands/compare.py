@@ -10,7 +10,16 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from freestone.allocators import AllocatorError
-from freestone.commands import asked_again, into_folder, measurement, on_places, one_folder, terminal, to_use
+from freestone.commands import (
+    asked_again,
+    compare_quick,
+    into_folder,
+    measurement,
+    on_places,
+    one_folder,
+    terminal,
+    to_use,
+)
 from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.compare_request import CompareRequest, called
 from freestone.commands.durations import Rest
@@ -39,6 +48,13 @@ def compare(
         ),
     ] = None,
     time_budget: TimeBudget = None,
+    quick: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="A minute of glibc, freestone, mimalloc, jemalloc and tcmalloc, and the answer in one sentence.",
+        ),
+    ] = False,
     baseline: Annotated[
         str | None, Parameter(help="The allocator the others are held against. Default: the system's.")
     ] = None,
@@ -82,6 +98,7 @@ def compare(
     Examples:
 
         freestone compare -- python3 program.py
+        freestone compare --quick -- ./my-program its arguments
         freestone compare -a freestone,jemalloc -n 20 -- ./server --selftest
         freestone compare --time-budget 60 --env PYTHONMALLOC=malloc -- python3 a.py
         freestone compare -a ./libmymalloc.so,glibc -- ls -lR /usr
@@ -105,16 +122,17 @@ def compare(
             "-a": allocators,
             "-n": rounds,
             "--time-budget": time_budget,
+            "--quick": quick or None,
             "--baseline": baseline,
             "--timeout": timeout,
             "--seed": seed,
             **request.given(),
         }
         if resume is not None and on_places.is_order(resume):
-            more = {"--no-report": None if report else True}
+            more = {"--no-report": None if report or quick else True}
             asked_again.require_nothing_else(resume, "compare", {**given, **more}, command)
         if places.on is not None or on_places.is_order(resume):
-            of_one = [*exports.given(), *(["--json"] if json else [])]
+            of_one = [*exports.given(), *(["--json"] if json else []), *(["--quick"] if quick else [])]
             return on_places.measure(request.called(), places.on, results, resume, seed, of_one)
         if places.into is not None:
             resume = into_folder.begun_already(places.into)
@@ -126,8 +144,12 @@ def compare(
             else:
                 experiment = request.resumed(folder, [option for option, value in given.items() if value is not None])
         else:
+            if quick:
+                allocators = compare_quick.candidates() if allocators is None else allocators
+                time_budget = compare_quick.BUDGET_S if time_budget is None and rounds is None else time_budget
             extent = Extent(rounds=rounds, time_budget_s=time_budget, timeout_s=timeout, seed=seed)
             workloads = request.workloads(lambda line: print(f"freestone: {line}", file=sys.stderr))
+            compare_quick.require_one_program(len(workloads) if quick else 1)
             here = into_folder.those_here(places, allocators)
             experiment = measurement.planned(name or called(workloads), workloads, here, baseline, extent)
             folder = measurement.begun(results, name or called(workloads), experiment, places.into)
@@ -138,7 +160,10 @@ def compare(
         raise Stop(str(error), ExitStatus.STORE) from error
 
     def show(_: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
-        _show(experiment, records, summary, folder, as_json=json)
+        if quick and not json:
+            compare_quick.show(experiment, records, summary, folder)
+        else:
+            _show(experiment, records, summary, folder, as_json=json)
         exports.write(experiment, records, summary)
 
     status = measurement.measure(
@@ -146,7 +171,7 @@ def compare(
         experiment,
         verb="compare",
         show=show,
-        report=(lambda: _report(folder, as_json=json)) if report else None,
+        report=(lambda: _report(folder, as_json=json)) if report and not quick else None,
         ordered=places.into is not None,
     )
     return into_folder.status(status, short=short)

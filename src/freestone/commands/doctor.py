@@ -20,7 +20,16 @@ from cyclopts import Parameter
 from freestone.allocators import SYSTEM, AllocatorError, configuration_for, elf, find
 from freestone.analysis import same_program
 from freestone.analysis.headline import A_SERVER
-from freestone.commands import doctor_page, doctor_process, doctor_trials, measurement, program, progress, terminal
+from freestone.commands import (
+    doctor_explain,
+    doctor_page,
+    doctor_process,
+    doctor_trials,
+    measurement,
+    program,
+    progress,
+    terminal,
+)
 from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.durations import Budget, Look
 from freestone.commands.options import Results, Timeout
@@ -76,6 +85,9 @@ def doctor(
     resume: Annotated[
         Path | None, Parameter(help="A folder of an earlier diagnosis: go on with it, or show it where it is complete.")
     ] = None,
+    explain: Annotated[
+        str | None, Parameter(help="A symptom, or all: print what it is and what helps; run nothing.")
+    ] = None,
     json: Annotated[bool, Parameter(negative="", help="Print what was seen, found and tried as JSON.")] = False,
     env: Annotated[
         list[str] | None, Parameter(negative="", help="NAME=VALUE for the program's environment. May be given again.")
@@ -97,6 +109,7 @@ def doctor(
         freestone doctor --ready 'redis-cli ping' --load 'redis-benchmark -t set' -- redis-server
         freestone doctor --pid 4711 --seconds 30
         freestone doctor --resume results/20261120T131500Z-doctor-my-program
+        freestone doctor --explain trim-churn
 
     Exit status: 0 a diagnosis, with or without a cure, 2 wrong use, 3 nothing could be observed, 5 results could not be
     written, 126 or 127 the program cannot be executed or found, 130 interrupted.
@@ -111,10 +124,13 @@ def doctor(
         **acceptance.given(),
     }
     of_process = {"--seconds": seconds, "--allow-tracing": allow_tracing or None}
+    others = {"a program": command or None, **given, "--goal": goal, "--apply": apply or None, "--resume": resume}
     try:
+        if explain is not None:
+            _refuse("--explain runs nothing", {**others, "--pid": pid, **of_process})
+            return doctor_explain.explain(explain, as_json=json)
         if pid is not None:
-            others = {"a program": command or None, **given, "--goal": goal, "--apply": apply or None}
-            _refuse("--pid looks at what runs", {**others, "--resume": resume})
+            _refuse("--pid looks at what runs", others)
             return doctor_process.look(pid, seconds, allow_tracing, results, as_json=json)
         _refuse("these belong to --pid", of_process)
         if resume is not None:

@@ -77,7 +77,7 @@ def measure(
             raise PlanError(f"--resume goes on at the places of {resume}; leave out --on")
         folder, order = resume, store.read_order(resume)
         if any(place.engine == "merged" for place in order.places):
-            raise PlanError(f"{resume} was merged of others: go on where they were measured, and merge again")
+            raise PlanError(f"{resume} holds copies: go on where they were measured")
         if order.freestone_version != freestone.__version__:
             raise PlanError(
                 f"{resume} was begun by freestone {order.freestone_version}, and this one is {freestone.__version__}: "

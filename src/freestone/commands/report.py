@@ -56,7 +56,8 @@ def report(
     """Write results as one HTML file that opens without a network, and print their tables.
 
     All is computed again from the records, also while the experiment goes on. Several folders stand one after the
-    other: results of different machines or experiments are never pooled, and copies of one count once. An order of more
+    other, and side by side for each workload that more than one of them measured: other machines, or other days. They
+    are never pooled, and copies of one count once. An order of more
     than 16 machines is shown by kind of machine, with a row for each. Of several folders, one that cannot be read is
     left out with a line.
 
@@ -70,6 +71,7 @@ def report(
 
         freestone report results/20261120T131500Z-program
         freestone report results/* -o all.html
+        freestone report results/20261120T131500Z-solve from-board/20261121T090000Z-solve
         freestone report results/20261120T131500Z-field --subject mimalloc --markdown mimalloc.md --no-html
         freestone report results/20261120T131500Z-sizes --figures pictures --picture png
 

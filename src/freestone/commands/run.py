@@ -7,13 +7,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from freestone import native
 from freestone.allocators import BrokenLibrary, bundled
 from freestone.commands import program
+from freestone.commands.run_print import Place, print_lines
 from freestone.commands.status import ExitStatus, Stop
 
 LIBRARY = "libfreestone.so"
@@ -51,7 +52,11 @@ def run(
             "for production."
         ),
     ] = None,
-) -> NoReturn:
+    place: Annotated[
+        Place | None,
+        Parameter(name="--print", help="Print the lines that put the allocator in force there, and run nothing."),
+    ] = None,
+) -> int:
     """Run a program under libfreestone, or another allocator.
 
     The program takes the place of freestone: same process, same terminal, its own exit status. A program that
@@ -68,10 +73,16 @@ def run(
         freestone run --harden -- ./program its arguments
         freestone run --guard auto -- ./server
         FREESTONE_OPTIONS=retain_mib=256,retain_ms=5000 freestone run -- ./program
+        eval "$(freestone run --print shell)"
+        freestone run -a jemalloc:MALLOC_CONF=background_thread:true --print systemd
 
     Exit status: the program's own; 2 wrong use, 3 libfreestone is not installed or cannot be preloaded, 126 or 127 the
     program cannot be executed or found.
     """
+    if place is not None:
+        if command or harden or guard is not None:
+            raise Stop("--print runs nothing; give the allocator and its settings with -a alone", ExitStatus.USAGE)
+        return print_lines("freestone" if allocator is None else allocator, place)
     preload = _freestone() if allocator is None else _other(allocator)
     environment = {**os.environ, **preload.environment}
     mode = _mode(harden, guard)

@@ -167,7 +167,7 @@ def page() -> str:
         "# What a program's memory may suffer from",
         "",
         "The symptoms that [`freestone doctor`](../guide/doctor.md) names: what happens, by which rules, what helps.",
-        "A terminal shows the same: `freestone explain SYMPTOM`. A patient is a program that suffers from one of them.",
+        "A terminal shows the same: `freestone doctor --explain SYMPTOM`. A patient is a program with one of them.",
         "",
         "<!-- Made by tools/symptoms_page.py from src/freestone/doctor/explanations: change it there. -->",
         "",
@@ -193,7 +193,7 @@ def _unknown(symptom: str) -> str:
     within = [name for name in NAMES if len(asked) >= SHORTEST_PART and asked in name]
     near = within or difflib.get_close_matches(asked, NAMES, n=1)
     return f"no symptom is called '{symptom}'; " + (
-        f"did you mean {_or(near)}?" if near else "freestone explain, without a name, lists all"
+        f"did you mean {_or(near)}?" if near else "freestone doctor --explain all lists them"
     )
 
 

@@ -268,7 +268,7 @@ def next_steps(found: Sequence[Finding], *, observed_only: bool) -> str:
     if sick is None:
         return ""
     more = "Without --observe-only the doctor tries what may help.\n" if observed_only else ""
-    return f"What that is: freestone explain {sick}\n{more}"
+    return f"What that is: freestone doctor --explain {sick}\n{more}"
 
 
 def gains(each: Tried, memory: str) -> str:

@@ -77,7 +77,7 @@ def _longer(experiment: Experiment, summary: Summary, seconds: float) -> str:
         if not re.fullmatch(r"--time[-_]budget(=.*)?", word) and not re.fullmatch(r"--time[-_]budget", before):
             options.append(word)
         before = word
-    return shlex.join(["freestone", "advise", "--time-budget", str(budget), *options, *words[end:]])
+    return shlex.join(["freestone", "compare", "--time-budget", str(budget), *options, *words[end:]])
 
 
 def _rounds(number: int) -> str:

@@ -97,19 +97,17 @@ def across(
     why: Why = lambda one, other: "another measurement",
     absent: Sequence[LeftOut] = (),
 ) -> list[Across]:
-    """Every workload that several machines have measured against the same baseline.
+    """Every workload that was measured more than once against the same baseline.
 
     Where no two have measured the same, the first stands alone, with what keeps the others from standing beside it.
 
     Args:
         results: of all machines, which have names unlike each other.
-        one_order: whether they are of one folder: then they stand side by side also where they are of one machine,
-            and workloads of one name are meant to be the same ones, wherever their programs lie.
+        one_order: whether they are of one folder: then workloads of one name are meant to be the same, wherever their
+            programs lie.
         why: asked where they are not.
         absent: places of the order that there is nothing of, which no table has.
     """
-    if not one_order and len({there.machine for there in results}) < 2:
-        return []
     asked: dict[tuple[str, tuple[str, ...], str], list[There]] = {}
     for there in results:
         name = "" if there.whole else there.workload

@@ -11,7 +11,7 @@ from freestone.reports.page.parts import ExperimentPart, Value
 
 @dataclass(frozen=True)
 class ExplainedPart:
-    """A symptom explained, as ``freestone explain`` does."""
+    """A symptom explained, as ``freestone doctor --explain`` does."""
 
     mechanism: str
     picture: str

@@ -12,7 +12,7 @@ Tool = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def test_a_shell_that_evaluates_them_has_its_programs_served(freestone: Tool, tmp_path: Path) -> None:
-    told = freestone("env", "freestone:FREESTONE_OPTIONS=harden=1", "--for", "shell")
+    told = freestone("run", "-a", "freestone:FREESTONE_OPTIONS=harden=1", "--print", "shell")
     assert told.returncode == 0
     line = f"{told.stdout}\nexec grep -c -E 'libfreestone' /proc/self/maps"
     served = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True, timeout=30)
@@ -24,7 +24,8 @@ def test_a_shell_that_evaluates_them_has_its_programs_served(freestone: Tool, tm
 
 
 def test_each_place_has_its_lines_and_the_whole_machine_its_caveats(freestone: Tool) -> None:
-    whole = freestone("env").stdout
+    places = ("shell", "systemd", "docker", "kubernetes", "ld.so.preload")
+    whole = "\n".join(freestone("run", "--print", place).stdout for place in places)
     assert "export LD_PRELOAD=" in whole
     assert '[Service]\nEnvironment="LD_PRELOAD=/usr/lib/libfreestone.so"' in whole
     assert "ENV LD_PRELOAD=" in whole
@@ -32,20 +33,22 @@ def test_each_place_has_its_lines_and_the_whole_machine_its_caveats(freestone: T
     assert "echo /usr/lib/libfreestone.so >> /etc/ld.so.preload" in whole
     assert "Keep a root shell open" in whole
     assert "# first, as root: install -m 644 " in whole
-    settings = freestone("env", "glibc:MALLOC_ARENA_MAX=2", "--for", "ld.so.preload").stdout
+    settings = freestone("run", "-a", "glibc:MALLOC_ARENA_MAX=2", "--print", "ld.so.preload").stdout
     assert ">>" not in settings
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["glibc"], "glibc is what runs where nothing is set"),
-        (["nonesuch"], "unknown allocator 'nonesuch'"),
-        (["glibc:A=1,freestone"], "takes one allocator, not 2"),
+        (["-a", "glibc"], "glibc is what runs where nothing is set"),
+        (["-a", "nonesuch"], "unknown allocator 'nonesuch'"),
+        (["-a", "glibc:A=1,freestone"], "takes one allocator, not 2"),
+        (["--", "true"], "--print runs nothing; give the allocator and its settings with -a alone"),
+        (["--harden"], "--print runs nothing; give the allocator and its settings with -a alone"),
     ],
 )
 def test_what_has_no_lines_is_one_line(freestone: Tool, words: list[str], told: str) -> None:
-    done = freestone("env", *words)
+    done = freestone("run", "--print", "shell", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert told in done.stderr
 
@@ -53,10 +56,12 @@ def test_what_has_no_lines_is_one_line(freestone: Tool, words: list[str], told: 
 def test_a_setting_that_would_not_be_in_force_has_no_lines(freestone: Tool) -> None:
     """They were printed for production, and the library would have passed over what they set."""
     for part in ("bogus=1", "harden=3", "harden=1,bogus=1"):
-        done = freestone("env", f"freestone:FREESTONE_OPTIONS={part}", "--for", "systemd")
+        done = freestone("run", "-a", f"freestone:FREESTONE_OPTIONS={part}", "--print", "systemd")
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), part
         assert "freestone: a setting would not be in force: FREESTONE_OPTIONS: '" in done.stderr
-    assert freestone("env", "freestone:FREESTONE_OPTIONS=retain_mib=256,harden=1").stderr == ""
+    assert (
+        freestone("run", "-a", "freestone:FREESTONE_OPTIONS=retain_mib=256,harden=1", "--print", "shell").stderr == ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +72,7 @@ def test_a_setting_that_would_not_be_in_force_has_no_lines(freestone: Tool) -> N
     ],
 )
 def test_a_variable_that_is_not_read_costs_a_line(freestone: Tool, setting: str, told: str) -> None:
-    done = freestone("env", f"freestone:{setting}", "--for", "shell")
+    done = freestone("run", "-a", f"freestone:{setting}", "--print", "shell")
     assert done.returncode == 0
     assert done.stderr.count("\n") == 1
     assert told in done.stderr

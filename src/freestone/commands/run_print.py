@@ -1,41 +1,24 @@
-"""``freestone env``: the lines that put an allocator in force, for a shell, a unit, an image or the whole machine."""
+"""``freestone run --print``: the lines that put an allocator in force in a shell, a unit, an image or the machine."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Literal
 
 from freestone.commands.status import ExitStatus, Stop
 
 if TYPE_CHECKING:
     from freestone.records.schema import Configuration
 
-Place = Literal["shell", "systemd", "dockerfile", "kubernetes", "ld.so.preload"]
+Place = Literal["shell", "systemd", "docker", "kubernetes", "ld.so.preload"]
 
 
-def env(
-    allocator: Annotated[
-        str, Parameter(help="A name or library path, with settings as in jemalloc:MALLOC_CONF=narenas:2.")
-    ] = "freestone",
-    /,
-    *,
-    place: Annotated[Place | None, Parameter(name=["--for"], help="For one place alone. Default: all of them.")] = None,
-) -> int:
-    """Print the lines that put an allocator in force: for a shell, systemd, an image, a pod, the whole machine.
+def print_lines(allocator: str, place: Place) -> ExitStatus:
+    """Print the lines for one place; nothing is changed.
 
-    What is printed for a shell can be evaluated: eval "$(freestone env --for shell)". Nothing is changed by the command
-    itself. 'freestone run' does the same for one program, and says where it cannot be served.
-
-    Examples:
-
-        freestone env
-        freestone env jemalloc:MALLOC_CONF=background_thread:true --for systemd
-        eval "$(freestone env --for shell)"
-
-    Exit status: 0 fine, 2 no such allocator, one that needs nothing to be set, or a setting that it does not take.
+    Raises:
+        Stop: no such allocator, one that needs nothing to be set, or a setting that it does not take.
     """
     from freestone.allocators import AllocatorError, configurations
     from freestone.reports import deployment
@@ -45,7 +28,7 @@ def env(
     except AllocatorError as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     if more:
-        raise Stop(f"freestone env takes one allocator, not {1 + len(more)}: '{allocator}'", ExitStatus.USAGE)
+        raise Stop(f"-a takes one allocator, not {1 + len(more)}: '{allocator}'", ExitStatus.USAGE)
     variables = deployment.environment(found)
     if not variables:
         raise Stop(f"{found.name} is what runs where nothing is set", ExitStatus.USAGE)
@@ -59,15 +42,14 @@ def env(
             *(f"export {name}={shlex.quote(value)}" for name, value in variables.items()),
         ],
         "systemd": ["# systemctl edit UNIT, then restart it", *first, *deployment.systemd(in_service)],
-        "dockerfile": deployment.dockerfile(found, variables),
+        "docker": deployment.dockerfile(found, variables),
         "kubernetes": [
             "# of a container, whose image has the lines for a Dockerfile",
             *deployment.kubernetes(deployment.where_services_find_it(variables, found, deployment.IMAGE_FOLDER)),
         ],
         "ld.so.preload": _whole_machine(in_service, first, sorted(found.environment)),
     }
-    shown = parts if place is None else {place: parts[place]}
-    print("\n\n".join("\n".join(lines) for lines in shown.values()))
+    print("\n".join(parts[place]))
     return ExitStatus.FINE
 
 

@@ -1,4 +1,4 @@
-"""``freestone advise``: a real comparison, of which one sentence is on standard output."""
+"""``freestone compare --quick``: a real comparison, of which one sentence is on standard output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROGRAM = [sys.executable, "-I", "-S", "-c", "print(1)"]
 
 
 def test_one_sentence_and_a_folder_of_records(freestone: Tool, only_folder: Callable[[], Path]) -> None:
-    done = freestone("advise", "--time-budget", "4", "-a", "freestone", "--", *PROGRAM)
+    done = freestone("compare", "--quick", "--time-budget", "4", "-a", "freestone", "--", *PROGRAM)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") == 1
     assert done.stdout.startswith(("Run it under freestone", "Stay with glibc", "There is no telling yet"))
@@ -28,7 +28,7 @@ def test_one_sentence_and_a_folder_of_records(freestone: Tool, only_folder: Call
 
 
 def test_what_cannot_be_measured_is_no_advice(freestone: Tool) -> None:
-    done = freestone("advise", "--time-budget", "2", "-a", "freestone", "--", "sh", "-c", "exit 5")
+    done = freestone("compare", "--quick", "--time-budget", "2", "-a", "freestone", "--", "sh", "-c", "exit 5")
     assert done.returncode == 3
     assert done.stdout.startswith("Nothing could be measured: exit status 5")
 
@@ -38,12 +38,11 @@ def test_what_cannot_be_measured_is_no_advice(freestone: Tool) -> None:
     [
         (["--time-budget", "0"], "--time-budget: it takes from 1 ms to 365 d, not '0'"),
         (["-a", "jemaloc"], "unknown allocator 'jemaloc'"),
-        (["--load", "true"], "a server needs both --ready and --load"),
-        (["--env", "X"], "--env takes NAME=VALUE"),
+        (["--command", "ls"], "--quick answers for one program, not 2; leave it out"),
     ],
 )
 def test_wrong_use(freestone: Tool, tmp_path: Path, options: list[str], said: str) -> None:
-    done = freestone("advise", *options, "--", *PROGRAM)
+    done = freestone("compare", "--quick", *options, "--", *PROGRAM)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert said in done.stderr
