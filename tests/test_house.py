@@ -389,7 +389,7 @@ def distribution(requirement: str) -> str:
     return match.group().lower()
 
 
-EXTRAS = ("figures", "parquet", "tune", "dask")
+EXTRAS = ("figures", "parquet", "tune", "dask", "notebook")
 """What the package imports only where it is there; tests/commands/test_extras.py tries it without."""
 
 

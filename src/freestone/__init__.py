@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from freestone.notebook import MissingLibrary, Results, load
+    from freestone.frames import Frames
 
-__all__ = ["MissingLibrary", "Results", "__version__", "load"]
+__all__ = ["__version__", "load"]
 
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> object:
-    """What a notebook uses, loaded when it is asked for: a command line does without."""
-    if name in ("MissingLibrary", "Results", "load"):
-        from freestone import notebook
+def load(folder: str | Path) -> Frames:
+    """Read a results folder as pandas data frames; see :func:`freestone.frames.load`."""
+    from freestone import frames  # late: the command line does without
 
-        return getattr(notebook, name)
-    raise AttributeError(f"module 'freestone' has no attribute '{name}'")
+    return frames.load(folder)

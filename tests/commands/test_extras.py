@@ -25,7 +25,7 @@ main({words!r})
 
 
 def run(tmp_path: Path, environment: dict[str, str], *words: str | Path) -> subprocess.CompletedProcess[str]:
-    libraries = [*extras.LIBRARIES, "duckdb", "pyarrow", "pandas", "numpy"]
+    libraries = [*extras.LIBRARIES, "duckdb", "pandas", "numpy"]
     code = WITHOUT.format(libraries=libraries, words=[str(word) for word in words])
     return subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
@@ -75,9 +75,9 @@ def test_a_diagnosis_without_them_is_what_the_terminal_shows(tmp_path: Path, env
 
 
 def test_a_notebook_is_told_what_it_lacks(tmp_path: Path, environment: dict[str, str]) -> None:
-    code = "import sys; sys.modules['altair'] = None; import freestone; freestone.load('results')"
+    code = "import sys; sys.modules['pandas'] = None; import freestone; freestone.load('results')"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
-    assert done.stderr.splitlines()[-1].endswith("the charts need: pip install '.[notebook]' in the clone")
+    assert done.stderr.splitlines()[-1].endswith("data frames need: pip install '.[notebook]' in the clone")
 
 
 def test_here_all_of_them_are_there() -> None:

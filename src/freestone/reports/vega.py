@@ -1,4 +1,4 @@
-"""Charts as Vega-Lite documents: for the page, for a notebook, and drawn into files."""
+"""Charts as Vega-Lite documents: for the page, and drawn into files."""
 
 from __future__ import annotations
 
@@ -54,15 +54,6 @@ def _assembled(chart: alt.LayerChart) -> dict[str, Any]:
         if value is not alt.Undefined:
             document[key] = value.to_dict() if isinstance(value, schemapi.SchemaBase) else value
     return document
-
-
-def standing_alone(chart: Chart, theme: Theme, width: int) -> Chart:
-    """A copy with the theme in it, to be shown outside the page; ``width`` pixels where it fits its container."""
-    alone = chart.copy(deep=True)
-    alone.config = alt.Config.from_dict(theme.config())
-    if isinstance(alone, alt.Chart | alt.LayerChart) and alone.width == "container":
-        alone.width = width
-    return alone
 
 
 def save_document(document: dict[str, Any], destination: Path, *, theme: Theme = LIGHT, width: int = 760) -> Path:
