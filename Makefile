@@ -37,7 +37,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 test-riscv64 test-ppc64le model build lint format soak sanitize yielding planted doctor-check classic-case scale simulated-tables simulated-fleet place-transcripts readme-figure lock clean
+.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 test-riscv64 test-ppc64le model build lint format soak sanitize yielding planted doctor-check scale simulated-tables simulated-fleet place-transcripts readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -62,7 +62,6 @@ help:
 	@echo 'make test-riscv64    the same for riscv64; make test-ppc64le: for ppc64le, with pages of 64 KiB'
 	@echo 'make hazards         what users of allocators were hurt by, under every allocator: docs/hazards.md; ONLY="6 errno": by number or name'
 	@echo 'make misuses         programs of one bug each, under every allocator, who stops which and when: docs/misuses.md; ONLY="double free": with that text'
-	@echo 'make classic-case    memory given back in each call, diagnosed and cured, beside the figures of 2001: docs/classic-case.md'
 	@echo 'make scale           locks, lines and system calls at 64 threads, calls beside 10^8 blocks and 200 GiB, counted: docs/scale.md'
 	@echo 'make test-modes      real programs under libfreestone hardened and sampled'
 	@echo 'make test-places     comparisons at several places: a real Slurm and a real Dask, a worker lost in the middle'
@@ -291,11 +290,6 @@ misuses: build
 # What the doctor says of every patient, 20 times each, and whether its cures hold. Some four hours; goes on where it was interrupted, also on another day.
 doctor-check: build
 	@$(BIN)/python tools/doctor_check.py --times $(or $(TIMES),20) --cures $(or $(CURES),2) --page docs/doctor-check.md
-
-# Ezolt's program of 2001 in small: before, the cure, the thresholds, libfreestone. Some five minutes.
-classic-case: build
-	@cmake --build $(BUILD) --target matrices -- --quiet
-	@PYTHONPATH=tools $(BIN)/python -m classic_case $(if $(ROUNDS),--rounds $(ROUNDS)) --page docs/classic-case.md
 
 # By counting, since no machine here has 64 CPUs; on x86-64, with 3 GiB of memory free. Half an hour; QUICK=1: little of everything, no page.
 scale: build

@@ -42,7 +42,7 @@ static size_t number(const char *word, size_t most) {
 }
 
 int main(int words, char **word) {
-    /* What lives on is small, and its size decides at which KiB the edges lie: docs/classic-case.md. */
+    /* What lives on is small, and its size decides at which KiB the edges lie: docs/results/2026-11-26-classic-case.md. */
     enum { LIVES_ON = 1 * KIB };
     size_t size = number(words > 1 ? word[1] : "127", 1048576) * KIB;
     size_t matrices = number(words > 2 ? word[2] : "4", MOST);
