@@ -10,6 +10,7 @@
 #include "hardened.h"
 #include "keeping.h"
 #include "large.h"
+#include "last_resort.h"
 #include "limit.h"
 #include "memory_hooks.h"
 #include "message.h"
@@ -19,7 +20,8 @@
 #include "shelter.h"
 #include "thread_life.h"
 
-static OUT_OF_LINE void *out_of_memory(void) {
+OUT_OF_LINE void *allocate_refuse(void) {
+    limit_note_refused();
     errno = ENOMEM;
     return NULL;
 }
@@ -46,6 +48,9 @@ static void look_for_others(enum pass pass) {
 /* Where the heap has nothing but what somebody else may give back. */
 static bool is_hopeless(size_t size);
 
+/* What a span for it is charged, with what lies before the block. */
+static size_t charged_for(size_t size) { return bits_round_up(size, SLICE_BYTES) + SLICE_BYTES; }
+
 /* -- hardened: hardened.h ------------------------------------------------------------------------------------ */
 
 /* Before the first block the environment has to be read. A handler that has interrupted just that finds the modes unread, and all as by
@@ -70,6 +75,35 @@ static struct hard_cache *hard_cache_of(const struct thread_cache *cache) {
     return hard;
 }
 
+struct hardened_request {
+    struct request request; /* first */
+    enum made made;
+};
+
+static void *take_hardened_again(const struct request *request, enum pass pass) {
+    struct thread_cache *cache = cache_of(pass);
+    enum made made = ((const struct hardened_request *)(const void *)request)->made;
+    return hardened_take(hard_cache_of(cache), own_shard(cache), request->size, request->alignment, made);
+}
+
+static void *take_hardened_elsewhere(const struct request *request, enum pass pass) {
+    (void)pass;
+    enum made made = ((const struct hardened_request *)(const void *)request)->made;
+    return hardened_take_anywhere(request->size, request->alignment, made);
+}
+
+static void reclaim_hardened(enum pass pass) {
+    struct thread_cache *cache = cache_of(pass);
+    struct hard_cache *hard = hard_cache_of(cache);
+    thread_adopt_all();
+    if (hard != NULL) {
+        hardened_flush(hard, own_shard(cache));
+    }
+    arena_make_room(); /* at a limit on data pages can be made accessible only once others are gone */
+    hardened_reclaim();
+    arena_make_room();
+}
+
 static OUT_OF_LINE void *take_hardened_inside(size_t size, size_t alignment, enum made made) {
     if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) {
         return NULL;
@@ -80,22 +114,11 @@ static OUT_OF_LINE void *take_hardened_inside(size_t size, size_t alignment, enu
         (pass = thread_take_shelter(bits_max(size, 1), alignment, &block)) == PASS_REFUSED) {
         return block;
     }
-    struct thread_cache *cache = cache_of(pass);
-    struct hard_cache *hard = hard_cache_of(cache);
-    block = hardened_take(hard, own_shard(cache), size, alignment, made);
+    struct hardened_request again = {
+        {size, alignment, charged_for(size), take_hardened_again, take_hardened_elsewhere, reclaim_hardened}, made};
+    block = take_hardened_again(&again.request, pass);
     if (unlikely(block == NULL) && !is_hopeless(size)) {
-        thread_adopt_all();
-        if (hard != NULL) {
-            hardened_flush(hard, own_shard(cache));
-        }
-        arena_make_room(); /* at a limit on data pages can be made accessible only once others are gone */
-        hardened_reclaim();
-        arena_make_room();
-        block = hardened_take(hard, own_shard(cache), size, alignment, made);
-        block = block != NULL ? block : hardened_take_anywhere(size, alignment, made);
-    }
-    if (unlikely(block == NULL)) {
-        limit_note_refused();
+        block = last_resort(&again.request, &pass);
     }
     look_for_others(pass);
     thread_leave(pass);
@@ -239,7 +262,7 @@ OUT_OF_LINE void *resize_hardened(void *block, size_t size) {
         return block;
     }
     if (moved == NULL) {
-        return out_of_memory();
+        return allocate_refuse();
     }
     memmove(moved, block, bits_min(had, size));
     release_hardened(block, tag, MADE_BY_MALLOC, SIZE_UNTOLD);
@@ -269,6 +292,25 @@ static bool is_hopeless(size_t size) {
     return is_beyond_all(size);
 }
 
+struct large_request {
+    struct request request; /* first */
+    bool dense, growing;
+    bool *zero;
+};
+
+static void *take_large_again(const struct request *request, enum pass pass) {
+    (void)pass;
+    const struct large_request *large = (const struct large_request *)(const void *)request;
+    return take_inside(request->size, request->alignment, large->dense, large->growing, large->zero);
+}
+
+static void reclaim_large(enum pass pass) {
+    (void)pass;
+    guarded_reclaim();
+    thread_cache_reclaim();
+    arena_make_room();
+}
+
 void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bool *zero) {
     if (unlikely(allocate_is_hardened())) {
         *zero = true;
@@ -290,15 +332,10 @@ void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bo
     }
     block = take_inside(size, alignment, dense, growing, zero);
     if (unlikely(block == NULL) && !is_hopeless(size)) {
-        guarded_reclaim();
-        thread_cache_reclaim();
-        arena_make_room();
-        (void)heap_make_room(bits_round_up(size, SLICE_BYTES) +
-                             SLICE_BYTES); /* as a span is charged, with what lies before the block */
-        block = take_inside(size, alignment, dense, growing, zero);
-    }
-    if (unlikely(block == NULL)) {
-        limit_note_refused();
+        struct large_request again = {
+            {size, alignment, charged_for(size), take_large_again, NULL, reclaim_large}, dense, growing, zero};
+        block = last_resort(&again.request, &pass);
+        *zero |= pass == PASS_REFUSED;
     }
     look_for_others(pass);
     thread_leave(pass);
@@ -306,23 +343,30 @@ void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bo
     return block;
 }
 
-static __attribute__((noinline)) void *allocate_slow_large(size_t size) {
+static __attribute__((noinline)) void *take_slow_large(size_t size) {
     bool zero;
-    void *block = allocate_large(size, 1, true, false, &zero);
-    return likely(block != NULL) ? block : out_of_memory();
+    return allocate_large(size, 1, true, false, &zero);
+}
+
+static inline void *take_slow(size_t size) {
+    if (unlikely(allocate_is_hardened())) {
+        return take_hardened(size, 1, MADE_BY_MALLOC);
+    }
+    if (unlikely(size > CLASS_LARGEST)) {
+        return take_slow_large(size);
+    }
+    void *block = take_by_chance(size, 1);
+    return likely(block == NULL) ? take_class(class_of(size == 0 ? 1 : size), 1) : block;
 }
 
 __attribute__((noinline)) void *allocate_slow(size_t size) {
-    if (unlikely(allocate_is_hardened())) {
-        void *block = take_hardened(size, 1, MADE_BY_MALLOC);
-        return likely(block != NULL) ? block : out_of_memory();
-    }
-    if (unlikely(size > CLASS_LARGEST)) {
-        return allocate_slow_large(size);
-    }
-    void *block = take_by_chance(size, 1);
-    block = likely(block == NULL) ? take_class(class_of(size == 0 ? 1 : size), 1) : block;
-    return likely(block != NULL) ? block : out_of_memory();
+    void *block = take_slow(size);
+    return likely(block != NULL) ? block : allocate_refuse();
+}
+
+OUT_OF_LINE void *allocate_or_null(size_t size) {
+    void *block = allocate_fast(size);
+    return likely(block != NULL) ? block : take_slow(size);
 }
 
 OUT_OF_LINE void *allocate_slow_as(size_t size, enum made made) {
@@ -330,14 +374,14 @@ OUT_OF_LINE void *allocate_slow_as(size_t size, enum made made) {
         return allocate_slow(size);
     }
     void *block = take_hardened(size, 1, made);
-    return likely(block != NULL) ? block : out_of_memory();
+    return likely(block != NULL) ? block : allocate_refuse();
 }
 
 void *allocate_aligned(size_t alignment, size_t size, enum made made) {
     void *block = NULL;
     if (unlikely(allocate_is_hardened())) {
         block = take_hardened(size, alignment, made);
-        return likely(block != NULL) ? block : out_of_memory();
+        return likely(block != NULL) ? block : allocate_refuse();
     }
     if (size <= CLASS_LARGEST && alignment <= CLASS_LARGEST) {
         /* Slabs start at a slice, so a class whose size is a multiple of the alignment has every block aligned, up to
@@ -349,12 +393,12 @@ void *allocate_aligned(size_t alignment, size_t size, enum made made) {
             }
             block = take_by_chance(size, alignment);
             block = likely(block == NULL) ? take_class(class, alignment) : block;
-            return likely(block != NULL) ? block : out_of_memory();
+            return likely(block != NULL) ? block : allocate_refuse();
         }
     }
     bool zero;
     block = allocate_large(bits_max(size, 1), alignment, true, false, &zero);
-    return likely(block != NULL) ? block : out_of_memory();
+    return likely(block != NULL) ? block : allocate_refuse();
 }
 
 /* -- freeing ------------------------------------------------------------------------------------------------- */

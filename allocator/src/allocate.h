@@ -11,7 +11,13 @@
 /* Everything the fast paths leave to others; sets errno on failure. `size` may be anything. */
 void *allocate_slow(size_t size);
 
-/* The same for whoever is not malloc: in a hardened process a block is freed as it was made. */
+/* malloc for a caller that can do without: neither counts a refusal nor sets errno. */
+void *allocate_or_null(size_t size);
+
+/* Counts a refused request, sets errno and returns NULL. */
+void *allocate_refuse(void);
+
+/* allocate_slow for whoever is not malloc: in a hardened process a block is freed as it was made. */
 void *allocate_slow_as(size_t size, enum made made);
 
 /* A block aligned to `alignment`, a power of two. NULL and ENOMEM when that cannot be had. */

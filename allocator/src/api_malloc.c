@@ -56,8 +56,7 @@ static void *take_zeroed_large(size_t size) {
     bool zero;
     void *block = allocate_large(size, 1, false, false, &zero);
     if (block == NULL) {
-        errno = ENOMEM;
-        return NULL;
+        return allocate_refuse();
     }
     return zero ? fresh(block, size) : cleared(block, usable_bytes(block));
 }
@@ -73,7 +72,7 @@ static OUT_OF_LINE void *take_zeroed_slow(size_t size) {
     } else if ((block = allocate_by_chance(size)) != NULL) {
         return block;
     } else if ((block = thread_cache_take_zero(class_of(size), &zeros)) == NULL) {
-        errno = ENOMEM;
+        return allocate_refuse();
     }
     return likely(block != NULL) ? clear_around(block, usable_bytes(block), zeros) : NULL;
 }
@@ -100,24 +99,17 @@ PUBLIC void *calloc(size_t count, size_t size) {
 
 /* -- realloc ------------------------------------------------------------------------------------------------- */
 
+/* NULL where there is no memory to move to. */
 static void *move(void *block, size_t had, size_t size) {
-    int saved = errno;
     bool zero;
     void *moved;
     if (size > CLASS_LARGEST && size > had) { /* it grows, and may well grow again */
         moved = allocate_large(size, 1, true, true, &zero);
-        if (moved == NULL) {
-            errno = ENOMEM;
-        }
     } else {
-        moved = allocate(size);
+        moved = allocate_or_null(size);
     }
-    if (unlikely(moved == NULL)) {
-        if (size <= had) { /* it need not move to shrink, and who shrinks does not expect to fail */
-            errno = saved;
-            return block;
-        }
-        return NULL;
+    if (unlikely(moved == NULL)) { /* it need not move to shrink, and who shrinks does not expect to fail */
+        return size <= had ? block : NULL;
     }
     /* memmove here and everywhere: memcpy would be one more name to look up in every program that starts. */
     memmove(moved, block, bits_min(had, size));
@@ -148,7 +140,8 @@ static inline void *resize_small(void *block, unsigned slot, size_t size) {
     }
     void *moved = allocate_fast(size);
     if (unlikely(moved == NULL)) {
-        return move(block, had, size);
+        moved = move(block, had, size);
+        return likely(moved != NULL) ? moved : allocate_refuse();
     }
     copy(moved, block, bits_min(had, size));
     if (unlikely(!push(&thread_view.cache->slots[slot], block))) {
@@ -169,7 +162,8 @@ static void *resize(void *block, size_t size) {
         return NULL;
     }
     if (unlikely(is_guarded(block))) { /* what it is shrunk to ends elsewhere */
-        return move(block, had, size);
+        void *moved = move(block, had, size);
+        return likely(moved != NULL) ? moved : allocate_refuse();
     }
     if (stays(had, size)) {
         if (had <= CLASS_LARGEST || had - size < os_page_bytes()) {
@@ -177,7 +171,6 @@ static void *resize(void *block, size_t size) {
         }
     }
     bool in_place = had > CLASS_LARGEST && size > CLASS_LARGEST && size <= PTRDIFF_MAX;
-    int error = errno;
     void *resized = in_place ? resize_large(block, size, false) : NULL;
     if (resized == NULL) {
         resized = move(block, had, size);
@@ -185,9 +178,8 @@ static void *resize(void *block, size_t size) {
     if (unlikely(resized == NULL) &&
         in_place) { /* what was given back, so that there be room for a copy, may do to grow */
         resized = resize_large(block, size, true);
-        errno = resized != NULL ? error : ENOMEM;
     }
-    return resized;
+    return likely(resized != NULL) ? resized : allocate_refuse();
 }
 
 static void *resize_or_take(void *block, size_t size) {

@@ -125,7 +125,6 @@ static uint32_t map_again(uint32_t whole, uint32_t slices, uint32_t alignment) {
     if (slice != 0) {
         arena_lock();
         if (answer == OS_OCCUPIED) {
-            limit_charge((size_t)whole << SLICE_BITS); /* which are released here */
             spans_hold_used(slice);
         } else {
             spans_give_uncharged(slice, whole, SPAN_UNMAPPED, 0);
@@ -651,6 +650,11 @@ static void let_go_clean(uint32_t slice, uint32_t slices) {
 }
 
 void arena_give_clean(uint32_t slice) {
+    limit_release((size_t)arena_span(slice)->slices << SLICE_BITS);
+    arena_give_moved(slice);
+}
+
+void arena_give_moved(uint32_t slice) {
     arena_lock();
     uint32_t slices = arena_span(slice)->slices;
     uint32_t end = slice + slices;
@@ -684,7 +688,7 @@ void arena_abandon(uint32_t slice, size_t bytes) {
     }
     arena_lock();
     forget_advice(slice, slices);
-    spans_give(slice, slices, SPAN_UNMAPPED, 0);
+    spans_give_uncharged(slice, slices, SPAN_UNMAPPED, 0);
     arena_unlock();
 }
 
@@ -709,9 +713,9 @@ static void purge_share(void) {
     uint32_t tried = 1;
     size_t bytes = 0;
     size_t given = atomic_exchange_explicit(&arena.given, 0, memory_order_relaxed);
-    for (size_t left = bits_max(bits_min(given + given / 4, SHARE_MOST), SHARE_LEAST);
-         left > 0 && tried > 0 && (purge_is_due() || purge_is_under_way()); left -= tried) {
-        tried = purge_piece((uint32_t)left, purge_is_beyond(), &bytes);
+    for (size_t left = bits_max(bits_min(given + given / 4, SHARE_MOST), SHARE_LEAST); left > 0 && tried > 0;
+         left -= tried) {
+        tried = purge_due_piece((uint32_t)left, &bytes);
     }
 }
 
@@ -721,9 +725,7 @@ void arena_age(void) {
     }
 }
 
-bool arena_keep(size_t *bytes) {
-    return (purge_is_due() || purge_is_under_way()) && purge_piece(CHUNK_SLICES, purge_is_beyond(), bytes) > 0;
-}
+bool arena_keep(size_t *bytes) { return purge_due_piece(CHUNK_SLICES, bytes) > 0; }
 
 bool arena_has_more(void) { return ages_slices() != 0; }
 
@@ -892,10 +894,9 @@ void arena_make_room(void) {
     unmap_free();
 }
 
-void arena_purge_for(size_t bytes) {
-    size_t taken = 0;
-    while (!limit_has_room(bytes) && purge_piece(CHUNK_SLICES, false, &taken) > 0) {
-    }
+bool arena_purge_piece(void) {
+    size_t bytes = 0;
+    return purge_piece(CHUNK_SLICES, false, &bytes) > 0;
 }
 
 bool arena_await_purge(void) { return purge_wait(); }

@@ -72,8 +72,8 @@ void arena_give_way(size_t bytes);
  * as much as lacks. Returns false if the program's own limit would be exceeded all the same. The caller holds no lock. */
 bool arena_charge(size_t bytes);
 
-/* Purges dirty spans until limit_mib has room for the bytes, or none is left: before a request is refused. Forks wait. */
-void arena_purge_for(size_t bytes);
+/* Purges a piece of the span that has been free for longest; false if there is none. */
+bool arena_purge_piece(void);
 
 /* Gives a used span back; its tags become TAG_NONE. False when no used span starts there: somebody gave it back
  * before. */
@@ -82,8 +82,11 @@ bool arena_give(uint32_t slice);
 /* Gives a slab's span back, with its count of purged pages and their bits. */
 void arena_give_slab(uint32_t slice);
 
-/* Gives a used span back whose pages the caller has moved elsewhere: it reads as zero and costs no memory. */
+/* Gives a used span back that reads as zero and costs no memory. */
 void arena_give_clean(uint32_t slice);
+
+/* The same of one whose pages the caller has moved elsewhere, with what the limit counts for them. */
+void arena_give_moved(uint32_t slice);
 
 /* Lengthens a used span in place; false when what follows is not free. New slices have TAG_NONE. */
 bool arena_extend(uint32_t slice, uint32_t slices);
@@ -121,7 +124,7 @@ void arena_make_room(void);
 bool arena_unmap_kept(size_t *bytes);
 
 /* Of a used span only the addresses are left, `bytes` at its start not even mapped: they are mapped again before they are handed out again. Its tags
- * are TAG_NONE, since before those were unmapped. */
+ * are TAG_NONE, since before those were unmapped. What the limit counts is with the pages. */
 void arena_abandon(uint32_t slice, size_t bytes);
 
 /* Waits until whoever makes the street longer or shorter just now has done so. */

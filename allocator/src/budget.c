@@ -71,7 +71,7 @@ void budget_keep(size_t came) {
                                  .slices = budget.slices,
                                  .pieces = PIECES_MOST,
                                  .bytes = bits_min(CAUGHT_UP * came, BYTES_MOST)};
-    adapt(heap_clean_some(&budget.hand, &effort), came);
+    adapt(heap_clean_some(&budget.hand, effort), came);
     atomic_store_explicit(&budget.busy, false, memory_order_release);
 }
 

@@ -109,6 +109,7 @@ bool flush_blocks(struct heap *heap, unsigned class, void **top) {
         stray = flush_each(heap, class, &shape, top, 0, strays);
     }
     size_t given = (size_t)(top + 1 - lowest) - stray;
+    heap->frees++;
     heap->free_blocks += given;
     heap->free_bytes += given * shape.size;
     if (likely(stray == 0)) {
@@ -124,6 +125,7 @@ bool flush_blocks(struct heap *heap, unsigned class, void **top) {
 void flush_one(struct heap *heap, void *block) {
     unsigned class = arena_span(slab_of(block))->size_class;
     struct slab_shape shape = slab_shape(class);
+    heap->frees++;
     heap->free_blocks++;
     heap->free_bytes += shape.size;
     give_one(heap, class, &shape, slab_of(block), block);

@@ -79,7 +79,6 @@ static bool unlock_heap(struct heap *heap) {
     }
     heap->looked_at = bits_min(heap->looked_at, returnable);
     budget_publish(heap);
-    heap_note_returnable(heap, returnable);
     lock_free(&heap->lock);
     return due;
 }
@@ -172,9 +171,6 @@ static bool add_slab(struct heap *heap, unsigned class) {
     bool dense = heap->shelf[class].blocks >= DENSE_SLABS * class_blocks(class);
     lock_free(&heap->lock);
     uint32_t slab = slab_make(class, heap->number, dense);
-    if (unlikely(slab == 0) && heap_make_room((size_t)class_slices[class] << SLICE_BITS)) {
-        slab = slab_make(class, heap->number, dense);
-    }
     lock_take(&heap->lock);
     if (slab != 0) {
         shelf_add(heap, class, slab);

@@ -95,9 +95,24 @@ bool heap_drain_unneeded(void);
  * Looks at about `slices` slices from *slice on, 0 for the first of all, and leaves there where to go on: 0 at the end. Returns the bytes; *more becomes true where another look may find something. */
 size_t heap_clean(uint32_t *slice, uint32_t slices, enum cleaning cleaning, bool *more);
 
-/* The same, of all slabs one after the other, until so many bytes may be charged under the program's own limit (limit.h); each call goes on
- * behind the last one. False, and without looking where nothing was freed since the last look round, when no more is to be had so. */
-bool heap_make_room(size_t bytes);
+/* A look round over all slabs, once, for free pages to purge. Each begins behind the last one's last piece. */
+struct heap_sweep {
+    uint32_t start, at; /* slices: where it began, and where it goes on */
+    uint32_t pieces; /* that it has purged */
+    uint32_t others; /* all pieces purged when it began */
+    size_t frees; /* heap_frees when it began */
+    size_t bytes; /* that it has purged */
+    bool begun, wrapped;
+};
+
+/* Begins one. It ends at once if nothing came free in slabs since one that missed nothing. */
+void heap_begin_sweep(struct heap_sweep *sweep);
+
+/* A piece of it: purges `bytes` and a little more, at most, in 4 MiB of slabs. Returns false at the end. */
+bool heap_sweep_some(struct heap_sweep *sweep, size_t bytes);
+
+/* Whether it may have missed something: blocks came free meanwhile, or others were purging pages, whose blocks are nobody's in the meantime. */
+bool heap_sweep_missed(const struct heap_sweep *sweep);
 
 /* Whether blocks have come into slabs since the keeper looked; and bytes of purged pages that were taken again, since the start. */
 bool heap_has_new(void);

@@ -34,6 +34,7 @@ struct heap {
     size_t depot_bytes;
     size_t free_blocks, free_bytes; /* in bitmaps */
     size_t clean_bytes; /* of pages among them that are purged */
+    size_t frees; /* times that free blocks came into its slabs, since the start */
     size_t reused_bytes; /* of pages that were purged and taken again, since the start */
     size_t looked_at; /* free_bytes less clean_bytes as the keeper left them, or less since, and what is new in slabs */
     union magazine *spare;
@@ -45,8 +46,6 @@ struct heap {
     _Alignas(64) struct heap *host; /* serves the classes that this one does not; itself where it serves all */
     uint64_t settled; /* milliseconds; under the lock */
     size_t published; /* its part of the total that the budget is compared with; under the lock */
-    size_t
-        swept_at; /* free_bytes less clean_bytes when the last sweep under a limit began, or the least since; under the lock, 0 without one */
     uint32_t spare_low,
         spare_due; /* fewest spare since the keeper last looked; those to go to the pool. Under the lock */
     uint32_t number;
@@ -140,7 +139,7 @@ struct heap_effort {
 
 /* Purges free pages of slabs that changed since they were last looked at, from *slice on, within the effort. *slice is where to go on.
  * Returns the bytes. reclaim.c */
-size_t heap_clean_some(uint32_t *slice, const struct heap_effort *effort);
+size_t heap_clean_some(uint32_t *slice, struct heap_effort effort);
 
 /* Adds the heap's returnable bytes to the total if they changed by more than a step. Under the heap's lock. */
 void budget_publish(struct heap *heap);
@@ -167,13 +166,6 @@ void budget_after_fork(void);
 
 /* Free and not purged. */
 size_t heap_returnable(const struct heap *heap);
-
-/* Notes for heap_make_room that so much is returnable now. Under the lock. */
-static inline void heap_note_returnable(struct heap *heap, size_t returnable) {
-    if (unlikely(heap->swept_at > returnable)) {
-        heap->swept_at = returnable;
-    }
-}
 
 /* Frees the heap's lock and sends home what was found of others'. */
 void heap_leave_quietly(struct heap *heap);

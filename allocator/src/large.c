@@ -352,7 +352,8 @@ static void *move_out(uint32_t slice, size_t bytes) {
     }
     const struct span *span = arena_span(slice);
     size_t had = span->offset + span->used_bytes, held = (size_t)span->slices << SLICE_BITS;
-    size_t more = bytes - bits_min(bytes, held); /* than the span holds */
+    size_t used = bits_round_up(span->offset + bytes, os_page_bytes());
+    size_t more = used - bits_min(used, held); /* than the span holds, which is counted for the mapping as it goes */
     if (!arena_charge(more)) {
         return NULL;
     }
@@ -371,11 +372,12 @@ static void *move_out(uint32_t slice, size_t bytes) {
         limit_release(more);
         return NULL;
     }
-    limit_charge(mapping.used - more); /* the span's are released as it goes */
-    size_t rest = ((size_t)span->slices << SLICE_BITS) - had; /* room to grow, perhaps used by somebody before */
+    size_t rest = held - had; /* room to grow, perhaps used by somebody before */
     if (rest == 0 || os_purge((char *)arena_address(slice) + had, rest)) {
-        arena_give_clean(slice);
+        arena_give_moved(slice);
+        limit_release(held + more - used);
     } else {
+        limit_charge(used - more);
         (void)arena_give(slice);
     }
     return (void *)(mapping.start + mapping.offset);
@@ -488,8 +490,9 @@ static void *move_span_away(void *block, size_t bytes) {
         limit_release(more);
         return NULL;
     }
-    limit_charge(had); /* which the span releases as it goes */
+    size_t held = (size_t)span->slices << SLICE_BITS;
     arena_abandon(slice, had);
+    limit_release(held - had);
     return (char *)start + mapping.offset;
 }
 

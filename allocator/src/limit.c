@@ -52,11 +52,13 @@ size_t limit_room_left(void) {
     return bits_min(room_below(limit_own()), bits_max(room_below(group_edge()), group / LEAST_PART));
 }
 
-bool limit_has_room(size_t bytes) { return room_below(limit_own()) >= bytes; }
+size_t limit_lack_of_own(size_t bytes) {
+    size_t own = limit_own(), now = held();
+    return own != LIMIT_NONE && now + bytes > own ? now + bytes - own : 0;
+}
 
 size_t limit_lack(size_t bytes) {
-    size_t own = limit_own(), now = held();
-    size_t lack = own != LIMIT_NONE && now + bytes > own ? now + bytes - own : 0;
+    size_t lack = limit_lack_of_own(bytes);
     if (option_value(OPTION_RETAIN_MIB) == RETAIN_ALL_MIB) { /* touched memory is to stay */
         return lack;
     }

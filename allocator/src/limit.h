@@ -50,8 +50,8 @@ bool limit_take(size_t bytes);
 size_t limit_room_left(void);
 static inline size_t limit_room(void) { return likely(!limit_is_set()) ? LIMIT_NONE : limit_room_left(); }
 
-/* Returns whether limit_take would charge the bytes. */
-bool limit_has_room(size_t bytes);
+/* Returns the bytes by which the program's own limit lacks room for `bytes` more, 0 if limit_take would charge them. */
+size_t limit_lack_of_own(size_t bytes);
 
 /* Returns the bytes to purge before `bytes` more are charged, 0 while there is room. The group's limit adds at most `bytes`, which bounds the work
  * of one call. */

@@ -50,7 +50,7 @@ static uint64_t budget_bytes(void) {
     return bits_min(chosen, limit_room() / 2);
 }
 
-/* Bytes were purged that nobody asked for. What was regretted long ago is not needed any more. */
+/* Bytes were purged since they were due, and not because the program asked or needed the room. What was regretted long ago is not needed any more. */
 static void note_early(size_t bytes) {
     enum { FORGET_TIMES = 16 };
     if (bytes == 0 || !is_unattended()) {
@@ -225,8 +225,14 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     end_piece();
     gone -= bits_min(gone, before);
     purge_count(gone);
-    note_early(gone);
     *bytes += gone;
+    return slices;
+}
+
+uint32_t purge_due_piece(uint32_t most, size_t *bytes) {
+    size_t before = *bytes;
+    uint32_t slices = purge_is_due() || purge_is_under_way() ? purge_piece(most, purge_is_beyond(), bytes) : 0;
+    note_early(*bytes - before);
     return slices;
 }
 

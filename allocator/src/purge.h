@@ -21,6 +21,9 @@ bool purge_is_under_way(void);
  * did not take (locked memory) is kept: it is free, and in nobody's way to the rest. `begins`: what is left of the span is under way then. */
 uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes);
 
+/* The same of what is due; 0 when nothing is. */
+uint32_t purge_due_piece(uint32_t most, size_t *bytes);
+
 /* The free part of a huge page whose chunk `slice` lies in, behind it: what was written before it may have brought it in. To be held when pages of that
  * chunk are purged, under the arena's lock, and purged without it once the chunk is plain. `slice` is a span's first, or the front. */
 struct purge_rest {

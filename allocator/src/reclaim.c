@@ -50,6 +50,7 @@ static void release_empty(struct heap *heap) {
 
 static _Atomic uint32_t
     pieces; /* being cleaned just now; relaxed: who asks has locked the heap after he found nothing there */
+static _Atomic uint32_t purged_pieces; /* since the start; as above */
 
 bool heap_is_cleaning(void) { return atomic_load_explicit(&pieces, memory_order_relaxed) != 0; }
 
@@ -66,6 +67,7 @@ static size_t clean_piece(struct heap *heap, uint32_t slab, struct slab_piece *p
     lock_free(&heap->lock);
     bool purged = slab_purge(slab, piece);
     lock_take(&heap->lock);
+    atomic_fetch_add_explicit(&purged_pieces, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&pieces, 1, memory_order_relaxed);
     if (span->free_blocks == 0) {
         shelf_list(&heap->shelf[class], slab);
@@ -116,67 +118,96 @@ static uint32_t clean_slab_at(uint32_t slice, enum cleaning cleaning, struct hea
         uint32_t slab = arena_span(slice)->first;
         next = slab + arena_span(slab)->slices;
         *more |= clean_slab(heap, slab, cleaning, effort);
+        if (cleaning == CLEAN_ALL && !is_left(effort)) { /* its rest is the next piece */
+            next = slab;
+        }
         size_t returnable = heap_returnable(heap);
         /* One look for the budget is no look of the keeper's at all slabs. */
         heap->looked_at = cleaning == CLEAN_FOR_BUDGET ? bits_min(heap->looked_at, returnable) : returnable;
-        heap_note_returnable(heap, returnable);
     }
     heap_leave_quietly(heap);
     return next;
 }
 
 /* From *slice on, 0 for the first of all, as far as the effort goes; 0 at the end. Returns the bytes. */
-static size_t clean_from(uint32_t *slice, enum cleaning cleaning, struct heap_effort effort, bool *more) {
-    size_t bytes = effort.bytes;
+static size_t clean_from(uint32_t *slice, enum cleaning cleaning, struct heap_effort *effort, bool *more) {
+    size_t bytes = effort->bytes;
     *slice = (uint32_t)bits_max(*slice, arena_first_slice());
     uint32_t end = (uint32_t)(__atomic_load_n(&window.extent, __ATOMIC_RELAXED) >> SLICE_BITS);
-    uint32_t stop = (uint32_t)bits_min(end, (size_t)*slice + effort.visits);
-    while (*slice < stop && effort.slices > 0 && is_left(&effort)) {
-        *slice = clean_slab_at(*slice, cleaning, &effort, more);
+    uint32_t stop = (uint32_t)bits_min(end, (size_t)*slice + effort->visits);
+    while (*slice < stop && effort->slices > 0 && is_left(effort)) {
+        *slice = clean_slab_at(*slice, cleaning, effort, more);
     }
     if (*slice >= end) {
         *slice = 0;
     }
-    return bytes - effort.bytes;
+    return bytes - effort->bytes;
 }
 
 size_t heap_clean(uint32_t *slice, uint32_t slices, enum cleaning cleaning, bool *more) {
     struct heap_effort effort = {.visits = slices, .slices = UINT32_MAX, .pieces = UINT32_MAX, .bytes = SIZE_MAX};
-    return clean_from(slice, cleaning, effort, more);
+    return clean_from(slice, cleaning, &effort, more);
 }
 
-size_t heap_clean_some(uint32_t *slice, const struct heap_effort *effort) {
+size_t heap_clean_some(uint32_t *slice, struct heap_effort effort) {
     bool more = false; /* nobody asks */
-    return clean_from(slice, CLEAN_FOR_BUDGET, *effort, &more);
+    return clean_from(slice, CLEAN_FOR_BUDGET, &effort, &more);
 }
 
-/* A look round for room begins. False when no block came free since the last one began, but for those that it has seen. */
-static bool begin_sweep(void) {
-    bool any = false;
+/* -- a look round for room under a limit ---------------------------------------------------------------------- */
+
+/* Relaxed: two threads may look at the same slabs, and one that finds nothing more may be told so late. */
+static struct {
+    _Atomic uint32_t hand; /* where the next look round begins */
+    _Atomic size_t futile; /* frees when one ended that missed nothing, and 1 more */
+} sweeps;
+
+/* Equal only if nothing came free in between: no heap's count falls. */
+static size_t all_frees(void) {
+    size_t frees = 0;
     for (unsigned i = 0; i < heap_count(); i++) {
         struct heap *heap = heap_numbered(i);
         lock_take(&heap->lock);
-        any |= heap_returnable(heap) > heap->swept_at;
-        heap->swept_at = heap_returnable(heap);
+        frees += heap->frees;
         lock_free(&heap->lock);
     }
-    return any;
+    return frees;
 }
 
-bool heap_make_room(size_t bytes) {
-    enum { PIECE_SLICES = 64, ROUNDS = 2 };
-    static _Atomic uint32_t place; /* where the next piece begins; relaxed: two threads may look at the same one */
-    bool more = false;
-    for (int rounds = 0; limit_own() != LIMIT_NONE && !limit_has_room(bytes) && rounds < ROUNDS;) {
-        uint32_t slice = atomic_load_explicit(&place, memory_order_relaxed);
-        if (slice == 0 && !begin_sweep()) {
-            break;
-        }
-        (void)heap_clean(&slice, PIECE_SLICES, CLEAN_ALL, &more);
-        atomic_store_explicit(&place, slice, memory_order_relaxed);
-        rounds += slice == 0;
+void heap_begin_sweep(struct heap_sweep *sweep) {
+    uint32_t hand = atomic_load_explicit(&sweeps.hand, memory_order_relaxed);
+    uint32_t first = arena_first_slice();
+    *sweep = (struct heap_sweep){.start = (uint32_t)bits_max(hand, first), .frees = all_frees()};
+    sweep->at = sweep->start;
+    sweep->others = atomic_load_explicit(&purged_pieces, memory_order_relaxed);
+    sweep->begun =
+        memory_hooks_may_call() && atomic_load_explicit(&sweeps.futile, memory_order_relaxed) != sweep->frees + 1;
+}
+
+bool heap_sweep_missed(const struct heap_sweep *sweep) {
+    uint32_t purged = atomic_load_explicit(&purged_pieces, memory_order_relaxed) - sweep->others;
+    return heap_is_cleaning() || (sweep->begun && (purged != sweep->pieces || all_frees() != sweep->frees));
+}
+
+bool heap_sweep_some(struct heap_sweep *sweep, size_t bytes) {
+    enum { PIECE_SLICES = 64, PIECE_PURGES = 64 };
+    if (!sweep->begun) {
+        return false;
     }
-    return limit_own() != LIMIT_NONE && limit_has_room(bytes);
+    bool more = false, again = sweep->wrapped; /* more: nobody asks */
+    uint32_t stop = again ? sweep->start : UINT32_MAX;
+    uint32_t slices = (uint32_t)bits_min(PIECE_SLICES, stop - bits_min(stop, sweep->at));
+    struct heap_effort effort = {.visits = slices, .slices = UINT32_MAX, .pieces = PIECE_PURGES, .bytes = bytes};
+    sweep->bytes += clean_from(&sweep->at, CLEAN_ALL, &effort, &more);
+    sweep->pieces += PIECE_PURGES - effort.pieces;
+    sweep->wrapped |= sweep->at == 0;
+    atomic_store_explicit(&sweeps.hand, sweep->at, memory_order_relaxed);
+    bool over = sweep->wrapped && bits_max(sweep->at, arena_first_slice()) >= sweep->start;
+    over |= again && sweep->at == 0; /* the street has become shorter */
+    if (over && !heap_sweep_missed(sweep)) {
+        atomic_store_explicit(&sweeps.futile, sweep->frees + 1, memory_order_relaxed);
+    }
+    return !over;
 }
 
 bool heap_has_new(void) {
@@ -265,7 +296,6 @@ static void *take_there(struct heap *heap, unsigned class) {
     uint32_t slab = shelf_choose(&heap->shelf[class]);
     if (slab != 0) {
         (void)shelf_take(heap, slab, &block + 1, 1);
-        heap_note_returnable(heap, heap_returnable(heap));
     }
     heap_leave_quietly(heap);
     return block;

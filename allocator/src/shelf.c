@@ -44,6 +44,7 @@ void shelf_add(struct heap *heap, unsigned class, uint32_t slab) {
     slab_publish(slab);
     shelf_list(shelf, slab);
     shelf->blocks += arena_span(slab)->blocks;
+    heap->frees++;
     size_t bytes = (size_t)arena_span(slab)->blocks * class_bytes[class];
     heap->free_blocks += arena_span(slab)->blocks;
     heap->free_bytes += bytes;

@@ -103,14 +103,6 @@ void spans_give_uncharged(uint32_t slice, uint32_t slices, enum span_state state
     make_free(slice, slices, state, purged);
 }
 
-void spans_give(uint32_t slice, uint32_t slices, enum span_state state, uint32_t purged) {
-    size_t gone = ((size_t)slices << SLICE_BITS) - held_by(state, slices, purged);
-    if (gone > 0) {
-        limit_release(gone);
-    }
-    spans_give_uncharged(slice, slices, state, purged);
-}
-
 void spans_let_go(uint32_t slice, uint32_t slices, enum span_state state) {
     struct span *span = arena_span(slice);
     uint32_t rest = span->slices - slices;
@@ -177,7 +169,6 @@ bool spans_revive(void) {
 
 void spans_hold_used(uint32_t slice) {
     count_used(-arena_span(slice)->slices);
-    limit_release((size_t)arena_span(slice)->slices << SLICE_BITS);
     arena_span(slice)->state = SPAN_PURGING;
 }
 

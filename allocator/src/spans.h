@@ -33,10 +33,7 @@ uint32_t spans_take(enum span_state state, uint32_t slices, uint32_t alignment);
 uint32_t spans_take_front(uint32_t slices, uint32_t alignment, uint32_t usable, uint32_t *end);
 
 /* A used span, or the end of one, becomes free, joined with its free neighbours of that kind. In its slices `purged` bits of `clean` are
- * set, none where the kind is not dirty. */
-void spans_give(uint32_t slice, uint32_t slices, enum span_state state, uint32_t purged);
-
-/* The same of what was not charged as it was taken, beside what was wanted. */
+ * set, none where the kind is not dirty. The caller sees to what the limit counts. */
 void spans_give_uncharged(uint32_t slice, uint32_t slices, enum span_state state, uint32_t purged);
 
 /* Clears the bits of `clean` of so many slices; returns how many were set. */
@@ -52,7 +49,7 @@ void spans_let_go(uint32_t slice, uint32_t slices, enum span_state state);
 /* What the kernel would not take is dirty again, and so may be asked for once more. One span of it; false when there is none. */
 bool spans_revive(void);
 
-/* A used span becomes nobody's: for ever, unless it is let go. */
+/* A used span becomes nobody's: for ever, unless it is let go. The caller sees to what the limit counts. */
 void spans_hold_used(uint32_t slice);
 
 /* Where the free span ends that begins at `slice`; `slice` where none does. */

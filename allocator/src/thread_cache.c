@@ -5,7 +5,7 @@
 #include "hardened.h"
 #include "keeping.h"
 #include "large.h"
-#include "limit.h"
+#include "last_resort.h"
 #include "message.h"
 #include "os.h"
 #include "shelter.h"
@@ -306,29 +306,43 @@ OUT_OF_LINE void thread_cache_reclaim(void) {
     heap_reclaim();
 }
 
-static OUT_OF_LINE void *take_last(struct thread_cache *cache, unsigned class, size_t alignment) {
-    enum { TRIES = 20 }; /* while pages are being purged, a millisecond apart */
-    struct heap *heap = heap_for(cache != NULL ? cache->heap : heap_numbered(0), class);
-    void *block = heap_take_anywhere(class, alignment);
-    for (int try = 0; block == NULL && try < TRIES; try++) {
-        struct zeros zeros;
-        bool cleaning = heap_is_cleaning(), alone = thread_is_alone_inside();
-        thread_cache_reclaim();
-        arena_purge_for((size_t)class_slices[class] << SLICE_BITS);
-        block = heap_take_anywhere(class, alignment);
-        block = block != NULL ? block : heap_take_one(heap, class, &zeros);
-        if (block == NULL && !cleaning && (alone || try > 0)) {
-            break; /* twice where others were at something, so that it is seen */
-        }
-        if (block == NULL) {
-            os_nap(1);
-        }
-    }
-    return block;
+/* -- the last resort ------------------------------------------------------------------------------------------ */
+
+struct small_request {
+    struct request request; /* first */
+    unsigned class;
+};
+
+static unsigned class_of_request(const struct request *request) {
+    return ((const struct small_request *)(const void *)request)->class;
 }
 
+static void *take_one(const struct request *request, enum pass pass) {
+    unsigned class = class_of_request(request);
+    struct heap *heap = pass == PASS_CACHE ? heap_of(thread_view.cache, class) : heap_for(heap_numbered(0), class);
+    struct zeros zeros;
+    return heap_take_one(heap, class, &zeros);
+}
+
+static void *take_elsewhere(const struct request *request, enum pass pass) {
+    (void)pass;
+    return heap_take_anywhere(class_of_request(request), request->alignment);
+}
+
+static void reclaim(enum pass pass) {
+    (void)pass;
+    thread_cache_reclaim();
+}
+
+static OUT_OF_LINE void *take_last(unsigned class, size_t alignment, enum pass *pass) {
+    size_t slab = (size_t)class_slices[class] << SLICE_BITS;
+    struct small_request small = {{class_bytes[class], alignment, slab, take_one, take_elsewhere, reclaim}, class};
+    return last_resort(&small.request, pass);
+}
+
+/* -- taking, again -------------------------------------------------------------------------------------------- */
+
 OUT_OF_LINE void *thread_cache_take(unsigned class, size_t alignment) {
-    struct thread_cache *cache = NULL;
     void *block;
     enum pass pass = thread_go_inside();
     if (unlikely(pass == PASS_REFUSED) &&
@@ -336,7 +350,7 @@ OUT_OF_LINE void *thread_cache_take(unsigned class, size_t alignment) {
         return block;
     }
     if (likely(pass == PASS_CACHE)) {
-        cache = thread_view.cache;
+        struct thread_cache *cache = thread_view.cache;
         look_round_sometimes(cache);
         block = take_from(cache, class);
     } else {
@@ -344,10 +358,7 @@ OUT_OF_LINE void *thread_cache_take(unsigned class, size_t alignment) {
         block = heap_take_one(heap_numbered(0), class, &zeros);
     }
     if (unlikely(block == NULL)) {
-        block = take_last(cache, class, alignment);
-        if (block == NULL) {
-            limit_note_refused();
-        }
+        block = take_last(class, alignment, &pass);
     }
     thread_come_out(pass);
     thread_serve_wishes();
@@ -395,7 +406,8 @@ void *thread_cache_take_zero(unsigned class, struct zeros *zeros) {
     struct thread_cache *cache = pass == PASS_CACHE ? thread_view.cache : NULL;
     block = take_zero(cache, class, zeros);
     if (unlikely(block == NULL)) {
-        block = take_last(cache, class, 1);
+        block = take_last(class, 1, &pass);
+        *zeros = (struct zeros){0, pass == PASS_REFUSED ? class_bytes[class] : 0};
     }
     thread_come_out(pass);
     return block;

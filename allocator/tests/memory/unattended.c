@@ -32,8 +32,15 @@ int main(int count, char **argument) {
     size_t size = (size_t)atol(argument[2]);
     memset(blocks, 0, sizeof blocks); /* no page of it comes later */
     size_t before = resident_kib();
-    if (strcmp(argument[1], "idles") == 0) {
+    bool trims =
+        strcmp(argument[1], "trims") == 0; /* what the program had returned itself, and takes again, it need not keep */
+    if (trims || strcmp(argument[1], "idles") == 0) {
         size_t blocks_of_all = (size_t)FREED_MIB * MIB / size;
+        for (int i = 0; trims && i < 3; i++) {
+            take_all(size, blocks_of_all);
+            free_all(blocks_of_all);
+            (void)malloc_trim(0);
+        }
         take_all(size, blocks_of_all);
         free_all(blocks_of_all);
         size_t more = resident_more_kib(resident_kib(), before);
