@@ -21,7 +21,9 @@ PUBLIC const char freestone_identity[] = "freestone " FREESTONE_BUILD_VERSION;
 
 PUBLIC const char *freestone_version(void) { return FREESTONE_BUILD_VERSION; }
 
-PUBLIC size_t freestone_purge(void) { return keeping_purge(); }
+PUBLIC size_t freestone_purge(void) { return keeping_purge(keeping_all_of_it); }
+
+static bool is_within_limit(void) { return limit_lack_of_own(0) == 0; }
 
 PUBLIC int freestone_set_options(const char *options) {
     options_read_environment(); /* which would otherwise change them later */
@@ -29,6 +31,7 @@ PUBLIC int freestone_set_options(const char *options) {
         errno = EINVAL;
         return -1;
     }
+    (void)keeping_purge(is_within_limit);
     return 0;
 }
 

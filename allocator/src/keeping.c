@@ -236,11 +236,11 @@ void keeping_catch_up(void) {
     atomic_store_explicit(&next, slice, memory_order_relaxed);
 }
 
-size_t keeping_purge(void) {
+size_t keeping_purge(bool (*is_enough)(void)) {
     struct purge purge = {0};
     bool more = true;
     enum pass pass;
-    while (more && (pass = thread_enter()) != PASS_REFUSED) {
+    while (more && !is_enough() && (pass = thread_enter()) != PASS_REFUSED) {
         more = purge_some(&purge, pass);
         thread_leave(pass);
     }

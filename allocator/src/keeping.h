@@ -4,8 +4,9 @@
 
 #include "keeper.h"
 
-/* Gives everything back that nobody uses, also what is kept for reuse: a program has asked for it. Returns the bytes. */
-size_t keeping_purge(void);
+/* Gives everything back that nobody uses, also what is kept for reuse, until it is enough: a program has asked for it. Returns the bytes. */
+size_t keeping_purge(bool (*is_enough)(void));
+static inline bool keeping_all_of_it(void) { return false; }
 
 /* Gives back a part of what has been free for long, in the place of the keeper, if that is overdue. By who is about to have it leave, and is not
  * inside. */

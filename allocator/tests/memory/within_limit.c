@@ -233,14 +233,52 @@ static void changed(void) {
     empty(count + more / 8 * 7, more - more / 8 * 7);
 }
 
+/* Beyond a limit that was lowered nothing free stays: what is there goes back at once, and what comes free later beside the program. */
+static void lowered(void) {
+    enum { SIZE = 300000, TRIES = 2000 };
+    size_t piece = (size_t)sysconf(_SC_PAGESIZE);
+    size_t live = limit / 2 / SIZE, freed = limit / 4 / SIZE, small = limit / 8 / piece;
+    for (size_t i = 0; i < live + freed; i++) {
+        blocks[i] = write_all(malloc(SIZE), SIZE);
+        EXPECT(blocks[i] != NULL, "no block %zu", i);
+    }
+    void **pieces = blocks + live + freed;
+    for (size_t i = 0; i < small; i++) {
+        pieces[i] = write_all(malloc(piece), piece);
+        EXPECT(pieces[i] != NULL, "no small block %zu", i);
+    }
+    empty(live, freed);
+    for (size_t i = 0; i < small; i += 2) {
+        free(pieces[i]);
+        pieces[i] = NULL;
+    }
+    char text[64];
+    snprintf(text, sizeof text, "limit_mib=%zu", limit / 4 / MIB);
+    EXPECT(freestone_set_options(text) == 0, "the limit cannot be lowered");
+    size_t retained = figure("retained"), held = figure("held"), in_use = figure("in_use");
+    EXPECT(retained == 0 && held < in_use + limit / 64, "%zu bytes are held, %zu in use, %zu retained", held, in_use,
+           retained);
+    expect_refused(unseen(malloc(SIZE)), "beyond the lowered limit");
+    empty(0, live);
+    for (int tries = 0; figure("held") > limit / 4; tries++) {
+        EXPECT(tries < TRIES, "%zu bytes are held", figure("held"));
+        usleep(10000);
+    }
+    empty(live + freed, small);
+}
+
 int main(int count, char **argument) {
     require_serving();
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"every_size", every_size},     {"between_blocks", between_blocks},
-                 {"entry_points", entry_points}, {"mappings", mappings},
-                 {"threads", threads},           {"changed", changed}};
+    } cases[] = {{"every_size", every_size},
+                 {"between_blocks", between_blocks},
+                 {"entry_points", entry_points},
+                 {"mappings", mappings},
+                 {"threads", threads},
+                 {"changed", changed},
+                 {"lowered", lowered}};
     resident_before = resident_kib();
     limit = figure("limit");
     EXPECT(limit > 0, "there is no limit");
