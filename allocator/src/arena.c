@@ -158,6 +158,9 @@ static uint32_t take_grown(uint32_t slices, uint32_t alignment) {
  * be done without it. None while what was brought in before suffices, and never more than is in use already. It is in
  * nobody's way: fresh memory is handed out from there on, and whoever has it by then finds its pages as they were. */
 static uint32_t plan_ahead(uint32_t slice, uint32_t *from) {
+    enum {
+        POPULATE_PART = 8
+    }; /* of the room below a limit: these pages are not counted until they are taken, and others may take the room */
     uint32_t most = option_value(OPTION_POPULATE_KIB) / (SLICE_BYTES / 1024);
     if (spans_front() <= arena.populated) {
         return 0;
@@ -165,7 +168,7 @@ static uint32_t plan_ahead(uint32_t slice, uint32_t *from) {
     uint32_t window = (uint32_t)bits_min(bits_max(2 * (size_t)arena.window, 1), most);
     *from = (uint32_t)bits_max(slice, arena.populated);
     arena.window = window;
-    window = (uint32_t)bits_min(window, limit_room() >> SLICE_BITS);
+    window = (uint32_t)bits_min(window, limit_room() / POPULATE_PART >> SLICE_BITS);
     arena.populated = *from + (uint32_t)bits_min(window, spans_used());
     return arena.populated - *from;
 }

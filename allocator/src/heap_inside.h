@@ -30,7 +30,6 @@ struct heap {
     size_t grown; /* bytes of slabs taken since the depots were last settled */
     uint32_t traffic; /* bytes of blocks exchanged since they were last drained for that */
     uint32_t came; /* bytes of fresh slabs, and of purged pages taken again, since the budget was last looked at */
-    size_t slab_bytes;
     size_t depot_bytes;
     size_t free_blocks, free_bytes; /* in bitmaps */
     size_t clean_bytes; /* of pages among them that are purged */
@@ -45,6 +44,7 @@ struct heap {
     /* What changes seldom, and threads read on every slow path, most without the lock: apart from what each exchange writes. */
     _Alignas(64) struct heap *host; /* serves the classes that this one does not; itself where it serves all */
     uint64_t settled; /* milliseconds; under the lock */
+    size_t slab_bytes; /* under the lock */
     size_t published; /* its part of the total that the budget is compared with; under the lock */
     uint32_t spare_low,
         spare_due; /* fewest spare since the keeper last looked; those to go to the pool. Under the lock */

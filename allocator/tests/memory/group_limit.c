@@ -1,6 +1,11 @@
 /* In a control group with little memory the heap gives back what is free before it takes more. Run by in_group: a program that goes on keeping what it
  * has freed is killed. Whether a group has a limit is looked for once the heap is of some size, and not if nothing is to be asked. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "entry.h"
 #include "expect.h"
@@ -53,11 +58,52 @@ static void free_all(void) {
     }
 }
 
+/* From where the group is seen no more, though /proc is there. */
+static void go_into_chroot(void) {
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", "/tmp", "tmpfs", 0, NULL) != 0) {
+        expect_skip("nothing may be mounted here");
+    }
+    EXPECT(chdir("/tmp") == 0 && mkdir("proc", 0755) == 0 && mount("proc", "proc", "proc", 0, NULL) == 0,
+           "no /proc: errno %d", errno);
+    EXPECT(chroot(".") == 0, "errno %d", errno);
+}
+
+static void in_chroot(size_t limit) {
+    for (int i = 0; i < 2 * MORE; i++) {
+        void *block = take(LARGER / 2);
+        if (i == MORE / 2) {
+            EXPECT(figure("group_limit") == limit, "%zu is found", figure("group_limit"));
+            go_into_chroot();
+        }
+        holes[i % HOLES] = block;
+    }
+    EXPECT(figure("group_limit") == limit, "%zu is known in a chroot", figure("group_limit"));
+}
+
+static void *allocate_too(void *unused) {
+    free(take(HOLE));
+    return unused;
+}
+
 int main(int count, char **argument) {
     require_serving();
     EXPECT(count == 3, "what, and how many MiB the group has");
     size_t limit = (size_t)atol(argument[2]) * MIB;
     EXPECT(figure("group_limit") == 0, "it was looked for at once");
+    if (strcmp(argument[1], "in_chroot") == 0) {
+        in_chroot(limit);
+        return 0;
+    }
+    if (strcmp(argument[1], "beside_threads") ==
+        0) { /* one of which may close what the library opens, and open a file of its own there */
+        pthread_t thread;
+        EXPECT(pthread_create(&thread, NULL, allocate_too, NULL) == 0 && pthread_join(thread, NULL) == 0, "no thread");
+        leave_holes();
+        EXPECT(figure("group_limit") == 0, "files were opened beside threads");
+        free_all();
+        return 0;
+    }
     leave_holes();
     bool alone = strcmp(argument[1], "found_alone") == 0; /* without a keeper */
     if (alone || strcmp(argument[1], "found") == 0) {

@@ -7,7 +7,16 @@
 #include "resident.h"
 #include "serving.h"
 
-enum { MIB = 1 << 20, FREED_MIB = 300, SWING_MIB = 64, SWINGS = 20, LEFT_MIB = 40, BLOCKS_MOST = 1 << 20 };
+enum {
+    MIB = 1 << 20,
+    FREED_MIB = 300,
+    SWING_MIB = 64,
+    SWINGS = 20,
+    LEFT_MIB = 40,
+    TRIMS = 20,
+    TRIMMED_MIB = 12,
+    BLOCKS_MOST = 1 << 20
+};
 
 static void *blocks[BLOCKS_MOST];
 
@@ -32,13 +41,13 @@ int main(int count, char **argument) {
     size_t size = (size_t)atol(argument[2]);
     memset(blocks, 0, sizeof blocks); /* no page of it comes later */
     size_t before = resident_kib();
-    bool trims =
-        strcmp(argument[1], "trims") == 0; /* what the program had returned itself, and takes again, it need not keep */
+    bool trims = strcmp(argument[1], "trims") == 0;
     if (trims || strcmp(argument[1], "idles") == 0) {
         size_t blocks_of_all = (size_t)FREED_MIB * MIB / size;
-        for (int i = 0; trims && i < 3; i++) {
-            take_all(size, blocks_of_all);
-            free_all(blocks_of_all);
+        for (int i = 0; trims && i < TRIMS;
+             i++) { /* what the program returns itself, and takes again, it need not keep */
+            take_all(size, blocks_of_all / (FREED_MIB / TRIMMED_MIB));
+            free_all(blocks_of_all / (FREED_MIB / TRIMMED_MIB));
             (void)malloc_trim(0);
         }
         take_all(size, blocks_of_all);
