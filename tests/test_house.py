@@ -154,7 +154,16 @@ ROOMS = {
         "trace_linked",
         "unwind_step",
     },
-    "thread_cache": {"last_resort", "sampling", "thread_inside", "thread_life", "borrow", "keeping", "last_look", "fork"},
+    "thread_cache": {
+        "last_resort",
+        "sampling",
+        "thread_inside",
+        "thread_life",
+        "borrow",
+        "keeping",
+        "last_look",
+        "fork",
+    },
 }
 """What a layer is made of, where that is more than one file; the rooms of a layer know each other."""
 LEAVES = {
