@@ -14,6 +14,7 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
     if (unlikely(libc == NULL)) {
         return ENOSYS;
     }
+    keeper_note_sharing();
     int error = libc(thread, attributes, run, argument);
     if (unlikely(error == EAGAIN) && keeper_give_way(thread_is_inside())) {
         error = libc(thread, attributes, run, argument);
@@ -38,6 +39,9 @@ int offered_clone(int (*run)(void *), void *stack, int flags, void *argument, vo
     libc_clone *libc = BEHIND(clone, libc_clone *);
     if (unlikely(libc == NULL)) {
         return process_missing();
+    }
+    if ((flags & CLONE_FILES) != 0) {
+        keeper_note_sharing();
     }
     if ((flags & CLONE_VM) != 0) { /* what is shared is not copied */
         return libc(run, stack, flags, argument, parent_number, thread_area, child_number);

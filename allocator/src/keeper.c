@@ -36,6 +36,8 @@ static struct {
     _Atomic uint32_t ending; /* it has stopped looking but for a last time */
     _Atomic uint32_t command; /* what it sleeps on; enum command */
     _Atomic bool threaded; /* the program is seen to start threads under the filters of its start */
+    _Atomic bool
+        files_shared; /* by a task that the program is about to start; relaxed: its first is started behind it */
     _Atomic bool confined; /* filters may have come since */
     _Atomic bool hears_identity; /* relaxed: set as the library is loaded */
     _Atomic bool
@@ -212,9 +214,29 @@ bool keeper_is_unwatched(void) { return os_filters() == 0 && !keeper_is_confined
 
 bool keeper_may_ask(void) { return option_value(OPTION_KEEPER) != 0 && keeper_is_unwatched(); }
 
+/* Of glibc since 2.32, which writes it before it starts a thread. */
+extern char libc_single_threaded __asm__("__libc_single_threaded") __attribute__((weak));
+
+/* Never called. A static program that does not have it starts no threads by libc. */
+extern char libc_thread_start __asm__("pthread_create") __attribute__((weak));
+
+/* Whether a thread of the program's may use its descriptors beside the caller. The shared library hears of threads before they are started. */
+static bool files_are_shared(void) {
+    if (atomic_load_explicit(&keeper.threaded, memory_order_relaxed) ||
+        atomic_load_explicit(&keeper.files_shared, memory_order_relaxed)) {
+        return true;
+    }
+    if (&libc_single_threaded != NULL) {
+        return *(volatile char *)&libc_single_threaded == 0;
+    }
+    return !hears_identity() && &libc_thread_start != NULL;
+}
+
+void keeper_note_sharing(void) { atomic_store_explicit(&keeper.files_shared, true, memory_order_relaxed); }
+
 bool keeper_may_open(void) {
     return option_value(OPTION_KEEPER) != 0 && os_filters() != OS_FILTERS_UNKNOWN && !keeper_is_confined() &&
-           !atomic_load_explicit(&keeper.threaded, memory_order_relaxed);
+           !files_are_shared();
 }
 
 /* Under filters it puts on none of its own, which they might punish: privileges would stay with it. */

@@ -95,10 +95,13 @@ bool keeper_may_ask(void);
 /* Whether none may be started at present, though the program has nothing against it: filters watch, or privileges would stay with it. */
 bool keeper_is_barred(void);
 
-/* Whether files may be opened after the start. Not once a second thread allocates: it may close descriptors whose numbers it does not know, and open its
- * own, while the library reads. Those filters that were there then have let the library open one, none was seen to come since, and
- * nobody has said that one might which cannot be seen (`keeper=0`). */
+/* Whether files may be opened after the start. Not once the program has started a second thread: it may close descriptors whose numbers it does not
+ * know, and open its own, while the library reads. Those filters that were there then have let the library open one, none was seen to come
+ * since, and nobody has said that one might which cannot be seen (`keeper=0`). */
 bool keeper_may_open(void);
+
+/* The program is about to start a task that shares its descriptors. */
+void keeper_note_sharing(void);
 
 /* Asked by the keeper between two pieces of work. */
 bool keeper_is_to_leave(void);

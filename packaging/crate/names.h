@@ -336,6 +336,7 @@
 #define keeper_leave freestone_own_keeper_leave
 #define keeper_may_ask freestone_own_keeper_may_ask
 #define keeper_may_open freestone_own_keeper_may_open
+#define keeper_note_sharing freestone_own_keeper_note_sharing
 #define keeper_note_thread freestone_own_keeper_note_thread
 #define keeper_return freestone_own_keeper_return
 #define keeper_serve freestone_own_keeper_serve
