@@ -124,8 +124,13 @@ bool os_commit(void *at, size_t bytes) {
     return kernel(SYS_mprotect, (long)at, (long)bytes, PROT_READ | PROT_WRITE, 0, 0) == 0;
 }
 
+static bool may_be_filtered(void);
+
 bool os_seal(void *const *places, size_t count, bool sealed) {
 #if defined(__x86_64__)
+    if (may_be_filtered()) {
+        return false;
+    }
     size_t page = os_page_bytes();
     uintptr_t start = UINTPTR_MAX, end = 0; /* they lie side by side */
     for (size_t i = 0; i < count; i++) {
@@ -473,6 +478,9 @@ static enum purging try_purging(void) {
 static _Atomic uint32_t purging;
 
 void os_doubt_purging(void) { atomic_store_explicit(&purging, PURGING_DOUBTED, memory_order_relaxed); }
+
+/* Also before the library is loaded, by the constructor of a library that this one stands behind: none of the calls of a start is made then. */
+static bool may_be_filtered(void) { return atomic_load_explicit(&purging, memory_order_relaxed) == PURGING_DOUBTED; }
 
 /* Whether what this thread has just purged reads as zero. */
 static bool is_purged(void) {
@@ -852,14 +860,15 @@ static bool read_file(const char *name, char *text, size_t bytes) {
  * forbidden to open any. */
 __attribute__((constructor)) static void note_start(void) {
     char status[4096];
-    if (!read_file("/proc/thread-self/status", status, sizeof status)) {
+    bool filtered = may_be_filtered();
+    if (filtered || !read_file("/proc/thread-self/status", status, sizeof status)) {
         status[0] = '\0';
     }
     struct lines lines = lines_of(status);
     at_start.filters = filters_in(&lines);
     at_start.process = process_in(&lines);
     at_start.capable = capable_in(&lines) || users_differ_in(&lines);
-    if (!mask_in(lines.value[CPUS])) {
+    if (!mask_in(lines.value[CPUS]) && !filtered) {
         /* The raw call reports how many bytes of the mask it filled, and fails when the mask is shorter than the kernel's. */
         at_start.mask_bytes = kernel(SYS_sched_getaffinity, 0, sizeof at_start.mask, (long)at_start.mask, 0, 0);
     }
@@ -872,7 +881,7 @@ uint32_t os_mappings_most(void) {
     enum { USUAL = 65530, DIGITS = 9 };
     char text[32];
     uint32_t most = 0;
-    if (!read_file("/proc/sys/vm/max_map_count", text, sizeof text)) {
+    if (may_be_filtered() || !read_file("/proc/sys/vm/max_map_count", text, sizeof text)) {
         return USUAL;
     }
     for (unsigned i = 0; i < DIGITS && text[i] >= '0' && text[i] <= '9'; i++) {

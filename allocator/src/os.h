@@ -42,7 +42,8 @@ bool os_guard(void *at, size_t bytes);
 #define SEALED
 #endif
 
-/* What is SEALED there can be written, or no longer. By one thread at a time. False when the kernel refuses. */
+/* What is SEALED there can be written, or no longer. By one thread at a time. False when the kernel refuses, or is not asked since
+ * filters may have come. */
 bool os_seal(void *const *places, size_t count, bool sealed);
 
 /* Bytes that nobody outside can guess, 256 at most: the kernel's random ones (getrandom). If it refuses, they depend on the time and on
