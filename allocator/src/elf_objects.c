@@ -105,23 +105,26 @@ static const struct r_debug *next_list(const struct r_debug *list) {
     return list->r_version > 1 ? ((const struct extended *)list)->next : NULL;
 }
 
-static const struct r_debug *list_with(const ElfW(Dyn) * dynamic) {
-    const struct r_debug *list = first_list();
-    for (; list != NULL; list = next_list(list)) {
-        for (const struct link_map *each = list->r_map; each != NULL; each = each->l_next) {
+/* The object with that dynamic section, and the list that it is in. */
+static const struct link_map *map_with(const ElfW(Dyn) * dynamic, const struct r_debug **list) {
+    for (*list = first_list(); *list != NULL; *list = next_list(*list)) {
+        for (const struct link_map *each = (*list)->r_map; each != NULL; each = each->l_next) {
             if (each->l_ld == dynamic) {
-                return list;
+                return each;
             }
         }
     }
     return NULL;
 }
 
+static struct elf_object object_at(const struct link_map *map) {
+    return (struct elf_object){.base = map->l_addr, .dynamic = map->l_ld, .file = map->l_name};
+}
+
 static struct elf_object listed(const struct r_debug *list, const char *library) {
     for (const struct link_map *each = list->r_map; each != NULL; each = each->l_next) {
-        struct elf_object object = {.base = each->l_addr, .dynamic = each->l_ld, .file = each->l_name};
-        if (is_named(object, library)) {
-            return object;
+        if (is_named(object_at(each), library)) {
+            return object_at(each);
         }
     }
     return (struct elf_object){0};
@@ -132,12 +135,18 @@ enum { LIBRARIES_MOST = 6 }; /* libc, and what earlier versions have apart: thre
 /* Those that this object needs, found once, by a constructor or before: later another thread might unload an object of the list. */
 static struct elf_object libraries[LIBRARIES_MOST];
 
+/* This object, and the last of the libraries that stand behind it in the linker's list; NULL if none does, since it was loaded late. Else all from
+ * the program to that one were loaded with it, in the order in which the linker searches, and never go. */
+static const struct link_map *own_map, *last_behind;
+
 static unsigned find_libraries(void) {
     struct elf_object own = &__ehdr_start == NULL ? (struct elf_object){0} : elf_object_at((uintptr_t)&__ehdr_start);
-    const struct r_debug *list = own.dynamic == NULL ? NULL : list_with(own.dynamic);
+    const struct r_debug *list = NULL;
+    own_map = own.dynamic == NULL ? NULL : map_with(own.dynamic, &list);
     const char *names = elf_table(own, DT_STRTAB);
     unsigned count = 0;
-    for (const ElfW(Dyn) *entry = own.dynamic; list != NULL && names != NULL && entry->d_tag != DT_NULL; entry++) {
+    const ElfW(Dyn) *entry = own_map != NULL && names != NULL ? own.dynamic : NULL;
+    for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
         if (entry->d_tag == DT_NEEDED && count < LIBRARIES_MOST - 1) {
             libraries[count++] = listed(list, names + entry->d_un.d_val);
         }
@@ -145,18 +154,36 @@ static unsigned find_libraries(void) {
     if (list != NULL && list->r_ldbase != 0) { /* musl's linker is libc, by any name */
         libraries[count++] = elf_object_at(list->r_ldbase);
     }
+    for (const struct link_map *each = own_map; each != NULL; each = each->l_next) {
+        for (unsigned i = 0; i < count && each != own_map; i++) {
+            last_behind = each->l_ld == libraries[i].dynamic ? each : last_behind;
+        }
+    }
+    return count;
+}
+
+static unsigned library_count(void) {
+    enum { UNKNOWN = LIBRARIES_MOST + 1 };
+    static unsigned count = UNKNOWN;
+    count = count == UNKNOWN ? find_libraries() : count;
     return count;
 }
 
 void *elf_function_of_libc(const char *name) {
-    enum { UNKNOWN = LIBRARIES_MOST + 1 };
-    static unsigned count = UNKNOWN;
     void *found = NULL;
-    count = count == UNKNOWN ? find_libraries() : count;
+    unsigned count = library_count();
     for (unsigned i = 0; i < count && found == NULL; i++) {
         found = elf_function_in(libraries[i], name);
     }
     return found;
+}
+
+void elf_search_behind(struct elf_search *search) {
+    (void)library_count();
+    for (const struct link_map *map = last_behind != NULL ? own_map : NULL; map != last_behind;) {
+        map = map->l_next;
+        elf_search_in(object_at(map), search);
+    }
 }
 
 /* -- the object of an address -------------------------------------------------------------------------------- */

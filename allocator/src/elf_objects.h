@@ -17,6 +17,10 @@ extern elf_find *elf_find_object INTERNAL;
  * the list that the dynamic linker keeps for debuggers, once. NULL without a dynamic linker. */
 void *elf_function_of_libc(const char *name);
 
+/* What the objects behind this one define that were loaded with the program, in the order in which the dynamic linker searches: what dlsym finds
+ * with RTLD_NEXT. Nothing if this object was loaded later. Calls nothing; only objects that never go are looked at. */
+void elf_search_behind(struct elf_search *search);
+
 /* The function of that name that one of those it was linked with defines, in their order. */
 void *elf_function_needed(struct elf_object object, const char *name);
 

@@ -99,13 +99,19 @@ static uint32_t hash_of(const char *name) {
     return hash;
 }
 
-/* The number of the symbol, 0 when there is none. The table: buckets, first number, words of the filter (not looked at: this is no hot path), its
- * shift; the filter; for each bucket its first number; for each number its hash, of which the lowest bit ends a bucket. */
-static uint32_t find_by_gnu_hash(const uint32_t *table, const struct symbols *symbols, const char *name) {
+/* The number of the symbol, 0 when there is none. The table: buckets, first number, words of the filter, its shift; the filter, in which two bits
+ * are set for each name; for each bucket its first number; for each number its hash, of which the lowest bit ends a bucket. */
+static uint32_t find_by_gnu_hash(const struct symbols *symbols, const char *name, uint32_t hash) {
+    enum { BITS = 8 * sizeof(ElfW(Addr)) };
+    const uint32_t *table = symbols->by_gnu_hash;
     uint32_t buckets = table[0], first = table[1], words = table[2];
-    const uint32_t *bucket = table + 4 + words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+    const ElfW(Addr) *filter = (const ElfW(Addr) *)(table + 4);
+    const uint32_t *bucket = (const uint32_t *)(filter + words);
     const uint32_t *chain = bucket + buckets;
-    uint32_t hash = hash_of(name);
+    ElfW(Addr) word = filter[hash / BITS & (words - 1)];
+    if ((word >> hash % BITS & word >> (hash >> table[3]) % BITS & 1) == 0) {
+        return 0;
+    }
     uint32_t number = buckets == 0 ? 0 : bucket[hash % buckets];
     while (number >= first && number != 0) {
         uint32_t its_hash = chain[number - first];
@@ -127,18 +133,38 @@ static uint32_t find_one_by_one(const uint32_t *table, const struct symbols *sym
     return 0;
 }
 
-void *elf_function_in(struct elf_object object, const char *name) {
+void elf_search_begin(struct elf_search *search, const char *const *names, void **found, unsigned count) {
+    search->names = names;
+    search->found = found;
+    search->count = count;
+    for (unsigned i = 0; i < count; i++) {
+        search->hashes[i] = hash_of(names[i]);
+    }
+}
+
+void elf_search_in(struct elf_object object, struct elf_search *search) {
     struct symbols symbols = symbols_of(object);
-    uint32_t number = 0;
-    if (symbols.table == NULL || symbols.names == NULL) {
-        return NULL;
+    bool has_table = symbols.table != NULL && symbols.names != NULL;
+    for (unsigned i = 0; has_table && i < search->count; i++) {
+        uint32_t number = 0;
+        if (search->found[i] != NULL) {
+            continue;
+        }
+        if (symbols.by_gnu_hash != NULL) {
+            number = find_by_gnu_hash(&symbols, search->names[i], search->hashes[i]);
+        } else if (symbols.by_hash != NULL) {
+            number = find_one_by_one(symbols.by_hash, &symbols, search->names[i]);
+        }
+        search->found[i] = number == 0 ? NULL : (void *)(object.base + symbols.table[number].st_value);
     }
-    if (symbols.by_gnu_hash != NULL) {
-        number = find_by_gnu_hash(symbols.by_gnu_hash, &symbols, name);
-    } else if (symbols.by_hash != NULL) {
-        number = find_one_by_one(symbols.by_hash, &symbols, name);
-    }
-    return number == 0 ? NULL : (void *)(object.base + symbols.table[number].st_value);
+}
+
+void *elf_function_in(struct elf_object object, const char *name) {
+    struct elf_search search;
+    void *found = NULL;
+    elf_search_begin(&search, &name, &found, 1);
+    elf_search_in(object, &search);
+    return found;
 }
 
 /* -- what it calls ------------------------------------------------------------------------------------------- */

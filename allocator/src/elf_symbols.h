@@ -24,6 +24,19 @@ const void *elf_table(struct elf_object object, ElfW(Sxword) tag);
 /* The function of that name that the object itself defines, of whatever version; NULL where it defines none. */
 void *elf_function_in(struct elf_object object, const char *name);
 
+/* Names that are looked for together. */
+enum { ELF_NAMES_MOST = 32 };
+struct elf_search {
+    const char *const *names;
+    void **found; /* NULL for each that has not been found yet */
+    unsigned count;
+    uint32_t hashes[ELF_NAMES_MOST];
+};
+void elf_search_begin(struct elf_search *search, const char *const *names, void **found, unsigned count);
+
+/* Finds what is not found yet and what the object defines, as elf_function_in. */
+void elf_search_in(struct elf_object object, struct elf_search *search);
+
 /* Where the dynamic linker has stored the address of a function that the object calls; NULL if the object calls none of that name. */
 void *const *elf_slot_in(struct elf_object object, const char *name);
 

@@ -19,10 +19,10 @@
 /* What makes threads and processes: only in the shared library, too. */
 #define LIBC_TASKS(name) name(pthread_create) name(_Fork) name(clone)
 
-/* How signals are handled: only in the shared library; those that a program seldom calls are looked up only where they are called. */
-#define LIBC_SIGNALS(name) name(sigaction) name(signal)
-#define LIBC_RARE_SIGNALS(name) \
-    name(bsd_signal) name(ssignal) name(sysv_signal) name(__sysv_signal) name(sigset) name(sigignore)
+/* How signals are handled: only in the shared library. */
+#define LIBC_SIGNALS(name)                                                                                         \
+    name(sigaction) name(signal) name(bsd_signal) name(ssignal) name(sysv_signal) name(__sysv_signal) name(sigset) \
+        name(sigignore)
 
 /* What its threads may do: each is a system call and no more. */
 #define LIBC_CONFINEMENT(name) name(capset) name(prctl) name(unshare) name(setns) name(close_range)
@@ -32,8 +32,6 @@
 
 #define LIBC_MEMBER(name) LIBC_##name,
 enum libc_function {
-    LIBC_RARE_SIGNALS(LIBC_MEMBER) LIBC_FIRST,
-    LIBC_BEFORE_FIRST = LIBC_FIRST - 1,
     LIBC_IDENTITY(LIBC_MEMBER) LIBC_TASKS(LIBC_MEMBER) LIBC_SIGNALS(LIBC_MEMBER) LIBC_CONFINEMENT(LIBC_MEMBER)
         LIBC_LOADING(LIBC_MEMBER) LIBC_syscall,
     LIBC_FUNCTIONS

@@ -1,5 +1,5 @@
-/* constructor_waits LIBRARY: loads a library whose constructor waits for a thread that changes who it is, names itself and makes a system
- * call. A function of ours that then looked for libc's would wait for the dynamic linker, and the linker for it. */
+/* constructor_waits LIBRARY: loads a library whose constructor waits for a thread that changes who it is, names itself, makes a system
+ * call and sets handlers of a signal. A function of ours that then looked for libc's would wait for the dynamic linker, and the linker for it. */
 #include <dlfcn.h>
 
 #include "entry.h"
