@@ -169,6 +169,7 @@ ROOMS = {
 LEAVES = {
     "platform",
     "refaults",
+    "decay",
     "zeros",
     "byte_exchange",
     "bits",

@@ -510,7 +510,6 @@ bool arena_charge(size_t bytes) {
     if (limit_look_is_due()) {
         look_for_group();
     }
-    purge_regret(bytes);
     if (likely(!limit_is_set())) {
         limit_charge(bytes);
         return true;
@@ -590,6 +589,7 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, uint32_t use, bool *zer
     if (!arena_charge((size_t)slices << SLICE_BITS)) {
         return 0;
     }
+    purge_regret((size_t)slices << SLICE_BITS);
     slice = take_charged(slices, alignment, use, zero);
     if (unlikely(slice == 0)) {
         limit_release((size_t)slices << SLICE_BITS);
@@ -955,7 +955,10 @@ bool arena_extend(uint32_t slice, uint32_t slices) {
     }
     if (!extended) {
         limit_release(more);
-    } else if (had != front) { /* what it was given may have been written before */
+    } else {
+        purge_regret(more);
+    }
+    if (extended && had != front) { /* what it was given may have been written before */
         arena_span(slice)->watched = WATCH_NOTHING;
     }
     if (extended && slice + slices > front && slices >= HUGE_OBJECT) {

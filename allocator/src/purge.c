@@ -4,6 +4,7 @@
 
 #include "ages.h"
 #include "arena_lock.h"
+#include "decay.h"
 #include "huge.h"
 #include "keeper.h"
 #include "limit.h"
@@ -21,6 +22,7 @@ static struct {
     _Atomic size_t owed; /* bytes to go back now, whatever the budget is; two threads may lose a change of theirs */
     _Atomic uint64_t total;
     _Atomic bool expects; /* something was given back since what was kept was asked for */
+    struct decay decay;
     /* Without a background thread (unattended_bytes). Relaxed: threads may lose a change of each other's. */
     _Atomic size_t early; /* bytes purged before their time, and not taken again */
     _Atomic size_t regretted; /* bytes of those that were taken again within that time */
@@ -65,7 +67,16 @@ static void note_early(size_t bytes) {
     atomic_store_explicit(&purge.purged_early, now, memory_order_relaxed);
 }
 
-void purge_regret(size_t bytes) {
+static void regret_aged(size_t bytes) {
+    if (likely(atomic_load_explicit(&purge.decay.trial, memory_order_relaxed) == 0)) {
+        return;
+    }
+    arena_lock();
+    decay_taken(&purge.decay, option_value(OPTION_RETAIN_MS), os_milliseconds(), bytes);
+    arena_unlock();
+}
+
+static void regret_early(size_t bytes) {
     size_t early = atomic_load_explicit(&purge.early, memory_order_relaxed);
     if (likely(early == 0)) {
         return;
@@ -82,9 +93,21 @@ void purge_regret(size_t bytes) {
     atomic_store_explicit(&purge.regretted_at, now, memory_order_relaxed);
 }
 
+void purge_regret(size_t bytes) {
+    regret_aged(bytes);
+    regret_early(bytes);
+}
+
 static bool oldest_has_aged(void) {
-    uint32_t most = option_value(OPTION_RETAIN_MS);
-    return most != RETAIN_FOR_EVER && os_milliseconds() - ages_oldest_stamp() > most;
+    uint32_t retain = option_value(OPTION_RETAIN_MS);
+    return retain != RETAIN_FOR_EVER && os_milliseconds() - ages_oldest_stamp() > decay_ms(&purge.decay, retain);
+}
+
+/* Bytes were purged that were freed at that time. */
+static void note_aged(uint64_t freed, size_t bytes) {
+    arena_lock();
+    decay_purged(&purge.decay, option_value(OPTION_RETAIN_MS), os_milliseconds(), freed, bytes);
+    arena_unlock();
 }
 
 static bool is_owed(void) { return atomic_load_explicit(&purge.owed, memory_order_relaxed) != 0; }
@@ -202,7 +225,8 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
         return 0;
     }
     uint32_t slices = piece_of(slice, most);
-    bool whole = slices == arena_span(slice)->slices;
+    bool whole = slices == arena_span(slice)->slices, aged = oldest_has_aged();
+    uint64_t freed = arena_span(slice)->stamp;
     size_t before = (size_t)spans_hold(slice, slices) * os_page_bytes();
     pay((size_t)slices << SLICE_BITS);
     if (begins || slice == atomic_load_explicit(&purge.rest, memory_order_relaxed)) {
@@ -225,6 +249,9 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     end_piece();
     gone -= bits_min(gone, before);
     purge_count(gone);
+    if (aged) {
+        note_aged(freed, gone);
+    }
     *bytes += gone;
     return slices;
 }

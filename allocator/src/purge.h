@@ -39,7 +39,8 @@ void purge_expect(void);
 /* So many bytes more are due now, as far as that much is dirty. */
 void purge_owe(size_t bytes);
 
-/* Memory is taken that reads as zero: perhaps pages that were purged too early. */
+/* Fresh memory is taken, since no retained span is long enough: perhaps pages that were purged too early. The caller does not hold the
+ * arena's lock. */
 void purge_regret(size_t bytes);
 
 /* Bytes purged since the start. */

@@ -118,6 +118,9 @@
 #define cxx_new_handler freestone_own_cxx_new_handler
 #define cxx_own freestone_own_cxx_own
 #define cxx_throw_bad_alloc freestone_own_cxx_throw_bad_alloc
+#define decay_ms freestone_own_decay_ms
+#define decay_purged freestone_own_decay_purged
+#define decay_taken freestone_own_decay_taken
 #define depot_drain freestone_own_depot_drain
 #define depot_give_up_spare freestone_own_depot_give_up_spare
 #define depot_keep freestone_own_depot_keep
