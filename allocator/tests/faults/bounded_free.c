@@ -1,6 +1,5 @@
-/* No call of malloc or free gives back more than a bounded piece, however much is due: what a call costs does not
- * depend on what others have freed. The piece is bounded in bytes and in system calls, which are counted where they
- * are made; and piece by piece all of it goes back.
+/* No call of malloc or free gives back more than a bounded piece, or brings in more than a few pages, however much is due: the cost of a call does
+ * not depend on what others have freed. Bytes, system calls and page faults are counted; and piece by piece all of it goes back.
  *
  *   bounded_free BLOCK-BYTES */
 #include <stdatomic.h>
@@ -15,23 +14,25 @@
 enum {
     ALL_MIB = 768,
     BLOCKS_MOST = 200000,
-    PIECE_MOST = 2 << 20, /* given back by one call */
+    PIECE_MOST = 3 << 20, /* given back by one call: one of slabs for their budget, and up to one and a half of spans */
     CALLS_MOST = 64, /* of the kernel by one call */
+    FAULTS_MOST = 128, /* within one call: its bookkeeping */
     PAIRS = 3000, /* afterwards, so that what is left goes back */
     DUE_MS = 1300, /* freed memory is kept for a second */
 };
 
 static char *block[BLOCKS_MOST];
-static size_t bytes_of_all, longest_bytes, longest_calls; /* one thread */
+static size_t bytes_of_all; /* one thread */
+static struct call_cost most;
 
 static void end_call(const char *what, size_t i) {
-    bytes_of_all += bytes_of_call;
-    longest_bytes = bytes_of_call > longest_bytes ? bytes_of_call : longest_bytes;
-    longest_calls = calls_of_call > longest_calls ? calls_of_call : longest_calls;
-    EXPECT(bytes_of_call <= PIECE_MOST, "%s %zu gave back %zu KiB, of %zu so far", what, i, bytes_of_call >> 10,
+    call_ends();
+    bytes_of_all += call_cost.bytes;
+    call_cost_add_up(&most);
+    EXPECT(call_cost.bytes <= PIECE_MOST, "%s %zu gave back %zu KiB, of %zu so far", what, i, call_cost.bytes >> 10,
            bytes_of_all >> 10);
-    EXPECT(calls_of_call <= CALLS_MOST, "%s %zu made %zu system calls", what, i, calls_of_call);
-    bytes_of_call = calls_of_call = 0;
+    EXPECT(call_cost.calls <= CALLS_MOST, "%s %zu made %zu system calls", what, i, call_cost.calls);
+    EXPECT(call_cost.faults <= FAULTS_MOST, "%s %zu brought in %zu pages", what, i, call_cost.faults);
 }
 
 int main(int count, char **arguments) {
@@ -46,12 +47,14 @@ int main(int count, char **arguments) {
     gate_close(calls, sizeof calls / sizeof *calls, false, count_call);
     for (int phase = 0; phase < 2; phase++) {
         for (size_t i = 0; i < blocks; i++) {
-            block[i] = malloc(size);
+            call_begins();
+            block[i] = unseen(malloc(size));
+            end_call("malloc", i);
             EXPECT(block[i] != NULL, "malloc(%zu) failed", size);
             block[i][0] = 1;
-            end_call("malloc", i);
         }
         for (size_t i = 0; i < blocks; i++) {
+            call_begins();
             free(block[i]);
             end_call("free", i);
             if (i == blocks / 2) {
@@ -61,14 +64,16 @@ int main(int count, char **arguments) {
     }
     tasks_sleep(DUE_MS);
     for (size_t i = 0; i < PAIRS; i++) {
-        char *some = malloc(size + i % 16 * 4096);
-        EXPECT(some != NULL, "malloc failed");
+        call_begins();
+        char *some = unseen(malloc(size + i % 16 * 4096));
         end_call("a later malloc", i);
+        EXPECT(some != NULL, "malloc failed");
+        call_begins();
         free(some);
         end_call("a later free", i);
     }
     EXPECT(bytes_of_all >= (size_t)ALL_MIB << 19, "of %d MiB only %zu were given back", ALL_MIB, bytes_of_all >> 20);
-    printf("%zu MiB given back, at most %zu KiB and by %zu calls at once\n", bytes_of_all >> 20, longest_bytes >> 10,
-           longest_calls);
+    printf("%zu MiB given back; at once at most %zu KiB, %zu system calls, %zu page faults\n", bytes_of_all >> 20,
+           most.bytes >> 10, most.calls, most.faults);
     return 0;
 }

@@ -1,7 +1,5 @@
 /* Arrays that grow by steps through realloc, in random order: each leaves the slabs of one size class after the other. They live within a bound of
  * their live bytes, and no call purges more than a bounded piece for it. */
-#include <sys/resource.h>
-
 #include "call_cost.h"
 #include "entry.h"
 #include "expect.h"
@@ -18,10 +16,12 @@ enum {
     /* Within one realloc that moves: a piece for the budget, and what malloc and free each purge of spans if there is no keeper. */
     PIECE_MOST = 5 << 20, /* bytes */
     CALLS_MOST = 128, /* of the kernel */
+    FAULTS_MOST = 192, /* the copy included */
 };
 
 static char *array[ARRAYS];
 static size_t bytes[ARRAYS];
+static struct call_cost most;
 
 static size_t peak_kib(void) {
     struct rusage usage;
@@ -30,11 +30,14 @@ static size_t peak_kib(void) {
 }
 
 static void grow(size_t i, size_t size) {
-    array[i] = realloc(array[i], size);
+    call_begins();
+    array[i] = unseen(realloc(array[i], size));
+    call_ends();
+    call_cost_add_up(&most);
     EXPECT(array[i] != NULL, "realloc(%zu) failed", size);
-    EXPECT(bytes_of_call <= PIECE_MOST, "one call gave back %zu KiB", bytes_of_call >> 10);
-    EXPECT(calls_of_call <= CALLS_MOST, "one call made %zu system calls", calls_of_call);
-    bytes_of_call = calls_of_call = 0;
+    EXPECT(call_cost.bytes <= PIECE_MOST, "one call gave back %zu KiB", call_cost.bytes >> 10);
+    EXPECT(call_cost.calls <= CALLS_MOST, "one call made %zu system calls", call_cost.calls);
+    EXPECT(call_cost.faults <= FAULTS_MOST, "one call brought in %zu pages", call_cost.faults);
     memset(array[i] + bytes[i], (int)i, size - bytes[i]);
     bytes[i] = size;
 }
@@ -54,6 +57,7 @@ int main(void) {
     }
     size_t peak = peak_kib() - before;
     EXPECT(peak <= (live >> 10) * PERCENT_MOST / 100, "%zu KiB resident at the peak for %zu KiB", peak, live >> 10);
-    printf("%zu MiB at the peak for %zu MiB\n", peak >> 10, live >> 20);
+    printf("%zu MiB at the peak for %zu MiB; at once at most %zu KiB given back, %zu system calls, %zu page faults\n",
+           peak >> 10, live >> 20, most.bytes >> 10, most.calls, most.faults);
     return 0;
 }

@@ -801,6 +801,36 @@ static void rests_grow_longer(void) {
     }
 }
 
+/* The library writes to a huge page to see what it costs: up to some milliseconds, so that one call does so once. */
+bool __real_huge_is_slow(void *chunk);
+bool __wrap_huge_is_slow(void *chunk);
+static unsigned tried;
+
+bool __wrap_huge_is_slow(void *chunk) {
+    tried++;
+    return __real_huge_is_slow(chunk);
+}
+
+static void one_call_tries_one_huge_page(void) {
+    enum { SLICES = 160, SPANS = 60, BOTH = 2, MINUTE_MS = 64000 };
+    unsigned all = 0;
+    open_arena();
+    option_set(OPTION_HUGE_FROM_MIB, 0);
+    for (unsigned i = 0; i < SPANS; i++) {
+        run_away = i % BOTH == 0 ? 2000000 : 0;
+        tried = 0;
+        uint32_t slice = take_dense(SLICES);
+        EXPECT(tried <= 1, "span %u was taken with %u trials", i, tried);
+        all += tried;
+        if (i % 3 != 0) {
+            EXPECT(arena_give(slice), "not in use");
+            (void)arena_purge_all();
+        }
+        later += MINUTE_MS;
+    }
+    EXPECT(all >= SPANS / 4, "%u trials in all", all);
+}
+
 /* Pages come in ahead of dense spans from the frontier: twice as many each time up to the option, never more than is in use,
  * none for other spans, and what is in already is used first. */
 static void what_grows_is_brought_in_ahead(void) {
@@ -1364,6 +1394,7 @@ static const struct scenario scenarios[] = {
     {"gaps_between_objects_are_few", gaps_between_objects_are_few},
     {"slow_huge_pages_are_left", slow_huge_pages_are_left},
     {"rests_grow_longer", rests_grow_longer},
+    {"one_call_tries_one_huge_page", one_call_tries_one_huge_page},
     {"what_grows_is_brought_in_ahead", what_grows_is_brought_in_ahead},
     {"budget_is_kept", budget_is_kept},
     {"age_is_kept", age_is_kept},
