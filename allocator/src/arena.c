@@ -740,7 +740,12 @@ bool arena_may_hold(size_t bytes) {
     return bytes >> SLICE_BITS < slices;
 }
 
-void arena_revive(bool all) { purge_revive(all); }
+void arena_revive(bool all) {
+    purge_revive(all);
+    if (all) {
+        purge_doubt();
+    }
+}
 
 /* What lies behind the front is usable no longer: nobody has any of it from now on. The caller holds `growing` and the arena's lock, which
  * is given back here, before the kernel is asked. What was advised is forgotten piece by piece, since others wait for the lock: nobody looks at

@@ -103,7 +103,8 @@ void arena_age(void);
 /* Purges the next piece of what is due, for the keeper, and adds its bytes; false when there is none. */
 bool arena_keep(size_t *bytes);
 
-/* What the kernel would not take is asked for again: once something was given back since, or `all` the same. */
+/* What the kernel would not take is asked for again: once something was given back since. With `all` in any case, and what is clean is purged once
+ * more: mlockall(MCL_CURRENT) may have brought it into memory. */
 void arena_revive(bool all);
 
 /* Whether spans are left that will be due. */

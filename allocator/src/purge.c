@@ -4,6 +4,7 @@
 
 #include "ages.h"
 #include "arena_lock.h"
+#include "bins.h"
 #include "decay.h"
 #include "huge.h"
 #include "keeper.h"
@@ -141,6 +142,17 @@ void purge_revive(bool all) {
             more = spans_revive();
             arena_unlock();
         }
+    }
+}
+
+void purge_doubt(void) {
+    arena_lock();
+    uint32_t spans = bins_spans(SPAN_CLEAN); /* no more: others purge meanwhile */
+    arena_unlock();
+    for (bool more = true; more && spans > 0; spans--) {
+        arena_lock();
+        more = spans_doubt();
+        arena_unlock();
     }
 }
 

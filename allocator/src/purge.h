@@ -36,6 +36,9 @@ void purge_rest(struct purge_rest rest);
 void purge_revive(bool all);
 void purge_expect(void);
 
+/* What is clean becomes dirty, so that it is purged once more. */
+void purge_doubt(void);
+
 /* So many bytes more are due now, as far as that much is dirty. */
 void purge_owe(size_t bytes);
 

@@ -167,6 +167,20 @@ bool spans_revive(void) {
     return true;
 }
 
+bool spans_doubt(void) {
+    uint32_t slice = bins_any(SPAN_CLEAN), pages = (uint32_t)(SLICE_BYTES / os_page_bytes());
+    if (slice == 0) {
+        return false;
+    }
+    uint32_t slices = arena_span(slice)->slices;
+    (void)split_off(slice, slices, SPAN_PURGING);
+    for (uint32_t i = 0; i < slices; i++) {
+        arena_span(slice + i)->clean = (uint32_t)((1ULL << pages) - 1);
+    }
+    make_free(slice, slices, SPAN_DIRTY, slices * pages);
+    return true;
+}
+
 void spans_hold_used(uint32_t slice) {
     count_used(-arena_span(slice)->slices);
     arena_span(slice)->state = SPAN_PURGING;

@@ -49,6 +49,9 @@ void spans_let_go(uint32_t slice, uint32_t slices, enum span_state state);
 /* What the kernel would not take is dirty again, and so may be asked for once more. One span of it; false when there is none. */
 bool spans_revive(void);
 
+/* A clean span is dirty again, with all its pages purged: mlockall may have brought them in. False when there is none. */
+bool spans_doubt(void);
+
 /* A used span becomes nobody's: for ever, unless it is let go. The caller sees to what the limit counts. */
 void spans_hold_used(uint32_t slice);
 

@@ -479,6 +479,7 @@
 #define os_write_error freestone_own_os_write_error
 #define purge_count freestone_own_purge_count
 #define purge_due_piece freestone_own_purge_due_piece
+#define purge_doubt freestone_own_purge_doubt
 #define purge_expect freestone_own_purge_expect
 #define purge_hold_rest freestone_own_purge_hold_rest
 #define purge_is_beyond freestone_own_purge_is_beyond
@@ -542,6 +543,7 @@
 #define spans_align freestone_own_spans_align
 #define spans_clean_end freestone_own_spans_clean_end
 #define spans_cut freestone_own_spans_cut
+#define spans_doubt freestone_own_spans_doubt
 #define spans_end_of_free freestone_own_spans_end_of_free
 #define spans_extend freestone_own_spans_extend
 #define spans_farthest freestone_own_spans_farthest

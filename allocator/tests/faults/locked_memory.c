@@ -1,5 +1,5 @@
-/* mlockall: every page of the process is pinned, present and to come. The heap's reservation must not be brought into
- * memory by it, pages it wants to drop stay as they are (so calloc has to clear them), and allocation goes on. */
+/* mlockall: every page of the process is pinned, present and to come; with `current` the present ones alone. The heap's reservation must not be
+ * brought into memory by it, pages it wants to drop stay as they are (so calloc has to clear them), and allocation goes on. */
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -95,8 +95,39 @@ static void a_trim_returns_it(void) {
     }
 }
 
-int main(void) {
+/* MCL_CURRENT brings in what was purged before: a trim returns it, while it is locked and after. */
+static int lock_what_is_there(void) {
+    void *blocks[LARGE];
+    take_large(blocks);
+    for (int b = 0; b < LARGE - 1; b++) {
+        free(blocks[b]);
+    }
+    (void)malloc_trim(0);
+    size_t low_kib = resident_kib();
+    for (int locked = 0; locked < 2; locked++) {
+        if (mlockall(MCL_CURRENT) != 0) {
+            expect_skip("mlockall is not allowed here (errno %d)", errno);
+        }
+        size_t high_kib = resident_kib();
+        EXPECT(high_kib >= low_kib + AHEAD_KIB, "locking brought in nothing: %zu KiB before, %zu after", low_kib, high_kib);
+        if (locked == 0) {
+            munlockall();
+        }
+        (void)malloc_trim(0);
+        size_t left_kib = resident_kib();
+        EXPECT(left_kib < low_kib + AHEAD_KIB, "of %zu KiB %zu are left after a trim, locked %d", high_kib, left_kib, locked);
+        munlockall();
+    }
+    free(blocks[LARGE - 1]);
+    fill_and_free();
+    return 0;
+}
+
+int main(int count, char **arguments) {
     require_serving();
+    if (count > 1 && strcmp(arguments[1], "current") == 0) {
+        return lock_what_is_there();
+    }
     fill_and_free();
     EXPECT(writable_kib() < WRITABLE_MOST_KIB, "%zu KiB of the process are writable: locking would bring them in",
            writable_kib());
