@@ -26,10 +26,13 @@ static void keep(void *const *found) {
 }
 
 static void *look_up(enum cxx_operator wanted) {
-    void *found[CXX_OPERATOR_COUNT];
+    struct elf_search search;
+    void *found[CXX_OPERATOR_COUNT] = {NULL};
     bool own = true;
+    elf_search_begin(&search, names, found, CXX_OPERATOR_COUNT);
+    elf_search_before(&search);
     for (enum cxx_operator which = 0; which < CXX_OPERATOR_COUNT; which++) {
-        found[which] = elf_function_before(cxx_own(which), names[which]);
+        found[which] = found[which] != NULL ? found[which] : cxx_own(which);
         own &= found[which] == cxx_own(which);
     }
     if (own) {

@@ -1,6 +1,6 @@
 /* The C++ runtime of whatever program has loaded the shared library; it may have none. Its functions are looked up when they are
  * needed, after memory is out: whatever this library refers to by name is searched for in every program that starts. The dynamic
- * linker is not asked: see elf_objects.h. */
+ * linker is not asked, and no lock of its is taken for what is loaded with the program or is bound to its runtime: see elf_objects.h. */
 #include "cxx_runtime.h"
 #include "elf_objects.h"
 #include "message.h"

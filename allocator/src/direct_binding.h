@@ -6,8 +6,9 @@
 
 #include "bits.h"
 
-#define DIRECT_ALWAYS(name) name(dl_iterate_phdr) name(dlsym) name(pthread_key_create) name(pthread_setspecific)
-#define DIRECT_IN_MODES(name) name(sigaction) name(_dl_find_object) /* guard and harden */
+#define DIRECT_ALWAYS(name) \
+    name(dl_iterate_phdr) name(dlsym) name(pthread_key_create) name(pthread_setspecific) name(_dl_find_object)
+#define DIRECT_IN_MODES(name) name(sigaction) /* guard and harden */
 #define DIRECT_AT_START(name) name(__register_atfork) name(pthread_atfork) name(secure_getenv) /* and never again */
 
 #define DIRECT_MEMBER(name) DIRECT_##name,

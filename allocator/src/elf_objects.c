@@ -1,6 +1,7 @@
 #include "elf_objects.h"
 
 #include "direct_binding.h"
+#include "os.h"
 
 /* A static program without exceptions has none; its own headers are known to the linker. */
 #pragma weak dl_iterate_phdr
@@ -81,6 +82,13 @@ static int for_each_object(int (*look)(struct dl_phdr_info *, size_t, void *), v
     return iterate != NULL ? iterate(look, argument) : 0;
 }
 
+/* Whether dl_iterate_phdr may be called for what is not vital. In a child of fork another thread's hold of its lock never ends. Without
+ * _dl_find_object there is no other way for anything. */
+static bool may_wait(void) {
+    uint32_t start = os_process_at_start();
+    return elf_find_object == NULL || start == 0 || start == os_process();
+}
+
 static struct search searched(struct search search) {
     (void)for_each_object(look_at, &search);
     return search;
@@ -135,9 +143,10 @@ enum { LIBRARIES_MOST = 6 }; /* libc, and what earlier versions have apart: thre
 /* Those that this object needs, found once, by a constructor or before: later another thread might unload an object of the list. */
 static struct elf_object libraries[LIBRARIES_MOST];
 
-/* This object, and the last of the libraries that stand behind it in the linker's list; NULL if none does, since it was loaded late. Else all from
- * the program to that one were loaded with it, in the order in which the linker searches, and never go. */
-static const struct link_map *own_map, *last_behind;
+/* The linker's list: its first, which is the program; this object; and the last of those libraries behind it, NULL if none is, since this one was loaded
+ * late. Else all from the first to the last of the list as it was found were loaded with the program, in the order in which the linker
+ * searches, and never go: they are looked at without its lock. */
+static const struct link_map *first_map, *own_map, *last_behind, *last_started;
 
 static unsigned find_libraries(void) {
     struct elf_object own = &__ehdr_start == NULL ? (struct elf_object){0} : elf_object_at((uintptr_t)&__ehdr_start);
@@ -158,7 +167,10 @@ static unsigned find_libraries(void) {
         for (unsigned i = 0; i < count && each != own_map; i++) {
             last_behind = each->l_ld == libraries[i].dynamic ? each : last_behind;
         }
+        last_started = each;
     }
+    first_map = list != NULL ? list->r_map : NULL;
+    last_started = last_behind != NULL ? last_started : first_map;
     return count;
 }
 
@@ -184,6 +196,23 @@ void elf_search_behind(struct elf_search *search) {
         map = map->l_next;
         elf_search_in(object_at(map), search);
     }
+}
+
+void elf_search_before(struct elf_search *search) {
+    (void)library_count();
+    for (const struct link_map *map = first_map; map != NULL && map != own_map; map = map->l_next) {
+        elf_search_in(object_at(map), search);
+        if (map ==
+            last_started) { /* the program, if this object was loaded late: nothing else is before another for everybody */
+            break;
+        }
+    }
+}
+
+/* The next of those that were loaded with the program, after NULL the first; NULL after the last. */
+static const struct link_map *next_started(const struct link_map *map) {
+    (void)library_count();
+    return map == NULL ? first_map : map == last_started ? NULL : map->l_next;
 }
 
 /* -- the object of an address -------------------------------------------------------------------------------- */
@@ -228,7 +257,13 @@ struct elf_object elf_object_of(const void *address) {
     return (struct elf_object){found.map->l_addr, found.map->l_ld, found.map->l_name, found.frames};
 }
 
-void *elf_function_anywhere(const char *name) { return searched((struct search){.function = name}).found; }
+void *elf_function_anywhere(const char *name) {
+    void *found = NULL;
+    for (const struct link_map *map = NULL; found == NULL && (map = next_started(map)) != NULL;) {
+        found = elf_function_in(object_at(map), name);
+    }
+    return found != NULL || !may_wait() ? found : searched((struct search){.function = name}).found;
+}
 
 struct succession {
     const void *address; /* what is found has to stand behind this */
@@ -258,11 +293,54 @@ void *elf_function_behind(const void *address, const char *name) {
     return search.behind != NULL ? search.behind : search.before;
 }
 
+/* -- what an object goes by ---------------------------------------------------------------------------------- */
+
+static struct elf_object started(const char *library) {
+    for (const struct link_map *map = NULL; (map = next_started(map)) != NULL;) {
+        if (is_named(object_at(map), library)) {
+            return object_at(map);
+        }
+    }
+    return (struct elf_object){0};
+}
+
+/* The address that a slot holds lies in that object. It is loaded for as long as the one that the slot is in. */
+struct bound {
+    const char *function;
+    const struct link_map *last; /* looked at */
+    void *found;
+};
+
+/* Not 0 ends the search. */
+static int look_at_bound(void *address, void *argument) {
+    struct bound *search = argument;
+    struct found_object bound;
+    if (elf_find_object(address, &bound) == 0 && bound.map != search->last) {
+        search->last = bound.map;
+        search->found = elf_function_in(object_at(bound.map), search->function);
+    }
+    return search->found != NULL;
+}
+
 void *elf_function_needed(struct elf_object object, const char *name) {
     const char *names = elf_table(object, DT_STRTAB);
+    const ElfW(Dyn) *first = names != NULL ? object.dynamic : NULL;
     void *found = NULL;
-    for (const ElfW(Dyn) *entry = object.dynamic;
-         names != NULL && found == NULL && entry != NULL && entry->d_tag != DT_NULL; entry++) {
+    bool is_late = false;
+    for (const ElfW(Dyn) *entry = first; found == NULL && entry != NULL && entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_NEEDED) {
+            struct elf_object library = started(names + entry->d_un.d_val);
+            found = elf_function_in(library, name);
+            is_late |= library.dynamic == NULL;
+        }
+    }
+    if (found == NULL && elf_find_object != NULL) {
+        struct bound search = {.function = name};
+        elf_for_each_slot(object, look_at_bound, &search);
+        found = search.found;
+    }
+    is_late &= found == NULL && may_wait();
+    for (const ElfW(Dyn) *entry = first; is_late && found == NULL && entry->d_tag != DT_NULL; entry++) {
         if (entry->d_tag == DT_NEEDED) {
             const char *library = names + entry->d_un.d_val;
             found = elf_function_in(searched((struct search){.library = library}).object, name);
@@ -270,16 +348,6 @@ void *elf_function_needed(struct elf_object object, const char *name) {
     }
     return found;
 }
-
-/* -- what stands before another ------------------------------------------------------------------------------ */
-
-struct precedence {
-    const void *address; /* what is found has to stand before this */
-    const char *function;
-    void *of_program, *of_earlier;
-    bool begun, reached;
-    bool early; /* the address lies in what was loaded with the program */
-};
 
 /* glibc's dynamic linker: ld-linux-*.so.*, and ld64.so.2 on ppc64le. */
 static bool is_linker(struct elf_object object) {
@@ -290,54 +358,43 @@ static bool is_linker(struct elf_object object) {
     return is_64 || (name[0] == 'l' && name[1] == 'd' && name[2] == '-');
 }
 
-/* Objects come in the order in which the dynamic linker searches: the program, what is preloaded, what they need; at the end of these the
- * linker itself, which libc needs; then what was loaded later, of which one is not before another for everybody. Not 0 ends the search. */
-static int look_before(struct dl_phdr_info *info, size_t size, void *argument) {
-    (void)size;
-    struct precedence *search = argument;
-    struct elf_object object = object_of(info);
-    search->reached |= covers(info, search->address);
-    if (search->begun && is_linker(object)) {
-        search->early = search->reached;
-        return 1;
-    }
-    void **found = search->begun ? &search->of_earlier : &search->of_program;
-    if (!search->reached && *found == NULL) {
-        *found = elf_function_in(object, search->function);
-    }
-    search->begun = true;
-    return search->of_program != NULL;
-}
-
-void *elf_function_before(const void *address, const char *name) {
-    struct precedence search = {.address = address, .function = name};
-    (void)for_each_object(look_before, &search);
-    void *earlier = search.early ? search.of_earlier : NULL;
-    void *found = search.of_program != NULL ? search.of_program : earlier;
-    return found != NULL ? found : (void *)address;
-}
-
 /* -- runtimes of C++ ----------------------------------------------------------------------------------------- */
 
 /* Their operators are found by the dynamic linker, which finds ours first. */
-static bool is_shared_runtime(struct elf_object object, const struct dl_phdr_info *info) {
+static bool is_shared_runtime(struct elf_object object) {
     static const char names[][16] = {"libgcc_s.so.1",  "libstdc++.so.6", "libc++.so.1", "libc++abi.so.1",
                                      "libunwind.so.8", "libunwind.so.1", "libc.so.6"};
-    bool found = is_linker(object) || covers(info, (const void *)(uintptr_t)elf_has_further_runtime);
+    bool found = is_linker(object) || (own_map != NULL && object.dynamic == own_map->l_ld);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         found = found || is_named(object, names[i]);
     }
     return found;
 }
 
-/* Not 0 ends the search. */
-static int look_for_runtime(struct dl_phdr_info *info, size_t size, void *argument) {
-    (void)size;
-    (void)argument;
-    struct elf_object object = object_of(info);
-    return !is_shared_runtime(object, info) &&
+static bool is_further_runtime(struct elf_object object) {
+    return !is_shared_runtime(object) &&
            (elf_function_in(object, "_Znwm") != NULL || elf_slot_in(object, "_Unwind_RaiseException") != NULL ||
             elf_slot_in(object, "dl_iterate_phdr") != NULL || elf_slot_in(object, "_dl_find_object") != NULL);
 }
 
-bool elf_has_further_runtime(void) { return for_each_object(look_for_runtime, NULL) != 0; }
+/* Not 0 ends the search. */
+static int look_for_runtime(struct dl_phdr_info *info, size_t size, void *argument) {
+    (void)size;
+    (void)argument;
+    return is_further_runtime(object_of(info));
+}
+
+static bool is_static(void) { return &__ehdr_start == NULL || elf_object_at((uintptr_t)&__ehdr_start).dynamic == NULL; }
+
+bool elf_has_further_runtime(void) {
+    for (const struct link_map *map = NULL; (map = next_started(map)) != NULL;) {
+        if (is_further_runtime(object_at(map))) {
+            return true;
+        }
+    }
+    /* relaxed: what another thread is about to load has made nothing yet that this one was given */
+    if (is_static() || (last_started != NULL && __atomic_load_n(&last_started->l_next, __ATOMIC_RELAXED) == NULL)) {
+        return false;
+    }
+    return !may_wait() || for_each_object(look_for_runtime, NULL) != 0;
+}

@@ -21,22 +21,22 @@ void *elf_function_of_libc(const char *name);
  * with RTLD_NEXT. Nothing if this object was loaded later. Calls nothing; only objects that never go are looked at. */
 void elf_search_behind(struct elf_search *search);
 
-/* The function of that name that one of those it was linked with defines, in their order. */
+/* ... those before this object: the program; and those between, if this object was loaded with it. */
+void elf_search_before(struct elf_search *search);
+
+/* The function of that name that one of those it was linked with defines, in their order. Takes no lock for those that were loaded with the program, nor
+ * for those in which a function or an object lies that it is bound to, if there is _dl_find_object. */
 void *elf_function_needed(struct elf_object object, const char *name);
 
 /* ... that an object behind the one of `address` defines, in the order in which the dynamic linker searches; or, if none does, one before it, since the
  * object was loaded late. */
 void *elf_function_behind(const void *address, const char *name);
 
-/* ... that any object defines: the program, what it was linked with, and then what was loaded later. */
+/* ... that any object defines: the program, what it was linked with, and then what was loaded later, except in a child of fork. */
 void *elf_function_anywhere(const char *name);
 
-/* ... that stands before a function of the caller's, at `address`: the program's, and, where the address lies in what was loaded with the program,
- * that of an object before. `address` itself where there is none. */
-void *elf_function_before(const void *address, const char *name);
-
 /* Whether an object brings a C++ runtime of its own, whose operators new and delete may be hidden from all others: it defines them, or it throws
- * or unwinds without being a runtime that all share. Looks at every object. */
+ * or unwinds without being a runtime that all share. Looks at every object; in a child of fork an object that was loaded late counts as one. */
 bool elf_has_further_runtime(void);
 
 #endif

@@ -169,26 +169,47 @@ void *elf_function_in(struct elf_object object, const char *name) {
 
 /* -- what it calls ------------------------------------------------------------------------------------------- */
 
-/* The entry of the table whose symbol has that name. Machines whose tables have entries of another kind are left out. */
-static void *const *slot_in(struct elf_object object, ElfW(Sxword) table, ElfW(Sxword) size, const char *name) {
-    const ElfW(Rela) *relocation = elf_table(object, table);
-    const ElfW(Dyn) *bytes = elf_entry(object, size);
+/* The entries of a table that have symbols. Machines whose tables have entries of another kind are left out. */
+struct slots {
+    const ElfW(Rela) * at, *end;
+};
+
+static struct slots slots_of(struct elf_object object, bool of_plt) {
+    const ElfW(Rela) *at = elf_table(object, of_plt ? DT_JMPREL : DT_RELA);
+    const ElfW(Dyn) *bytes = elf_entry(object, of_plt ? DT_PLTRELSZ : DT_RELASZ);
+    const ElfW(Dyn) *kind = elf_entry(object, DT_PLTREL);
+    bool none = at == NULL || bytes == NULL || (of_plt && (kind == NULL || kind->d_un.d_val != DT_RELA));
+    return none ? (struct slots){NULL, NULL} : (struct slots){at, at + bytes->d_un.d_val / sizeof *at};
+}
+
+static size_t symbol_of(const ElfW(Rela) * slot) { return slot->r_info >> 32; } /* ELF64_R_SYM */
+
+static void *const *slot_in(struct elf_object object, bool of_plt, const char *name) {
+    struct slots slots = slots_of(object, of_plt);
     struct symbols symbols = symbols_of(object);
-    size_t count = bytes == NULL || relocation == NULL ? 0 : bytes->d_un.d_val / sizeof *relocation;
-    for (size_t i = 0; i < count && symbols.table != NULL && symbols.names != NULL; i++) {
-        size_t symbol = relocation[i].r_info >> 32; /* ELF64_R_SYM */
+    for (; slots.at != slots.end && symbols.table != NULL && symbols.names != NULL; slots.at++) {
+        size_t symbol = symbol_of(slots.at);
         if (symbol != 0 && elf_is_same(symbols.names + symbols.table[symbol].st_name, name)) {
-            return (void *const *)(object.base + relocation[i].r_offset);
+            return (void *const *)(object.base + slots.at->r_offset);
         }
     }
     return NULL;
 }
 
 void *const *elf_slot_in(struct elf_object object, const char *name) {
-    const ElfW(Dyn) *kind = elf_entry(object, DT_PLTREL);
-    bool has_plt = kind != NULL && kind->d_un.d_val == DT_RELA;
-    void *const *slot = has_plt ? slot_in(object, DT_JMPREL, DT_PLTRELSZ, name) : NULL;
-    return slot != NULL ? slot : slot_in(object, DT_RELA, DT_RELASZ, name);
+    void *const *slot = slot_in(object, true, name);
+    return slot != NULL ? slot : slot_in(object, false, name);
+}
+
+void elf_for_each_slot(struct elf_object object, int (*look)(void *held, void *argument), void *argument) {
+    int end = 0;
+    for (unsigned of_plt = 0; of_plt < 2; of_plt++) {
+        for (struct slots slots = slots_of(object, of_plt != 0); slots.at != slots.end && end == 0; slots.at++) {
+            uintptr_t slot = object.base + slots.at->r_offset;
+            bool is_named = symbol_of(slots.at) != 0 && slot % sizeof(void *) == 0;
+            end = is_named ? look(*(void *const *)slot, argument) : 0;
+        }
+    }
 }
 
 /* -- a symbol ------------------------------------------------------------------------------------------------ */

@@ -40,6 +40,9 @@ void elf_search_in(struct elf_object object, struct elf_search *search);
 /* Where the dynamic linker has stored the address of a function that the object calls; NULL if the object calls none of that name. */
 void *const *elf_slot_in(struct elf_object object, const char *name);
 
+/* Goes through all that it is bound to by name, until `look` does not return 0. What a slot holds may be no address. */
+void elf_for_each_slot(struct elf_object object, int (*look)(void *held, void *argument), void *argument);
+
 /* The dynamic symbol that covers the address, and its start; NULL if there is none. */
 const char *elf_symbol_at(struct elf_object object, uintptr_t address, uintptr_t *start);
 

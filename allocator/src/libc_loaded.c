@@ -94,9 +94,7 @@ __attribute__((constructor)) static void find_all(int arguments, char **argument
         direct_bind();
         look_up_all();
         os_find_clock(arguments, argument);
-        if (modes() != 0) { /* or nobody has read them yet */
-            *(void **)&elf_find_object = direct_function(DIRECT__dl_find_object);
-        }
+        *(void **)&elf_find_object = direct_function(DIRECT__dl_find_object);
     }
     (void)seal(true);
     keeper_hear_identity(); /* api_identity.c */
