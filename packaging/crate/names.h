@@ -47,6 +47,8 @@
 #define allocate_by_chance freestone_own_allocate_by_chance
 #define allocate_is_hardened freestone_own_allocate_is_hardened
 #define allocate_large freestone_own_allocate_large
+#define allocate_or_null freestone_own_allocate_or_null
+#define allocate_refuse freestone_own_allocate_refuse
 #define allocate_slow freestone_own_allocate_slow
 #define allocate_slow_as freestone_own_allocate_slow_as
 #define arena_abandon freestone_own_arena_abandon
@@ -61,6 +63,7 @@
 #define arena_first_slice freestone_own_arena_first_slice
 #define arena_give freestone_own_arena_give
 #define arena_give_clean freestone_own_arena_give_clean
+#define arena_give_moved freestone_own_arena_give_moved
 #define arena_give_slab freestone_own_arena_give_slab
 #define arena_give_way freestone_own_arena_give_way
 #define arena_has_more freestone_own_arena_has_more
@@ -73,8 +76,8 @@
 #define arena_open freestone_own_arena_open
 #define arena_prefer_huge freestone_own_arena_prefer_huge
 #define arena_purge_all freestone_own_arena_purge_all
-#define arena_purge_for freestone_own_arena_purge_for
 #define arena_purge_pages freestone_own_arena_purge_pages
+#define arena_purge_piece freestone_own_arena_purge_piece
 #define arena_purge_some freestone_own_arena_purge_some
 #define arena_retreat freestone_own_arena_retreat
 #define arena_revive freestone_own_arena_revive
@@ -115,6 +118,9 @@
 #define cxx_new_handler freestone_own_cxx_new_handler
 #define cxx_own freestone_own_cxx_own
 #define cxx_throw_bad_alloc freestone_own_cxx_throw_bad_alloc
+#define decay_ms freestone_own_decay_ms
+#define decay_purged freestone_own_decay_purged
+#define decay_taken freestone_own_decay_taken
 #define depot_drain freestone_own_depot_drain
 #define depot_give_up_spare freestone_own_depot_give_up_spare
 #define depot_keep freestone_own_depot_keep
@@ -264,6 +270,7 @@
 #define hardened_take_ahead freestone_own_hardened_take_ahead
 #define hardened_take_anywhere freestone_own_hardened_take_anywhere
 #define heap_after_fork freestone_own_heap_after_fork
+#define heap_begin_sweep freestone_own_heap_begin_sweep
 #define heap_check freestone_own_heap_check
 #define heap_clean freestone_own_heap_clean
 #define heap_clean_some freestone_own_heap_clean_some
@@ -283,7 +290,6 @@
 #define heap_join freestone_own_heap_join
 #define heap_leave freestone_own_heap_leave
 #define heap_leave_quietly freestone_own_heap_leave_quietly
-#define heap_make_room freestone_own_heap_make_room
 #define heap_move freestone_own_heap_move
 #define heap_number freestone_own_heap_number
 #define heap_numbered freestone_own_heap_numbered
@@ -298,6 +304,8 @@
 #define heap_season freestone_own_heap_season
 #define heap_spare freestone_own_heap_spare
 #define heap_start freestone_own_heap_start
+#define heap_sweep_missed freestone_own_heap_sweep_missed
+#define heap_sweep_some freestone_own_heap_sweep_some
 #define heap_take_anywhere freestone_own_heap_take_anywhere
 #define heap_take_one freestone_own_heap_take_one
 #define heap_threads freestone_own_heap_threads
@@ -335,6 +343,7 @@
 #define keeper_leave freestone_own_keeper_leave
 #define keeper_may_ask freestone_own_keeper_may_ask
 #define keeper_may_open freestone_own_keeper_may_open
+#define keeper_note_sharing freestone_own_keeper_note_sharing
 #define keeper_note_thread freestone_own_keeper_note_thread
 #define keeper_return freestone_own_keeper_return
 #define keeper_serve freestone_own_keeper_serve
@@ -358,6 +367,7 @@
 #define large_take_growing freestone_own_large_take_growing
 #define large_usable freestone_own_large_usable
 #define large_wrong_size freestone_own_large_wrong_size
+#define last_resort freestone_own_last_resort
 #define libc_functions freestone_own_libc_functions
 #define libc_look_up freestone_own_libc_look_up
 #define limit_after_fork freestone_own_limit_after_fork
@@ -365,9 +375,9 @@
 #define limit_end_look freestone_own_limit_end_look
 #define limit_figures freestone_own_limit_figures
 #define limit_group_bytes freestone_own_limit_group_bytes
-#define limit_has_room freestone_own_limit_has_room
 #define limit_held_bytes freestone_own_limit_held_bytes
 #define limit_lack freestone_own_limit_lack
+#define limit_lack_of_own freestone_own_limit_lack_of_own
 #define limit_look_at freestone_own_limit_look_at
 #define limit_note_met freestone_own_limit_note_met
 #define limit_note_refused freestone_own_limit_note_refused
@@ -472,6 +482,8 @@
 #define os_wipe_on_fork freestone_own_os_wipe_on_fork
 #define os_write_error freestone_own_os_write_error
 #define purge_count freestone_own_purge_count
+#define purge_doubt freestone_own_purge_doubt
+#define purge_due_piece freestone_own_purge_due_piece
 #define purge_expect freestone_own_purge_expect
 #define purge_hold_rest freestone_own_purge_hold_rest
 #define purge_is_beyond freestone_own_purge_is_beyond
@@ -535,12 +547,12 @@
 #define spans_align freestone_own_spans_align
 #define spans_clean_end freestone_own_spans_clean_end
 #define spans_cut freestone_own_spans_cut
+#define spans_doubt freestone_own_spans_doubt
 #define spans_end_of_free freestone_own_spans_end_of_free
 #define spans_extend freestone_own_spans_extend
 #define spans_farthest freestone_own_spans_farthest
 #define spans_forget_purged freestone_own_spans_forget_purged
 #define spans_front freestone_own_spans_front
-#define spans_give freestone_own_spans_give
 #define spans_give_uncharged freestone_own_spans_give_uncharged
 #define spans_hold freestone_own_spans_hold
 #define spans_hold_used freestone_own_spans_hold_used
