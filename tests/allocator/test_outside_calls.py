@@ -15,7 +15,14 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "allocator" / "src"
 LATE = REPOSITORY / "allocator" / "tests" / "lifecycle" / "late_functions.c"
 REPLACED = REPOSITORY / "allocator" / "tests" / "lifecycle" / "replaced_functions.c"
-DATA = {"environ", "__environ", "program_invocation_name", "freestone_default_options", "_r_debug", "__libc_single_threaded"}
+DATA = {
+    "environ",
+    "__environ",
+    "program_invocation_name",
+    "freestone_default_options",
+    "_r_debug",
+    "__libc_single_threaded",
+}
 """No functions."""
 ALIASES = {"pthread_atfork": "__register_atfork"}
 """Names under which the static library reaches a function of the table."""

@@ -109,13 +109,15 @@ static int lock_what_is_there(void) {
             expect_skip("mlockall is not allowed here (errno %d)", errno);
         }
         size_t high_kib = resident_kib();
-        EXPECT(high_kib >= low_kib + AHEAD_KIB, "locking brought in nothing: %zu KiB before, %zu after", low_kib, high_kib);
+        EXPECT(high_kib >= low_kib + AHEAD_KIB, "locking brought in nothing: %zu KiB before, %zu after", low_kib,
+               high_kib);
         if (locked == 0) {
             munlockall();
         }
         (void)malloc_trim(0);
         size_t left_kib = resident_kib();
-        EXPECT(left_kib < low_kib + AHEAD_KIB, "of %zu KiB %zu are left after a trim, locked %d", high_kib, left_kib, locked);
+        EXPECT(left_kib < low_kib + AHEAD_KIB, "of %zu KiB %zu are left after a trim, locked %d", high_kib, left_kib,
+               locked);
         munlockall();
     }
     free(blocks[LARGE - 1]);
