@@ -319,7 +319,10 @@ def test_a_process_that_ends_meanwhile_is_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     alone, looks = tree.alone, 0
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(b"1")
+        assert process.stdout.read(1) == b"1"  # before, /proc may not have its command line yet
 
         def look_and_end(number: int) -> tree.TreeReading:
             nonlocal looks

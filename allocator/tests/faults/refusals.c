@@ -46,6 +46,7 @@ static const struct {
     {"sched_setscheduler", SYS_sched_setscheduler, {EPERM, EINVAL, ENOSYS}, true},
     {"prlimit64", SYS_prlimit64, {EPERM, EINVAL, ENOSYS}, true},
     {"setpriority", SYS_setpriority, {EPERM, EACCES, ENOSYS}, true},
+    {"mincore", SYS_mincore, {EAGAIN, EFAULT, ENOSYS}, false}, /* if huge pages are to be had */
     {"getrandom", SYS_getrandom, {EAGAIN, EINTR, ENOSYS}, false}, /* under harden=1 and guard=1 */
 };
 
