@@ -320,7 +320,8 @@ def test_a_process_that_ends_meanwhile_is_told_so(
 ) -> None:
     alone, looks = tree.alone, 0
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.write(b"1")
         assert process.stdout.read(1) == b"1"  # before, /proc may not have its command line yet
 
