@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 
+#include "cases.h"
 #include "entry.h"
 #include "expect.h"
 #include "figures.h"
@@ -263,24 +264,16 @@ static void counted(void) {
 
 int main(int count, char **argument) {
     require_serving();
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {{"whole_slices", whole_slices},
-                 {"behind_the_hand", behind_the_hand},
-                 {"purged_pages", purged_pages},
-                 {"at_once", at_once},
-                 {"beside_forks", beside_forks},
-                 {"while_making_room", while_making_room},
-                 {"counted", counted}};
+    static const struct test_case cases[] = {{"whole_slices", whole_slices},
+                                             {"behind_the_hand", behind_the_hand},
+                                             {"purged_pages", purged_pages},
+                                             {"at_once", at_once},
+                                             {"beside_forks", beside_forks},
+                                             {"while_making_room", while_making_room},
+                                             {"counted", counted}};
     limit = figure("limit");
     page = (size_t)sysconf(_SC_PAGESIZE);
     EXPECT(limit > 0, "there is no limit");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (count > 1 && strcmp(argument[1], cases[i].name) == 0) {
-            cases[i].run();
-            return 0;
-        }
-    }
-    EXPECT(false, "no such case");
+    run_case(cases, sizeof cases / sizeof *cases, count, argument);
+    return 0;
 }

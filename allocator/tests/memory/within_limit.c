@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "cases.h"
 #include "entry.h"
 #include "expect.h"
 #include "figures.h"
@@ -269,24 +270,16 @@ static void lowered(void) {
 
 int main(int count, char **argument) {
     require_serving();
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } cases[] = {{"every_size", every_size},
-                 {"between_blocks", between_blocks},
-                 {"entry_points", entry_points},
-                 {"mappings", mappings},
-                 {"threads", threads},
-                 {"changed", changed},
-                 {"lowered", lowered}};
+    static const struct test_case cases[] = {{"every_size", every_size},
+                                             {"between_blocks", between_blocks},
+                                             {"entry_points", entry_points},
+                                             {"mappings", mappings},
+                                             {"threads", threads},
+                                             {"changed", changed},
+                                             {"lowered", lowered}};
     resident_before = resident_kib();
     limit = figure("limit");
     EXPECT(limit > 0, "there is no limit");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (count > 1 && strcmp(argument[1], cases[i].name) == 0) {
-            cases[i].run();
-            return 0;
-        }
-    }
-    EXPECT(false, "no such case");
+    run_case(cases, sizeof cases / sizeof *cases, count, argument);
+    return 0;
 }
