@@ -351,18 +351,21 @@ static size_t unmapped_at_start(char *at, size_t bytes) {
 }
 
 /* Moves pages to a place that nobody has; what is refused for want of address space alone is nobody's either. Returns how many bytes have moved: if
- * the kernel knows how to move several mappings (6.17) it may do so with some of them before it refuses one. */
-static size_t move_piece(char *to, char *from, size_t bytes) {
-    enum os_answer claimed = os_map_at(to, bytes);
-    if (claimed == OS_OCCUPIED) {
-        return 0;
+ * the kernel knows how to move several mappings (6.17) it may do so with some of them before it refuses one. `claimed` are bytes behind those that
+ * lie at `to`: they are mapped, empty, and could not be unmapped. */
+static size_t move_piece(char *to, char *from, size_t bytes, size_t *claimed) {
+    if (bytes > *claimed) {
+        enum os_answer answer = os_map_at(to + *claimed, bytes - *claimed);
+        if (answer == OS_OCCUPIED) {
+            return 0;
+        }
+        *claimed = answer == OS_DONE ? bytes : *claimed;
     }
-    if (move(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to) {
-        return bytes;
-    }
-    size_t moved = unmapped_at_start(from, bytes);
-    if (claimed == OS_DONE && moved < bytes) {
-        (void)os_unmap_unseen(to + moved, bytes - moved);
+    bool whole = move(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
+    size_t moved = whole ? bytes : unmapped_at_start(from, bytes);
+    *claimed -= bits_min(*claimed, moved);
+    if (*claimed > 0 && os_unmap_unseen(to + moved, *claimed)) {
+        *claimed = 0;
     }
     return moved;
 }
@@ -374,12 +377,12 @@ static size_t to_edge(const char *from, size_t most) {
 }
 
 /* Returns how many bytes have moved, from the first on: fewer when the kernel refuses a single page, or there are too many pieces. */
-static size_t move_pieces(char *to, char *from, size_t bytes) {
+static size_t move_pieces(char *to, char *from, size_t bytes, size_t *claimed) {
     enum { CALLS_MOST = 4096 };
     size_t page = os_page_bytes(), done = 0, most = bytes;
     for (int calls = 0; done < bytes && calls < CALLS_MOST; calls++) {
         size_t size = most < bytes - done ? to_edge(from + done, most) : bytes - done;
-        size_t moved = move_piece(to + done, from + done, size);
+        size_t moved = move_piece(to + done, from + done, size, claimed);
         if (moved == 0 && size == page) {
             break;
         }
@@ -393,13 +396,13 @@ static size_t move_pieces(char *to, char *from, size_t bytes) {
  * others can end. What is then in two places is no block any more. */
 static void move_back(char *to, char *from, size_t bytes) {
     enum { TRIES = 10000 };
-    size_t done = move_pieces(to, from, bytes);
+    size_t claimed = 0, done = move_pieces(to, from, bytes, &claimed);
     for (int tries = 0; done < bytes; tries++) {
         if (tries == TRIES) {
             os_abort();
         }
         os_nap(1);
-        done += move_pieces(to + done, from + done, bytes - done);
+        done += move_pieces(to + done, from + done, bytes - done, &claimed);
     }
 }
 
@@ -415,9 +418,12 @@ static void *move_far(char *at, size_t bytes, size_t new_bytes) {
     if (answer != OS_DONE) {
         return NULL;
     }
-    size_t moved = move_pieces(to, at, bytes);
+    size_t claimed = 0, moved = move_pieces(to, at, bytes, &claimed);
     if (moved == bytes) {
         return to;
+    }
+    if (claimed > 0) {
+        (void)os_unmap_unseen(to + moved, claimed);
     }
     move_back(at, to, moved);
     (void)os_unmap_unseen(to + bytes, new_bytes - bytes);

@@ -1,0 +1,92 @@
+/* A block of several mappings is moved while the kernel refuses any of the calls for that, one by one, two by two, or by chance. Either all of it has
+ * moved, or it is where it was; in both cases it holds what it held. */
+#include "os.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "faults/gate.h"
+#include "pattern.h"
+#include "scenario.h"
+
+enum { PAGES = 9, SCRIPT = 64, SEED = 3 };
+
+/* Which of the next calls are refused. Behind its end none is. */
+static struct {
+    bool refused[SCRIPT];
+    unsigned calls;
+} script;
+
+static int decide(long number, const long arguments[6]) {
+    (void)arguments;
+    unsigned call = script.calls++;
+    if (call >= SCRIPT || !script.refused[call]) {
+        return 0;
+    }
+    return number == SYS_madvise ? (call % 2 == 0 ? EINVAL : EAGAIN) : ENOMEM;
+}
+
+/* Neighbours differ in one flag, so that they are not joined. */
+static char *in_mappings_of(size_t pages_each) {
+    size_t page = os_page_bytes();
+    char *at = os_map(2 * PAGES * page, page);
+    EXPECT(at != NULL, "no mapping");
+    os_unmap(at + PAGES * page, PAGES * page);
+    for (size_t i = pages_each; i < PAGES; i += 2 * pages_each) {
+        size_t pages = bits_min(pages_each, PAGES - i);
+        EXPECT(madvise(at + i * page, pages * page, MADV_DONTFORK) == 0, "one mapping is not made two");
+    }
+    pattern_fill(at, 0, PAGES * page, SEED);
+    return at;
+}
+
+/* Whether it has moved. */
+static bool move(size_t pages_each, const char *name, unsigned number) {
+    size_t bytes = PAGES * os_page_bytes();
+    script.calls = SCRIPT;
+    char *at = in_mappings_of(pages_each);
+    script.calls = 0;
+    char *moved = os_move_away(at, bytes, 2 * bytes);
+    script.calls = SCRIPT;
+    char *there = moved == NULL ? at : moved;
+    EXPECT(there != at || moved == NULL, "%s %u: it has grown where it is", name, number);
+    size_t mismatch = pattern_mismatch(there, bytes, SEED);
+    EXPECT(mismatch == SIZE_MAX, "%s %u: byte %zu has changed, and it has %s", name, number, mismatch,
+           moved == NULL ? "not moved" : "moved");
+    os_unmap(there, moved == NULL ? bytes : 2 * bytes);
+    return moved != NULL;
+}
+
+static void refuse_by_chance(size_t pages_each) {
+    enum { SCRIPTS = 3000 };
+    unsigned moved = 0;
+    for (unsigned i = 0; i < SCRIPTS; i++) {
+        uint64_t random = i;
+        for (unsigned call = 0; call < SCRIPT; call++) {
+            script.refused[call] = pattern_random(&random) % 4 <= i % 3;
+        }
+        moved += move(pages_each, "script", i);
+    }
+    EXPECT(moved > 0 && moved < SCRIPTS, "%u of %d have moved", moved, SCRIPTS);
+}
+
+static void refuse_two(size_t pages_each) {
+    for (unsigned pair = 0; pair < SCRIPT * SCRIPT; pair++) {
+        for (unsigned call = 0; call < SCRIPT; call++) {
+            script.refused[call] = call == pair / SCRIPT || call == pair % SCRIPT;
+        }
+        (void)move(pages_each, "pair", pair);
+    }
+}
+
+int main(void) {
+    static const long calls[] = {SYS_mmap, SYS_munmap, SYS_mremap, SYS_madvise};
+    script.calls = SCRIPT;
+    gate_close(calls, sizeof calls / sizeof *calls, false, decide);
+    for (size_t pages_each = 1; pages_each <= PAGES; pages_each += 2) {
+        refuse_two(pages_each);
+        refuse_by_chance(pages_each);
+    }
+    return 0;
+}
