@@ -653,11 +653,6 @@ static void let_go_clean(uint32_t slice, uint32_t slices) {
 }
 
 void arena_give_clean(uint32_t slice) {
-    limit_release((size_t)arena_span(slice)->slices << SLICE_BITS);
-    arena_give_moved(slice);
-}
-
-void arena_give_moved(uint32_t slice) {
     arena_lock();
     uint32_t slices = arena_span(slice)->slices;
     uint32_t end = slice + slices;

@@ -82,11 +82,8 @@ bool arena_give(uint32_t slice);
 /* Gives a slab's span back, with its count of purged pages and their bits. */
 void arena_give_slab(uint32_t slice);
 
-/* Gives a used span back that reads as zero and costs no memory. */
+/* Gives a used span back that reads as zero and costs no memory. The limit counts its bytes no longer: the caller has released them. */
 void arena_give_clean(uint32_t slice);
-
-/* The same of one whose pages the caller has moved elsewhere, with what the limit counts for them. */
-void arena_give_moved(uint32_t slice);
 
 /* Lengthens a used span in place; false when what follows is not free. New slices have TAG_NONE. */
 bool arena_extend(uint32_t slice, uint32_t slices);

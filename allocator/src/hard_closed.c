@@ -1,6 +1,7 @@
 /* Spans that nobody needs any more and that the kernel would not open: at a limit on data what nobody may touch does not count, so that more can be mapped
  * than can be made accessible again. They wait here, all of each closed, which makes room for others, until there is room for them. */
 #include "hard_inside.h"
+#include "limit.h"
 #include "os.h"
 
 /* By address, the highest first: once it is open the street's end is longer, and what is unmapped there is room for the next. `lock` protects it. */
@@ -35,6 +36,9 @@ static void close_whole(uint32_t slice, unsigned guards) {
     span->clean_pages = (uint16_t)guards;
     bool whole = hard_guard_whole(arena_address(slice), bytes_of(slice), &span->clean_pages);
     span->examined = os_purge(arena_address(slice), bytes_of(slice)) && whole;
+    if (span->examined != 0) {
+        limit_release(bytes_of(slice));
+    }
 }
 
 void hard_closed_keep(uint32_t slice, unsigned guards) {

@@ -10,6 +10,7 @@
 #include "fence.h"
 #include "hard_inside.h"
 #include "keeper.h"
+#include "limit.h"
 #include "message.h"
 #include "options.h"
 #include "os.h"
@@ -155,12 +156,19 @@ void *hard_large_take(size_t size, size_t alignment, enum made made, bool small)
     return block;
 }
 
+/* Its pages are gone, and nobody may touch it: the limit does not count it any more. */
+static void note_gone(uint32_t slice) {
+    arena_span(slice)->examined = MEMORY_GONE;
+    limit_release((size_t)arena_span(slice)->slices << SLICE_BITS);
+}
+
 /* Nobody holds it back any more. All of it can be touched again, and reads as zero where the kernel took its pages. */
 static void let_go(uint32_t slice) {
     size_t bytes = (size_t)arena_span(slice)->slices << SLICE_BITS;
     bool clean = arena_span(slice)->examined == MEMORY_GONE;
     unsigned guards = arena_span(slice)->clean_pages;
     if (guards > 0 && !hard_unguard(base_of(slice), bytes, guards)) {
+        limit_charge(clean ? bytes : 0); /* for hard_closed_keep, which counts anew */
         hard_closed_keep(slice, guards);
     } else if (clean) {
         arena_give_clean(slice);
@@ -269,11 +277,12 @@ static size_t purge(struct held_spans *held, bool all, bool *more) {
     for (uint32_t slice; (slice = pick_resident(held, all, &place)) != 0;) {
         size_t bytes = (size_t)arena_span(slice)->slices << SLICE_BITS;
         bool gone = os_purge(base_of(slice), bytes);
-        arena_span(slice)->examined = gone ? MEMORY_GONE : MEMORY_DIRTY;
-        purged += gone ? bytes : 0;
         if (gone) {
+            purged += bytes;
+            note_gone(slice);
             put_back(held, slice, place);
         } else {
+            arena_span(slice)->examined = MEMORY_DIRTY;
             let_go(slice);
         }
     }
@@ -337,7 +346,10 @@ void hard_large_give(void *block, enum made made, size_t size) {
     bool kept = whole && may_keep_memory(slice); /* nobody may touch it: as it is when it is taken again */
     bool purged = !kept && os_purge(base_of(slice), bytes);
     /* what can be touched may be written to by who believes the block his */
-    span->examined = kept ? MEMORY_HELD : purged && whole ? MEMORY_GONE : MEMORY_DIRTY;
+    span->examined = kept ? MEMORY_HELD : MEMORY_DIRTY;
+    if (purged && whole) {
+        note_gone(slice);
+    }
     if (kept || purged) {
         hold(slice);
         if (kept) {

@@ -4,6 +4,7 @@
 #include "fence.h"
 #include "gate.h"
 #include "hard_inside.h"
+#include "limit.h"
 #include "message.h"
 #include "options.h"
 #include "os.h"
@@ -96,6 +97,7 @@ static void guard_start(void) {
     uint32_t slice = option_value(OPTION_GUARD_PAGES) != 0 ? arena_take(slices, 1, ARENA_NO_USE, &zero) : 0;
     if (slice != 0) { /* for ever, and of no tag */
         (void)hard_guard(arena_address(slice), (size_t)slices << SLICE_BITS);
+        limit_release((size_t)slices << SLICE_BITS);
     }
 }
 

@@ -374,7 +374,7 @@ static void *move_out(uint32_t slice, size_t bytes) {
     }
     size_t rest = held - had; /* room to grow, perhaps used by somebody before */
     if (rest == 0 || os_purge((char *)arena_address(slice) + had, rest)) {
-        arena_give_moved(slice);
+        arena_give_clean(slice);
         limit_release(held + more - used);
     } else {
         limit_charge(used - more);

@@ -63,7 +63,6 @@
 #define arena_first_slice freestone_own_arena_first_slice
 #define arena_give freestone_own_arena_give
 #define arena_give_clean freestone_own_arena_give_clean
-#define arena_give_moved freestone_own_arena_give_moved
 #define arena_give_slab freestone_own_arena_give_slab
 #define arena_give_way freestone_own_arena_give_way
 #define arena_has_more freestone_own_arena_has_more
