@@ -132,7 +132,7 @@ $(VENV)/.tools: pyproject.toml $(LOCK) $(VENV)/.made
 	@touch $@
 
 $(VENV)/.run: $(VENV)/.tools
-	@$(PIP) install -c $(LOCK) $(IN_PLACE) -e '.[figures,parquet,tune]'
+	@$(PIP) install -c $(LOCK) $(IN_PLACE) -e '.[figures,parquet]'
 	@touch $@
 
 # What the tests want is more than what is wanted to run.

@@ -399,7 +399,7 @@ def distribution(requirement: str) -> str:
     return match.group().lower()
 
 
-EXTRAS = ("figures", "parquet", "tune", "dask", "notebook")
+EXTRAS = ("figures", "parquet", "dask", "notebook")
 """What the package imports only where it is there; tests/commands/test_extras.py tries it without."""
 
 

@@ -23,7 +23,6 @@ from freestone.streams import outlast_readers
 VERBS = {
     "compare": "Run a program under every allocator and say which is best for what.",
     "doctor": "Say what a program's memory suffers from, and try what may help.",
-    "tune": "Search allocators and their settings for the best for a program in time and memory.",
     "bench": "Run a suite of workloads under every allocator and show the scoreboard.",
     "list": "Show the results so far.",
     "report": "Write results as one HTML file, and show their tables or scoreboard.",
@@ -44,7 +43,6 @@ PARTS = {
 USAGE = {
     "compare": "Usage: freestone compare [OPTIONS] -- CMD [ARGUMENTS]",
     "doctor": "Usage: freestone doctor [OPTIONS] -- CMD [ARGUMENTS]",
-    "tune": "Usage: freestone tune [OPTIONS] -- CMD [ARGUMENTS]",
     "bench": "Usage: freestone bench [OPTIONS] SUITE...",
     "list": "Usage: freestone list [OPTIONS]",
     "report": "Usage: freestone report [OPTIONS] RESULTS...",

@@ -47,7 +47,7 @@ def test_a_program_that_cannot_be_run(
     assert not (tmp_path / "results").exists(), "nothing is begun"
 
 
-@pytest.mark.parametrize("verb", ["compare", "doctor", "tune"])
+@pytest.mark.parametrize("verb", ["compare", "doctor"])
 def test_a_word_before_the_dashes_is_told_from_the_program_behind_them(freestone: Tool, verb: str) -> None:
     pattern = "program 'minutes' not found; it stands before --, and the program, ./mix, behind it"
     _one_line(freestone(verb, "--time-budget", "5", "minutes", "--", "./mix", "fast"), 127, pattern)

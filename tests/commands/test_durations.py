@@ -65,7 +65,6 @@ def test_every_option_of_seconds_understands_them(freestone: Tool, only_folder: 
         (["count", "results", "--timeout", "x"], "--timeout: seconds, or"),
         (["doctor", "--time-budget", "x", "--", "true"], "--time-budget: seconds, or"),
         (["doctor", "--pid", "1", "--seconds", "x"], "--seconds: seconds, or"),
-        (["tune", "--time-budget", "x", "--", "true"], "--time-budget: seconds, or"),
         (["compare", "--ready-timeout", "x", "--", "true"], "--ready-timeout: seconds, or"),
     ],
 )  # fmt: skip
@@ -109,7 +108,7 @@ def _read(reader: Between, text: str) -> float | int:
 def test_every_verb_that_takes_a_time_is_among_them() -> None:
     names = {(verb, name) for verb, name, _ in DURATIONS}
     limits = {("compare", each) for each in ("timeout", "ready_timeout", "stop_timeout")}
-    assert names >= limits | {("count", "timeout"), ("doctor", "seconds"), ("tune", "time_budget"), ("bench", "idle")}
+    assert names >= limits | {("count", "timeout"), ("doctor", "seconds"), ("bench", "idle")}
 
 
 @pytest.mark.parametrize(("verb", "name", "reader"), DURATIONS)

@@ -20,7 +20,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "compare": (*MEASURE, "--", "true"),
     "bench": ("patterns", "--quick", *MEASURE, "--only", "lifo-16-100"),
     "doctor": ("--observe-only", "--", "true"),
-    "tune": ("--time-budget", "2", "-a", "glibc", "--", "true"),
     "list": ("--results", "one"),
     "report": ("one",),
     "diff": ("one", "one"),
@@ -28,7 +27,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "allocators": ("glibc,freestone",),
     "count": ("one", "--json"),
 }
-MEASURING = ("compare", "doctor", "tune", "bench", "count")
+MEASURING = ("compare", "doctor", "bench", "count")
 """Verbs whose output differs from run to run."""
 
 

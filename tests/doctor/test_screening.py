@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.doctor.goal import Goal
+from freestone.analysis.pareto import Goal
 from freestone.doctor.remedies import CANDIDATES, Remedy, remedy
 from freestone.doctor.screening import Once, chosen, promise
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from freestone.analysis.pareto import PRICE, Goal
 from freestone.doctor import words
 from freestone.doctor.diagnosis import enough_s
-from freestone.doctor.goal import Goal
 from freestone.doctor.remedies import Remedy
-from freestone.doctor.verdict import LEAST_ROUNDS, PRICE, Tried, Verdict, helps
+from freestone.doctor.verdict import LEAST_ROUNDS, Tried, Verdict
 from freestone.records.schema import Ratio, TrialRecord
 
 GOALS: tuple[Goal, ...] = ("time", "memory", "balanced")
@@ -27,7 +27,7 @@ def ratio(value: float, width: float) -> Ratio:
 
 
 def tried(time: Ratio, memory: Ratio) -> Tried:
-    return Tried("arm", None, time, memory, None)
+    return Tried("arm", time, memory, None)
 
 
 @given(VALUES, WIDTHS, VALUES, WIDTHS)
@@ -36,16 +36,16 @@ def test_a_balanced_cure_loses_in_neither_by_the_estimate_either(
 ) -> None:
     """A ratio of 1.26 not told apart from 1 counted as 1: half the memory at that price was called balanced."""
     arm = tried(ratio(time, time_width), ratio(memory, memory_width))
-    if helps(arm, "balanced"):
+    if arm.helps("balanced"):
         assert max(time, memory) <= PRICE
         assert arm.gains
 
 
 def test_the_goal_says_what_may_be_lost() -> None:
     costly = tried(ratio(1.26, 1.4), ratio(0.5, 1.01))
-    assert not helps(costly, "balanced")
-    assert helps(costly, "memory")
-    assert not helps(costly, "time")
+    assert not costly.helps("balanced")
+    assert costly.helps("memory")
+    assert not costly.helps("time")
 
 
 def test_memory_is_called_by_what_was_measured() -> None:
@@ -57,7 +57,7 @@ def test_memory_is_called_by_what_was_measured() -> None:
 
 
 def arm(name: str, time: Ratio, memory: Ratio, remedy: Remedy) -> Tried:
-    return Tried(name, remedy, time, memory, None)
+    return Tried(name, time, memory, None, remedy=remedy)
 
 
 UNTOLD = Ratio(value=0.5, low=0.0, high=math.inf, pairs=3, different=False)

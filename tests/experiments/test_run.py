@@ -293,3 +293,37 @@ def test_an_experiment_is_resumed_only_as_it_was(make_experiment: Callable[..., 
     assert "no longer here" in changed(available=False)
     assert "no longer here" in (mismatch(experiment, experiment.machine, [glibc]) or "")
     assert isinstance(jemalloc.allocator, Allocator)
+
+
+def _of_truth(truth: dict[str, float]) -> Callable[[Slot], dict[str, float]]:
+    """What trials take: the truth of each configuration, no two trials quite alike."""
+    return lambda slot: {"wall_s": truth[slot.configuration] * (1 + 0.01 * ((slot.position * 7 + slot.round) % 5))}
+
+
+@pytest.mark.parametrize("broken_after", [0, 5, 16, 17, 30])
+def test_what_is_out_of_the_race_gets_no_more_rounds_also_in_a_later_session(
+    make_experiment: Callable[..., Experiment], fake_trials: Any, tmp_path: Path, broken_after: int
+) -> None:
+    experiment = make_experiment(("glibc", "fast", "slow"), rounds=12, racing="peak_rss_kib")
+    fake_trials.cost = _of_truth({"glibc": 1.0, "fast": 0.7, "slow": 1.5})
+
+    def stop(slot: Slot) -> None:
+        if len(fake_trials.taken) == broken_after:
+            raise KeyboardInterrupt
+
+    fake_trials.before = stop
+    assert run(experiment, tmp_path, measurement=fake_trials) is Outcome.INTERRUPTED
+    fake_trials.before = lambda slot: None
+    assert run(experiment, tmp_path, measurement=fake_trials) is Outcome.COMPLETE
+    planned = [slot for number in range(12) for slot in plan_round(experiment, number)]
+    assert fake_trials.taken == [slot for slot in planned if slot.configuration != "slow" or slot.round < 4]
+    assert unfinished(experiment, store.read_trials(tmp_path).records) == []
+
+
+def test_a_race_that_nothing_is_left_in_ends(
+    make_experiment: Callable[..., Experiment], fake_trials: Any, tmp_path: Path
+) -> None:
+    experiment = make_experiment(("glibc", "slow"), rounds=12, racing="peak_rss_kib")
+    fake_trials.cost = _of_truth({"glibc": 1.0, "slow": 1.5})
+    assert run(experiment, tmp_path, measurement=fake_trials) is Outcome.COMPLETE
+    assert len(fake_trials.taken) == 4 * 3

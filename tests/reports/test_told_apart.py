@@ -49,5 +49,5 @@ def test_in_what_changed(ratio: float, low: float, high: float) -> None:
 
 
 def test_in_what_the_doctor_says() -> None:
-    said = words.gains(Tried("freestone", None, time=LESS, memory=SAME, faults=None), "peak_rss_kib")
+    said = words.gains(Tried("freestone", time=LESS, memory=SAME, faults=None), "peak_rss_kib")
     assert said == "time 0.9996×, peak memory the same as far as can be told"

@@ -195,7 +195,7 @@ def test_every_part_of_the_lab_has_a_locked_version(repository: Path) -> None:
     extras = project["optional-dependencies"]
     lines = [
         *project["dependencies"],
-        *(line for extra in ("figures", "parquet", "tune", "dask") for line in extras[extra]),
+        *(line for extra in ("figures", "parquet", "dask") for line in extras[extra]),
     ]
     always, _ = python_parts.requirements("".join(f"Requires-Dist: {line}\n" for line in lines))
     assert len(always) == len(lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from freestone.analysis import last_words, same_program, same_work, statistics
 from freestone.analysis.rounds import Arm, plan_round
@@ -247,8 +247,8 @@ _BAD: Mapping[CellStatus, str] = {"timeout": "timed out", "invalid": "not proved
 """What is said of some trials among others."""
 
 
-def complete_rounds(experiment: Experiment, records: Sequence[TrialRecord]) -> int:
-    """Rounds in which every trial that is not given up has a record."""
+def complete_rounds(experiment: Experiment, records: Sequence[TrialRecord], out: Collection[Arm] = ()) -> int:
+    """Rounds in which every trial has a record, but for those that are given up or ``out`` of the race."""
     have: dict[int, set[tuple[str, str, int]]] = {}
     for record in records:
         have.setdefault(record.round, set()).add((record.workload, record.configuration, record.repeat))
@@ -256,7 +256,7 @@ def complete_rounds(experiment: Experiment, records: Sequence[TrialRecord]) -> i
     needed = {
         (slot.workload, slot.configuration, slot.repeat)
         for slot in plan_round(experiment, 0)
-        if (slot.workload, slot.configuration) not in hopeless
+        if (slot.workload, slot.configuration) not in hopeless.union(out)
     }
     return sum(needed <= present for present in have.values())
 

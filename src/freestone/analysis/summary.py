@@ -14,6 +14,7 @@ from freestone.analysis import (
     last_words,
     noise_advice,
     own_heaps,
+    racing,
     same_work,
     statistics,
     winners,
@@ -46,14 +47,17 @@ def summarise(experiment: Experiment, records: Iterable[TrialRecord]) -> Summary
         for configuration in experiment.configurations
     ]
     rivals = Rivals(experiment, rounds)
-    complete = arms.complete_rounds(experiment, own)
+    out = racing.out(experiment, own)
+    cells = [_told_out(cell, out.get((cell.workload, cell.configuration))) for cell in cells]
+    racers = [cell for cell in cells if (cell.workload, cell.configuration) not in out]
+    complete = arms.complete_rounds(experiment, own, out)
     return Summary(
         experiment=experiment.id,
         baseline=experiment.baseline,
         rounds_complete=complete,
         cells=cells,
         noise={name: table.noise() for name, table in tables.items()},
-        best=winners.best(experiment, cells, rivals),
+        best=winners.best(experiment, racers, rivals),
         notes={
             workload.name: lines
             for workload in experiment.workloads
@@ -61,13 +65,21 @@ def summarise(experiment: Experiment, records: Iterable[TrialRecord]) -> Summary
         },
         headline=headline.sentence(
             experiment,
-            cells,
+            racers or cells,
             rivals,
             complete,
             {arm: arms.typical(mine) for arm, mine in by_arm.items()} if len(tables) > headline.MOST_TOLD else {},
         ),
         advice={name: told for name, table in tables.items() if (told := _advice(experiment, table, cells))},
     )
+
+
+def _told_out(cell: Cell, better: str | None) -> Cell:
+    """A cell with the note that it got no more rounds, as another configuration is better."""
+    if better is None:
+        return cell
+    said = f"out after {cell.trials_total} rounds: {better} is better"
+    return cell.model_copy(update={"note": f"{cell.note}; {said}" if cell.note else said})
 
 
 def _notes(workload: Workload, records: Sequence[TrialRecord], names: Sequence[str]) -> list[str]:

@@ -10,9 +10,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from freestone.allocators import AllocatorError
+from freestone.analysis.pareto import Goal
 from freestone.commands import (
     asked_again,
     compare_quick,
+    compare_settings,
     into_folder,
     measurement,
     on_places,
@@ -22,6 +24,7 @@ from freestone.commands import (
 )
 from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.compare_request import CompareRequest, called
+from freestone.commands.compare_settings import NO_SETTINGS, SettingOptions
 from freestone.commands.durations import Rest
 from freestone.commands.export_options import NO_EXPORT, ExportOptions
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
@@ -80,6 +83,7 @@ def compare(
     seed: Seed = None,
     results: Results = Path("results"),
     resume: Resume = None,
+    setting_options: SettingOptions = NO_SETTINGS,
     json: Annotated[bool, Parameter(negative="", help="Print the summary as JSON instead of a table.")] = False,
     programs: ProgramOptions = ONE_PROGRAM,
     stages: StageOptions = NO_STAGES,
@@ -102,6 +106,7 @@ def compare(
         freestone compare -a freestone,jemalloc -n 20 -- ./server --selftest
         freestone compare --time-budget 60 --env PYTHONMALLOC=malloc -- python3 a.py
         freestone compare -a ./libmymalloc.so,glibc -- ls -lR /usr
+        freestone compare --settings all --goal memory --time-budget 5m -- ./my-program
         freestone compare --shell --prepare 'rm -f out' -- 'sort big.txt | uniq -c > out'
         freestone compare --scan threads=1..8*2 -- ./solve --threads {threads}
         freestone compare --command './parse a.json' --command './parse b.json' --export-csv times.csv
@@ -116,6 +121,7 @@ def compare(
     )
     try:
         exports.require_writable()
+        setting_options.require_use(resumed=resume is not None)
         places.require_one(resume, report=report)
         into_folder.require_names(places, allocators, baseline)
         given = {
@@ -126,6 +132,7 @@ def compare(
             "--baseline": baseline,
             "--timeout": timeout,
             "--seed": seed,
+            "--settings": setting_options.settings,
             **request.given(),
         }
         if resume is not None and on_places.is_order(resume):
@@ -133,6 +140,7 @@ def compare(
             asked_again.require_nothing_else(resume, "compare", {**given, **more}, command)
         if places.on is not None or on_places.is_order(resume):
             of_one = [*exports.given(), *(["--json"] if json else []), *(["--quick"] if quick else [])]
+            of_one += ["--settings"] if setting_options.settings else []
             return on_places.measure(request.called(), places.on, results, resume, seed, of_one)
         if places.into is not None:
             resume = into_folder.begun_already(places.into)
@@ -151,7 +159,7 @@ def compare(
             workloads = request.workloads(lambda line: print(f"freestone: {line}", file=sys.stderr))
             compare_quick.require_one_program(len(workloads) if quick else 1)
             here = into_folder.those_here(places, allocators)
-            experiment = measurement.planned(name or called(workloads), workloads, here, baseline, extent)
+            experiment = setting_options.planned(name or called(workloads), workloads, here, baseline, extent)
             folder = measurement.begun(results, name or called(workloads), experiment, places.into)
         short = into_folder.is_short(places, allocators, experiment)
     except (AllocatorError, PlanError) as error:
@@ -163,7 +171,7 @@ def compare(
         if quick and not json:
             compare_quick.show(experiment, records, summary, folder)
         else:
-            _show(experiment, records, summary, folder, as_json=json)
+            _show(experiment, records, summary, folder, setting_options.goal, as_json=json)
         exports.write(experiment, records, summary)
 
     status = measurement.measure(
@@ -178,16 +186,23 @@ def compare(
 
 
 def _show(
-    experiment: Experiment, records: Sequence[TrialRecord], summary: Summary, folder: Path, *, as_json: bool
+    experiment: Experiment,
+    records: Sequence[TrialRecord],
+    summary: Summary,
+    folder: Path,
+    goal: Goal | None,
+    *,
+    as_json: bool,
 ) -> None:
     if as_json:
-        print(summary.model_dump_json(indent=2))
+        print(compare_settings.as_json(experiment, records, summary, goal, folder))
         return
     width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))
     for scanned in scan_table.grids(experiment, summary):
         print(grid.text(scanned, width=width, colour=colour, ascii_only=plain))
-    for line in to_use.printed(to_use.recommended(experiment, records, summary), width):
+    print(compare_settings.shown(experiment, records, summary, goal, width=width), end="")
+    for line in [] if experiment.racing else to_use.printed(to_use.recommended(experiment, records, summary), width):
         print(line)
     print(f"Records: {folder}")
 

@@ -20,6 +20,7 @@ from cyclopts import Parameter
 from freestone.allocators import SYSTEM, AllocatorError, configuration_for, elf, find
 from freestone.analysis import same_program
 from freestone.analysis.headline import A_SERVER
+from freestone.analysis.pareto import Goal
 from freestone.commands import (
     doctor_explain,
     doctor_page,
@@ -41,7 +42,6 @@ from freestone.doctor import conditions, in_code, observe, symptoms, words
 from freestone.doctor.as_json import as_json as as_json_of
 from freestone.doctor.chart import Chart
 from freestone.doctor.conditions import Conditions, no_huge_pages
-from freestone.doctor.goal import Goal
 from freestone.doctor.observations import Observations
 from freestone.doctor.observe import Patient
 from freestone.doctor.platform import describe

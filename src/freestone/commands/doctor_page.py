@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from freestone.analysis.pareto import Goal
 from freestone.commands import terminal
 from freestone.commands.terminal import say
 from freestone.doctor import diagnosis, over_time
-from freestone.doctor.goal import Goal
 from freestone.doctor.observations import Observations
 from freestone.records import store
 from freestone.records.store import StoreError

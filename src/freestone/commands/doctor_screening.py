@@ -7,10 +7,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from freestone.analysis.pareto import Goal
 from freestone.commands.status import ExitStatus, Stop
 from freestone.commands.terminal import say
 from freestone.doctor.conditions import Conditions
-from freestone.doctor.goal import Goal
 from freestone.doctor.observations import Cost
 from freestone.doctor.remedies import Remedy
 from freestone.doctor.screening import ONE_RUN, Once, chosen

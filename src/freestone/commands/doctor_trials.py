@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from freestone.allocators import configuration_for, discover, notation
+from freestone.analysis.pareto import Goal
 from freestone.commands import doctor_screening, measurement, terminal
 from freestone.commands.status import ExitStatus, Stop
 from freestone.commands.terminal import say
@@ -16,7 +17,6 @@ from freestone.doctor import conditions, diagnosis, judgement, remedies, words
 from freestone.doctor.chart import Chart
 from freestone.doctor.conditions import Conditions
 from freestone.doctor.finding import Finding
-from freestone.doctor.goal import Goal
 from freestone.doctor.observations import Cost, Observations
 from freestone.doctor.remedies import Remedy
 from freestone.doctor.verdict import LEAST_ROUNDS, Verdict
@@ -100,7 +100,8 @@ def _prepared(
     chosen, left_out = _chosen(chart, found, seen, goal, most, kernel)
     experiment = chart.experiment
     added = [*experiment.configurations, *(one for one, _ in chosen)]
-    experiment = experiment.model_copy(update={"configurations": added})
+    memory = diagnosis.memory_of(found, experiment.workloads[0])
+    experiment = experiment.model_copy(update={"configurations": added, "racing": memory})
     by_name = {one.name: each for one, each in chosen}
     if chosen:
         store.write_experiment(folder, experiment)

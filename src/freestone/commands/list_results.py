@@ -18,7 +18,7 @@ from freestone.commands.listed import Listed, folders, listed
 from freestone.commands.status import ExitStatus, Stop
 from freestone.records.whole import why
 
-_RESUMING: Final = ("bench", "doctor", "tune")
+_RESUMING: Final = ("bench", "doctor")
 """Verbs that go on with their own results; compare does with all others."""
 
 

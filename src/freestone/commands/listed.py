@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
-from freestone.analysis import arms
+from freestone.analysis import arms, racing
 from freestone.doctor import chart as charts
 from freestone.doctor import diagnosis, symptoms
 from freestone.doctor.headline import condition
@@ -20,7 +20,6 @@ from freestone.records import store
 from freestone.records.schema import Experiment, Machine, Summary, TrialRecord
 from freestone.records.store import StoreError
 from freestone.records.whole import why
-from freestone.tuning import kept
 
 State = Literal["complete", "interrupted", "running", "damaged"]
 
@@ -109,8 +108,6 @@ def _order(folder: Path) -> str | None:
 def _listed(folder: Path) -> Listed:
     name = folder.resolve().name
     try:
-        if not (folder / store.EXPERIMENT_FILE).exists() and (folder / kept.TUNING_FILE).exists():
-            return _searching(name, folder)
         if diagnosis.is_one(folder):
             return _diagnosed(name, folder)
         return _measured(name, folder)
@@ -135,7 +132,7 @@ def _measured(name: str, folder: Path) -> Listed:
         return _told(name, folder, experiment, "complete", summary.rounds_complete, summary)
     reading = store.read_trials(folder)
     records = arms.counted(experiment, reading.records)
-    done = arms.complete_rounds(experiment, records)
+    done = arms.complete_rounds(experiment, records, racing.out(experiment, records))
     state: State = "complete" if _is_complete(experiment, records, done) else "interrupted"
     if store.is_being_written(folder):
         state = "running"
@@ -174,16 +171,6 @@ def _begun_at(name: str) -> str | None:
     """When a folder was made, by its name."""
     found = NAMED.match(name)
     return None if found is None else datetime.strptime(found[0], "%Y%m%dT%H%M%SZ-").replace(tzinfo=UTC).isoformat()
-
-
-def _searching(name: str, folder: Path) -> Listed:
-    """A search that has no finalists yet.
-
-    Raises:
-        StoreError: it is damaged.
-    """
-    is_running = any(store.is_being_written(each.folder) for each in kept.batches(folder))
-    return _told(name, folder, kept.read_tuning(folder).head, "running" if is_running else "interrupted", 0, None)
 
 
 def _is_complete(experiment: Experiment, records: Sequence[TrialRecord], done: int) -> bool:

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from freestone.doctor.goal import Goal
+from freestone.analysis.pareto import Goal
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy
 from freestone.records import regular

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from freestone.analysis import summarise
+from freestone.analysis.pareto import Goal
 from freestone.doctor import chart as charts
 from freestone.doctor import symptoms, verdict
 from freestone.doctor.chart import Chart
 from freestone.doctor.finding import Finding
-from freestone.doctor.goal import Goal
 from freestone.doctor.observations import Observations
 from freestone.doctor.remedies import Remedy
 from freestone.doctor.verdict import Verdict

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from freestone.analysis.pareto import Goal
 from freestone.analysis.statistics import FEWEST_PAIRS
-from freestone.doctor.goal import Goal
 from freestone.doctor.verdict import Tried, Verdict, apart
 from freestone.records.schema import Cell, Ratio
 from freestone.reports import quantities

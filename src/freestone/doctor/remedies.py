@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from freestone.analysis.pareto import Goal
 from freestone.doctor import knobs
 from freestone.doctor.finding import Finding
-from freestone.doctor.goal import Goal
 from freestone.doctor.knobs import Unfit
 from freestone.doctor.observations import CHOICE, Growth, Observations
 from freestone.doctor.thresholds import FEW_MOVES

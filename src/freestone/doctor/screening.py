@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from freestone.doctor.goal import Goal
+from freestone.analysis.pareto import PRICE, Goal
 from freestone.doctor.remedies import Remedy
-from freestone.doctor.verdict import PRICE
 
 STEP: Final = 0.05
 """Ratios nearer to one another than about this are taken for equal: then the likeliest by the plan is first."""

@@ -7,48 +7,25 @@ likewise.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from freestone.analysis.pareto import Gain, Goal
 from freestone.analysis.statistics import FEWEST_PAIRS
-from freestone.doctor.goal import Goal
 from freestone.doctor.remedies import Remedy
-from freestone.records.schema import Cell, Ratio, Summary, Workload
+from freestone.records.schema import Ratio, Summary, Workload
 
 LEAST_ROUNDS: Final = 6
 """For so many rounds there is time when remedies are chosen: rather fewer are tried. With :data:`FEWEST_PAIRS`, which
 are enough for an interval, only what is large is told apart."""
 
 
-PRICE = 1.05
-"""For a balanced goal: what one of time and memory may lose at most where the other gains."""
-
-
 @dataclass(frozen=True)
-class Tried:
+class Tried(Gain):
     """A remedy and what it did, against the untouched program."""
 
-    configuration: str
-    remedy: Remedy | None
+    remedy: Remedy | None = None
     """None for the program as it is."""
-    time: Ratio | None
-    memory: Ratio | None
-    faults: Ratio | None
-    discarded: str | None = None
-    """Why it has no figures: it failed, printed something else, was not in force."""
-
-    @property
-    def sure_time(self) -> float:
-        """The ratio where it is told apart from no change; else 1."""
-        return _sure(self.time)
-
-    @property
-    def sure_memory(self) -> float:
-        return _sure(self.memory)
-
-    @property
-    def gains(self) -> bool:
-        return min(self.sure_time, self.sure_memory) < 1
 
     @property
     def is_plain(self) -> bool:
@@ -130,40 +107,19 @@ def judge(
     """
     untrue = discarded or {}
     tried = [
-        _tried(cell, workload.time, memory, remedies, untrue.get(cell.configuration))
+        replace(
+            Tried.of(cell, workload.time, memory, untrue.get(cell.configuration)),
+            remedy=remedies.get(cell.configuration),
+        )
         for cell in summary.cells
         if cell.workload == workload.name and cell.configuration != summary.baseline
     ]
-    helped = [each for each in tried if each.discarded is None and helps(each, goal)]
+    helped = [each for each in tried if each.discarded is None and each.helps(goal)]
     best = min(helped, key=lambda each: (_cost(each, goal), each.sure_memory, each.sure_time), default=None)
     gaining = [each for each in tried if each.discarded is None and each.gains]
     front = [each for each in gaining if not any(beats(other, each) for other in gaining)]
     front = sorted(front, key=lambda each: (each.sure_time, each.sure_memory))
     return Verdict(goal, tried, best, front, memory, summary.rounds_complete, enough_s)
-
-
-def _tried(cell: Cell, time: str, memory: str, remedies: Mapping[str, Remedy], untrue: str | None) -> Tried:
-    fine = cell.status == "ok" and untrue is None
-    return Tried(
-        cell.configuration,
-        remedies.get(cell.configuration),
-        cell.ratio.get(time) if fine else None,
-        cell.ratio.get(memory) if fine else None,
-        cell.ratio.get("minor_faults") if fine else None,
-        None if fine else (untrue or cell.reason or cell.status),
-    )
-
-
-def helps(each: Tried, goal: Goal) -> bool:
-    """Whether it is really better for the goal, at no price that the goal forbids."""
-    match goal:
-        case "time":
-            return each.sure_time < 1
-        case "memory":
-            return each.sure_memory < 1
-        case _:
-            # As far as is known: what is not told apart from no change may still be a loss.
-            return each.gains and max(_estimate(each.time), _estimate(each.memory)) <= PRICE
 
 
 def _cost(each: Tried, goal: Goal) -> float:
@@ -174,11 +130,3 @@ def beats(one: Tried, other: Tried) -> bool:
     """As good in both, and better in one."""
     mine, theirs = (one.sure_time, one.sure_memory), (other.sure_time, other.sure_memory)
     return mine != theirs and mine[0] <= theirs[0] and mine[1] <= theirs[1]
-
-
-def _estimate(ratio: Ratio | None) -> float:
-    return ratio.value if ratio is not None else 1.0
-
-
-def _sure(ratio: Ratio | None) -> float:
-    return ratio.value if ratio is not None and ratio.different else 1.0

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 import freestone
+from freestone.analysis import racing
 from freestone.analysis.comparable import machines_differ
 from freestone.analysis.rounds import Arm, Slot, plan_round
 from freestone.analysis.same_environment import environments_differ
@@ -154,10 +155,12 @@ class _Session:
         self.taken = 0
         self.overhead_s = 0.0
         self._begun: list[Workload] = []
+        self.out: set[Arm] = set()
         self._known: tuple[int, set[Arm], schedule.Costs | None] | None = None
 
     def run(self) -> Outcome:
         experiment = self.experiment
+        self._look()
         todo = [number for number in range(experiment.rounds) if self._missing(number)]
         if not todo:
             return self._end()
@@ -169,6 +172,10 @@ class _Session:
             if not self.workloads.keys() - self.left_out:
                 return Outcome.HOPELESS
             for number in todo:
+                if number % racing.LOOK_EVERY == 0:
+                    self._look()
+                if not self._missing(number):
+                    continue  # all that it had are out
                 if self._is_hopeless():
                     return Outcome.HOPELESS
                 begun = any(record.round == number for record in self.records)
@@ -225,14 +232,19 @@ class _Session:
             return Outcome.INTERRUPTED
         return Outcome.HOPELESS if self._is_hopeless() else Outcome.COMPLETE
 
+    def _look(self) -> None:
+        """See which arms are out of the race."""
+        self.out = set(racing.out(self.experiment, self.records))
+        self._known = None
+
     def _is_hopeless(self) -> bool:
         """Whether nothing of what this session runs is worth another round."""
         run = {(workload, each) for workload in self.workloads.keys() - self.left_out for each in self.configurations}
-        return bool(run) and run <= self._given_up()
+        return bool(run) and run <= schedule.given_up(self.records)
 
     def _missing(self, number: int) -> list[Slot]:
         """What this session still has to run of a round."""
-        slots = schedule.missing(self.experiment, number, self.records)
+        slots = schedule.missing(self.experiment, number, self.records, self.out)
         return [slot for slot in slots if slot.workload not in self.left_out]
 
     def _rehearse(self, first_round: int) -> None:
@@ -291,8 +303,8 @@ class _Session:
     def _told(self) -> tuple[set[Arm], schedule.Costs | None]:
         """What the records say of what is to come: looked up once for each, or thousands would slow the next trial."""
         if self._known is None or self._known[0] != len(self.records):
-            costs = schedule.costs(self.experiment, self.records, self._overhead_s(), self.left_out)
-            self._known = (len(self.records), schedule.given_up(self.records), costs)
+            costs = schedule.costs(self.experiment, self.records, self._overhead_s(), self.left_out, self.out)
+            self._known = (len(self.records), schedule.given_up(self.records) | self.out, costs)
         return self._known[1:]
 
     def _fits(self, number: int) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from freestone.analysis import racing
 from freestone.analysis.rounds import Arm, Slot, plan_round
 from freestone.analysis.statistics import median
 from freestone.records.schema import Experiment, TrialRecord, Workload
@@ -35,9 +36,11 @@ def given_up(records: Sequence[TrialRecord]) -> set[Arm]:
     return {arm for arm, seen in rounds.items() if len(seen) >= HOPELESS_AFTER} - good
 
 
-def missing(experiment: Experiment, number: int, records: Sequence[TrialRecord]) -> list[Slot]:
-    """What is still to be run of round ``number``, in its order."""
-    done, hopeless = finished(records), given_up(records)
+def missing(
+    experiment: Experiment, number: int, records: Sequence[TrialRecord], out: Collection[Arm] = ()
+) -> list[Slot]:
+    """What is still to be run of round ``number``, in its order, without the arms that are ``out`` of the race."""
+    done, hopeless = finished(records), given_up(records).union(out)
     return [
         slot
         for slot in plan_round(experiment, number)
@@ -48,7 +51,8 @@ def missing(experiment: Experiment, number: int, records: Sequence[TrialRecord])
 
 def unfinished(experiment: Experiment, records: Sequence[TrialRecord]) -> list[str]:
     """The workloads of which anything is still to be run, in their order."""
-    left = {slot.workload for number in range(experiment.rounds) for slot in missing(experiment, number, records)}
+    out = racing.out(experiment, records)
+    left = {slot.workload for number in range(experiment.rounds) for slot in missing(experiment, number, records, out)}
     return [workload.name for workload in experiment.workloads if workload.name in left]
 
 
@@ -71,13 +75,18 @@ class Costs:
 
 
 def costs(
-    experiment: Experiment, records: Sequence[TrialRecord], overhead_s: float, left_out: Collection[str] = ()
+    experiment: Experiment,
+    records: Sequence[TrialRecord],
+    overhead_s: float,
+    left_out: Collection[str] = (),
+    out: Collection[Arm] = (),
 ) -> Costs | None:
     """How long rounds take, from the trials so far; None before the first.
 
     Args:
         overhead_s: what a trial costs beside its wall time: start, proof, writing.
         left_out: workloads that are not run.
+        out: arms that get no more rounds.
     """
     if not records:
         return None
@@ -90,7 +99,7 @@ def costs(
         work.setdefault(arm, []).append(elapsed_s(record) - (slept_s or 0.0))
         if slept_s is not None:
             sleep.setdefault(arm, []).append(slept_s)
-    hopeless = given_up(records)
+    hopeless = given_up(records).union(out)
     arms = [
         (slot.workload, slot.configuration)
         for slot in plan_round(experiment, 0)

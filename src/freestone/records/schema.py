@@ -408,6 +408,11 @@ class Experiment(_Row):
     timeout_s: float | None = Field(None, gt=0)
     time_budget_s: float | None = Field(None, gt=0)
     environment: Environment | None = Field(None, description="None in results of before it was recorded")
+    racing: str | None = Field(
+        None,
+        description="the metric of memory, if a configuration gets no more rounds once another one is really better "
+        "in time or in this metric, and really no worse in the other",
+    )
 
 
 class Place(_Row):

@@ -54,6 +54,11 @@ def as_typed(configuration: Configuration) -> str:
     """
     allocator = configuration.allocator
     name = configuration.name.removesuffix(system_settings.suffix(configuration))
+    if name.startswith(f"{allocator.name}+"):  # a setting by its own name: its variables can be typed
+        escaped = {
+            each: re.sub(r"[\\,]|:(?=\w+=)", r"\\\g<0>", said) for each, said in configuration.environment.items()
+        }
+        name = allocator.name + "".join(f":{each}={said}" for each, said in escaped.items())
     if not allocator.origin.startswith(GIVEN) or allocator.file is None:
         return name
     file = re.sub(r"([\\,:])", r"\\\1", allocator.file)

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from invented_summaries import any_summary
 
+from freestone.analysis.pareto import Goal
 from freestone.doctor import judgement, symptoms
 from freestone.doctor.chart import Chart
 from freestone.doctor.diagnosis import Diagnosis, judge, ungiven, without
-from freestone.doctor.goal import Goal
 from freestone.doctor.observations import Observations, Platform
 from freestone.doctor.page import cures, diagnosis_part, short
 from freestone.doctor.remedies import Remedy, folios

@@ -9,7 +9,7 @@ from freestone.doctor.diagnosis import Diagnosis, memory_of
 from freestone.doctor.judgement import GOALS
 from freestone.doctor.page import short
 from freestone.doctor.remedies import title
-from freestone.doctor.verdict import Tried, Verdict, beats, helps
+from freestone.doctor.verdict import Tried, Verdict, beats
 from freestone.records.schema import Ratio, Summary
 from freestone.reports import figures, pieces, quantities
 from freestone.reports.diagnosis.parts import CurePart, TriedPart
@@ -81,7 +81,7 @@ def outcome(each: Tried, verdict: Verdict, called: Mapping[str, str]) -> tuple[s
     if each is verdict.best:
         return "best", f"best for {goal}"
     if any(other is each for other in verdict.front):
-        more = "" if helps(each, verdict.goal) else f"; for {goal} it is no cure"
+        more = "" if each.helps(verdict.goal) else f"; for {goal} it is no cure"
         return "kept", f"nothing that was tried beats it in both time and memory{more}"
     if each.gains:
         by = next(called[other.configuration] for other in verdict.front if beats(other, each))

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import pytest
 
-from freestone.analysis import summarise
-from freestone.doctor.goal import Goal
+from freestone.analysis import pareto, summarise
+from freestone.analysis.pareto import Conclusion, Goal
 from freestone.records.schema import Experiment, TrialRecord
-from freestone.tuning import outcome, standing, words
-from freestone.tuning.kept import Batch, Tuning
-from freestone.tuning.outcome import Conclusion
+from freestone.reports import pareto_table
 
 Conclude = Callable[..., Conclusion]
 
@@ -33,7 +30,7 @@ def concluded(make_experiment: Callable[..., Experiment], make_record: Callable[
         broken: str | None = None,
     ) -> Conclusion:
         chance = random.Random(str(seed))
-        experiment = make_experiment(("glibc", *truth), rounds=rounds)
+        experiment = make_experiment(("glibc", *truth), rounds=rounds, racing="peak_rss_kib")
         records = []
         for number in range(rounds):
             weather = chance.random()
@@ -49,8 +46,8 @@ def concluded(make_experiment: Callable[..., Experiment], make_record: Callable[
                         status="failed" if name == broken and number == 3 else "ok",
                     )
                 )
-        tuning = Tuning(goal=goal, memory="peak_rss_kib", head=experiment)
-        return outcome.conclude(tuning, experiment, records, summarise(experiment, records))
+        (workload,) = experiment.workloads
+        return pareto.conclude(experiment, records, summarise(experiment, records), workload, goal)
 
     return conclude
 
@@ -61,6 +58,7 @@ def names(found: Conclusion) -> list[str]:
 
 def test_on_the_front_is_who_is_beaten_by_nobody(concluded: Conclude) -> None:
     found = concluded({"fast": (0.7, 1.3), "lean": (1.1, 0.7), "beaten": (0.9, 1.4), "worse": (1.2, 1.2)}, "time")
+    assert found.out.keys() == {"beaten", "worse"}
     assert names(found) == ["fast", "lean"]
     assert found.best is not None
     assert found.best.configuration == "fast"
@@ -93,8 +91,8 @@ def test_twins_of_the_untouched_program_are_seldom_crowned(concluded: Conclude) 
 
 def test_what_is_less_by_a_thousandth_is_worth_no_change(concluded: Conclude) -> None:
     found = concluded({"leaner by a thousandth": (1.0, 0.999)}, "memory", noise=0.0002)
-    assert found.finalists[0].memory is not None
-    assert found.finalists[0].memory.different
+    assert found.tried[0].memory is not None
+    assert found.tried[0].memory.different
     assert found.front == []
     assert found.best is None
 
@@ -102,7 +100,7 @@ def test_what_is_less_by_a_thousandth_is_worth_no_change(concluded: Conclude) ->
 def test_a_finalist_with_a_failed_trial_is_discarded(concluded: Conclude) -> None:
     found = concluded({"fast": (0.5, 0.5), "fine": (0.9, 0.9)}, "time", broken="fast")
     assert names(found) == ["fine"]
-    (discarded,) = [each for each in found.finalists if each.discarded is not None]
+    (discarded,) = [each for each in found.tried if each.discarded is not None]
     assert discarded.configuration == "fast"
 
 
@@ -113,22 +111,14 @@ def test_too_few_rounds_say_nothing(concluded: Conclude) -> None:
 
 
 def told(found: Conclusion, experiment: Experiment) -> str:
-    return words.conclusion(
-        found,
-        "time",
-        "glibc",
-        experiment.workloads[0],
-        {each.name: each for each in experiment.configurations},
-        brings_malloc=False,
-        width=100,
-    )
+    return pareto_table.conclusion(found, "time", experiment, brings_malloc=False, width=100)
 
 
 def test_nothing_told_apart_is_said_in_these_words(
     concluded: Conclude, make_experiment: Callable[..., Experiment]
 ) -> None:
     experiment = make_experiment(("glibc", "twin"))
-    assert told(concluded({"twin": (1.0, 1.0)}), experiment).startswith("Nothing told apart: no configuration")
+    assert "\nNothing told apart: no configuration" in told(concluded({"twin": (1.0, 1.0)}), experiment)
     assert "3 rounds say nothing; give it more time" in told(concluded({"twin": (1.0, 1.0)}, rounds=3), experiment)
 
 
@@ -137,29 +127,17 @@ def test_each_of_the_front_comes_with_its_price_and_the_lines_to_use_it(
 ) -> None:
     experiment = make_experiment(("glibc", "fast", "lean"))
     text = told(concluded({"fast": (0.7, 1.3), "lean": (1.3, 0.7)}, "time"), experiment)
-    assert text.startswith("Best for time: fast (time 0.")
+    assert "\nBest for time: fast (time 0." in text
     for name in ("fast", "lean"):
         assert f"\n  {name}\n    time " in text
         assert f"freestone run -a {name} -- true" in text
 
 
-def test_who_failed_in_the_search_is_named(
-    make_experiment: Callable[..., Experiment], make_record: Callable[..., TrialRecord]
+def test_those_that_are_out_and_failed_are_counted(
+    concluded: Conclude, make_experiment: Callable[..., Experiment]
 ) -> None:
-    experiment = make_experiment(("glibc", "bad", "good"), rounds=4)
-    records = [
-        make_record(
-            name,
-            number,
-            repeat=repeat,
-            status="failed" if name == "bad" else "ok",
-            reason="it fell over" if name == "bad" else None,
-        )
-        for number in range(4)
-        for name, repeat in (("glibc", 0), ("glibc", 1), ("bad", 0), ("good", 0))
-    ]
-    tuning = Tuning(goal="time", memory="peak_rss_kib", head=experiment)
-    found = standing.of(tuning, [Batch(1, Path(), experiment, records)])
-    text = words.searched(found, 1, width=100)
-    assert "Tried beside glibc: 2 configurations." in text
-    assert "Failed: bad: it fell over" in text
+    found = concluded({"fast": (0.7, 1.0), "slow": (1.5, 1.0), "bad": (0.5, 1.0)}, "time", broken="bad")
+    assert found.out == {"slow": "fast"}
+    assert names(found) == ["fast"]
+    text = told(found, make_experiment(("glibc", "fast", "slow", "bad")))
+    assert text.startswith("Tried beside glibc: 3 configurations. Out, as another is really better: 1. Failed: 1.")
