@@ -316,7 +316,8 @@ void *os_move(void *at, size_t bytes) {
  * asked for in one of them when it had pages already, or after a fork. The pieces keep what each mapping is (locked, advised, protected).
  *
  * A piece takes its address space along: no other thread can use up in between what a limit leaves. In return the place that it moves to is reserved
- * only if the limit has room for that too. It is therefore one where the kernel puts nothing by its own choice. */
+ * only if the limit has room for that too. It is therefore one where the kernel puts nothing by its own choice. Nothing moves back, since the kernel
+ * may have given the old addresses to another thread: a move that has begun goes on until it is done. */
 enum {
     MOVE_ALIGNMENT = 2 * 1024 * 1024
 }; /* pages that are huge stay so where both places differ by a multiple, and advice ends there */
@@ -331,41 +332,49 @@ static uintptr_t far_place(const void *from) {
     return near == 0 ? 0 : place + (uintptr_t)from % MOVE_ALIGNMENT;
 }
 
-static bool is_mapped(char *at) { return kernel(SYS_madvise, (long)at, (long)os_page_bytes(), COLD, 0, 0) != -ENOMEM; }
+/* Where pages move to. `claimed` bytes behind those that have moved are mapped and empty. */
+struct place {
+    char *at;
+    size_t claimed;
+};
 
-/* Bytes at the start of a range that are mapped no longer, by bisection. */
-static size_t unmapped_at_start(char *at, size_t bytes) {
-    if (is_mapped(at)) {
-        return 0;
+/* Finds a place of `new_bytes` that nobody has, and maps what lies behind the first `bytes`: only that can be refused by a limit. */
+static bool find_place(struct place *place, const void *from, size_t bytes, size_t new_bytes) {
+    enum { PLACES = 8 };
+    enum os_answer answer = OS_OCCUPIED;
+    for (int i = 0; i < PLACES && answer == OS_OCCUPIED; i++) {
+        place->at = (char *)far_place(from);
+        answer = place->at == NULL ? OS_REFUSED : os_map_at(place->at, new_bytes);
     }
-    size_t page = os_page_bytes(), gone = page, left = bytes; /* what is mapped begins behind `gone`, or at `left` */
-    while (gone < left) {
-        size_t middle = (gone + (left - gone) / 2) & ~(page - 1);
-        if (is_mapped(at + middle)) {
-            left = middle;
-        } else {
-            gone = middle + page;
-        }
-    }
-    return gone;
+    place->claimed = answer == OS_DONE ? bytes : 0;
+    return answer == OS_DONE ||
+           (place->at != NULL && answer == OS_REFUSED && os_map_at(place->at + bytes, new_bytes - bytes) == OS_DONE);
 }
 
-/* Moves pages to a place that nobody has; what is refused for want of address space alone is nobody's either. Returns how many bytes have moved: if
- * the kernel knows how to move several mappings (6.17) it may do so with some of them before it refuses one. `claimed` are bytes behind those that
- * lie at `to`: they are mapped, empty, and could not be unmapped. */
-static size_t move_piece(char *to, char *from, size_t bytes, size_t *claimed) {
-    if (bytes > *claimed) {
-        enum os_answer answer = os_map_at(to + *claimed, bytes - *claimed);
-        if (answer == OS_OCCUPIED) {
-            return 0;
-        }
-        *claimed = answer == OS_DONE ? bytes : *claimed;
+/* Whether a range lies in one mapping: else the kernel neither lets it grow nor says that there is no room. A page that it has grown by goes. */
+static bool is_one_mapping(char *at, size_t bytes) {
+    long grown = kernel(SYS_mremap, (long)at, (long)bytes, (long)(bytes + os_page_bytes()), 0, 0);
+    if (grown == (long)at) {
+        (void)os_unmap_unseen(at + bytes, os_page_bytes());
     }
-    bool whole = move(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
-    size_t moved = whole ? bytes : unmapped_at_start(from, bytes);
-    *claimed -= bits_min(*claimed, moved);
-    if (*claimed > 0 && os_unmap_unseen(to + moved, *claimed)) {
-        *claimed = 0;
+    return grown != -EFAULT;
+}
+
+/* Moves the pages of one mapping. What is refused for want of address space alone is nobody's. */
+static bool move_piece(struct place *place, char *from, size_t bytes) {
+    if (bytes > place->claimed) {
+        enum os_answer answer = os_map_at(place->at + place->claimed, bytes - place->claimed);
+        if (answer == OS_OCCUPIED) {
+            return false;
+        }
+        place->claimed = answer == OS_DONE ? bytes : place->claimed;
+    }
+    bool moved = move(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place->at) == place->at;
+    if (moved) {
+        place->at += bytes;
+        place->claimed -= bits_min(place->claimed, bytes);
+    } else if (place->claimed > 0 && os_unmap_unseen(place->at, place->claimed)) {
+        place->claimed = 0;
     }
     return moved;
 }
@@ -376,58 +385,46 @@ static size_t to_edge(const char *from, size_t most) {
     return behind < most ? most - behind : most;
 }
 
-/* Returns how many bytes have moved, from the first on: fewer when the kernel refuses a single page, or there are too many pieces. */
-static size_t move_pieces(char *to, char *from, size_t bytes, size_t *claimed) {
-    enum { CALLS_MOST = 4096 };
-    size_t page = os_page_bytes(), done = 0, most = bytes;
-    for (int calls = 0; done < bytes && calls < CALLS_MOST; calls++) {
+/* Returns how many bytes have moved, from the first on: fewer if a single page is refused. */
+static size_t move_pieces(struct place *place, char *from, size_t bytes) {
+    size_t page = os_page_bytes(), done = 0, most = bytes, refused = 0;
+    while (done < bytes && refused != page) {
         size_t size = most < bytes - done ? to_edge(from + done, most) : bytes - done;
-        size_t moved = move_piece(to + done, from + done, size, claimed);
-        if (moved == 0 && size == page) {
-            break;
+        while (size > page && !is_one_mapping(from + done, size)) {
+            size = bits_max(size / 2 & ~(page - 1), page);
         }
-        done += moved;
-        most = moved != 0 ? 2 * moved : bits_max(size / 2 & ~(page - 1), page);
+        bool moved = move_piece(place, from + done, size);
+        done += moved ? size : 0;
+        refused = moved ? 0 : size;
+        most = moved ? 2 * size : bits_max(size / 2 & ~(page - 1), page);
     }
     return done;
 }
 
-/* To addresses that were the pages' own a moment ago. The kernel refuses that only while the process has all the mappings that it may have, which
- * others can end. What is then in two places is no block any more. */
-static void move_back(char *to, char *from, size_t bytes) {
+/* What has moved in part is no block: the rest follows, or the program ends. The kernel refuses that only while the process has all the mappings that
+ * it may have, or memory is out, which others can end. */
+static void *move_far(char *at, size_t bytes, size_t new_bytes) {
     enum { TRIES = 10000 };
-    size_t claimed = 0, done = move_pieces(to, from, bytes, &claimed);
-    for (int tries = 0; done < bytes; tries++) {
+    struct place place;
+    if (!find_place(&place, at, bytes, new_bytes)) {
+        return NULL;
+    }
+    char *to = place.at;
+    size_t moved = move_pieces(&place, at, bytes);
+    for (int tries = 0; moved > 0 && moved < bytes; tries++) {
         if (tries == TRIES) {
             os_abort();
         }
         os_nap(1);
-        done += move_pieces(to + done, from + done, bytes - done, &claimed);
+        moved += move_pieces(&place, at + moved, bytes - moved);
     }
-}
-
-/* What it has more is mapped first: only that can be refused by a limit. */
-static void *move_far(char *at, size_t bytes, size_t new_bytes) {
-    enum { PLACES = 8 };
-    enum os_answer answer = OS_OCCUPIED;
-    char *to = NULL;
-    for (int i = 0; i < PLACES && answer == OS_OCCUPIED; i++) {
-        to = (char *)far_place(at);
-        answer = to == NULL ? OS_REFUSED : os_map_at(to + bytes, new_bytes - bytes);
+    if (moved == 0) {
+        if (place.claimed > 0) {
+            (void)os_unmap_unseen(to, place.claimed);
+        }
+        (void)os_unmap_unseen(to + bytes, new_bytes - bytes);
     }
-    if (answer != OS_DONE) {
-        return NULL;
-    }
-    size_t claimed = 0, moved = move_pieces(to, at, bytes, &claimed);
-    if (moved == bytes) {
-        return to;
-    }
-    if (claimed > 0) {
-        (void)os_unmap_unseen(to + moved, claimed);
-    }
-    move_back(at, to, moved);
-    (void)os_unmap_unseen(to + bytes, new_bytes - bytes);
-    return NULL;
+    return moved == bytes ? to : NULL;
 }
 
 void *os_move_away(void *at, size_t bytes, size_t new_bytes) {

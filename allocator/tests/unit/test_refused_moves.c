@@ -1,5 +1,6 @@
-/* A block of several mappings is moved while the kernel refuses any of the calls for that, one by one, two by two, or by chance. Either all of it has
- * moved, or it is where it was; in both cases it holds what it held. */
+/* A block of several mappings is moved while the kernel refuses any of the calls for that, one by one, two by two, or by chance, and another thread maps
+ * what the block has left. Either all of it has moved, or it is where it was; in both cases it holds what it held, and what the other has mapped holds
+ * what he wrote. */
 #include "os.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #include "pattern.h"
 #include "scenario.h"
 
-enum { PAGES = 9, SCRIPT = 64, SEED = 3 };
+enum { PAGES = 9, SCRIPT = 64, SEED = 3, OTHER = 9 };
 
 /* Which of the next calls are refused. Behind its end none is. */
 static struct {
@@ -18,10 +19,34 @@ static struct {
     unsigned calls;
 } script;
 
+/* The block's first page, and the call before which another thread maps a page there if that has become nobody's. */
+static struct {
+    char *at;
+    unsigned before;
+    bool mapped;
+} other;
+
+static void map_beside(void) {
+    size_t page = os_page_bytes();
+    unsigned calls = script.calls;
+    script.calls = SCRIPT; /* these calls pass */
+    if (other.at != NULL && os_map_at(other.at, page) == OS_DONE) {
+        memset(other.at, OTHER, page);
+        other.mapped = true;
+    }
+    script.calls = calls;
+}
+
 static int decide(long number, const long arguments[6]) {
     (void)arguments;
     unsigned call = script.calls++;
-    if (call >= SCRIPT || !script.refused[call]) {
+    if (call >= SCRIPT) {
+        return 0;
+    }
+    if (call == other.before) {
+        map_beside();
+    }
+    if (!script.refused[call]) {
         return 0;
     }
     return number == SYS_madvise ? (call % 2 == 0 ? EINVAL : EAGAIN) : ENOMEM;
@@ -41,11 +66,24 @@ static char *in_mappings_of(size_t pages_each) {
     return at;
 }
 
+/* The first byte of another thread's page that has changed, or SIZE_MAX. */
+static size_t changed_of_other(const char *at) {
+    for (size_t i = 0; i < os_page_bytes(); i++) {
+        if (at[i] != OTHER) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
 /* Whether it has moved. */
 static bool move(size_t pages_each, const char *name, unsigned number) {
     size_t bytes = PAGES * os_page_bytes();
     script.calls = SCRIPT;
     char *at = in_mappings_of(pages_each);
+    other.at = at;
+    other.before = number % SCRIPT;
+    other.mapped = false;
     script.calls = 0;
     char *moved = os_move_away(at, bytes, 2 * bytes);
     script.calls = SCRIPT;
@@ -55,11 +93,16 @@ static bool move(size_t pages_each, const char *name, unsigned number) {
     EXPECT(mismatch == SIZE_MAX, "%s %u: byte %zu has changed, and it has %s", name, number, mismatch,
            moved == NULL ? "not moved" : "moved");
     os_unmap(there, moved == NULL ? bytes : 2 * bytes);
+    if (other.mapped) {
+        mismatch = changed_of_other(at);
+        EXPECT(mismatch == SIZE_MAX, "%s %u: byte %zu of the other thread's page has changed", name, number, mismatch);
+        os_unmap(at, os_page_bytes());
+    }
     return moved != NULL;
 }
 
 static void refuse_by_chance(size_t pages_each) {
-    enum { SCRIPTS = 3000 };
+    enum { SCRIPTS = 600 };
     unsigned moved = 0;
     for (unsigned i = 0; i < SCRIPTS; i++) {
         uint64_t random = i;
