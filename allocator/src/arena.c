@@ -25,7 +25,7 @@ enum {
     SHARE_MOST = 24,
     SETTLE_SLICES = 64, /* at the street's end that are unmapped where nobody takes any: 4 MiB */
     SETTLE_SPANS = 64, /* there, that are given up under one hold of the lock, */
-    GIVE_WAY_MOST = 64 << 20, /* bytes purged within a call for a mapping, which takes some 10 ms */
+    GIVE_WAY_MOST = 64 << 20, /* bytes that a call for a large block purges, which takes some 10 ms */
     FORGET_SLICES = 16384, /* of which the advice is forgotten under another: a gibibyte */
 };
 
@@ -204,11 +204,20 @@ static void ask_for_huge(uint32_t slice, uint32_t slices) {
     huge_tell(request);
 }
 
+/* Tries a chunk of the caller's in which huge pages were asked for. The first that was quick is looked at: whether it is one. */
+static bool is_slow(void *chunk) {
+    bool slow = huge_is_slow(chunk);
+    if (!slow && arena_may_look()) {
+        huge_look_if_given(chunk);
+    }
+    return slow;
+}
+
 /* Asks for huge pages in chunks of a fresh span, in the first of them alone at first. False where that one took long: the others are as
  * they were then, and not advised against, which would keep folios from them too. */
 static bool ask_in_turn(uint32_t chunk, uint32_t slices) {
     ask_for_huge(chunk, CHUNK_SLICES);
-    if (unlikely(huge_is_slow(arena_address(chunk)))) {
+    if (unlikely(is_slow(arena_address(chunk)))) {
         return false;
     }
     if (slices > CHUNK_SLICES) {
@@ -276,7 +285,7 @@ static void make_tail_small(uint32_t slice, uint32_t slices) {
     if (huge_chunk(end) != end) {
         arena_lock();
         struct huge_request small = huge_make_plain(end - 1, end);
-        struct purge_rest rest = purge_hold_rest(end);
+        struct purge_rest rest = purge_hold_rest(small, end);
         arena_unlock();
         huge_tell(small);
         purge_rest(rest);
@@ -323,7 +332,7 @@ static void rest_from_huge(void) {
  * without huge pages, and so does what comes in the next seconds. */
 static void try_huge(uint32_t slice, uint32_t slices) {
     uint32_t chunk = spans_align(slice, CHUNK_SLICES);
-    if (chunk >= slice + slices || likely(!huge_is_slow(arena_address(chunk)))) {
+    if (chunk >= slice + slices || likely(!is_slow(arena_address(chunk)))) {
         return; /* in a chunk that others have begun, or well */
     }
     arena_lock();
@@ -423,7 +432,7 @@ bool arena_prefer_huge(void *at, size_t bytes, bool fresh) {
         return false;
     }
     os_prefer_huge((void *)chunk, behind - chunk);
-    if (fresh && huge_is_slow((void *)chunk)) {
+    if (fresh && is_slow((void *)chunk)) {
         os_avoid_huge((void *)chunk, behind - chunk);
         rest_from_huge();
     }
@@ -433,12 +442,14 @@ bool arena_prefer_huge(void *at, size_t bytes, bool fresh) {
 /* A fork waits for who purges. */
 static bool somebody_forks(void) { return gate.page != NULL && gate_is_forking(); }
 
-/* What the kernel does not take makes no room. Adds what it took to *taken; false when there is no more. */
-static bool purge_up_to(size_t bytes, size_t *taken) {
+/* What the kernel does not take makes no room: more is tried, `most` bytes at most. Adds what it took to *taken; false when there is no more. */
+static bool purge_up_to(size_t bytes, size_t most, size_t *taken) {
     bool more = true;
-    while (more && *taken < bytes && !somebody_forks()) {
+    for (size_t tried = 0; more && *taken < bytes && tried < most && !somebody_forks();) {
         size_t left = (bytes - *taken + SLICE_BYTES - 1) >> SLICE_BITS;
-        more = purge_piece((uint32_t)bits_min(left, CHUNK_SLICES), false, taken) > 0;
+        uint32_t slices = purge_piece((uint32_t)bits_min(left, CHUNK_SLICES), false, taken);
+        tried += (size_t)slices << SLICE_BITS;
+        more = slices > 0;
     }
     return more;
 }
@@ -450,12 +461,12 @@ void arena_give_way(size_t bytes) {
         return;
     }
     size_t taken = 0;
-    if (!purge_up_to(bits_min(bytes, GIVE_WAY_MOST), &taken) || taken >= bytes) {
+    if (!purge_up_to(bytes, GIVE_WAY_MOST, &taken) || taken >= bytes) {
         return;
     }
     purge_owe(bytes - taken);
     if (!keeper_hurry()) {
-        (void)purge_up_to(bytes, &taken);
+        (void)purge_up_to(bytes, bytes, &taken);
     }
 }
 
@@ -486,14 +497,21 @@ static uint32_t take_joined(uint32_t slices, uint32_t alignment, bool *zero) {
     return slice;
 }
 
-/* A span of that use was taken that is fresh. The caller's. */
+/* A fresh span of that use was taken, which is the caller's. It is watched if its like could have huge pages. */
 static void watch(uint32_t use, uint32_t slice, bool huge) {
-    if (use >= ARENA_FIRST_BLOCK) {
-        arena_span(slice)->watched = huge ? WATCH_CHUNKS : WATCH_PAGES;
-    } else if (!huge) {
-        arena_lock();
+    bool block = use >= ARENA_FIRST_BLOCK;
+    if (huge) {
+        arena_span(slice)->watched = block ? WATCH_CHUNKS : WATCH_NOTHING;
+        return;
+    }
+    arena_lock();
+    bool available = huge_is_available(arena_span(slice)->slices);
+    if (available && !block) {
         huge_watch_slab(use, slice);
-        arena_unlock();
+    }
+    arena_unlock();
+    if (available && block) {
+        arena_span(slice)->watched = WATCH_PAGES;
     }
 }
 
@@ -520,7 +538,7 @@ bool arena_charge(size_t bytes) {
     size_t taken = 0, lack = limit_lack(bytes);
     if (lack > 0) {
         limit_note_met();
-        (void)purge_up_to(lack, &taken);
+        (void)purge_up_to(lack, SIZE_MAX, &taken);
     }
     return limit_take(bytes);
 }
@@ -577,6 +595,7 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, uint32_t use, bool *zer
     uint32_t slice = spans_take(SPAN_DIRTY, slices, alignment);
     slice = slice != 0 ? slice : spans_take(SPAN_KEPT, slices, alignment);
     uint32_t slab = huge_slab_to_look_at(use);
+    bool gives_way = slice == 0 && use >= ARENA_FIRST_BLOCK && huge_gives_way(use);
     arena_unlock();
     if (unlikely(slab != 0)) {
         look_at_slab(use, slab);
@@ -593,6 +612,8 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, uint32_t use, bool *zer
     slice = take_charged(slices, alignment, use, zero);
     if (unlikely(slice == 0)) {
         limit_release((size_t)slices << SLICE_BITS);
+    } else if (unlikely(gives_way)) {
+        arena_give_way((size_t)slices << SLICE_BITS);
     }
     return slice;
 }
@@ -694,8 +715,7 @@ bool arena_purge_pages(uint32_t slab, void *at, size_t bytes, size_t unclean) {
     uint32_t end = slab + arena_span(slab)->slices, last = arena_slice((char *)at + bytes - 1);
     arena_lock();
     struct huge_request plain = huge_make_plain(arena_slice(at), last + 1);
-    struct purge_rest rest =
-        huge_chunk(last) == huge_chunk(end) && huge_chunk(end) != end ? purge_hold_rest(end) : (struct purge_rest){0};
+    struct purge_rest rest = huge_chunk(last) == huge_chunk(end) ? purge_hold_rest(plain, end) : (struct purge_rest){0};
     arena_unlock();
     huge_tell(plain);
     purge_rest(rest);

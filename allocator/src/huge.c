@@ -1,5 +1,7 @@
 #include "huge.h"
 
+#include <stdatomic.h>
+
 #include "arena.h"
 #include "options.h"
 #include "os.h"
@@ -41,6 +43,8 @@ static struct {
     uint32_t edges;
     uint32_t rest; /* HUGE_REST_MS and so on, 0 before the first slow huge page */
     uint64_t rest_over; /* os_milliseconds: no huge pages are asked for before it */
+    _Atomic bool
+        quick; /* one came, and quickly, since the last slow one. Relaxed: a stale answer costs one look, or some faults */
 } huge;
 
 uint32_t huge_chunk(uint32_t slice) {
@@ -165,15 +169,16 @@ void huge_spend(uint32_t use, uint32_t slices) {
     history[use].credit -= (uint32_t)bits_min(history[use].credit, slices);
 }
 
-bool huge_is_wanted(uint32_t use, uint32_t slices) {
+bool huge_is_available(uint32_t slices) {
     uint32_t from = option_value(OPTION_HUGE_FROM_MIB);
-    if (history[use].credit < slices) {
-        return false;
-    }
     if (huge.rest != 0 && stamp_is_ahead(huge.rest_over, os_milliseconds(), HUGE_REST_MOST_MS)) {
         return false;
     }
     return from != HUGE_NEVER && (slices >= HUGE_OBJECT || spans_used() >= from << (20 - SLICE_BITS));
+}
+
+bool huge_is_wanted(uint32_t use, uint32_t slices) {
+    return history[use].credit >= slices && huge_is_available(slices);
 }
 
 struct huge_request huge_ask(uint32_t slice, uint32_t slices, uint32_t usable) {
@@ -214,7 +219,20 @@ bool huge_is_slow(void *chunk) {
     return os_nanoseconds() - before > (uint64_t)option_value(OPTION_HUGE_SLOW_US) * 1000;
 }
 
+void huge_look_if_given(const void *chunk) {
+    unsigned pages = (unsigned)(((size_t)CHUNK_SLICES << SLICE_BITS) / os_page_bytes());
+    if (!atomic_load_explicit(&huge.quick, memory_order_relaxed) && pages <= OS_PRESENT_MOST &&
+        os_present(chunk, pages) == pages) {
+        atomic_store_explicit(&huge.quick, true, memory_order_relaxed);
+    }
+}
+
+bool huge_gives_way(uint32_t use) {
+    return history[use].lacking > 0 || atomic_load_explicit(&huge.quick, memory_order_relaxed);
+}
+
 void huge_rest(void) {
+    atomic_store_explicit(&huge.quick, false, memory_order_relaxed);
     huge.rest = (uint32_t)bits_min(bits_max(2 * (size_t)huge.rest, HUGE_REST_MS), HUGE_REST_MOST_MS);
     huge.rest_over = os_milliseconds() + huge.rest;
 }

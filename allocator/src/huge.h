@@ -6,7 +6,7 @@
  *
  * A huge page makes all of a chunk resident, written or not. Memory has them only for a use (arena.h) that was seen to be written densely, on
  * small pages: the kernel tells which of those were written. Each that was dense is credit for some more with huge pages; then one has small
- * pages again, and is looked at. One that was sparse takes all credit away, and 15 to 63 in a row have to be dense before there is any. */
+ * pages again, and is looked at. One that was sparse takes all credit away, and the next 15 to 63 dense ones in a row earn none. */
 #ifndef FREESTONE_HUGE_H
 #define FREESTONE_HUGE_H
 
@@ -28,6 +28,9 @@ void huge_tell(struct huge_request request);
 
 /* The first slice of the chunk that `slice` lies in; it may lie before the first that is handed out. */
 uint32_t huge_chunk(uint32_t slice);
+
+/* Whether `slices` more could have huge pages, whatever their use is: not while the clock speaks against it, and no slabs of a small program. */
+bool huge_is_available(uint32_t slices);
 
 /* Whether `slices` more for that use are to have huge pages; they are paid for by huge_spend. */
 bool huge_is_wanted(uint32_t use, uint32_t slices);
@@ -67,6 +70,13 @@ void huge_rest(void);
 /* Touches a chunk, which is zero and stays so. True when that took too long. Without the lock: it takes a fraction of a
  * millisecond at best. */
 bool huge_is_slow(void *chunk);
+
+/* Looks whether the chunk that was tried is a huge page, unless one was seen since the last slow one. Without the lock. */
+void huge_look_if_given(const void *chunk);
+
+/* Whether free memory is purged as a block of that use takes fresh memory: its faults are few, since huge pages come quickly, or since little of its
+ * like was written. */
+bool huge_gives_way(uint32_t use);
 
 /* For how many slices to ask ahead. */
 uint32_t huge_ahead(void);

@@ -512,15 +512,15 @@ bool os_purge(void *at, size_t bytes) {
 }
 
 unsigned os_present(const void *at, unsigned pages) {
-    unsigned char state[OS_PRESENT_MOST] = {0};
+    static const uint64_t ones = 0x0101010101010101u, bytes = 0x00ff00ff00ff00ffu, sums = 0x0001000100010001u;
+    uint64_t state[OS_PRESENT_MOST / 8] = {0}, present = 0; /* a byte for each page */
     if (kernel(SYS_mincore, (long)at, (long)(pages * os_page_bytes()), (long)state, 0, 0) != 0) {
         return OS_PRESENT_UNKNOWN;
     }
-    unsigned present = 0;
-    for (unsigned i = 0; i < pages; i++) {
-        present += state[i] & 1;
+    for (unsigned i = 0; i < OS_PRESENT_MOST / 8; i++) { /* at most 64 in each byte */
+        present += state[i] & ones;
     }
-    return present;
+    return (unsigned)(((present & bytes) + (present >> 8 & bytes)) * sums >> 48);
 }
 
 void os_prefer_huge(void *at, size_t bytes) { (void)kernel(SYS_madvise, (long)at, (long)bytes, MADV_HUGEPAGE, 0, 0); }

@@ -6,7 +6,6 @@
 #include "arena_lock.h"
 #include "bins.h"
 #include "decay.h"
-#include "huge.h"
 #include "keeper.h"
 #include "limit.h"
 #include "memory_hooks.h"
@@ -184,8 +183,11 @@ static void end_piece(void) {
     }
 }
 
-struct purge_rest purge_hold_rest(uint32_t slice) {
+struct purge_rest purge_hold_rest(struct huge_request plain, uint32_t slice) {
     struct purge_rest rest = {slice, 0};
+    if (likely(plain.slices == 0)) {
+        return rest;
+    }
     uint32_t end = huge_chunk(slice) == slice ? slice : huge_chunk(slice) + CHUNK_SLICES;
     end = (uint32_t)bits_min(end, spans_front());
     while (rest.slice < end && arena_span(rest.slice)->state != SPAN_HUGE) {
@@ -246,7 +248,7 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes) {
     }
     bool huge = is_whole_huge(slice, slices);
     struct huge_request plain = huge ? (struct huge_request){0} : huge_make_plain(slice, slice + slices);
-    struct purge_rest rest = whole ? purge_hold_rest(slice + slices) : (struct purge_rest){0};
+    struct purge_rest rest = purge_hold_rest(plain, slice + slices);
     begin_piece();
     arena_unlock();
 

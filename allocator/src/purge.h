@@ -6,7 +6,7 @@
 #ifndef FREESTONE_PURGE_H
 #define FREESTONE_PURGE_H
 
-#include "span.h"
+#include "huge.h"
 
 /* Whether more is dirty than may be, or for longer; asked without the lock. */
 bool purge_is_beyond(void);
@@ -24,12 +24,12 @@ uint32_t purge_piece(uint32_t most, bool begins, size_t *bytes);
 /* The same of what is due; 0 when nothing is. */
 uint32_t purge_due_piece(uint32_t most, size_t *bytes);
 
-/* The free part of a huge page whose chunk `slice` lies in, behind it: what was written before it may have brought it in. To be held when pages of that
- * chunk are purged, under the arena's lock, and purged without it once the chunk is plain. `slice` is a span's first, or the front. */
+/* The free part of a huge page behind `slice`, which is a span's first or the front: a write before it may have made it resident. The caller holds it
+ * under the arena's lock, together with the request that makes the chunk plain, and purges it after that request. None if the chunk was plain. */
 struct purge_rest {
     uint32_t slice, slices; /* none when `slices` is 0 */
 };
-struct purge_rest purge_hold_rest(uint32_t slice);
+struct purge_rest purge_hold_rest(struct huge_request plain, uint32_t slice);
 void purge_rest(struct purge_rest rest);
 
 /* What was kept is asked for again, once something was given back since, or `all` the same. */

@@ -312,11 +312,14 @@
 #define huge_ask freestone_own_huge_ask
 #define huge_chunk freestone_own_huge_chunk
 #define huge_forget freestone_own_huge_forget
+#define huge_gives_way freestone_own_huge_gives_way
+#define huge_is_available freestone_own_huge_is_available
 #define huge_is_huge freestone_own_huge_is_huge
 #define huge_is_slow freestone_own_huge_is_slow
 #define huge_is_wanted freestone_own_huge_is_wanted
 #define huge_keep_small freestone_own_huge_keep_small
 #define huge_look freestone_own_huge_look
+#define huge_look_if_given freestone_own_huge_look_if_given
 #define huge_make_plain freestone_own_huge_make_plain
 #define huge_rest freestone_own_huge_rest
 #define huge_saw freestone_own_huge_saw

@@ -885,6 +885,41 @@ static size_t dirty_bytes(void) {
     return figures.dirty;
 }
 
+/* Free memory is purged as a large block takes fresh memory, if its faults are few: little of its like was written, or huge pages come quickly. */
+static void free_memory_gives_way(void) {
+    enum { SLICES = 4 * 32 };
+    static const size_t bytes = SLICES * SLICE_BYTES;
+    uint32_t use = arena_use_of_block(2 * bytes), other = arena_use_of_block(4 * bytes);
+    bool zero;
+    scenario_single_pages();
+    open_arena();
+    option_set(OPTION_HUGE_SLOW_US, 1000000);
+    option_set(OPTION_KEEPER, 1);
+    uint32_t slice = arena_take(SLICES, 1, ARENA_NO_USE, &zero);
+    EXPECT(slice != 0 && arena_take(1, 1, ARENA_NO_USE, &zero) != 0, "no memory");
+    EXPECT(arena_give(slice), "not in use");
+    uint32_t sparse = arena_take(2 * SLICES, 1, use, &zero);
+    EXPECT(sparse != 0 && dirty_bytes() == bytes, "%zu bytes are dirty", dirty_bytes());
+    arena_look(arena_address(sparse), 2 * bytes, WATCH_PAGES);
+    EXPECT(arena_take(2 * SLICES, 1, other, &zero) != 0 && dirty_bytes() == bytes,
+           "a block of another use makes it %zu bytes", dirty_bytes());
+    EXPECT(arena_take(SLICES + SLICES / 2, 1, use, &zero) != 0 && dirty_bytes() == 0,
+           "%zu bytes stay beside fresh memory", dirty_bytes());
+    /* Written throughout on small pages, it looks like a huge page. */
+    size_t chunk = (size_t)CHUNK_SLICES << SLICE_BITS;
+    EXPECT(!huge_gives_way(other), "a huge page was quick that nobody tried");
+    huge_look_if_given((void *)bits_round_up((uintptr_t)arena_address(sparse), chunk));
+    EXPECT(!huge_gives_way(other), "the kernel gave none, and it is said to be quick");
+    memset(arena_address(sparse), 1, 2 * bytes);
+    huge_look_if_given((void *)bits_round_up((uintptr_t)arena_address(sparse), chunk));
+    EXPECT(huge_gives_way(other) || chunk / os_page_bytes() > OS_PRESENT_MOST, "a quick huge page is not seen");
+    EXPECT(arena_give(sparse) && arena_take(3 * SLICES, 1, ARENA_NO_USE, &zero) != 0 && dirty_bytes() == 2 * bytes,
+           "a block that has no huge pages makes it %zu bytes", dirty_bytes());
+    huge_rest();
+    EXPECT(!huge_gives_way(other), "huge pages are quick after a slow one");
+    street_check(true);
+}
+
 /* Spans of `slices` slices with a used one of a slice behind each, so that they do not join. */
 static void take_apart(uint32_t *slice, size_t count, uint32_t slices) {
     bool zero;
@@ -1380,6 +1415,7 @@ static const struct scenario scenarios[] = {
     {"a_use_has_huge_pages_once_seen_dense", a_use_has_huge_pages_once_seen_dense},
     {"slabs_have_huge_pages_once_seen_dense", slabs_have_huge_pages_once_seen_dense},
     {"a_dear_huge_page_is_the_last", a_dear_huge_page_is_the_last},
+    {"free_memory_gives_way", free_memory_gives_way},
     {"a_free_end_of_both_kinds_is_given_up", a_free_end_of_both_kinds_is_given_up},
     {"what_was_mapped_ahead_makes_room", what_was_mapped_ahead_makes_room},
     {"aligned_spans_are_found_again", aligned_spans_are_found_again},

@@ -275,26 +275,47 @@ static void dirty_spans_give_way(void) {
     street_check(true);
 }
 
-/* Beyond 64 MiB what gives way is the keeper's work: it is due then, and no more than that. */
-static void one_call_purges_so_much(void) {
-    enum { SPAN_MIB = 100, MOST_MIB = 64 };
+enum { GIVE_WAY_MIB = 64 };
+
+/* Three spans of 100 MiB are freed beside a keeper, of the first of which so much is locked. False if that may not be. */
+static bool free_three(size_t locked) {
+    enum { SPAN_MIB = 100 };
     open_arena();
     option_set(OPTION_RETAIN_MIB, 4 * SPAN_MIB);
     option_set(OPTION_RETAIN_MS, 3600 * 1000);
     option_set(OPTION_HUGE_FROM_MIB, HUGE_NEVER);
     has_keeper = true;
     void *spans[] = {take(SPAN_MIB * MIB, 1), take(SPAN_MIB * MIB, 1), take(SPAN_MIB * MIB, 1)};
+    bool may_lock = locked == 0 || syscall(SYS_mlock, spans[0], locked) == 0;
     for (int i = 0; i < 3; i++) {
         give(spans[i]);
     }
+    return may_lock;
+}
+
+/* Beyond 64 MiB what gives way is the keeper's work: it is due then, and no more than that. */
+static void one_call_purges_so_much(void) {
+    (void)free_three(0);
     size_t before = dirty(), wanted = 200 * MIB, kept = 0;
     void *block = take(wanted, 1);
     size_t gone = before - dirty();
-    EXPECT(gone >= MOST_MIB * MIB && gone < (MOST_MIB + 3) * MIB, "%zu bytes have gone at once", gone);
+    EXPECT(gone >= GIVE_WAY_MIB * MIB && gone < (GIVE_WAY_MIB + 3) * MIB, "%zu bytes have gone at once", gone);
     while (arena_keep(&kept)) {
     }
     gone = before - dirty();
     EXPECT(gone >= wanted && gone < wanted + 3 * MIB, "%zu bytes have gone in all", gone);
+    give(block);
+    street_check(true);
+}
+
+/* The call tries no more if the kernel refuses. */
+static void one_call_tries_so_much(void) {
+    if (!free_three((GIVE_WAY_MIB + 6) * MIB)) {
+        return; /* an ordinary user without the right to */
+    }
+    size_t before = dirty();
+    void *block = take(LARGE_SPAN_MOST + MIB, 1);
+    EXPECT(dirty() == before, "%zu bytes have gone behind what is locked", before - dirty());
     give(block);
     street_check(true);
 }
@@ -404,6 +425,7 @@ static const struct scenario scenarios[] = {
     {"what_cannot_move_stays_a_block", what_cannot_move_stays_a_block},
     {"dirty_spans_give_way", dirty_spans_give_way},
     {"one_call_purges_so_much", one_call_purges_so_much},
+    {"one_call_tries_so_much", one_call_tries_so_much},
     {"aligned_blocks_take_their_own_addresses", aligned_blocks_take_their_own_addresses},
     {"old_tables_go_back", old_tables_go_back},
     {"given_by_two_who_saw_its_tag", given_by_two_who_saw_its_tag},
