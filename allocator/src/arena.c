@@ -26,6 +26,7 @@ enum {
     SETTLE_SLICES = 64, /* at the street's end that are unmapped where nobody takes any: 4 MiB */
     SETTLE_SPANS = 64, /* there, that are given up under one hold of the lock, */
     GIVE_WAY_MOST = 64 << 20, /* bytes that a call for a large block purges, which takes some 10 ms */
+    FRESH_MOST = 2048, /* slices of fresh memory that are remembered: 128 MiB */
     FORGET_SLICES = 16384, /* of which the advice is forgotten under another: a gibibyte */
 };
 
@@ -33,6 +34,7 @@ static struct {
     struct lock growing; /* taken before `lock`, by who makes more of the street usable: he asks the kernel meanwhile */
     struct lock opening; /* taken before both, by who makes more of it huge */
     struct lock lock; /* see arena_lock.h; protects what follows too */
+    uint32_t fresh; /* slices that blocks of 4 MiB and more have taken of fresh memory since spend_fresh spent them */
     uint32_t usable; /* slices below this number are, from the first on; changed under both */
     _Atomic uint32_t given; /* slices given back since a share was purged; relaxed: about so many */
     uint32_t settled; /* where the free end began at the last look, 0 when it was short; under both */
@@ -392,22 +394,44 @@ bool arena_may_look(void) { return keeper_may_ask() && option_value(OPTION_HUGE_
 
 static uint32_t slices_of(size_t bytes) { return (uint32_t)bits_min(bytes >> SLICE_BITS, UINT32_MAX); }
 
+/* Whether there are pages at the start of that, as far as one call tells. */
+static bool begins_written(const void *at, size_t bytes) {
+    unsigned there = os_present(at, (unsigned)bits_min(bytes / os_page_bytes(), OS_PRESENT_MOST));
+    return there != 0 && there != OS_PRESENT_UNKNOWN;
+}
+
+/* Whether a block was written behind what its like was. */
+static bool exceeds(const char *at, size_t bytes) {
+    enum { MARGIN = 2 }; /* slices: its span is longer by a part of that */
+    arena_lock();
+    uint32_t unwritten = huge_unwritten(arena_use_of_block(bytes), slices_of(bytes));
+    arena_unlock();
+    size_t behind = (size_t)(unwritten - bits_min(unwritten, MARGIN)) << SLICE_BITS;
+    return behind != 0 && begins_written(at + (bytes - behind), behind);
+}
+
 void arena_look(const void *at, size_t bytes, enum watch watched) {
-    if (watched != WATCH_NOTHING && arena_may_look() &&
-        bytes >= (size_t)HUGE_OBJECT << SLICE_BITS) { /* it may have been shortened */
-        enum huge_sight sight = huge_look(at, bytes);
-        sight = watched == WATCH_CHUNKS && sight == SIGHT_DENSE ? SIGHT_NONE : sight; /* its chunks may have holes */
-        arena_lock();
-        huge_saw(arena_use_of_block(bytes), slices_of(bytes), sight);
-        arena_unlock();
+    if (watched == WATCH_NOTHING || !arena_may_look() ||
+        bytes < (size_t)HUGE_OBJECT << SLICE_BITS || /* it may have been shortened */
+        (watched == WATCH_END && !exceeds(at, bytes))) {
+        return;
     }
+    struct huge_sight sight = huge_look(at, bytes);
+    if (watched == WATCH_END || (watched == WATCH_CHUNKS && sight.density == SIGHT_DENSE)) {
+        sight.density = SIGHT_NONE; /* others may have written its start, and its chunks may have holes */
+    }
+    arena_lock();
+    huge_saw(arena_use_of_block(bytes), slices_of(bytes), sight);
+    arena_unlock();
 }
 
 /* A slab of that use, and its like. */
 static void look_at_slab(uint32_t use, uint32_t slab) {
     uint32_t slices = arena_span(slab)->slices;
-    enum huge_sight sight =
-        arena_may_look() ? huge_look(arena_address(slab), (size_t)slices << SLICE_BITS) : SIGHT_NONE;
+    struct huge_sight sight = {SIGHT_NONE, HUGE_ENDS};
+    if (arena_may_look()) {
+        sight = huge_look(arena_address(slab), (size_t)slices << SLICE_BITS);
+    }
     arena_lock();
     huge_saw(use, slices, sight);
     arena_unlock();
@@ -468,6 +492,35 @@ void arena_give_way(size_t bytes) {
     if (!keeper_hurry()) {
         (void)purge_up_to(bytes, bytes, &taken);
     }
+}
+
+/* Whether so many slices may be purged: no more than blocks have taken of fresh memory, so that such faults at most double, and end once the program
+ * has all that it needs. */
+static bool spend_fresh(uint32_t slices) {
+    arena_lock();
+    bool enough = arena.fresh >= slices;
+    arena.fresh -= enough ? slices : 0;
+    arena_unlock();
+    return enough;
+}
+
+/* The last slices of a span that is taken again will stay unwritten, perhaps: what was written there before goes. */
+static void purge_end(uint32_t slice, uint32_t unwritten) {
+    uint32_t end = slice + arena_span(slice)->slices;
+    uint32_t at = end - (uint32_t)bits_min(unwritten, GIVE_WAY_MOST >> SLICE_BITS);
+    if (!arena_may_look() || option_value(OPTION_RETAIN_MIB) == RETAIN_ALL_MIB) {
+        return;
+    }
+    bool done = true;
+    if (begins_written(arena_address(at), (size_t)(end - at) << SLICE_BITS)) {
+        done = spend_fresh(end - at);
+        for (uint32_t next; done && at < end && !somebody_forks(); at = next) {
+            next = (uint32_t)bits_min(huge_chunk(at) + CHUNK_SLICES, end);
+            size_t bytes = (size_t)(next - at) << SLICE_BITS;
+            done = arena_purge_pages(slice, arena_address(at), bytes, bytes);
+        }
+    }
+    arena_span(slice)->watched = done ? WATCH_END : WATCH_NOTHING;
 }
 
 /* -- taking -------------------------------------------------------------------------------------------------- */
@@ -592,10 +645,15 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, uint32_t use, bool *zer
         return 0;
     }
     arena_lock();
+    bool block = use >= ARENA_FIRST_BLOCK;
     uint32_t slice = spans_take(SPAN_DIRTY, slices, alignment);
+    uint32_t unwritten = slice != 0 && block ? huge_unwritten(use, slices) : 0;
     slice = slice != 0 ? slice : spans_take(SPAN_KEPT, slices, alignment);
     uint32_t slab = huge_slab_to_look_at(use);
-    bool gives_way = slice == 0 && use >= ARENA_FIRST_BLOCK && huge_gives_way(use);
+    bool gives_way = slice == 0 && block && huge_gives_way(use);
+    if (slice == 0 && block) {
+        arena.fresh = (uint32_t)bits_min((size_t)arena.fresh + slices, FRESH_MOST);
+    }
     arena_unlock();
     if (unlikely(slab != 0)) {
         look_at_slab(use, slab);
@@ -603,6 +661,9 @@ uint32_t arena_take(uint32_t slices, uint32_t alignment, uint32_t use, bool *zer
     *zero = slice == 0;
     if (slice != 0) {
         arena_span(slice)->watched = WATCH_NOTHING;
+        if (unlikely(unwritten != 0)) {
+            purge_end(slice, unwritten);
+        }
         return slice;
     }
     if (!arena_charge((size_t)slices << SLICE_BITS)) {
@@ -711,8 +772,8 @@ void arena_abandon(uint32_t slice, size_t bytes) {
     arena_unlock();
 }
 
-bool arena_purge_pages(uint32_t slab, void *at, size_t bytes, size_t unclean) {
-    uint32_t end = slab + arena_span(slab)->slices, last = arena_slice((char *)at + bytes - 1);
+bool arena_purge_pages(uint32_t slice, void *at, size_t bytes, size_t unclean) {
+    uint32_t end = slice + arena_span(slice)->slices, last = arena_slice((char *)at + bytes - 1);
     arena_lock();
     struct huge_request plain = huge_make_plain(arena_slice(at), last + 1);
     struct purge_rest rest = huge_chunk(last) == huge_chunk(end) ? purge_hold_rest(plain, end) : (struct purge_rest){0};

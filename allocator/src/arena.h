@@ -58,8 +58,8 @@ bool arena_prefer_huge(void *at, size_t bytes, bool fresh);
 bool arena_may_look(void);
 
 /* What the kernel can tell of a block that is given back: nothing unless it was fresh when it was taken; which pages were written; or, since it asked for
- * huge pages, only which chunks. */
-enum watch { WATCH_NOTHING, WATCH_PAGES, WATCH_CHUNKS };
+ * huge pages, only which chunks; or, since only its end was made fresh, which pages there. */
+enum watch { WATCH_NOTHING, WATCH_PAGES, WATCH_CHUNKS, WATCH_END };
 
 /* A block that is watched so is about to be given back: what was written of it is remembered. By a bounded number of system calls. */
 void arena_look(const void *at, size_t bytes, enum watch watched);
@@ -110,9 +110,9 @@ bool arena_has_more(void);
 /* Whether as much is free, though it need not be in one piece. */
 bool arena_may_hold(size_t bytes);
 
-/* Purges pages of a slab, whose owner sees to it that nobody writes there, and counts `unclean` bytes of them; false when the kernel
+/* Purges pages of a used span, whose owner sees to it that nobody writes there, and counts `unclean` bytes of them; false when the kernel
  * refused. */
-bool arena_purge_pages(uint32_t slab, void *at, size_t bytes, size_t unclean);
+bool arena_purge_pages(uint32_t slice, void *at, size_t bytes, size_t unclean);
 
 /* Memory is out: all that is free is purged, also what others are purging just now, and the street's end given back, and what is free unmapped, which
  * a limit may count that a mapping elsewhere has to keep to. */

@@ -26,6 +26,7 @@ enum {
     GRANTED_MOST = 64, /* and for several */
     WARY_LEAST = 15, /* dense ones in a row until a use is trusted again that was sparse once, */
     WARY_MOST = 63, /* and often; after as many more the last time is forgiven */
+    UNWRITTEN_LEAST = 16, /* slices at a block's end that are worth a system call: a mebibyte */
     LOOK_AFTER = 2, /* slabs: caches may keep some blocks of the last one unwritten */
 };
 
@@ -37,6 +38,7 @@ static struct {
     uint8_t lacking; /* of them */
     uint8_t calm; /* dense ones since none was lacking */
     uint8_t slabs; /* made since that one */
+    uint8_t unwritten; /* HUGE_ENDS-ths, at the end of the last block that was looked at */
 } history[ARENA_USES];
 
 static struct {
@@ -107,32 +109,40 @@ void huge_tell(struct huge_request request) {
 
 /* -- how densely memory is written ---------------------------------------------------------------------------- */
 
-enum huge_sight huge_look(const void *at, size_t bytes) {
+struct huge_sight huge_look(const void *at, size_t bytes) {
     size_t page = os_page_bytes(), pages = bytes / page;
     size_t pieces = bits_min((pages + OS_PRESENT_MOST - 1) / OS_PRESENT_MOST, PIECES_MOST);
-    size_t looked_at = 0, present = 0;
+    size_t looked_at = 0, present = 0, end = 0;
     for (size_t i = 0; i < pieces; i++) {
         size_t length = bits_min(pages, OS_PRESENT_MOST);
         size_t from = pieces == 1 ? 0 : (pages - length) / (pieces - 1) * i; /* they overlap where they cover all */
         unsigned there = os_present((const char *)at + from * page, (unsigned)length);
         if (there == OS_PRESENT_UNKNOWN) {
-            return SIGHT_NONE;
+            return (struct huge_sight){SIGHT_NONE, HUGE_ENDS};
         }
+        size_t next = i + 1 == pieces ? pages : (pages - length) / (pieces - 1) * (i + 1);
+        end = there == length ? next : there > 0 ? from + there : end; /* it is written from its start on, as a rule */
         looked_at += length;
         present += there;
     }
-    return pages == 0 ? SIGHT_NONE : looked_at - present <= looked_at / HOLES_SHARE ? SIGHT_DENSE : SIGHT_SPARSE;
+    if (pages == 0) {
+        return (struct huge_sight){SIGHT_NONE, HUGE_ENDS};
+    }
+    bool dense = looked_at - present <= looked_at / HOLES_SHARE;
+    uint32_t written = (uint32_t)((end * HUGE_ENDS + pages - 1) / pages);
+    return (struct huge_sight){dense ? SIGHT_DENSE : SIGHT_SPARSE, written};
 }
 
-void huge_saw(uint32_t use, uint32_t slices, enum huge_sight sight) {
-    if (sight == SIGHT_SPARSE) {
+void huge_saw(uint32_t use, uint32_t slices, struct huge_sight sight) {
+    history[use].unwritten = (uint8_t)bits_min(HUGE_ENDS - sight.written, UINT8_MAX);
+    if (sight.density == SIGHT_SPARSE) {
         history[use].credit = 0;
         history[use].wary = (uint8_t)bits_min(bits_max(2 * (size_t)history[use].wary + 1, WARY_LEAST), WARY_MOST);
         history[use].lacking = history[use].wary;
         history[use].calm = 0;
-    } else if (sight == SIGHT_DENSE && history[use].lacking > 0) {
+    } else if (sight.density == SIGHT_DENSE && history[use].lacking > 0) {
         history[use].lacking--;
-    } else if (sight == SIGHT_DENSE) {
+    } else if (sight.density == SIGHT_DENSE) {
         size_t granted = use <= CLASS_COUNT ? GRANTED_SLABS : GRANTED_BLOCKS;
         size_t most = bits_min((size_t)GRANTED_MOST * slices, UINT32_MAX);
         history[use].credit = (uint32_t)bits_min(history[use].credit + granted * slices, most);
@@ -141,6 +151,11 @@ void huge_saw(uint32_t use, uint32_t slices, enum huge_sight sight) {
             history[use].calm = 0;
         }
     }
+}
+
+uint32_t huge_unwritten(uint32_t use, uint32_t slices) {
+    size_t unwritten = history[use].lacking == 0 ? 0 : (size_t)slices * history[use].unwritten / HUGE_ENDS;
+    return unwritten < UNWRITTEN_LEAST ? 0 : (uint32_t)unwritten;
 }
 
 void huge_watch_slab(uint32_t use, uint32_t slab) {

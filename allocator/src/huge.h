@@ -37,11 +37,20 @@ bool huge_is_wanted(uint32_t use, uint32_t slices);
 void huge_spend(uint32_t use, uint32_t slices);
 
 /* Looks how many pages there were written, by a bounded number of system calls: a part of the whole if it is long. Without the lock. */
-enum huge_sight { SIGHT_NONE, SIGHT_SPARSE, SIGHT_DENSE };
-enum huge_sight huge_look(const void *at, size_t bytes);
+enum huge_density { SIGHT_NONE, SIGHT_SPARSE, SIGHT_DENSE };
+enum { HUGE_ENDS = 256 };
+struct huge_sight {
+    enum huge_density density;
+    uint32_t written; /* HUGE_ENDS-ths of it, up to its last page that is there; all if that is not known */
+};
+struct huge_sight huge_look(const void *at, size_t bytes);
 
 /* Remembers that look at `slices` of that use. */
-void huge_saw(uint32_t use, uint32_t slices, enum huge_sight sight);
+void huge_saw(uint32_t use, uint32_t slices, struct huge_sight sight);
+
+/* How many of `slices` for that use stay unwritten, at their end, if they are written as far as the last that was looked at. 0 for a use that was not
+ * seen sparse lately, and if they are few. */
+uint32_t huge_unwritten(uint32_t use, uint32_t slices);
 
 /* A slab has small pages, all fresh: one of its use at a time is looked at, some slabs later, when it should be full, unless it is gone. The slab
  * for which that is due now, or 0: to be asked for each new slab of the use. */

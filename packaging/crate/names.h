@@ -327,6 +327,7 @@
 #define huge_slab_to_look_at freestone_own_huge_slab_to_look_at
 #define huge_spend freestone_own_huge_spend
 #define huge_tell freestone_own_huge_tell
+#define huge_unwritten freestone_own_huge_unwritten
 #define huge_watch_slab freestone_own_huge_watch_slab
 #define is_guarded freestone_own_is_guarded
 #define is_hardened_block freestone_own_is_hardened_block

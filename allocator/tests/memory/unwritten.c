@@ -2,7 +2,7 @@
  * zero was never written.
  *
  *   unwritten WHAT [bounded]      prints what is in use, resident, resident and unwritten, on huge pages, all in KiB; bounded: and holds libfreestone to its
- *                                 budget, 2 % of what is resident, and parts to a peak of 280 MiB (glibc 195)
+ *                                 budget, 2 % of what is resident, and parts to a peak of 250 MiB (glibc 195)
  *
  *   parts      blocks of 4 to 64 MiB of which the first part is written, 3 to 90 %, replaced by turns
  *   tensors    epochs of large blocks: of some lengths all is written, of others half; all are freed after each epoch
@@ -156,7 +156,7 @@ static void parts(void) {
     drop_all();
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    EXPECT(!bounded || usage.ru_maxrss <= 280 * 1024, "a peak of %ld KiB", usage.ru_maxrss);
+    EXPECT(!bounded || usage.ru_maxrss <= 250 * 1024, "a peak of %ld KiB", usage.ru_maxrss);
 }
 
 /* One in four is a workspace, of a length of its own, of which half is used. */

@@ -9,6 +9,7 @@
 #include "options.h"
 #include "os.h"
 #include "pattern.h"
+#include "purge.h"
 #include "resident.h"
 #include "scenario.h"
 #include "street_walk.h"
@@ -82,7 +83,7 @@ static uint32_t trusted(uint32_t slices) {
     enum { OFTEN = 200 };
     uint32_t use = slices < HUGE_OBJECT ? arena_use_of_slab(0) : arena_use_of_block((size_t)slices << SLICE_BITS);
     for (int i = 0; i < OFTEN; i++) {
-        huge_saw(use, slices, SIGHT_DENSE);
+        huge_saw(use, slices, (struct huge_sight){SIGHT_DENSE, HUGE_ENDS});
     }
     return use;
 }
@@ -739,6 +740,50 @@ static void a_use_has_huge_pages_once_seen_dense(void) {
     }
     arena_look(arena_address(slice), bytes, WATCH_PAGES);
     EXPECT(huge_is_wanted(use, SLICES), "no number of dense blocks makes up for a sparse one");
+    street_check(true);
+}
+
+static bool is_written(uint32_t slice, uint32_t slices) {
+    return os_present(arena_address(slice), (unsigned)(slices * (SLICE_BYTES / os_page_bytes()))) != 0;
+}
+
+/* A block takes freed memory, of which the end is purged that its like left unwritten. */
+static void ends_that_stay_unwritten_are_purged(void) {
+    enum { SLICES = 4 * 32, WRITTEN = SLICES / 4, PIECE = 16 };
+    static const size_t bytes = SLICES * SLICE_BYTES;
+    uint32_t use = arena_use_of_block(bytes);
+    bool zero;
+    scenario_single_pages();
+    open_arena();
+    option_set(OPTION_KEEPER, 1); /* or the kernel might not be asked */
+    uint32_t slice = arena_take(SLICES, 1, use, &zero);
+    memset(arena_address(slice), 1, WRITTEN * SLICE_BYTES);
+    arena_look(arena_address(slice), bytes, WATCH_PAGES);
+    EXPECT(arena_give(slice) && arena_take(SLICES, 1, ARENA_NO_USE, &zero) == slice, "it is not taken again");
+    memset(arena_address(slice), 1, bytes);
+    for (int i = 0; i < 2; i++) { /* nothing is left to be purged the second time */
+        uint64_t before = purge_total();
+        EXPECT(arena_give(slice) && arena_take(SLICES, 1, use, &zero) == slice && !zero, "it is not taken again");
+        EXPECT(purge_total() - before == (i == 0 ? bytes - WRITTEN * SLICE_BYTES : 0), "%zu bytes were purged",
+               (size_t)(purge_total() - before));
+        EXPECT(is_written(slice + WRITTEN - PIECE, PIECE) && !is_written(slice + WRITTEN, PIECE) &&
+                   !is_written(slice + SLICES - PIECE, PIECE),
+               "the end is another");
+        EXPECT(arena_span(slice)->watched == WATCH_END, "nobody watches it");
+        arena_look(arena_address(slice), bytes, WATCH_END);
+    }
+    /* More is not purged than fresh memory was taken. */
+    memset(arena_address(slice), 1, bytes);
+    EXPECT(arena_give(slice) && arena_take(SLICES, 1, use, &zero) == slice, "it is not taken again");
+    EXPECT(is_written(slice + SLICES - PIECE, PIECE) && arena_span(slice)->watched == WATCH_NOTHING,
+           "it is purged again and again");
+    EXPECT(arena_take(2 * SLICES, 1, arena_use_of_block(2 * bytes), &zero) != 0 && zero, "no fresh memory");
+    /* Nor once a block was written that far; its start says nothing. */
+    arena_look(arena_address(slice), bytes, WATCH_END);
+    EXPECT(!huge_is_wanted(use, SLICES), "a block that others have written is said to be dense");
+    EXPECT(arena_give(slice) && arena_take(SLICES, 1, use, &zero) == slice, "it is not taken again");
+    EXPECT(is_written(slice + SLICES - PIECE, PIECE) && arena_span(slice)->watched == WATCH_NOTHING,
+           "an end is purged that was needed");
     street_check(true);
 }
 
@@ -1413,6 +1458,7 @@ static const struct scenario scenarios[] = {
     {"what_a_huge_page_brought_in_goes_too", what_a_huge_page_brought_in_goes_too},
     {"what_is_free_of_a_split_huge_page_goes", what_is_free_of_a_split_huge_page_goes},
     {"a_use_has_huge_pages_once_seen_dense", a_use_has_huge_pages_once_seen_dense},
+    {"ends_that_stay_unwritten_are_purged", ends_that_stay_unwritten_are_purged},
     {"slabs_have_huge_pages_once_seen_dense", slabs_have_huge_pages_once_seen_dense},
     {"a_dear_huge_page_is_the_last", a_dear_huge_page_is_the_last},
     {"free_memory_gives_way", free_memory_gives_way},

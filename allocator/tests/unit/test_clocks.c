@@ -99,7 +99,7 @@ static void open_gate(void) {
 
 static bool huge_pages_are_off(void) {
     uint32_t use = arena_use_of_block((size_t)HUGE_OBJECT << SLICE_BITS);
-    huge_saw(use, HUGE_OBJECT, SIGHT_DENSE);
+    huge_saw(use, HUGE_OBJECT, (struct huge_sight){SIGHT_DENSE, HUGE_ENDS});
     return !huge_is_wanted(use, HUGE_OBJECT);
 }
 
