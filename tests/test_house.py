@@ -143,6 +143,7 @@ ROOMS = {
         "magazine_pool",
         "reclaim",
         "budget",
+        "lend",
         "check",
     },
     "guarded": {

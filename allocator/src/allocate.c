@@ -18,6 +18,7 @@
 #include "os.h"
 #include "sampling.h"
 #include "shelter.h"
+#include "slab.h"
 #include "thread_life.h"
 
 OUT_OF_LINE void *allocate_refuse(void) {
@@ -30,6 +31,10 @@ OUT_OF_LINE void *allocate_refuse(void) {
 
 static void *take_class(unsigned class, size_t alignment) {
     void *block = pop(thread_magazines(class));
+    if (unlikely(((uintptr_t)block & (alignment - 1)) != 0)) { /* a lent one: lend.c */
+        release(block, MADE_BY_MALLOC);
+        block = NULL;
+    }
     return likely(block != NULL) ? block : thread_cache_take(class, alignment);
 }
 
@@ -435,7 +440,7 @@ static void release_large(void *block, uint32_t tag, size_t size) {
 __attribute__((noinline)) void release_slow(void *block, enum made made) {
     uint32_t tag = TAG_NONE;
     if (likely(tag_of(block, &tag)) && likely(tag_is_slab(tag))) {
-        thread_cache_give(block, tag_slot(tag));
+        thread_cache_give(block, likely(!tag_lends(tag)) ? tag_slot(tag) : slab_lent_slot(block));
     } else if (unlikely(hardened_owns(tag))) {
         release_hardened(block, tag, made, SIZE_UNTOLD);
     } else if (block != NULL) {
@@ -463,7 +468,7 @@ size_t usable_bytes(const void *block) {
         return 0;
     }
     if (tag_of(block, &tag) && tag_is_slab(tag)) {
-        return slot_bytes[tag_slot(tag)];
+        return likely(!tag_lends(tag)) ? slot_bytes[tag_slot(tag)] : slot_bytes[slab_lent_slot(block)];
     }
     if (unlikely(hardened_owns(tag))) {
         return usable_hardened((void *)(uintptr_t)block, tag);

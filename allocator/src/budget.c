@@ -12,7 +12,9 @@
 enum {
     STEP_BYTES = 128 * 1024, /* by which a heap's share of the total may be wrong */
     BASE_PART = 16, /* the budget is this part of retain_mib, which is for spans, */
-    SHARE_PART = 4, /* and this part of retain_percent */
+    SHARE_PART = 4, /* and this part of retain_percent: 8 MiB and an eighth of what is used, by default */
+    MISSED_BASE_PART = 2, /* likewise: 64 MiB and a quarter. More than that no purging returns: blocks in use pin it */
+    MISSED_SHARE_PART = 2,
     CAUGHT_UP = 4, /* bytes purged at most for each byte that came */
     BYTES_MOST = 1024 * 1024, /* in one call, but for the last piece */
     PIECES_MOST = 24, /* in one call: one or two system calls each */
@@ -41,19 +43,17 @@ void budget_publish(struct heap *heap) {
 
 size_t budget_returnable(void) { return atomic_load_explicit(&budget.returnable, memory_order_relaxed); }
 
-/* As retain_mib and retain_percent scale: 8 MiB and an eighth of what is used, by default. Near a limit at most half of the room. */
-static size_t budget_bytes(size_t returnable) {
-    size_t used = (size_t)spans_used() << SLICE_BITS;
-    size_t base = ((size_t)option_value(OPTION_RETAIN_MIB) << 20) / BASE_PART;
-    size_t chosen = base + (used - bits_min(used, returnable)) / 100 * option_value(OPTION_RETAIN_PERCENT) / SHARE_PART;
-    return bits_min(chosen, limit_room() / 2);
-}
-
-static bool is_exceeded(void) {
+/* A part of retain_mib, and one of what retain_percent is of what is used. Near a limit at most half of the room. */
+static bool exceeds(size_t base_part, size_t share_part) {
     size_t returnable = budget_returnable();
-    return returnable > budget_bytes(returnable) && option_value(OPTION_RETAIN_MIB) != RETAIN_ALL_MIB &&
+    size_t used = (size_t)spans_used() << SLICE_BITS;
+    size_t base = ((size_t)option_value(OPTION_RETAIN_MIB) << 20) / base_part;
+    size_t chosen = base + (used - bits_min(used, returnable)) / 100 * option_value(OPTION_RETAIN_PERCENT) / share_part;
+    return returnable > bits_min(chosen, limit_room() / 2) && option_value(OPTION_RETAIN_MIB) != RETAIN_ALL_MIB &&
            option_value(OPTION_RETAIN_MS) != RETAIN_FOR_EVER;
 }
+
+bool budget_is_missed(void) { return exceeds(MISSED_BASE_PART, MISSED_SHARE_PART); }
 
 static void adapt(size_t purged, size_t came) {
     if (purged >= came) {
@@ -64,7 +64,7 @@ static void adapt(size_t purged, size_t came) {
 }
 
 void budget_keep(size_t came) {
-    if (likely(!is_exceeded()) || atomic_exchange_explicit(&budget.busy, true, memory_order_acquire)) {
+    if (likely(!exceeds(BASE_PART, SHARE_PART)) || atomic_exchange_explicit(&budget.busy, true, memory_order_acquire)) {
         return;
     }
     struct heap_effort effort = {.visits = VISITS * budget.slices,

@@ -48,6 +48,9 @@ void check_magazine(unsigned class, void **top) {
     void *const *blocks = &magazine->word[magazine->bottom + 1];
     unsigned count = magazine_count(top);
     for (unsigned i = 0; i < count; i++) {
+        if (unlikely(slab_lends(blocks[i]))) { /* what is wrong shows when it comes to the bitmap */
+            continue;
+        }
         (void)slab_number(slab_shape_slab(&shape, slab_shape_slice(&shape, blocks[i])), &shape, blocks[i]);
     }
     check_twins(class, blocks, count);
@@ -74,6 +77,9 @@ void heap_check(unsigned class, void *const *blocks, unsigned count, struct pati
         check_twins(class, blocks, count);
     }
     for (unsigned i = 0; i < count; i++) {
+        if (unlikely(slab_lends(blocks[i]))) { /* what is wrong shows when it comes to the bitmap */
+            continue;
+        }
         uint32_t slice = slab_shape_slice(&shape, blocks[i]);
         /* relaxed: no other thread changes the tag of a slab of this heap, whose lock is held; for any other tag it is asked again */
         if (unlikely(__atomic_load_n(&tags[slice], __ATOMIC_RELAXED) != expected || expected == TAG_NONE)) {

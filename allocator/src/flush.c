@@ -33,6 +33,27 @@ static INLINE_ALWAYS void give_one(struct heap *heap, unsigned class, const stru
     }
 }
 
+/* The same of a slab that lends. Adds to the heap's free_blocks and free_bytes what the caller does not: that counts one block of the class. */
+static OUT_OF_LINE void give_lent(struct heap *heap, unsigned class, void *block) {
+    uint32_t slab = slab_of(block);
+    const struct span *span = arena_span(slab);
+    unsigned own = span->size_class;
+    unsigned given = slab_take_back(slab, class, block);
+    struct shelf *shelf = &heap->shelf[own];
+    heap->free_blocks += given - 1;
+    heap->free_bytes += (size_t)given * class_bytes[own] - class_bytes[class];
+    if (own != class) {
+        heap->shelf[class].borrowed--;
+        shelf->lent -= given;
+    }
+    if (span->free_blocks == given) {
+        shelf_list(shelf, slab);
+    }
+    if (span->free_blocks == span->blocks) {
+        (void)shelf_emptied(heap, own, slab);
+    }
+}
+
 /* False when no slab is there (any more). */
 static bool slab_tag_of(const void *block, uint32_t *tag) { return tag_of(block, tag) && tag_is_slab(*tag); }
 
@@ -43,7 +64,8 @@ struct heap *flush_owner(const void *block) {
 
 struct heap *flush_home(const void *block, unsigned class) {
     uint32_t tag;
-    return slab_tag_of(block, &tag) && tag_class(tag) == class ? heap_numbered(tag_heap(tag)) : NULL;
+    return slab_tag_of(block, &tag) && (tag_class(tag) == class || tag_lends(tag)) ? heap_numbered(tag_heap(tag))
+                                                                                   : NULL;
 }
 
 /* Keeps a block of another heap for later, or stops the program: it was a slab's of the class when it was freed, and since
@@ -71,8 +93,13 @@ static INLINE_ALWAYS unsigned flush_each(struct heap *heap, unsigned class, cons
         next = top[-1];
         uint32_t slice = slab_shape_slice(shape, block);
         /* relaxed: no other thread changes the tag of a slab of this heap, whose lock is held */
-        if (unlikely(__atomic_load_n(&tags[slice], __ATOMIC_RELAXED) != expected)) {
-            keep_stray(block, class, strays, stray++);
+        uint32_t tag = __atomic_load_n(&tags[slice], __ATOMIC_RELAXED);
+        if (unlikely(tag != expected)) {
+            if (tag_lends(tag) && tag_heap(tag) == heap->number) {
+                give_lent(heap, class, block);
+            } else {
+                keep_stray(block, class, strays, stray++);
+            }
             top--;
             continue;
         }
@@ -123,10 +150,16 @@ bool flush_blocks(struct heap *heap, unsigned class, void **top) {
 }
 
 void flush_one(struct heap *heap, void *block) {
-    unsigned class = arena_span(slab_of(block))->size_class;
+    uint32_t slab = slab_of(block), tag = TAG_NONE;
+    bool lent = slab_tag_of(block, &tag) && tag_lends(tag);
+    unsigned class = likely(!lent) ? arena_span(slab)->size_class : slab_lent_class(block);
     struct slab_shape shape = slab_shape(class);
     heap->frees++;
     heap->free_blocks++;
     heap->free_bytes += shape.size;
-    give_one(heap, class, &shape, slab_of(block), block);
+    if (unlikely(lent)) {
+        give_lent(heap, class, block);
+    } else {
+        give_one(heap, class, &shape, slab, block);
+    }
 }

@@ -174,6 +174,7 @@ static bool add_slab(struct heap *heap, unsigned class) {
     lock_take(&heap->lock);
     if (slab != 0) {
         shelf_add(heap, class, slab);
+        lend_begin(heap, class);
     }
     return slab != 0;
 }
@@ -183,7 +184,8 @@ static unsigned take_blocks(struct heap *heap, unsigned class, void **end, unsig
     unsigned taken = 0;
     while (taken < want) {
         uint32_t slab = shelf_choose(&heap->shelf[class]);
-        unsigned more = slab == 0 ? 0 : shelf_take(heap, slab, end - taken, want - taken);
+        unsigned more = slab == 0 ? lend_take(heap, class, end - taken, want - taken)
+                                  : shelf_take(heap, slab, end - taken, want - taken);
         taken += more;
         if (more == 0 && (slab != 0 || !add_slab(heap, class))) {
             break;

@@ -11,7 +11,7 @@ static void add_classes(const struct heap *heap, size_t *of_class) {
         for (uint32_t slab = shelf->slabs; slab != 0; slab = arena_span(slab)->next) {
             free_blocks += arena_span(slab)->free_blocks;
         }
-        of_class[class] += shelf->blocks - free_blocks - shelf->depot_blocks;
+        of_class[class] += shelf->blocks - free_blocks - shelf->depot_blocks - shelf->lent + shelf->borrowed;
     }
 }
 

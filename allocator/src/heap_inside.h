@@ -19,6 +19,15 @@ struct shelf {
     uint32_t depot_due; /* to be drained */
     uint32_t depot_brought; /* since the start, modulo 2^32 */
     size_t depot_blocks; /* blocks in them */
+    uint32_t lent, borrowed; /* blocks of its slabs that other classes have; its blocks in slabs of other classes */
+};
+
+/* Where a heap lends to one size class. */
+struct lender {
+    uint32_t slab; /* looked at last, or 0 */
+    uint32_t number; /* of its block from which on to look */
+    uint32_t left; /* bytes that may be lent until the class takes another slab of its own */
+    uint8_t class; /* of the slab */
 };
 
 struct heap {
@@ -49,7 +58,9 @@ struct heap {
     uint32_t spare_low,
         spare_due; /* fewest spare since the keeper last looked; those to go to the pool. Under the lock */
     uint32_t number;
+    uint64_t lending; /* bit c: blocks of class c may be lent. Under the lock */
     _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
+    struct lender lenders[CLASS_COUNT];
 };
 _Static_assert(CLASS_COUNT <= 64, "a bit of due_classes and of empty_classes for each");
 
@@ -161,6 +172,18 @@ static inline size_t budget_due(struct heap *heap) {
 void budget_keep(size_t came);
 
 void budget_after_fork(void);
+
+/* Whether the heaps hold so much more that purging has not helped. */
+bool budget_is_missed(void);
+
+/* -- holes in slabs of other classes: lend.c ----------------------------------------------------------------- */
+
+/* The class has taken a slab: while the budget is exceeded by far, what it needs next is lent. Under the heap's lock. */
+void lend_begin(struct heap *heap, unsigned class);
+
+/* Takes up to `want` blocks of at least the class's size from slabs of smaller classes, and stores them downwards from `end`. Returns how many.
+ * Under the lock. */
+unsigned lend_take(struct heap *heap, unsigned class, void **end, unsigned want);
 
 /* -- leaving a heap: heap.c ---------------------------------------------------------------------------------- */
 

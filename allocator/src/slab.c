@@ -1,5 +1,6 @@
 #include "slab.h"
 
+#include "fence.h"
 #include "message.h"
 #include "os.h"
 
@@ -191,6 +192,143 @@ size_t slab_put_back(uint32_t slab, const struct slab_piece *piece, bool purged)
     }
     span->clean_pages = (uint16_t)(span->clean_pages + piece->unclean);
     return piece->unclean * page;
+}
+
+/* -- lent blocks --------------------------------------------------------------------------------------------- */
+
+uint64_t *slab_tails(uint32_t slab) {
+    size_t step = slab_bitmap_step(arena_span(slab)->size_class);
+    size_t offset = (size_t)slab * BITMAP_BYTES + ((size_t)slab + 1) * step % BITMAP_BYTES;
+    return (uint64_t *)(void *)(arena_bitmaps + offset);
+}
+
+static bool is_tail(const uint64_t *tails, size_t number) {
+    return (__atomic_load_n(&tails[number / 64], __ATOMIC_RELAXED) >> (number % 64) & 1) != 0;
+}
+
+static void flip_tails(uint64_t *tails, size_t from, size_t to) {
+    while (from < to) {
+        size_t in_word = bits_min(64 - from % 64, to - from);
+        uint64_t word = tails[from / 64] ^ bits_low((unsigned)in_word) << (from % 64);
+        __atomic_store_n(&tails[from / 64], word, __ATOMIC_RELAXED);
+        from += in_word;
+    }
+}
+
+static bool has_tails(uint32_t slab) {
+    const uint64_t *tails = slab_tails(slab);
+    for (unsigned w = 0; w < (arena_span(slab)->blocks + 63) / 64; w++) {
+        if (tails[w] != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of how many of the slab's blocks the block is made, the first of which is *number. Stops the program if none starts there. */
+static size_t parts(uint32_t slab, const void *block, size_t *number) {
+    const struct span *span = arena_span(slab);
+    const uint64_t *tails = slab_tails(slab);
+    size_t size = class_bytes[span->size_class];
+    size_t offset = (uintptr_t)block - (uintptr_t)arena_address(slab);
+    size_t first = offset * span->reciprocal >> 32;
+    /* Acquire: who finds the slab's tag finds the bits as they were made before it. */
+    fence_acquire();
+    if (unlikely(first * size != offset || first >= span->blocks || is_tail(tails, first))) {
+        message_interior_pointer(block, "size class", size);
+    }
+    size_t end = first + 1;
+    while (end < span->blocks && is_tail(tails, end)) {
+        end++;
+    }
+    *number = first;
+    return end - first;
+}
+
+/* The largest class that a block of so many bytes holds. */
+static unsigned class_within(size_t bytes) {
+    unsigned class = class_of(bytes);
+    return class_bytes[class] == bytes ? class : class - 1;
+}
+
+size_t slab_lent_bytes(const void *block) {
+    size_t number;
+    uint32_t slab = slab_of(block);
+    return parts(slab, block, &number) * class_bytes[arena_span(slab)->size_class];
+}
+
+unsigned slab_lent_class(const void *block) { return class_within(slab_lent_bytes(block)); }
+
+unsigned slab_lent_slot(const void *block) { return slot_of(arena_span(slab_of(block))->heap, slab_lent_class(block)); }
+
+/* The last page of [from, to) that is clean, or `to`. */
+static size_t last_clean(uint32_t slab, size_t from, size_t to) {
+    size_t in_slice = SLICE_BYTES / os_page_bytes();
+    for (size_t page = to; arena_span(slab)->clean_pages > 0 && page > from; page--) {
+        if (is_clean(slab, page - 1, in_slice)) {
+            return page - 1;
+        }
+    }
+    return to;
+}
+
+bool slab_find_run(uint32_t slab, uint32_t blocks, uint32_t *number, unsigned *runs) {
+    const struct span *span = arena_span(slab);
+    size_t size = class_bytes[span->size_class], page = os_page_bytes();
+    for (size_t at = *number; *runs > 0; --*runs) {
+        at = next_block(span->bitmap, at, span->blocks, true);
+        *number = (uint32_t)at;
+        if (at + blocks > span->blocks) {
+            return false;
+        }
+        size_t end = next_block(span->bitmap, at, at + blocks, false);
+        if (end < at + blocks) {
+            at = end;
+            continue;
+        }
+        size_t behind = ((at + blocks) * size + page - 1) / page;
+        size_t clean = last_clean(slab, at * size / page, behind);
+        if (clean == behind) {
+            return true;
+        }
+        at = ((clean + 1) * page + size - 1) / size;
+    }
+    return false;
+}
+
+void *slab_lend(uint32_t slab, uint32_t number, uint32_t blocks) {
+    struct span *span = arena_span(slab);
+    uint64_t *tails = slab_tails(slab);
+    void *block = (char *)arena_address(slab) + (size_t)number * class_bytes[span->size_class];
+    if (!slab_lends(block)) {
+        for (unsigned w = 0; w < (span->blocks + 63) / 64; w++) {
+            __atomic_store_n(&tails[w], 0, __ATOMIC_RELAXED);
+        }
+        /* Release: whoever has another block of the slab, and no lock, may find the tag any time. */
+        fence_release();
+        arena_tag(slab, span->slices, tag_of_lender(span->heap));
+    }
+    change_blocks(slab, number, blocks, false);
+    flip_tails(tails, number + 1, number + blocks);
+    span->taken = CLEAN_ALL;
+    span->fresh = (uint32_t)bits_max(span->fresh, number + blocks);
+    return block;
+}
+
+uint32_t slab_take_back(uint32_t slab, unsigned class, void *block) {
+    const struct span *span = arena_span(slab);
+    size_t number;
+    uint32_t blocks = (uint32_t)parts(slab, block, &number);
+    if (unlikely(class_within((size_t)blocks * class_bytes[span->size_class]) !=
+                 class)) { /* lent anew since it was freed */
+        message_double_free(block, "size class", class_bytes[class]);
+    }
+    flip_tails(slab_tails(slab), number + 1, number + blocks);
+    change_blocks(slab, (uint32_t)number, blocks, true);
+    if (blocks > 1 && !has_tails(slab)) {
+        slab_publish(slab);
+    }
+    return blocks;
 }
 
 /* -- blocks -------------------------------------------------------------------------------------------------- */

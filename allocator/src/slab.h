@@ -51,6 +51,33 @@ bool slab_purge(uint32_t slab, const struct slab_piece *piece);
 /* Puts the blocks back; returns the bytes of pages that are clean now and were not. */
 size_t slab_put_back(uint32_t slab, const struct slab_piece *piece, bool purged);
 
+/* A slab lends while some of its blocks are joined to larger ones, of other classes: lend.c. */
+static inline bool slab_lends(const void *block) {
+    uint32_t tag;
+    return tag_of(block, &tag) && tag_lends(tag);
+}
+
+/* Of a slab that lends: one bit for each block that is part of a lent one and not its first; beside the slab's bitmap, in the same room. Words of it
+ * are read without the lock by whoever has a block of the slab: that block's bits do not change meanwhile. */
+uint64_t *slab_tails(uint32_t slab);
+
+/* A free run of so many blocks from *number on, none of whose pages is purged. *number becomes its first, or where to go on; at most *runs are
+ * looked at. */
+bool slab_find_run(uint32_t slab, uint32_t blocks, uint32_t *number, unsigned *runs);
+
+/* Lends that run as one block. */
+void *slab_lend(uint32_t slab, uint32_t number, uint32_t blocks);
+
+/* Takes back a block that is one of the class, lent or not, of a slab that lends; returns of how many blocks it was. The last lent one gone, the slab
+ * lends no longer. */
+uint32_t slab_take_back(uint32_t slab, unsigned class, void *block);
+
+/* Of a block in use of a slab that lends: its bytes, the class that it serves, and the slot of that. Without a lock. Stops the program if no block
+ * starts there. */
+size_t slab_lent_bytes(const void *block);
+unsigned slab_lent_class(const void *block);
+unsigned slab_lent_slot(const void *block);
+
 /* What is zero of the block that slab_take takes next, of a slab with free blocks: all where it was never taken, and else the first run of
  * pages of it that are clean. Nothing of blocks smaller than CLASS_FRESH. */
 struct zeros slab_next_zeros(uint32_t slab);

@@ -44,12 +44,13 @@ static inline unsigned slot_class(unsigned slot) { /* not of slot 0 */
 }
 
 /* Tags. A slab's is (heap + 1) << TAG_HEAP_SHIFT | slot << TAG_SLOT_SHIFT; every other tag is of slot 0. The lower half is so the place of
- * the slot's magazines in a thread's cache, in bytes. */
+ * the slot's magazines in a thread's cache, in bytes. A slab that lends has blocks of several classes: slot 0, and TAG_LENDS. */
 enum {
     TAG_SLOT_SHIFT = 5,
     TAG_HEAP_SHIFT = 16,
-    TAG_HEAPS_MOST = (1 << 16) - 5,
+    TAG_HEAPS_MOST = (1 << 15) - 5,
 };
+static const uint32_t TAG_LENDS = UINT32_C(1) << 31; /* set in the tag of a slab that lends: lend.c */
 static const uint32_t TAG_NONE = 0;                      /* bookkeeping, free, or never used */
 static const uint32_t TAG_LARGE = UINT32_C(0xFFFF0000);  /* first slice of a large span */
 static const uint32_t TAG_INSIDE = UINT32_C(0xFFFE0000); /* a further slice of a large span */
@@ -61,10 +62,14 @@ _Static_assert((int)SLOT_COUNT << (int)TAG_SLOT_SHIFT <= 1 << (int)TAG_HEAP_SHIF
 static inline uint32_t tag_of_slab(unsigned heap, unsigned class) {
     return (uint32_t)(heap + 1) << TAG_HEAP_SHIFT | slot_of(heap, class) << TAG_SLOT_SHIFT;
 }
-static inline unsigned tag_slot(uint32_t tag) { return (tag & UINT16_MAX) >> TAG_SLOT_SHIFT; }
-static inline bool tag_is_slab(uint32_t tag) { return (tag & UINT16_MAX) != 0; }
-static inline unsigned tag_class(uint32_t tag) { return slot_class(tag_slot(tag)); }      /* of a slab's tag */
-static inline unsigned tag_heap(uint32_t tag) { return (tag >> TAG_HEAP_SHIFT) - 1; } /* likewise, the heap's number */
+static inline uint32_t tag_of_lender(unsigned heap) { return TAG_LENDS | (uint32_t)(heap + 1) << TAG_HEAP_SHIFT; }
+static inline bool tag_lends(uint32_t tag) { return tag >= TAG_LENDS && tag < TAG_HARD_LARGE; }
+static inline bool tag_is_slab(uint32_t tag) { return (tag & UINT16_MAX) != 0 || tag_lends(tag); }
+static inline unsigned tag_slot(uint32_t tag) { return (tag & UINT16_MAX) >> TAG_SLOT_SHIFT; } /* 0 of one that lends */
+static inline unsigned tag_class(uint32_t tag) {
+    return slot_class(tag_slot(tag));
+} /* of a slab's that does not lend */
+static inline unsigned tag_heap(uint32_t tag) { /* of a slab's */ return ((tag & ~TAG_LENDS) >> TAG_HEAP_SHIFT) - 1; }
 
 /* False for a pointer outside what the arena has handed out. Relaxed is enough: a pointer obtained from malloc is
  * handed over between threads by some synchronisation of the program's, which orders the growth of `extent` and the

@@ -353,6 +353,11 @@ OUT_OF_LINE void *thread_cache_take(unsigned class, size_t alignment) {
         struct thread_cache *cache = thread_view.cache;
         look_round_sometimes(cache);
         block = take_from(cache, class);
+        if (unlikely(((uintptr_t)block & (alignment - 1)) != 0)) { /* a lent one */
+            struct zeros zeros;
+            heap_give(&block, 1);
+            block = heap_take_one(heap_of(cache, class), class, &zeros);
+        }
     } else {
         struct zeros zeros;
         block = heap_take_one(heap_numbered(0), class, &zeros);
@@ -490,7 +495,7 @@ static void **make_room(struct thread_cache *cache, unsigned slot, void **top) {
 
 static void give(struct thread_cache *cache, void *block, unsigned slot) {
     struct cache_class *magazines = &cache->slots[slot];
-    if (unlikely(!slab_starts(slot_class(slot), block))) {
+    if (unlikely(!slab_starts(slot_class(slot), block)) && !slab_lends(block)) {
         message_interior_pointer(block, "size class", slot_bytes[slot]);
     }
     void **top = NULL;

@@ -100,8 +100,8 @@ static void find_blocks(void **top, unsigned class, const char *where) {
          at--) {
         find_block(*at, where);
         uint32_t tag = tag_at(arena_slice(*at));
-        CHECK(tag_class(tag) == class, "magazine: a block of class %u among those of class %u in %s", tag_class(tag),
-              class, where);
+        unsigned of = tag_lends(tag) ? slab_lent_class(*at) : tag_class(tag);
+        CHECK(of == class, "magazine: a block of class %u among those of class %u in %s", of, class, where);
     }
 }
 
@@ -110,7 +110,7 @@ static void find_blocks(void **top, unsigned class, const char *where) {
 /* What a heap's slabs come to. */
 struct sums {
     size_t free_blocks, free_bytes, clean_bytes, slab_bytes;
-    uint32_t blocks[CLASS_COUNT], listed[CLASS_COUNT];
+    uint32_t blocks[CLASS_COUNT], listed[CLASS_COUNT], lent[CLASS_COUNT], borrowed[CLASS_COUNT];
 };
 
 static void audit_bitmap(uint32_t slab) {
@@ -123,8 +123,29 @@ static void audit_bitmap(uint32_t slab) {
         CHECK((word & ~bits_low((unsigned)bits_min(64, span->blocks - 64 * w))) == 0, "bitmap: bits beyond the end");
         CHECK((span->summary >> w & 1) == (word != 0), "bitmap: summary bit %u", w);
         found[slab][w] = word;
+        uint64_t tails = tag_lends(tag_at(slab)) ? slab_tails(slab)[w] : 0; /* found with the first of theirs */
+        CHECK((tails & word) == 0, "bitmap: a part of a lent block is free");
+        found[slab][w] |= tails;
     }
     CHECK(set == span->free_blocks, "bitmap: %u bits set, %u blocks free", set, span->free_blocks);
+}
+
+/* Counts the blocks that the slab lends, by whose they are. */
+static void audit_lent(uint32_t slab, struct sums *sum) {
+    const struct span *span = arena_span(slab);
+    const uint64_t *tails = slab_tails(slab);
+    uint32_t parts = 1, lent = 0;
+    for (uint32_t number = 1; number <= span->blocks; number++) {
+        bool tail = number < span->blocks && (tails[number / 64] >> (number % 64) & 1) != 0;
+        if (!tail && parts > 1) {
+            const char *first = (char *)arena_address(slab) + (size_t)(number - parts) * class_bytes[span->size_class];
+            sum->borrowed[slab_lent_class(first)]++;
+            lent += parts;
+        }
+        parts = tail ? parts + 1 : 1;
+    }
+    CHECK(lent > 0, "slab: its tag says that it lends, and nothing is lent");
+    sum->lent[span->size_class] += lent;
 }
 
 static uint32_t clean_pages(uint32_t slab) {
@@ -161,7 +182,8 @@ static void audit_slab(uint32_t slab, struct sums *sums, unsigned heaps) {
     if (!is_free(&heap_numbered(number)->lock)) {
         return; /* its descriptor is being changed */
     }
-    CHECK(span->state == SPAN_USED && span->heap == number && slot_of(number, span->size_class) == tag_slot(tag),
+    CHECK(span->state == SPAN_USED && span->heap == number &&
+              (tag_lends(tag) || slot_of(number, span->size_class) == tag_slot(tag)),
           "slab: its descriptor and its tag are not of one mind");
     CHECK(span->blocks == class_blocks(span->size_class) && span->slices == class_slices[span->size_class],
           "slab: %u blocks in %u slices", span->blocks, span->slices);
@@ -180,6 +202,9 @@ static void audit_slab(uint32_t slab, struct sums *sums, unsigned heaps) {
     sum->slab_bytes += (size_t)span->slices << SLICE_BITS;
     sum->blocks[span->size_class] += span->blocks;
     sum->listed[span->size_class] += span->free_blocks > 0;
+    if (tag_lends(tag)) {
+        audit_lent(slab, sum);
+    }
 }
 
 /* -- heaps --------------------------------------------------------------------------------------------------- */
@@ -225,6 +250,15 @@ static void audit_shelf(const struct heap *heap, unsigned class, const struct su
           shelf->blocks);
 }
 
+static void audit_loans(const struct heap *heap, const struct sums *sums) {
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        const struct shelf *shelf = &heap->shelf[class];
+        CHECK(shelf->lent == sums->lent[class] && shelf->borrowed == sums->borrowed[class],
+              "shelf: class %u has lent %u blocks and borrowed %u, %u and %u counted", class, sums->lent[class],
+              sums->borrowed[class], shelf->lent, shelf->borrowed);
+    }
+}
+
 static void audit_heap(const struct heap *heap, const struct sums *sums) {
     size_t depots = 0;
     bool steady = is_free(&heap->lock);
@@ -249,6 +283,7 @@ static void audit_heap(const struct heap *heap, const struct sums *sums) {
         return;
     }
     CHECK(heap->strays == NULL, "heap: strays are left behind");
+    audit_loans(heap, sums);
     CHECK(sums->free_blocks == heap->free_blocks && sums->free_bytes == heap->free_bytes,
           "heap: %zu blocks and %zu bytes free, %zu and %zu counted", sums->free_blocks, sums->free_bytes,
           heap->free_blocks, heap->free_bytes);

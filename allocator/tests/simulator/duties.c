@@ -485,9 +485,15 @@ static void check_trim_awaits(const struct step *step) {
 
 /* -- figures ------------------------------------------------------------------------------------------------- */
 
+/* What a slab's block takes of the slab: a lent one more than the program may use. */
+static size_t bytes_of_block(const void *at) {
+    uint32_t tag = tag_there(at);
+    return tag_lends(tag) ? slab_lent_bytes(at) : slot_bytes[tag_slot(tag)];
+}
+
 static void count_block(const void *at, size_t usable, struct mallinfo2 *figures) {
     if (is_slab_block(at)) {
-        figures->uordblks += usable;
+        figures->uordblks += bytes_of_block(at);
     } else if (is_span(at)) {
         size_t bytes = (size_t)arena_span(arena_slice(at))->slices << SLICE_BITS;
         figures->uordblks += bytes;
@@ -498,12 +504,28 @@ static void count_block(const void *at, size_t usable, struct mallinfo2 *figures
     }
 }
 
-static size_t bytes_of_slot(const struct cache_class *magazines, unsigned slot) {
-    size_t blocks = magazines->top == VOID_TOP ? 0 : magazine_count(magazines->top);
-    if (magazines->previous != NULL) {
-        blocks += magazine_count(magazines->previous);
+static size_t bytes_in(void **top) {
+    size_t bytes = 0;
+    for (unsigned i = 0; i < magazine_count(top); i++) {
+        bytes += bytes_of_block(top[-(ptrdiff_t)i]);
     }
-    return blocks * class_bytes[slot_class(slot)];
+    return bytes;
+}
+
+static size_t bytes_of_slot(const struct cache_class *magazines) {
+    size_t bytes = magazines->top == VOID_TOP ? 0 : bytes_in(magazines->top);
+    return bytes + (magazines->previous != NULL ? bytes_in(magazines->previous) : 0);
+}
+
+/* What lent blocks in a heap's depots take beside what the depots count. */
+static size_t bytes_beside_depots(const struct heap *heap) {
+    size_t bytes = 0;
+    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+        for (union magazine *full = heap->shelf[class].depot; full != NULL; full = full->next) {
+            bytes += bytes_in(magazine_full_top(full));
+        }
+    }
+    return bytes - heap->depot_bytes;
 }
 
 /* What mallinfo2 has said is what the program holds, and caches; a mapping may have room to grow besides. */
@@ -517,19 +539,20 @@ static void check_figures(const struct sight *now) {
         }
     }
     for (const void *block = shelter_parked; block != NULL; block = *(void *const *)block) {
-        count_block(block, is_slab_block(block) ? slot_bytes[tag_slot(tag_there(block))] : 0, &figures);
+        count_block(block, 0, &figures);
     }
     const struct thread_cache *lists[] = {registry.alive, registry.left};
     for (unsigned i = 0; i < 2; i++) {
         for (const struct thread_cache *cache = lists[i]; cache != NULL; cache = cache->next) {
             for (unsigned slot = 1; slot < SLOT_COUNT; slot++) {
-                figures.uordblks += bytes_of_slot(&cache->slots[slot], slot);
+                figures.uordblks += bytes_of_slot(&cache->slots[slot]);
             }
         }
     }
     figures.fordblks = figures.keepcost;
     for (unsigned i = 0; i < now->heaps; i++) {
         figures.fordblks += now->of[i].free_bytes + now->of[i].depot_bytes;
+        figures.uordblks += bytes_beside_depots(heap_numbered(i));
     }
     const struct mallinfo2 *said = &program_figures;
     CHECK(said->uordblks == figures.uordblks && said->fordblks == figures.fordblks &&

@@ -18,6 +18,7 @@
 #include "refaults.h"
 #include "resident.h"
 #include "scenario.h"
+#include "slab.h"
 #include "street_walk.h"
 #include "thread_inside.h"
 
@@ -1311,6 +1312,74 @@ static void resident_memory_comes_back(void) {
     }
 }
 
+/* -- lent blocks ----------------------------------------------------------------------------------------------- */
+
+static _Atomic(void *) passed_on; /* a block that another thread frees; its first word is its size */
+static _Atomic size_t lent_seen;
+
+static void free_filled(void *block) {
+    size_t size = *(size_t *)block;
+    size_t mismatch = pattern_mismatch_from(block, sizeof size, size, (uintptr_t)block);
+    EXPECT(mismatch == SIZE_MAX, "byte %zu of a block of %zu has changed", mismatch, size);
+    EXPECT(usable_bytes(block) == class_size(size), "%zu bytes of %zu", usable_bytes(block), size);
+    give(block);
+}
+
+static void *take_filled(size_t size) {
+    void *block = take(size);
+    EXPECT(block != NULL && usable_bytes(block) == class_size(size), "%zu bytes of %zu", usable_bytes(block), size);
+    pattern_fill(block, sizeof size, size, (uintptr_t)block);
+    *(size_t *)block = size;
+    lent_seen += slab_lends(block);
+    return block;
+}
+
+/* Blocks of one size after another, of which a few stay. */
+static void *change_sizes(void *argument) {
+    enum { MOST = 1 << 15, PHASES = 16, KEPT = 32, PHASE_BYTES = 1 << 20 };
+    static _Thread_local void *block[MOST + 2 * PHASES * MOST / KEPT];
+    uint64_t random = (uintptr_t)argument;
+    size_t kept = 0;
+    for (size_t phase = 0; phase < PHASES; phase++) {
+        size_t size = (size_t)32 << phase / 2 | (phase % 2 != 0 ? (size_t)16 << phase / 2 : 0), count = kept;
+        for (size_t bytes = 0; bytes < PHASE_BYTES; bytes += size) {
+            block[count++] = take_filled(size);
+        }
+        size_t stay = kept + (count - kept) / KEPT;
+        while (count > stay) {
+            size_t at = kept + pattern_below(&random, count - kept);
+            void *other = pattern_below(&random, 4) == 0 ? atomic_exchange(&passed_on, block[at]) : block[at];
+            if (other != NULL) {
+                free_filled(other);
+            }
+            block[at] = block[--count];
+        }
+        kept = stay;
+    }
+    while (kept > 0) {
+        free_filled(block[--kept]);
+    }
+    return NULL;
+}
+
+static void sizes_change_in_many_threads(void) {
+    enum { CHANGING = 4 };
+    pthread_t thread[CHANGING];
+    option_set(OPTION_HEAPS, 2);
+    option_set(OPTION_RETAIN_MIB, 0);
+    option_set(OPTION_RETAIN_PERCENT, 0);
+    give(take(1));
+    for (uintptr_t i = 0; i < CHANGING; i++) {
+        EXPECT(pthread_create(&thread[i], NULL, change_sizes, (void *)(i + 1)) == 0, "no thread");
+    }
+    for (size_t i = 0; i < CHANGING; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    EXPECT(lent_seen > 1000, "%zu blocks were taken from slabs that lend", lent_seen);
+    free_filled(passed_on);
+    expect_nothing_left();
+}
+
 /* -- fork ------------------------------------------------------------------------------------------------------ */
 
 static void *run_until_stopped(void *argument) {
@@ -1676,6 +1745,7 @@ static const struct scenario scenarios[] = {
     {"destructors_may_allocate", destructors_may_allocate},
     {"everything_comes_back", everything_comes_back},
     {"kept_while_threads_work", kept_while_threads_work},
+    {"sizes_change_in_many_threads", sizes_change_in_many_threads},
     {"resident_memory_comes_back", resident_memory_comes_back},
     {"forked_while_threads_allocate", forked_while_threads_allocate},
     {"child_takes_caches_over", child_takes_caches_over},
