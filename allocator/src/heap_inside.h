@@ -25,8 +25,8 @@ struct shelf {
 /* Where a heap lends to one size class. */
 struct lender {
     uint32_t slab; /* looked at last, or 0 */
-    uint32_t number; /* of its block from which on to look */
     uint32_t left; /* bytes that may be lent until the class takes another slab of its own */
+    uint16_t number; /* of the slab's block from which on to look */
     uint8_t class; /* of the slab */
 };
 
@@ -55,10 +55,10 @@ struct heap {
     uint64_t settled; /* milliseconds; under the lock */
     size_t slab_bytes; /* under the lock */
     size_t published; /* its part of the total that the budget is compared with; under the lock */
+    uint64_t lending; /* bit c: blocks of class c may be lent. Under the lock */
     uint32_t spare_low,
         spare_due; /* fewest spare since the keeper last looked; those to go to the pool. Under the lock */
     uint32_t number;
-    uint64_t lending; /* bit c: blocks of class c may be lent. Under the lock */
     _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
     struct lender lenders[CLASS_COUNT];
 };

@@ -69,7 +69,10 @@ static bool find(struct heap *heap, unsigned class, struct lender *lender, struc
             lender->slab = heap->shelf[lender->class].slabs;
             lender->number = 0;
         }
-        if (slab_find_run(lender->slab, blocks_for(class, lender->class), &lender->number, &looks->runs)) {
+        uint32_t number = lender->number;
+        bool found = slab_find_run(lender->slab, blocks_for(class, lender->class), &number, &looks->runs);
+        lender->number = (uint16_t)number;
+        if (found) {
             return true;
         }
         if (looks->runs > 0) {
@@ -85,7 +88,7 @@ static void *lend(struct heap *heap, struct lender *lender, uint32_t blocks) {
     struct shelf *shelf = &heap->shelf[lender->class];
     shelf->lent += blocks;
     void *block = slab_lend(lender->slab, lender->number, blocks);
-    lender->number += blocks;
+    lender->number = (uint16_t)(lender->number + blocks);
     heap->free_blocks -= blocks;
     heap->free_bytes -= (size_t)blocks * class_bytes[lender->class];
     if (arena_span(lender->slab)->free_blocks == 0) {

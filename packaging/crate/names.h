@@ -99,6 +99,7 @@
 #define borrow_caches freestone_own_borrow_caches
 #define borrow_to_summon freestone_own_borrow_to_summon
 #define budget_after_fork freestone_own_budget_after_fork
+#define budget_is_missed freestone_own_budget_is_missed
 #define budget_keep freestone_own_budget_keep
 #define budget_publish freestone_own_budget_publish
 #define budget_returnable freestone_own_budget_returnable
@@ -371,6 +372,8 @@
 #define large_usable freestone_own_large_usable
 #define large_wrong_size freestone_own_large_wrong_size
 #define last_resort freestone_own_last_resort
+#define lend_begin freestone_own_lend_begin
+#define lend_take freestone_own_lend_take
 #define libc_functions freestone_own_libc_functions
 #define libc_look_up freestone_own_libc_look_up
 #define limit_after_fork freestone_own_limit_after_fork
@@ -537,7 +540,12 @@
 #define shelter_take_parked freestone_own_shelter_take_parked
 #define shelter_usable freestone_own_shelter_usable
 #define slab_begin_cleaning freestone_own_slab_begin_cleaning
+#define slab_find_run freestone_own_slab_find_run
 #define slab_give_run freestone_own_slab_give_run
+#define slab_lend freestone_own_slab_lend
+#define slab_lent_bytes freestone_own_slab_lent_bytes
+#define slab_lent_class freestone_own_slab_lent_class
+#define slab_lent_slot freestone_own_slab_lent_slot
 #define slab_lift freestone_own_slab_lift
 #define slab_make freestone_own_slab_make
 #define slab_misuse freestone_own_slab_misuse
@@ -545,7 +553,9 @@
 #define slab_publish freestone_own_slab_publish
 #define slab_purge freestone_own_slab_purge
 #define slab_put_back freestone_own_slab_put_back
+#define slab_tails freestone_own_slab_tails
 #define slab_take freestone_own_slab_take
+#define slab_take_back freestone_own_slab_take_back
 #define slab_unmake freestone_own_slab_unmake
 #define spans_align freestone_own_spans_align
 #define spans_clean_end freestone_own_spans_clean_end
