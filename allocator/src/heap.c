@@ -179,7 +179,7 @@ static bool add_slab(struct heap *heap, unsigned class) {
     return slab != 0;
 }
 
-/* Takes up to `want` blocks and stores them downwards from `end`; fewer only when memory is out. */
+/* Takes up to `want` blocks and stores them downwards from `end`; fewer only near the limit, and when memory is out. */
 static unsigned take_blocks(struct heap *heap, unsigned class, void **end, unsigned want) {
     unsigned taken = 0;
     while (taken < want) {
@@ -188,7 +188,8 @@ static unsigned take_blocks(struct heap *heap, unsigned class, void **end, unsig
                                   : shelf_take(heap, slab, end - taken, want - taken);
         taken += more;
         if (more == 0 && (slab != 0 || !add_slab(heap, class))) {
-            break;
+            bool all;
+            return taken > 0 ? taken : shelf_take_charged(heap, class, end, want, &all);
         }
     }
     return taken;
@@ -329,7 +330,11 @@ void *heap_take_one(struct heap *heap, unsigned class, struct zeros *zeros) {
     }
     if (slab != 0) {
         *zeros = slab_next_zeros(slab);
-        (void)shelf_take(heap, slab, &block + 1, 1);
+        if (shelf_take(heap, slab, &block + 1, 1) == 0) {
+            bool all;
+            *zeros = (struct zeros){0, 0};
+            (void)shelf_take_charged(heap, class, &block + 1, 1, &all);
+        }
     }
     size_t came = budget_due(heap);
     (void)unlock_heap(heap); /* a slab of memory that was in use may be worth a keeper */

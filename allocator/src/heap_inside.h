@@ -61,6 +61,7 @@ struct heap {
     uint32_t number;
     _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
     struct lender lenders[CLASS_COUNT];
+    uint32_t hand[CLASS_COUNT]; /* slabs at which shelf_take_charged goes on; any may be gone. Under the lock */
 };
 _Static_assert(CLASS_COUNT <= 64, "a bit of due_classes and of empty_classes for each");
 
@@ -89,9 +90,14 @@ void shelf_release(struct heap *heap, uint32_t slab);
 /* The same, but a class's only slab of one slice is kept, so that a program around its edge does not make it anew. True when it is gone. */
 bool shelf_emptied(struct heap *heap, unsigned class, uint32_t slab);
 
-/* Takes up to `want` blocks of the slab and stores them downwards from `end`. 0 when they lie on pages that were purged, and there is no room for
- * those under the limit. */
+/* Takes up to `want` blocks of the slab and stores them downwards from `end`. Returns 0 if they may lie on purged pages for which the limit has no
+ * room: shelf_take_charged may get some then. */
 unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want);
+
+/* Near the limit: takes up to `want` blocks from the first slab that has one which the limit allows, on pages in memory if possible. Looks at a few
+ * slabs, behind those of the last call; *all tells that the class has no others. */
+enum { SHELF_LOOK = 64 };
+unsigned shelf_take_charged(struct heap *heap, unsigned class, void **end, unsigned want, bool *all);
 
 /* -- blocks into bitmaps: flush.c ---------------------------------------------------------------------------- */
 

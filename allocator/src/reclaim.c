@@ -292,12 +292,15 @@ void heap_reclaim(void) {
 /* A block of the class from the heap's slabs, as they are. */
 static void *take_there(struct heap *heap, unsigned class) {
     void *block = NULL;
-    lock_take(&heap->lock);
-    uint32_t slab = shelf_choose(&heap->shelf[class]);
-    if (slab != 0) {
-        (void)shelf_take(heap, slab, &block + 1, 1);
-    }
-    heap_leave_quietly(heap);
+    bool all = false;
+    size_t slabs, looked = 0;
+    do {
+        lock_take(&heap->lock);
+        slabs = heap->shelf[class].blocks / class_blocks(class);
+        (void)shelf_take_charged(heap, class, &block + 1, 1, &all);
+        heap_leave_quietly(heap);
+        looked += SHELF_LOOK;
+    } while (block == NULL && !all && looked < slabs);
     return block;
 }
 

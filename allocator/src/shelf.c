@@ -57,36 +57,62 @@ void shelf_add(struct heap *heap, unsigned class, uint32_t slab) {
     heap->empty_classes |= UINT64_C(1) << class; /* until blocks are taken, which may be never */
 }
 
-/* Charges the clean pages that so many of the slab's blocks may lie on, at most; returns the bytes. Of fewer blocks where there is no room for more
- * (limit.h): *want is 0 when there is none for one. */
-static size_t charge_clean(uint32_t slab, unsigned *want) {
-    const struct span *span = arena_span(slab);
-    for (; *want > 0; *want /= 2) {
-        size_t page = os_page_bytes(), each = (class_bytes[span->size_class] + page - 1) / page + 1;
-        size_t bytes = bits_min(span->clean_pages, *want * each) * page;
-        if (limit_take(bytes)) {
-            return bytes;
-        }
-    }
-    return 0;
+/* Charges the clean pages that so many of the slab's blocks may lie on, at most. Returns false if the limit has no room for them. */
+static bool charge_most(const struct span *span, unsigned want, size_t *bytes) {
+    size_t page = os_page_bytes(), each = (class_bytes[span->size_class] + page - 1) / page + 1;
+    *bytes = bits_min(span->clean_pages, want * each) * page;
+    return limit_take(*bytes);
 }
 
-unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want) {
+/* Counts blocks that were taken from the slab, which had so many clean pages before. Returns the bytes of those that are clean no longer. */
+static INLINE_ALWAYS size_t count_taken(struct heap *heap, uint32_t slab, unsigned taken, size_t clean) {
     const struct span *span = arena_span(slab);
-    size_t clean = span->clean_pages;
-    size_t charged = clean == 0 ? 0 : charge_clean(slab, &want);
-    unsigned taken = slab_take(slab, end, want);
     heap->free_blocks -= taken;
     heap->free_bytes -= (size_t)taken * class_bytes[span->size_class];
     size_t again = (clean - span->clean_pages) * os_page_bytes();
     heap->clean_bytes -= again;
     heap->reused_bytes += again;
     heap->came += (uint32_t)again;
+    if (span->free_blocks == 0) {
+        shelf_unlist(&heap->shelf[span->size_class], slab);
+    }
+    return again;
+}
+
+unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want) {
+    size_t clean = arena_span(slab)->clean_pages, charged = 0;
+    if (clean > 0 && !charge_most(arena_span(slab), want, &charged)) {
+        return 0;
+    }
+    unsigned taken = slab_take(slab, end, want);
+    size_t again = count_taken(heap, slab, taken, clean);
     if (charged > 0) {
         limit_release(charged - again);
     }
-    if (span->free_blocks == 0) {
-        shelf_unlist(&heap->shelf[span->size_class], slab);
+    return taken;
+}
+
+/* The slab at which the last look ended, if the shelf has it still; else the first one. */
+static uint32_t hand_of(const struct heap *heap, unsigned class) {
+    uint32_t hand = heap->hand[class];
+    bool stays = hand != 0 && flush_home(arena_address(hand), class) == heap && arena_span(hand)->first == hand &&
+                 arena_span(hand)->free_blocks > 0;
+    return stays ? hand : heap->shelf[class].slabs;
+}
+
+unsigned shelf_take_charged(struct heap *heap, unsigned class, void **end, unsigned want, bool *all) {
+    uint32_t start = hand_of(heap, class), slab = start;
+    unsigned taken = 0;
+    *all = slab == 0;
+    for (unsigned looked = 0; taken == 0 && !*all && looked < SHELF_LOOK; looked++) {
+        uint32_t next = arena_span(slab)->next;
+        next = next == 0 ? heap->shelf[class].slabs : next;
+        size_t clean = arena_span(slab)->clean_pages;
+        taken = slab_take_charged(slab, end, want);
+        *all = next == start;
+        heap->hand[class] = taken > 0 && arena_span(slab)->free_blocks > 0 ? slab : next;
+        (void)count_taken(heap, slab, taken, clean);
+        slab = next;
     }
     return taken;
 }

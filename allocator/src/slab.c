@@ -1,6 +1,7 @@
 #include "slab.h"
 
 #include "fence.h"
+#include "limit.h"
 #include "message.h"
 #include "os.h"
 
@@ -374,6 +375,53 @@ unsigned slab_take(uint32_t slab, void **blocks, unsigned want) {
         soil(slab, blocks, taken);
     }
     return taken;
+}
+
+/* The number of clean pages that the block lies on; *first is the first of them. */
+static size_t count_clean(uint32_t slab, size_t number, size_t *first) {
+    const struct span *span = arena_span(slab);
+    size_t page = os_page_bytes(), size = class_bytes[span->size_class], count = 0;
+    if (span->clean_pages > 0) {
+        for (size_t p = ((number + 1) * size - 1) / page + 1; p-- > number * size / page;) {
+            if (is_clean(slab, p, SLICE_BYTES / page)) {
+                *first = p;
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+/* slab_take_charged of blocks on no clean page, or of those whose clean pages are charged first. */
+static unsigned take_charged(uint32_t slab, void **blocks, unsigned want, bool charges) {
+    struct span *span = arena_span(slab);
+    size_t page = os_page_bytes(), size = class_bytes[span->size_class], at = 0, first = 0;
+    unsigned taken = 0;
+    while (taken < want && (at = next_block(span->bitmap, at, span->blocks, true)) < span->blocks) {
+        size_t clean = count_clean(slab, at, &first);
+        if (clean > 0 && !(charges && limit_take(clean * page))) {
+            /* Blocks that begin before the end of that page lie on it too, and need no less. */
+            at = ((first + 1) * page + size - 1) / size;
+            continue;
+        }
+        *--blocks = (char *)arena_address(slab) + at * size;
+        change_blocks(slab, (uint32_t)at, 1, false);
+        span->taken = CLEAN_ALL;
+        if (size >= CLASS_FRESH) {
+            span->fresh = (uint32_t)bits_max(span->fresh, at + 1);
+        }
+        if (clean > 0) {
+            soil(slab, blocks, 1);
+        }
+        taken++;
+        at++;
+    }
+    return taken;
+}
+
+unsigned slab_take_charged(uint32_t slab, void **blocks, unsigned want) {
+    unsigned taken = take_charged(slab, blocks, want, false);
+    return taken + take_charged(slab, blocks - taken, want - taken, true);
 }
 
 struct zeros slab_next_zeros(uint32_t slab) {

@@ -28,6 +28,9 @@ void slab_unmake(uint32_t slab);
  * Stored so, a stack whose top is the lowest slot hands out ascending addresses. Returns how many. */
 unsigned slab_take(uint32_t slab, void **blocks, unsigned want);
 
+/* Takes blocks on pages that are in memory, and then others as far as the limit has room for their clean pages, which it charges. */
+unsigned slab_take_charged(uint32_t slab, void **blocks, unsigned want);
+
 /* Cleaning: the pages of a slab whose blocks are all free are purged, a piece at a time. Meanwhile the blocks on them are out of the bitmap,
  * so that the heap's lock may be free: nobody can take them, and the slab cannot go.
  *

@@ -526,6 +526,7 @@
 #define shelf_list freestone_own_shelf_list
 #define shelf_release freestone_own_shelf_release
 #define shelf_take freestone_own_shelf_take
+#define shelf_take_charged freestone_own_shelf_take_charged
 #define shelf_unlist freestone_own_shelf_unlist
 #define shelter_after_fork freestone_own_shelter_after_fork
 #define shelter_begin_taking freestone_own_shelter_begin_taking
@@ -556,6 +557,7 @@
 #define slab_tails freestone_own_slab_tails
 #define slab_take freestone_own_slab_take
 #define slab_take_back freestone_own_slab_take_back
+#define slab_take_charged freestone_own_slab_take_charged
 #define slab_unmake freestone_own_slab_unmake
 #define spans_align freestone_own_spans_align
 #define spans_clean_end freestone_own_spans_clean_end

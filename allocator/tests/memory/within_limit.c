@@ -92,6 +92,40 @@ static void between_blocks(void) {
     empty(0, count + others);
 }
 
+static bool is_zero(const char *block, size_t size) { return block[0] == 0 && memcmp(block, block + 1, size - 1) == 0; }
+
+/* Free blocks on pages that others keep in memory cost nothing: the limit does not refuse them, in whatever slab they lie. */
+static void beside_blocks_in_use(void) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t size = 64; size <= 1024; size *= 4) {
+        size_t count = limit / 2 / size, beside = 0, got = 0;
+        for (size_t i = 0; i < count; i++) {
+            blocks[i] = write_all(malloc(size), size);
+            EXPECT(blocks[i] != NULL, "no block %zu", i);
+        }
+        for (size_t i = count; i-- > 0;) { /* every other page, and of the slabs that came last every other block */
+            uintptr_t address = (uintptr_t)blocks[i];
+            bool on_free_page = address / page % 2 != 0, has_neighbour = i >= count / 4 * 3 && address / size % 2 != 0;
+            if (on_free_page || has_neighbour) {
+                empty(i, 1);
+                beside += !on_free_page;
+            }
+        }
+        (void)freestone_purge();
+        size_t others = fill(count, page);
+        for (size_t i = 0; i < count && got < beside; i++) {
+            if (blocks[i] == NULL && (blocks[i] = unseen(calloc(1, size))) != NULL) {
+                EXPECT(is_zero(blocks[i], size), "calloc gave a block of %zu bytes that is not zero", size);
+                got++;
+            }
+        }
+        EXPECT(got >= beside / 16 * 15, "%zu of %zu free blocks of %zu bytes", got, beside, size);
+        expect_within("full of small blocks");
+        expect_counted("full of small blocks");
+        empty(0, count + others);
+    }
+}
+
 static void expect_refused(void *block, const char *what) {
     EXPECT(block == NULL && errno == ENOMEM, "%s: %p, errno %d", what, block, errno);
     errno = 0;
@@ -287,10 +321,15 @@ static void held_back(void) {
 
 int main(int count, char **argument) {
     require_serving();
-    static const struct test_case cases[] = {{"every_size", every_size},     {"between_blocks", between_blocks},
-                                             {"entry_points", entry_points}, {"mappings", mappings},
-                                             {"threads", threads},           {"changed", changed},
-                                             {"held_back", held_back},       {"lowered", lowered}};
+    static const struct test_case cases[] = {{"every_size", every_size},
+                                             {"between_blocks", between_blocks},
+                                             {"beside_blocks_in_use", beside_blocks_in_use},
+                                             {"entry_points", entry_points},
+                                             {"mappings", mappings},
+                                             {"threads", threads},
+                                             {"changed", changed},
+                                             {"held_back", held_back},
+                                             {"lowered", lowered}};
     resident_before = resident_kib();
     limit = figure("limit");
     EXPECT(limit > 0, "there is no limit");

@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include "limit.h"
 #include "os.h"
 #include "pattern.h"
 #include "scenario.h"
@@ -346,10 +347,8 @@ static void check_pages(uint32_t slab, unsigned class) {
            arena_span(slab)->clean_pages, clean);
 }
 
-static void take_and_fill(uint32_t slab, unsigned class, unsigned want, uint64_t *random) {
-    static bool before[BLOCKS_MOST];
-    memcpy(before, is_free, sizeof before);
-    check_taking(slab, class, want);
+/* Blocks that were free before and are not now have been taken. */
+static void fill_taken(uint32_t slab, unsigned class, const bool *before, uint64_t *random) {
     for (uint32_t b = 0; b < class_blocks(class); b++) {
         if (before[b] && !is_free[b]) {
             content[b] = pattern_random(random);
@@ -362,6 +361,56 @@ static void take_and_fill(uint32_t slab, unsigned class, unsigned want, uint64_t
             was_taken = true;
         }
     }
+}
+
+static void take_and_fill(uint32_t slab, unsigned class, unsigned want, uint64_t *random) {
+    static bool before[BLOCKS_MOST];
+    memcpy(before, is_free, sizeof before);
+    check_taking(slab, class, want);
+    fill_taken(slab, class, before, random);
+}
+
+static size_t clean_pages_under(uint32_t slab, unsigned class, uint32_t block) {
+    size_t count = 0, page = os_page_bytes(), size = class_bytes[class];
+    for (size_t p = block * size / page; p <= ((block + 1) * size - 1) / page; p++) {
+        count += reads_as_clean(slab, p);
+    }
+    return count;
+}
+
+/* With room for so many pages under the limit: blocks on pages in memory come first, others as long as theirs have room, and just those are charged. */
+static void take_at_limit(uint32_t slab, unsigned class, unsigned want, size_t room, uint64_t *random) {
+    static bool before[BLOCKS_MOST], resident[BLOCKS_MOST];
+    void *blocks[BLOCKS_MOST];
+    for (uint32_t b = 0; b < class_blocks(class); b++) {
+        before[b] = is_free[b];
+        resident[b] = is_free[b] && clean_pages_under(slab, class, b) == 0;
+    }
+    size_t clean = arena_span(slab)->clean_pages, held = atomic_load(&limit_held_bytes), page = os_page_bytes();
+    option_set(OPTION_LIMIT_MIB, 1024);
+    atomic_store(&limit_held_bytes, limit_own() - room * page);
+    unsigned taken = slab_take_charged(slab, blocks + BLOCKS_MOST, want);
+    size_t left = (limit_own() - atomic_load(&limit_held_bytes)) / page, charged = room - left;
+    option_set(OPTION_LIMIT_MIB, 0);
+    atomic_store(&limit_held_bytes, held);
+    EXPECT(taken <= want && charged == clean - arena_span(slab)->clean_pages,
+           "class %u: %u of %u taken, %zu pages charged, %u of %zu are clean", class, taken, want, charged,
+           arena_span(slab)->clean_pages, clean);
+    for (unsigned i = 0; i < taken; i++) {
+        size_t number =
+            (size_t)((char *)blocks[BLOCKS_MOST - 1 - i] - (char *)arena_address(slab)) / class_bytes[class];
+        EXPECT(is_free[number], "class %u: block %zu was not free", class, number);
+        is_free[number] = false;
+    }
+    for (uint32_t b = 0; b < class_blocks(class); b++) {
+        EXPECT(!is_free[b] || !resident[b] || (taken == want && charged == 0), "class %u: block %u is not taken", class,
+               b);
+        EXPECT(!is_free[b] || taken == want || clean_pages_under(slab, class, b) > left,
+               "class %u: block %u has room in %zu pages", class, b, left);
+    }
+    was_taken |= taken > 0;
+    fill_taken(slab, class, before, random);
+    check_slab(slab, class);
 }
 
 /* All pieces of a slab, one after the other. */
@@ -437,11 +486,15 @@ static void cleans_what_is_free(void) {
             uint32_t blocks = class_blocks(class);
             take_and_fill(slab, class, blocks, &random);
             for (int round = 0; round < (SCENARIO_SANITIZED ? 20 : 60); round++) {
-                switch (pattern_below(&random, 4)) {
+                unsigned want = 1 + (unsigned)pattern_below(&random, bits_max(blocks / 8, 1));
+                switch (pattern_below(&random, 5)) {
                 case 0:
-                    take_and_fill(slab, class, 1 + (unsigned)pattern_below(&random, bits_max(blocks / 8, 1)), &random);
+                    take_and_fill(slab, class, want, &random);
                     break;
                 case 1:
+                    take_at_limit(slab, class, want, pattern_below(&random, 5), &random);
+                    break;
+                case 2:
                     give_some(slab, class, &random);
                     break;
                 default:
