@@ -29,11 +29,16 @@ struct elf_object elf_object_at(uintptr_t header) {
 
 /* -- a dynamic section --------------------------------------------------------------------------------------- */
 
-/* glibc has added the base to its addresses, but not in every object; musl has not. The sum wraps in the vDSO of kernels before 3.16, which is linked
- * to the end of the address space. */
+/* glibc has added the base to its addresses unless the section is read-only (the vDSO's, and all on some machines); musl has not. An address that has
+ * been moved lies near the section, as the whole object does: code reaches 2 GiB far. The base is "negative" if the object lies lower than it was linked
+ * for. */
 static const void *pointer_in(struct elf_object object, ElfW(Addr) value) {
-    uintptr_t sum = object.base + value;
-    return (const void *)(value < object.base || sum < object.base ? sum : value);
+    bool is_moved = false;
+#ifdef __GLIBC__
+    const uintptr_t reach = (uintptr_t)1 << 31;
+    is_moved = value - (uintptr_t)object.dynamic + reach < 2 * reach;
+#endif
+    return (const void *)(is_moved ? value : object.base + value);
 }
 
 const ElfW(Dyn) * elf_entry(struct elf_object object, ElfW(Sxword) tag) {
