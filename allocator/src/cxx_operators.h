@@ -28,4 +28,8 @@ static inline bool cxx_is_replaced(void) {
 void *cxx_in_force(enum cxx_operator which) INTERNAL;
 void *cxx_own(enum cxx_operator which) INTERNAL;
 
+/* Told by the library's constructor once it has written what is SEALED: from then on another thread may open those pages. Until then operators are
+ * looked up at each call. The shared library alone. */
+void cxx_may_keep(void) INTERNAL;
+
 #endif

@@ -12,11 +12,17 @@ _Atomic uint8_t cxx_maybe_replaced = 1;
 /* Relaxed: all that is stored was there before the process. NULL until one thread has looked, and where all are the library's own. */
 static void *in_force[CXX_OPERATOR_COUNT] SEALED;
 
+/* release, and acquire: the pages are closed before another thread opens them. No thread waits: the constructor calls the linker meanwhile. */
+static _Atomic bool may_keep;
+
+void cxx_may_keep(void) { atomic_store_explicit(&may_keep, true, memory_order_release); }
+
 /* Once, by one thread; others look for themselves meanwhile. If the kernel refuses, each call does so. */
 static void keep(void *const *found) {
     static _Atomic bool begun; /* relaxed: only who sets it first writes */
     void *const places[] = {in_force, &in_force[CXX_OPERATOR_COUNT - 1]};
-    if (atomic_exchange_explicit(&begun, true, memory_order_relaxed) || !os_seal(places, 2, false)) {
+    if (!atomic_load_explicit(&may_keep, memory_order_acquire) ||
+        atomic_exchange_explicit(&begun, true, memory_order_relaxed) || !os_seal(places, 2, false)) {
         return;
     }
     for (enum cxx_operator which = 0; which < CXX_OPERATOR_COUNT; which++) {

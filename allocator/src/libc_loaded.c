@@ -2,6 +2,7 @@
  * it waits for this one, and which is not free in a signal handler that has interrupted dlopen. */
 #include <dlfcn.h>
 
+#include "cxx_operators.h"
 #include "direct_binding.h"
 #include "elf_objects.h"
 #include "keeper.h"
@@ -97,5 +98,6 @@ __attribute__((constructor)) static void find_all(int arguments, char **argument
         *(void **)&elf_find_object = direct_function(DIRECT__dl_find_object);
     }
     (void)seal(true);
+    cxx_may_keep();
     keeper_hear_identity(); /* api_identity.c */
 }

@@ -42,7 +42,7 @@ bool os_guard(void *at, size_t bytes);
 #define SEALED
 #endif
 
-/* What is SEALED there can be written, or no longer. By one thread at a time. False when the kernel refuses, or is not asked since
+/* What is SEALED there can be written, or no longer. By one thread at a time: see cxx_may_keep. False when the kernel refuses, or is not asked since
  * filters may have come. */
 bool os_seal(void *const *places, size_t count, bool sealed);
 
