@@ -148,6 +148,7 @@ static struct elf_object libraries[LIBRARIES_MOST];
  * searches, and never go: they are looked at without its lock. */
 static const struct link_map *first_map, *own_map, *last_behind, *last_started;
 
+/* Two threads may come at once, before the constructor: both store the same, and each of these once. */
 static unsigned find_libraries(void) {
     struct elf_object own = &__ehdr_start == NULL ? (struct elf_object){0} : elf_object_at((uintptr_t)&__ehdr_start);
     const struct r_debug *list = NULL;
@@ -163,14 +164,16 @@ static unsigned find_libraries(void) {
     if (list != NULL && list->r_ldbase != 0) { /* musl's linker is libc, by any name */
         libraries[count++] = elf_object_at(list->r_ldbase);
     }
+    const struct link_map *behind = NULL, *last = NULL;
     for (const struct link_map *each = own_map; each != NULL; each = each->l_next) {
         for (unsigned i = 0; i < count && each != own_map; i++) {
-            last_behind = each->l_ld == libraries[i].dynamic ? each : last_behind;
+            behind = each->l_ld == libraries[i].dynamic ? each : behind;
         }
-        last_started = each;
+        last = each;
     }
     first_map = list != NULL ? list->r_map : NULL;
-    last_started = last_behind != NULL ? last_started : first_map;
+    last_behind = behind;
+    last_started = behind != NULL ? last : first_map;
     return count;
 }
 
