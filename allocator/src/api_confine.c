@@ -174,6 +174,9 @@ long confine_syscall(long number, long a, long b, long c, long d, long e, long f
     if (number == SYS_prctl || number == SYS_seccomp) {
         return no_jump(libc(number, a, b, c, d, e, 0));
     }
+    if (is_plain_fork(number, a, b)) {
+        return COPYING_PROCESS(no_jump(libc(number, a, b, c, d, e, 0)));
+    }
     return WITHOUT_KEEPER(no_jump(libc(number, a, b, c, d, e, 0)));
 }
 

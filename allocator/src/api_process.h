@@ -24,7 +24,14 @@ static inline long process_changed(bool left, long result) {
     return result;
 }
 
-#define WITHOUT_KEEPER(call)                          \
+#define WITHOUT_KEEPER(call)                                \
+    __extension__({                                         \
+        bool left = keeper_leave_first(thread_is_inside()); \
+        process_changed(left, (long)(call));                \
+    })
+
+/* A call that makes a process goes on if the keeper does not get to run: the child can do without what it holds. */
+#define COPYING_PROCESS(call)                         \
     __extension__({                                   \
         bool left = keeper_leave(thread_is_inside()); \
         process_changed(left, (long)(call));          \

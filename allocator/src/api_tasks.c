@@ -25,7 +25,7 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 
 PUBLIC pid_t _Fork(void) {
     pid_t (*libc)(void) = BEHIND(_Fork, pid_t (*)(void));
-    return libc == NULL ? process_missing() : (pid_t)WITHOUT_KEEPER(libc());
+    return libc == NULL ? process_missing() : (pid_t)COPYING_PROCESS(libc());
 }
 
 /* By a type of its own: libc's is variadic, and takes the last three only where the flags ask for them. The new task goes on in `run`, on its
@@ -46,5 +46,5 @@ int offered_clone(int (*run)(void *), void *stack, int flags, void *argument, vo
     if ((flags & CLONE_VM) != 0) { /* what is shared is not copied */
         return libc(run, stack, flags, argument, parent_number, thread_area, child_number);
     }
-    return (int)WITHOUT_KEEPER(libc(run, stack, flags, argument, parent_number, thread_area, child_number));
+    return (int)COPYING_PROCESS(libc(run, stack, flags, argument, parent_number, thread_area, child_number));
 }

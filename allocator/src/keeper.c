@@ -13,6 +13,7 @@ enum {
     QUIET_ROUNDS = 3,   /* looks without a wish and without a return before it ends */
     LEAVE_MS = 200,     /* waited for it to end; a piece of its work takes less than one */
     LEAVE_NAP_MS = 10,
+    LEAVE_FIRST_MS = 30000, /* by a call that it would spoil: see keeper.h */
     LEAVE_INSIDE_MS =
         20, /* the same by a signal's handler that has interrupted its thread with a lock, perhaps, that the keeper waits for */
     RETURN_MS =
@@ -52,8 +53,8 @@ static struct {
      * Relaxed: written by the keeper, and who starts one late looks late. */
     _Atomic uint64_t due;
     _Atomic uint32_t refused; /* REFUSED_MS and so on; 0 before the first refusal */
-    _Atomic bool
-        deaf; /* told to leave, it did not come; relaxed: how long the next waits for it depends on it, no more */
+    _Atomic uint32_t
+        unheard; /* told to leave, it did not come for so long, in ms; relaxed: how long the next waits for it depends on it, no more */
     _Atomic uint32_t away; /* not 0 since it left; counts wishes */
     uint32_t beat_ms; /* 0: never; written before the first start, read by the thread */
     void *memory; /* of its stack, for one life after the other; changed by who has claimed `alive` */
@@ -362,23 +363,29 @@ bool keeper_hurry(void) {
     return may_start(); /* the caller will, when it is out */
 }
 
-/* A thread of the program's that the scheduler prefers may keep the CPU from it: it is not waited for as long each time. A handler that has
+/* A thread of the program's that the scheduler prefers may keep the CPU from it: it is not waited for as long a second time. A handler that has
  * interrupted its thread inside does not wait at all then: signals that come faster would not let that thread go on. */
-static uint32_t wait_for_leaving(bool inside) {
-    bool deaf = atomic_load_explicit(&keeper.deaf, memory_order_relaxed);
+static uint32_t wait_for_leaving(bool inside, uint32_t limit) {
+    uint32_t unheard = atomic_load_explicit(&keeper.unheard, memory_order_relaxed);
     if (inside) {
-        return deaf ? 0 : LEAVE_INSIDE_MS;
+        return unheard != 0 ? 0 : LEAVE_INSIDE_MS;
     }
-    return deaf ? LEAVE_NAP_MS : LEAVE_MS;
+    return unheard >= limit ? LEAVE_NAP_MS : limit;
 }
 
-bool keeper_leave(bool inside) {
+static void note_leaving(bool gone, uint32_t waited) {
+    uint32_t unheard = atomic_load_explicit(&keeper.unheard, memory_order_relaxed);
+    unheard = gone ? 0 : (uint32_t)bits_max(unheard, waited);
+    atomic_store_explicit(&keeper.unheard, unheard, memory_order_relaxed);
+}
+
+static bool leave(bool inside, uint32_t limit) {
     if (gate.page == NULL) {
         return false;
     }
     atomic_fetch_add_explicit(&gate.page->leaving, 1, memory_order_seq_cst);
     struct patience patience = patience_begin();
-    uint32_t wait = wait_for_leaving(inside);
+    uint32_t wait = wait_for_leaving(inside, limit);
     bool slept = false;
     uint32_t alive, last = 0;
     while ((alive = atomic_load_explicit(&gate.page->keeper, memory_order_seq_cst)) != 0) {
@@ -392,13 +399,17 @@ bool keeper_leave(bool inside) {
         }
         slept = os_wait_for_thread(&gate.page->keeper, alive, LEAVE_NAP_MS);
     }
-    atomic_store_explicit(&keeper.deaf, alive != 0, memory_order_relaxed);
+    note_leaving(alive == 0, inside ? LEAVE_INSIDE_MS : wait);
     if (last > 1 && alive == 0 &&
         keeper_is_unwatched()) { /* the kernel counts the threads of who asks for a namespace, and so do programs that fork */
-        os_await_thread_gone(last, LEAVE_MS);
+        os_await_thread_gone(last, limit);
     }
     return true;
 }
+
+bool keeper_leave(bool inside) { return leave(inside, LEAVE_MS); }
+
+bool keeper_leave_first(bool inside) { return leave(inside, LEAVE_FIRST_MS); }
 
 void keeper_return(bool at_once) {
     if (!is_confined()) { /* else nothing is asked for, not even the time */

@@ -69,6 +69,10 @@ void keeper_confine(void);
  * that it is started again by the next wish that is served, or, where it need not be `at_once`, a little later. False where nothing
  * was ever allocated: then there is nothing to return from. `inside`: the caller is a signal's handler whose thread is (thread_is_inside). */
 bool keeper_leave(bool inside);
+
+/* The same before a call that fails, or leaves the keeper as it was, if the keeper lives. Waits for one that gets no CPU: the call goes on after half a
+ * minute, since a debugger may have stopped it alone. */
+bool keeper_leave_first(bool inside);
 void keeper_return(bool at_once);
 
 /* Whether it left before it looked, should have looked long ago, and was not started again: no slow path came by. keeper_has_looked: somebody

@@ -345,6 +345,7 @@
 #define keeper_is_to_leave freestone_own_keeper_is_to_leave
 #define keeper_is_unwatched freestone_own_keeper_is_unwatched
 #define keeper_leave freestone_own_keeper_leave
+#define keeper_leave_first freestone_own_keeper_leave_first
 #define keeper_may_ask freestone_own_keeper_may_ask
 #define keeper_may_open freestone_own_keeper_may_open
 #define keeper_note_sharing freestone_own_keeper_note_sharing

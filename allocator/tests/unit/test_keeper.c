@@ -9,19 +9,23 @@
 
 uint64_t __wrap_os_nanoseconds(void);
 uint64_t __wrap_os_milliseconds(void);
-void __wrap_os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
+bool __wrap_os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds);
 
 static uint64_t clock_ns;
-static uint32_t naps;
+static uint32_t naps, runs_after; /* it gets a CPU after so many naps; 0: never */
 
 uint64_t __wrap_os_nanoseconds(void) { return clock_ns; }
 
 uint64_t __wrap_os_milliseconds(void) { return clock_ns / 1000000; }
 
-void __wrap_os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
+bool __wrap_os_wait_for_thread(const _Atomic uint32_t *word, uint32_t expected, uint32_t milliseconds) {
     (void)word, (void)expected;
     naps++;
+    if (naps == runs_after) {
+        atomic_store(&gate.page->keeper, 0);
+    }
     clock_ns += (uint64_t)milliseconds * 1000000;
+    return true;
 }
 
 static uint32_t naps_of_a_fork(void) {
@@ -45,6 +49,34 @@ static void who_does_not_hear_is_waited_for_once(void) {
     EXPECT(naps_of_a_fork() == 0, "%u naps for nobody", naps);
     atomic_store(&gate.page->keeper, NUMBER);
     EXPECT(naps_of_a_fork() >= 20, "%u naps after it had come", naps);
+    atomic_store(&gate.page->keeper, 0);
+}
+
+static uint32_t naps_of_a_call(void) {
+    naps = 0;
+    EXPECT(keeper_leave_first(false), "nothing was opened");
+    keeper_return(true);
+    return naps;
+}
+
+/* The kernel refuses a namespace to a process of two threads: the call waits for a keeper that gets no CPU, though a fork before it has waited in
+ * vain. One that never runs is waited for once. */
+static void a_call_that_it_would_spoil_waits_until_it_has_run(void) {
+    enum { NUMBER = 1 << 30, LONG = 500 };
+    gate_open();
+    atomic_store(&gate.page->keeper, NUMBER);
+    EXPECT(naps_of_a_fork() < LONG, "a fork waited for %u naps", naps);
+    runs_after = LONG;
+    EXPECT(naps_of_a_call() == LONG && atomic_load(&gate.page->keeper) == 0, "the call came after %u naps", naps);
+    runs_after = 0;
+    atomic_store(&gate.page->keeper, NUMBER);
+    EXPECT(naps_of_a_call() > LONG, "one that never runs was waited for during %u naps", naps);
+    EXPECT(naps_of_a_call() <= 2, "%u naps for one that did not come before", naps);
+    EXPECT(naps_of_a_fork() <= 2, "%u naps of a fork for one that did not come before", naps);
+    atomic_store(&gate.page->keeper, 0);
+    EXPECT(naps_of_a_call() == 0, "%u naps for nobody", naps);
+    atomic_store(&gate.page->keeper, NUMBER);
+    EXPECT(naps_of_a_call() > LONG, "%u naps after it had come", naps);
     atomic_store(&gate.page->keeper, 0);
 }
 
@@ -78,6 +110,7 @@ static void nothing_is_wished_for_without_a_keeper(void) {
 
 static const struct scenario scenarios[] = {
     {"who_does_not_hear_is_waited_for_once", who_does_not_hear_is_waited_for_once},
+    {"a_call_that_it_would_spoil_waits_until_it_has_run", a_call_that_it_would_spoil_waits_until_it_has_run},
     {"what_is_due_is_not_left_to_one_that_does_not_come", what_is_due_is_not_left_to_one_that_does_not_come},
     {"nothing_is_wished_for_without_a_keeper", nothing_is_wished_for_without_a_keeper},
 };
