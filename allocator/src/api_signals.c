@@ -26,6 +26,8 @@ PUBLIC int sigaction(int number, const struct sigaction *action, struct sigactio
         fault_handler_return(number);
     }
     if (result == 0 && before != NULL) {
+        programs.sa_flags =
+            (programs.sa_flags & ~SA_RESTART) | (found.sa_flags & SA_RESTART); /* changed by siginterrupt */
         *before = fault_handler_is_own(&found) ? programs : found;
     }
     return result;

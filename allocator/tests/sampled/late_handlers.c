@@ -18,6 +18,7 @@ enum { STACK_BYTES = 64 * 1024, LINES = 1 << 16 };
 
 typedef void handler(int number);
 handler *__sysv_signal(int number, handler *action);
+int set_interrupting(int number, int interrupts) __asm__("siginterrupt"); /* glibc says that it is old */
 
 static sigjmp_buf back;
 static volatile int calls;
@@ -104,6 +105,13 @@ static void told(void) {
     expect_reported("sigaction");
     EXPECT((void *)signal(SIGSEGV, on_fault) == (void *)on_fault_with_info, "signal does not say what was set");
     expect_reported("signal");
+    for (int restarts = 0; restarts < 2; restarts++) {
+        EXPECT(set_interrupting(SIGSEGV, !restarts) == 0, "siginterrupt");
+        seen = asked(SIGSEGV);
+        EXPECT(seen.sa_handler == on_fault && ((seen.sa_flags & SA_RESTART) != 0) == (restarts != 0),
+               "what siginterrupt has set is not what is told");
+    }
+    expect_reported("siginterrupt");
     EXPECT(__sysv_signal(SIGSEGV, on_fault) == on_fault, "__sysv_signal does not say what was set");
     expect_reported("__sysv_signal");
 #ifdef __GLIBC__ /* musl's is signal by another name */
