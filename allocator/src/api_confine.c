@@ -3,8 +3,8 @@
  * leaves the old one, with its files and the locks on them, to the others.
  *
  * Who comes here by a system call of its own, without libc, is not seen; unprivileged programs have to say first that they want no new
- * privileges, which most do by prctl. Weak, and by types of their own: libc's are variadic, and a program that is linked with the static
- * library may bring functions of these names. */
+ * privileges, which most do by prctl. Weak: a program that is linked with the static library may bring functions of these
+ * names. */
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -21,14 +21,9 @@ enum {
     COPY_TABLE = 2, /* CLOSE_RANGE_UNSHARE, since Linux 5.9 */
 };
 
-#define OFFERED PUBLIC __attribute__((weak))
+#define WEAK PUBLIC __attribute__((weak))
 
-typedef int libc_capset(void *header, void *data);
-typedef int libc_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 typedef long libc_syscall(long number, long a, long b, long c, long d, long e, long f);
-typedef int libc_unshare(int flags);
-typedef int libc_setns(int file, int type);
-typedef int libc_close_range(unsigned first, unsigned last, int flags);
 
 libc_syscall confine_syscall INTERNAL;
 
@@ -43,7 +38,7 @@ static bool is_own_process(void) { return !keeper_may_ask() || gate_is_own_proce
 
 /* In between nobody starts a keeper, so the next to start one sees it. */
 static long confined(bool own, long result) {
-    if (result >= 0 && own) {
+    if ((int)result >= 0 && own) { /* none of these calls returns more than an int */
         keeper_confine();
     }
     return result;
@@ -57,45 +52,38 @@ static long confined(bool own, long result) {
         WITHOUT_KEEPER(confined(own, call)); \
     })
 
-OFFERED libc_capset offered_capset __asm__("capset");
-int offered_capset(void *header, void *data) {
-    libc_capset *libc = BEHIND(capset, libc_capset *);
-    return libc == NULL ? process_missing() : (int)WITHOUT_KEEPER(libc(header, data));
-}
+#define CHANGES(name, meant)                                                              \
+    WEAK OFFERED(name) {                                                                  \
+        PASS_OTHER(name, meant);                                                          \
+        any_function *libc = BEHIND(name);                                                \
+        return libc == NULL ? process_missing() : WITHOUT_KEEPER(libc(a, b, c, d, e, f)); \
+    }
 
-OFFERED libc_unshare offered_unshare __asm__("unshare");
-int offered_unshare(int flags) {
-    libc_unshare *libc = BEHIND(unshare, libc_unshare *);
-    return libc == NULL ? process_missing() : (int)WITHOUT_KEEPER(libc(flags));
-}
-
-OFFERED libc_setns offered_setns __asm__("setns");
-int offered_setns(int file, int type) {
-    libc_setns *libc = BEHIND(setns, libc_setns *);
-    return libc == NULL ? process_missing() : (int)WITHOUT_KEEPER(libc(file, type));
-}
+CHANGES(capset, true) /* two addresses */
+CHANGES(unshare, is_int(a))
+CHANGES(setns, is_int(a) && is_int(b))
 
 /* libc has it since glibc 2.34; who asks whether there is one would find ours. */
-OFFERED libc_close_range offered_close_range __asm__("close_range");
-int offered_close_range(unsigned first, unsigned last, int flags) {
-    libc_close_range *libc = BEHIND(close_range, libc_close_range *);
+WEAK OFFERED(close_range) {
+    PASS_OTHER(close_range, is_int(a) && is_int(b) && is_int(c));
+    any_function *libc = BEHIND(close_range);
     if (libc == NULL) {
-        return (int)confine_syscall(SYS_close_range, first, last, flags, 0, 0, 0);
+        return confine_syscall(SYS_close_range, a, b, c, 0, 0, 0);
     }
-    bool copies = ((unsigned)flags & COPY_TABLE) != 0;
-    return copies ? (int)WITHOUT_KEEPER(libc(first, last, flags)) : libc(first, last, flags);
+    bool copies = ((unsigned)c & COPY_TABLE) != 0;
+    return copies ? WITHOUT_KEEPER(libc(a, b, c, d, e, f)) : libc(a, b, c, d, e, f);
 }
 
-OFFERED libc_prctl offered_prctl __asm__("prctl");
-int offered_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
-    libc_prctl *libc = BEHIND(prctl, libc_prctl *);
+WEAK OFFERED(prctl) {
+    PASS_OTHER(prctl, is_int(a));
+    any_function *libc = BEHIND(prctl);
     if (unlikely(libc == NULL)) {
         return process_missing();
     }
-    if (unlikely(option_confines((unsigned long)option))) {
-        return (int)CONFINING(libc(option, a, b, c, d));
+    if (unlikely(option_confines((unsigned)a))) {
+        return CONFINING(libc(a, b, c, d, e, f));
     }
-    return libc(option, a, b, c, d);
+    return libc(a, b, c, d, e, f);
 }
 
 #define CLONE3_LEAST 64 /* bytes of struct clone_args as it was first; CLONE_ARGS_SIZE_VER0 of later headers */
@@ -152,7 +140,7 @@ static long no_jump(long result) {
 
 /* syscall, for the few numbers that are watched, and before libc's is known. */
 long confine_syscall(long number, long a, long b, long c, long d, long e, long f) {
-    libc_syscall *libc = BEHIND(syscall, libc_syscall *);
+    libc_syscall *libc = (libc_syscall *)libc_function(LIBC_syscall);
     if (libc == NULL) {
         return process_missing();
     }
@@ -219,7 +207,7 @@ __asm__(".text\n\t"
         ".cfi_endproc\n\t"
         ".size syscall, .-syscall\n");
 #else
-OFFERED libc_syscall offered_syscall __asm__("syscall");
+WEAK libc_syscall offered_syscall __asm__("syscall");
 long offered_syscall(long number, long a, long b, long c, long d, long e, long f) {
     libc_syscall *libc = (libc_syscall *)__atomic_load_n(&libc_syscall_function, __ATOMIC_RELAXED);
     if (unlikely(libc == NULL || is_watched(number, a, b, c))) {

@@ -15,9 +15,9 @@ typedef void *dlopen_function(const char *file, int flags);
 
 struct dlopen_call { /* in two registers */
     dlopen_function *function;
-    long flags;
+    long flags; /* all of the register, as PASS_OTHER has it */
 };
-struct dlopen_call dlopen_find(const char *file, int flags) INTERNAL;
+struct dlopen_call dlopen_find(const char *file, long flags) INTERNAL;
 
 static void *refuse(const char *file, int flags) {
     (void)file;
@@ -25,13 +25,14 @@ static void *refuse(const char *file, int flags) {
     return NULL;
 }
 
-__attribute__((used)) struct dlopen_call dlopen_find(const char *file, int flags) {
+__attribute__((used)) struct dlopen_call dlopen_find(const char *file, long flags) {
     (void)file;
     options_read_environment(); /* another library's constructor may call dlopen before ours has run */
-    dlopen_function *next = BEHIND(dlopen, dlopen_function *);
+    dlopen_function *next = (dlopen_function *)libc_function(LIBC_dlopen);
+    bool keeps = option_value(OPTION_DEEPBIND) != 0 || (libc_is_other(LIBC_dlopen) && !is_int(flags));
     return (struct dlopen_call){
         next != NULL ? next : refuse, /* before glibc 2.34, if the program does not load libdl */
-        option_value(OPTION_DEEPBIND) != 0 ? flags : flags & ~RTLD_DEEPBIND,
+        keeps ? flags : flags & ~(long)RTLD_DEEPBIND,
     };
 }
 
@@ -42,12 +43,12 @@ __asm__(".text\n\t"
         "dlopen:\n\t"
         ".cfi_startproc\n\t"
         "endbr64\n\t"
-        "push %rdi\n\t"
-        ".cfi_adjust_cfa_offset 8\n\t"
+        "push %rdi\n\tpush %rdx\n\tpush %rcx\n\tpush %r8\n\tpush %r9\n\t"
+        ".cfi_adjust_cfa_offset 40\n\t"
         "call dlopen_find\n\t"
-        "pop %rdi\n\t"
-        ".cfi_adjust_cfa_offset -8\n\t"
-        "mov %edx, %esi\n\t"
+        "mov %rdx, %rsi\n\t"
+        "pop %r9\n\tpop %r8\n\tpop %rcx\n\tpop %rdx\n\tpop %rdi\n\t"
+        ".cfi_adjust_cfa_offset -40\n\t"
         "jmp *%rax\n\t"
         ".cfi_endproc\n\t"
         ".size dlopen, .-dlopen\n");
@@ -58,13 +59,15 @@ __asm__(".text\n\t"
         "dlopen:\n\t"
         ".cfi_startproc\n\t"
         "hint #34\n\t" /* bti c */
-        "stp x0, x30, [sp, #-16]!\n\t"
-        ".cfi_adjust_cfa_offset 16\n\t"
+        "stp x0, x30, [sp, #-64]!\n\t"
+        ".cfi_adjust_cfa_offset 64\n\t"
         ".cfi_rel_offset x30, 8\n\t"
+        "stp x2, x3, [sp, #16]\n\tstp x4, x5, [sp, #32]\n\tstp x6, x7, [sp, #48]\n\t"
         "bl dlopen_find\n\t"
         "mov x16, x0\n\t"
-        "ldp x0, x30, [sp], #16\n\t"
-        ".cfi_adjust_cfa_offset -16\n\t"
+        "ldp x2, x3, [sp, #16]\n\tldp x4, x5, [sp, #32]\n\tldp x6, x7, [sp, #48]\n\t"
+        "ldp x0, x30, [sp], #64\n\t"
+        ".cfi_adjust_cfa_offset -64\n\t"
         ".cfi_restore x30\n\t"
         "br x16\n\t"
         ".cfi_endproc\n\t"

@@ -1,9 +1,6 @@
 /* Who the process is: libc tells every thread that it knows when that changes, and the keeper is none of those. Only in the shared library. A
  * program that makes the system calls by itself changes one thread alone, as the kernel has it. */
-#include <grp.h>
 #include <pthread.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include "api_process.h"
 #include "keeping.h"
@@ -17,60 +14,33 @@ static void catch_up(void) {
 
 #define CHANGED(call) (catch_up(), WITHOUT_KEEPER(call))
 
-PUBLIC int setuid(uid_t user) {
-    int (*libc)(uid_t) = BEHIND(setuid, int (*)(uid_t));
-    return libc == NULL ? process_missing() : (int)CHANGED(libc(user));
-}
+#define CHANGES(name, meant)                                                       \
+    PUBLIC OFFERED(name) {                                                         \
+        PASS_OTHER(name, meant);                                                   \
+        any_function *libc = BEHIND(name);                                         \
+        return libc == NULL ? process_missing() : CHANGED(libc(a, b, c, d, e, f)); \
+    }
 
-PUBLIC int setgid(gid_t group) {
-    int (*libc)(gid_t) = BEHIND(setgid, int (*)(gid_t));
-    return libc == NULL ? process_missing() : (int)CHANGED(libc(group));
-}
+CHANGES(setuid, is_int(a))
+CHANGES(setgid, is_int(a))
+CHANGES(seteuid, is_int(a))
+CHANGES(setegid, is_int(a))
+CHANGES(setreuid, is_int(a) && is_int(b))
+CHANGES(setregid, is_int(a) && is_int(b))
+CHANGES(setresuid, is_int(a) && is_int(b) && is_int(c))
+CHANGES(setresgid, is_int(a) && is_int(b) && is_int(c))
+CHANGES(setgroups, is_int(a)) /* a count */
 
-PUBLIC int seteuid(uid_t user) {
-    int (*libc)(uid_t) = BEHIND(seteuid, int (*)(uid_t));
-    return libc == NULL ? process_missing() : (int)CHANGED(libc(user));
-}
-
-PUBLIC int setegid(gid_t group) {
-    int (*libc)(gid_t) = BEHIND(setegid, int (*)(gid_t));
-    return libc == NULL ? process_missing() : (int)CHANGED(libc(group));
-}
-
-PUBLIC int setreuid(uid_t real, uid_t effective) {
-    int (*libc)(uid_t, uid_t) = BEHIND(setreuid, int (*)(uid_t, uid_t));
-    return libc == NULL ? process_missing() : (int)CHANGED(libc(real, effective));
-}
-
-PUBLIC int setregid(gid_t real, gid_t effective) {
-    int (*libc)(gid_t, gid_t) = BEHIND(setregid, int (*)(gid_t, gid_t));
-    return libc == NULL ? process_missing() : (int)CHANGED(libc(real, effective));
-}
-
-PUBLIC int setresuid(uid_t real, uid_t effective, uid_t saved) {
-    int (*libc)(uid_t, uid_t, uid_t) = BEHIND(setresuid, int (*)(uid_t, uid_t, uid_t));
-    return libc == NULL ? process_missing() : (int)CHANGED(libc(real, effective, saved));
-}
-
-PUBLIC int setresgid(gid_t real, gid_t effective, gid_t saved) {
-    int (*libc)(gid_t, gid_t, gid_t) = BEHIND(setresgid, int (*)(gid_t, gid_t, gid_t));
-    return libc == NULL ? process_missing() : (int)CHANGED(libc(real, effective, saved));
-}
-
-PUBLIC int setgroups(size_t count, const gid_t *groups) {
-    int (*libc)(size_t, const gid_t *) = BEHIND(setgroups, int (*)(size_t, const gid_t *));
-    return libc == NULL ? process_missing() : (int)CHANGED(libc(count, groups));
-}
-
-PUBLIC int initgroups(const char *user, gid_t group) {
-    int (*libc)(const char *, gid_t) = BEHIND(initgroups, int (*)(const char *, gid_t));
+PUBLIC OFFERED(initgroups) {
+    PASS_OTHER(initgroups, is_int(b));
+    any_function *libc = BEHIND(initgroups);
     if (libc == NULL) {
         return process_missing();
     }
     /* It reads files, where the thread may be cancelled: the keeper would stay away for good. */
     int state;
     bool held = pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state) == 0;
-    int result = (int)CHANGED(libc(user, group));
+    long result = CHANGED(libc(a, b, c, d, e, f));
     if (held) {
         (void)pthread_setcancelstate(state, NULL);
     }

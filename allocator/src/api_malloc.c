@@ -272,7 +272,6 @@ PUBLIC size_t malloc_usable_size(void *block) { return usable_bytes(block); }
 #define ALIAS(name) ALIAS_OF(name)
 
 /* Old programs, and libc's own parts in a static link, use these. */
-PUBLIC void cfree(void *) ALIAS(free);
 PUBLIC void *__libc_malloc(size_t) ALIAS(malloc);
 PUBLIC void __libc_free(void *) ALIAS(free);
 PUBLIC void *__libc_calloc(size_t, size_t) ALIAS(calloc);

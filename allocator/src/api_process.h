@@ -12,8 +12,26 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* libc's function behind ours; `type` is a pointer to one. */
-#define BEHIND(name, type) ((type)libc_function(LIBC_##name))
+/* A function in front of libc's, and the one behind. All that a register holds is passed on, and comes back: the one behind may be the program's
+ * own, with nothing but the name of libc's. Arguments that libc's does not have hold anything; so does the upper half of an int. */
+#define OFFERED(name)                           \
+    any_function offered_##name __asm__(#name); \
+    long offered_##name(long a, long b, long c, long d, long e, long f)
+#define BEHIND(name) ((any_function *)libc_function(LIBC_##name))
+
+static INLINE_ALWAYS bool is_int(long value) { return value == (int)value || (unsigned long)value == (unsigned)value; }
+
+/* It is there: what is libc's or not is said once all are looked up. syscall is not passed on like this. */
+#define OTHER(name) ((any_function *)__atomic_load_n(&libc_functions[LIBC_##name], __ATOMIC_RELAXED))
+
+/* First in such a function. One behind that is not libc's is the program's own, or wraps libc's: `meant` is whether the arguments can be those of
+ * libc's. Unless they can, the call becomes a jump: floating-point registers and the stack are the caller's, too. */
+#define PASS_OTHER(name, meant)                                 \
+    do {                                                        \
+        if (unlikely(libc_is_other(LIBC_##name)) && !(meant)) { \
+            return OTHER(name)(a, b, c, d, e, f);               \
+        }                                                       \
+    } while (0)
 
 static inline long process_changed(bool left, long result) {
     int error = errno;

@@ -10,22 +10,23 @@
 
 typedef void handler(int number);
 
-PUBLIC int sigaction(int number, const struct sigaction *action, struct sigaction *before) {
-    int (*libc)(int, const struct sigaction *, struct sigaction *) =
-        BEHIND(sigaction, int (*)(int, const struct sigaction *, struct sigaction *));
+PUBLIC OFFERED(sigaction) {
+    PASS_OTHER(sigaction, is_int(a));
+    any_function *libc = BEHIND(sigaction);
+    int number = (int)a;
     if (unlikely(libc == NULL)) {
         return process_missing();
     }
     if (likely(!fault_handler_stands(number))) {
-        return libc(number, action, before);
+        return libc(a, b, c, d, e, f);
     }
-    struct sigaction programs, found;
+    struct sigaction programs, found, *before = (struct sigaction *)c;
     fault_handler_behind(number, &programs);
-    int result = libc(number, action, &found);
-    if (result == 0 && action != NULL) { /* first: `before` may be the same */
+    long result = libc(a, b, (long)&found, d, e, f);
+    if ((int)result == 0 && b != 0) { /* first: `before` may be the same */
         fault_handler_return(number);
     }
-    if (result == 0 && before != NULL) {
+    if ((int)result == 0 && before != NULL) {
         programs.sa_flags =
             (programs.sa_flags & ~SA_RESTART) | (found.sa_flags & SA_RESTART); /* changed by siginterrupt */
         *before = fault_handler_is_own(&found) ? programs : found;
@@ -34,42 +35,43 @@ PUBLIC int sigaction(int number, const struct sigaction *action, struct sigactio
 }
 
 /* libc's function has set something, unless it has failed, and returns what was there before. */
-static handler *told_of(int number, const struct sigaction *programs, handler *before) {
-    struct sigaction own = {.sa_handler = before, .sa_flags = SA_SIGINFO};
-    if (before != SIG_ERR) {
+static long told_of(int number, const struct sigaction *programs, long before) {
+    struct sigaction own = {.sa_handler = (handler *)before, .sa_flags = SA_SIGINFO};
+    bool is_set = own.sa_handler != SIG_ERR;
+    if (is_set) {
         fault_handler_return(number);
     }
-    return before != SIG_ERR && fault_handler_is_own(&own) ? programs->sa_handler : before;
+    return is_set && fault_handler_is_own(&own) ? (long)programs->sa_handler : before;
 }
 
-#define SETTING(name, number, action)                                                   \
-    __extension__({                                                                     \
-        handler *(*libc)(int, handler *) = BEHIND(name, handler * (*)(int, handler *)); \
-        handler *result = SIG_ERR;                                                      \
-        if (unlikely(libc == NULL)) {                                                   \
-            (void)process_missing();                                                    \
-        } else if (likely(!fault_handler_stands(number))) {                             \
-            result = libc(number, action);                                              \
-        } else {                                                                        \
-            struct sigaction programs;                                                  \
-            fault_handler_behind(number, &programs);                                    \
-            result = told_of(number, &programs, libc(number, action));                  \
-        }                                                                               \
-        result;                                                                         \
-    })
+#define SETS(name)                                                 \
+    PUBLIC OFFERED(name) {                                         \
+        PASS_OTHER(name, is_int(a));                               \
+        any_function *libc = BEHIND(name);                         \
+        if (unlikely(libc == NULL)) {                              \
+            return process_missing(); /* as SIG_ERR is */          \
+        }                                                          \
+        if (likely(!fault_handler_stands((int)a))) {               \
+            return libc(a, b, c, d, e, f);                         \
+        }                                                          \
+        struct sigaction programs;                                 \
+        fault_handler_behind((int)a, &programs);                   \
+        return told_of((int)a, &programs, libc(a, b, c, d, e, f)); \
+    }
 
-PUBLIC handler *signal(int number, handler *action) { return SETTING(signal, number, action); }
-PUBLIC handler *bsd_signal(int number, handler *action) { return SETTING(bsd_signal, number, action); }
-PUBLIC handler *ssignal(int number, handler *action) { return SETTING(ssignal, number, action); }
-PUBLIC handler *sysv_signal(int number, handler *action) { return SETTING(sysv_signal, number, action); }
-PUBLIC handler *__sysv_signal(int number, handler *action) { return SETTING(__sysv_signal, number, action); }
-PUBLIC handler *sigset(int number, handler *action) { return SETTING(sigset, number, action); }
+SETS(signal)
+SETS(bsd_signal)
+SETS(ssignal)
+SETS(sysv_signal)
+SETS(__sysv_signal)
+SETS(sigset)
 
-PUBLIC int sigignore(int number) {
-    int (*libc)(int) = BEHIND(sigignore, int (*)(int));
-    int result = libc == NULL ? process_missing() : libc(number);
-    if (result == 0 && fault_handler_stands(number)) {
-        fault_handler_return(number);
+PUBLIC OFFERED(sigignore) {
+    PASS_OTHER(sigignore, is_int(a));
+    any_function *libc = BEHIND(sigignore);
+    long result = libc == NULL ? process_missing() : libc(a, b, c, d, e, f);
+    if ((int)result == 0 && fault_handler_stands((int)a)) {
+        fault_handler_return((int)a);
     }
     return result;
 }

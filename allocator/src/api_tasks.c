@@ -2,41 +2,37 @@
  * (RLIMIT_NPROC, a container's pids.max), and in a fork that runs no handlers it is a second thread that may be in the middle of something.
  * Only in the shared library. */
 #include <linux/sched.h>
-#include <pthread.h>
-#include <unistd.h>
 
 #include "api_process.h"
 
-typedef int libc_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
-
-PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument) {
-    libc_create *libc = BEHIND(pthread_create, libc_create *);
+PUBLIC OFFERED(pthread_create) {
+    any_function *libc = BEHIND(pthread_create);
     if (unlikely(libc == NULL)) {
         return ENOSYS;
     }
     keeper_note_sharing();
-    int error = libc(thread, attributes, run, argument);
-    if (unlikely(error == EAGAIN) && keeper_give_way(thread_is_inside())) {
-        error = libc(thread, attributes, run, argument);
+    long error = libc(a, b, c, d, e, f);
+    if (unlikely((int)error == EAGAIN) && keeper_give_way(thread_is_inside())) {
+        error = libc(a, b, c, d, e, f);
         keeper_stay_away();
     }
     return error;
 }
 
-PUBLIC pid_t _Fork(void) {
-    pid_t (*libc)(void) = BEHIND(_Fork, pid_t (*)(void));
-    return libc == NULL ? process_missing() : (pid_t)COPYING_PROCESS(libc());
+PUBLIC OFFERED(_Fork) {
+    any_function *libc = BEHIND(_Fork);
+    return libc == NULL ? process_missing() : COPYING_PROCESS(libc(a, b, c, d, e, f));
 }
 
-/* By a type of its own: libc's is variadic, and takes the last three only where the flags ask for them. The new task goes on in `run`, on its
- * own stack, so whatever this function does afterwards only the caller sees. */
-typedef int libc_clone(int (*run)(void *), void *stack, int flags, void *argument, void *parent_number,
-                       void *thread_area, void *child_number);
+/* The last lies on the stack on some machines; libc's takes it and the two before only where the flags ask for them. The new task goes on in a
+ * function of its own, on its own stack, so whatever this function does afterwards only the caller sees. */
+typedef long libc_clone(long a, long b, long c, long d, long e, long f, long child_number);
 
 PUBLIC libc_clone offered_clone __asm__("clone");
-int offered_clone(int (*run)(void *), void *stack, int flags, void *argument, void *parent_number, void *thread_area,
-                  void *child_number) {
-    libc_clone *libc = BEHIND(clone, libc_clone *);
+long offered_clone(long a, long b, long c, long d, long e, long f, long child_number) {
+    PASS_OTHER(clone, is_int(c));
+    libc_clone *libc = (libc_clone *)libc_function(LIBC_clone);
+    unsigned flags = (unsigned)c;
     if (unlikely(libc == NULL)) {
         return process_missing();
     }
@@ -44,7 +40,7 @@ int offered_clone(int (*run)(void *), void *stack, int flags, void *argument, vo
         keeper_note_sharing();
     }
     if ((flags & CLONE_VM) != 0) { /* what is shared is not copied */
-        return libc(run, stack, flags, argument, parent_number, thread_area, child_number);
+        return libc(a, b, c, d, e, f, child_number);
     }
-    return (int)COPYING_PROCESS(libc(run, stack, flags, argument, parent_number, thread_area, child_number));
+    return COPYING_PROCESS(libc(a, b, c, d, e, f, child_number));
 }

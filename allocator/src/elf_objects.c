@@ -148,6 +148,8 @@ static struct elf_object libraries[LIBRARIES_MOST];
  * searches, and never go: they are looked at without its lock. */
 static const struct link_map *first_map, *own_map, *last_behind, *last_started;
 
+static const ElfW(Dyn) * linker;
+
 /* Two threads may come at once, before the constructor: both store the same, and each of these once. */
 static unsigned find_libraries(void) {
     struct elf_object own = &__ehdr_start == NULL ? (struct elf_object){0} : elf_object_at((uintptr_t)&__ehdr_start);
@@ -163,6 +165,7 @@ static unsigned find_libraries(void) {
     }
     if (list != NULL && list->r_ldbase != 0) { /* musl's linker is libc, by any name */
         libraries[count++] = elf_object_at(list->r_ldbase);
+        linker = libraries[count - 1].dynamic;
     }
     const struct link_map *behind = NULL, *last = NULL;
     for (const struct link_map *each = own_map; each != NULL; each = each->l_next) {
@@ -193,10 +196,17 @@ void *elf_function_of_libc(const char *name) {
     return found;
 }
 
+/* Whether it is libc, or what earlier versions have apart. */
+static bool is_libc(struct elf_object object) {
+    return object.dynamic == linker || is_named(object, "libc.so.6") || is_named(object, "libpthread.so.0") ||
+           is_named(object, "libdl.so.2");
+}
+
 void elf_search_behind(struct elf_search *search) {
     (void)library_count();
     for (const struct link_map *map = last_behind != NULL ? own_map : NULL; map != last_behind;) {
         map = map->l_next;
+        search->is_other = !is_libc(object_at(map));
         elf_search_in(object_at(map), search);
     }
 }

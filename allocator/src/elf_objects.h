@@ -18,7 +18,8 @@ extern elf_find *elf_find_object INTERNAL;
 void *elf_function_of_libc(const char *name);
 
 /* What the objects behind this one define that were loaded with the program, in the order in which the dynamic linker searches: what dlsym finds
- * with RTLD_NEXT. Nothing if this object was loaded later. Calls nothing; only objects that never go are looked at. */
+ * with RTLD_NEXT. Nothing if this object was loaded later. Calls nothing; only objects that never go are looked at. What is found in
+ * another than libc gets its bit. */
 void elf_search_behind(struct elf_search *search);
 
 /* ... those before this object: the program; and those between, if this object was loaded with it. */

@@ -142,6 +142,8 @@ void elf_search_begin(struct elf_search *search, const char *const *names, void 
     search->names = names;
     search->found = found;
     search->count = count;
+    search->is_other = false;
+    search->others = 0;
     for (unsigned i = 0; i < count; i++) {
         search->hashes[i] = hash_of(names[i]);
     }
@@ -160,7 +162,10 @@ void elf_search_in(struct elf_object object, struct elf_search *search) {
         } else if (symbols.by_hash != NULL) {
             number = find_one_by_one(symbols.by_hash, &symbols, search->names[i]);
         }
-        search->found[i] = number == 0 ? NULL : (void *)(object.base + symbols.table[number].st_value);
+        if (number != 0) {
+            search->found[i] = (void *)(object.base + symbols.table[number].st_value);
+            search->others |= (uint32_t)search->is_other << i;
+        }
     }
 }
 

@@ -30,6 +30,8 @@ struct elf_search {
     const char *const *names;
     void **found; /* NULL for each that has not been found yet */
     unsigned count;
+    bool is_other; /* what is found now is not libc's: it gets its bit */
+    uint32_t others;
     uint32_t hashes[ELF_NAMES_MOST];
 };
 void elf_search_begin(struct elf_search *search, const char *const *names, void **found, unsigned count);

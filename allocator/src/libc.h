@@ -30,16 +30,30 @@
 /* What loads other objects: only in the shared library. */
 #define LIBC_LOADING(name) name(dlopen)
 
+/* How old programs free: only in the shared library. */
+#define LIBC_FREEING(name) name(cfree)
+
 #define LIBC_MEMBER(name) LIBC_##name,
 enum libc_function {
-    LIBC_IDENTITY(LIBC_MEMBER) LIBC_TASKS(LIBC_MEMBER) LIBC_SIGNALS(LIBC_MEMBER) LIBC_CONFINEMENT(LIBC_MEMBER)
-        LIBC_LOADING(LIBC_MEMBER) LIBC_syscall,
+    LIBC_IDENTITY(LIBC_MEMBER) LIBC_TASKS(LIBC_MEMBER) LIBC_SIGNALS(LIBC_MEMBER) LIBC_FREEING(LIBC_MEMBER)
+        LIBC_CONFINEMENT(LIBC_MEMBER) LIBC_LOADING(LIBC_MEMBER) LIBC_syscall,
     LIBC_FUNCTIONS
 };
 
 /* Relaxed: every thread would store the same value. The last has a name of its own, for assembly. */
 extern void *libc_functions[LIBC_syscall] INTERNAL;
 extern void *libc_syscall_function INTERNAL;
+
+/* As wide as registers are: what stands behind may be a function of the program's own. */
+typedef long any_function(long a, long b, long c, long d, long e, long f);
+
+/* A bit for each that is not libc's own: an object of the program's or another preload defines it. 0 until that has been looked up, by a constructor.
+ * Relaxed: who sees 0 takes it for libc's, with all that a register holds. */
+extern uint32_t libc_others INTERNAL;
+
+static INLINE_ALWAYS bool libc_is_other(enum libc_function which) {
+    return (__atomic_load_n(&libc_others, __ATOMIC_RELAXED) >> which & 1) != 0;
+}
 
 /* Looks for it; NULL where libc has no such function. */
 void *libc_look_up(enum libc_function which);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sys/syscall.h>
 
+#include "elf_objects.h"
 #include "libc.h"
 #include "os.h"
 
@@ -13,22 +14,53 @@ static long answer(long result) {
     return result;
 }
 
-static int linked_capset(long header, long data) { return (int)answer(os_call(SYS_capset, header, data, 0, 0, 0, 0)); }
+enum { FIRST = LIBC_capset, COUNT = LIBC_FUNCTIONS - FIRST }; /* of those that this library has */
 
-static int linked_prctl(long option, long a, long b, long c, long d) {
-    return (int)answer(os_call(SYS_prctl, option, a, b, c, d, 0));
+#define NAME(name) [LIBC_##name - FIRST] = #name,
+static const char *const names[COUNT] = {LIBC_CONFINEMENT(NAME) LIBC_LOADING(NAME) NAME(syscall)};
+
+uint32_t libc_others;
+
+/* The bits of libc_others. Looked for anew each time: no address of code is kept in memory that can be written. */
+static uint32_t find_others(void *found[COUNT]) {
+    struct elf_search search;
+    elf_search_begin(&search, names, found, COUNT);
+    elf_search_behind(&search);
+    return search.others << FIRST;
 }
+
+/* A library that the program is linked with may define one of them for itself. */
+__attribute__((constructor)) static void note_others(void) {
+    void *found[COUNT] = {NULL};
+    __atomic_store_n(&libc_others, find_others(found), __ATOMIC_RELAXED);
+}
+
+static OUT_OF_LINE void *other(enum libc_function which) {
+    void *found[COUNT] = {NULL};
+    (void)find_others(found);
+    return found[which - FIRST];
+}
+
+#define LINKED(name)                                                            \
+    static long linked_##name(long a, long b, long c, long d, long e, long f) { \
+        if (unlikely(libc_is_other(LIBC_##name))) {                             \
+            return ((any_function *)other(LIBC_##name))(a, b, c, d, e, f);      \
+        }                                                                       \
+        return answer(os_call(SYS_##name, a, b, c, d, e, f));                   \
+    }
+
+LINKED(capset)
+LINKED(prctl)
+LINKED(unshare)
+LINKED(setns)
+LINKED(close_range)
 
 static long linked_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    typedef long seven(long, long, long, long, long, long, long);
+    if (unlikely(libc_is_other(LIBC_syscall))) {
+        return ((seven *)other(LIBC_syscall))(number, a, b, c, d, e, f);
+    }
     return answer(os_call(number, a, b, c, d, e, f));
-}
-
-static int linked_unshare(long flags) { return (int)answer(os_call(SYS_unshare, flags, 0, 0, 0, 0, 0)); }
-
-static int linked_setns(long file, long type) { return (int)answer(os_call(SYS_setns, file, type, 0, 0, 0, 0)); }
-
-static int linked_close_range(long first, long last, long flags) {
-    return (int)answer(os_call(SYS_close_range, first, last, flags, 0, 0, 0));
 }
 
 /* Read-only once the program has started, as constants that hold addresses are. */

@@ -11,11 +11,12 @@
 #include "trace.h"
 
 #define NAME(name) [LIBC_##name] = #name,
-static const char *const names[LIBC_FUNCTIONS] = {LIBC_IDENTITY(NAME) LIBC_TASKS(NAME) LIBC_SIGNALS(NAME)
-                                                      LIBC_CONFINEMENT(NAME) LIBC_LOADING(NAME) NAME(syscall)};
+static const char *const names[LIBC_FUNCTIONS] = {LIBC_IDENTITY(NAME) LIBC_TASKS(NAME) LIBC_SIGNALS(NAME) LIBC_FREEING(
+    NAME) LIBC_CONFINEMENT(NAME) LIBC_LOADING(NAME) NAME(syscall)};
 
 void *libc_functions[LIBC_syscall] SEALED;
 void *libc_syscall_function SEALED;
+uint32_t libc_others SEALED;
 os_clock_function *os_vdso_clock SEALED;
 elf_find *elf_find_object SEALED;
 void *direct_functions[DIRECT_KEPT] SEALED;
@@ -62,6 +63,7 @@ static bool seal(bool sealed) {
     void *const places[] = {libc_functions,
                             &libc_functions[LIBC_syscall - 1],
                             &libc_syscall_function,
+                            &libc_others,
                             &os_vdso_clock,
                             &elf_find_object,
                             direct_functions,
@@ -86,6 +88,7 @@ static void look_up_all(void) {
         void **place = which == LIBC_syscall ? &libc_syscall_function : &libc_functions[which];
         __atomic_store_n(place, found[which] != NULL ? found[which] : ask_linker(names[which]), __ATOMIC_RELAXED);
     }
+    __atomic_store_n(&libc_others, search.others, __ATOMIC_RELAXED);
     looked_up = true;
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// What stands before libc's functions or looks for the C++ runtime: of the shared library, and of programs in C++.
 const LEFT_OUT: &[&str] = &[
+    "api_cfree.c",
     "api_cxx.c",
     "api_cxx_nothrow.c",
     "api_dlopen.c",

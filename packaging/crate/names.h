@@ -11,7 +11,6 @@
 #define aligned_alloc freestone_aligned_alloc
 #define calloc freestone_calloc
 #define capset freestone_capset
-#define cfree freestone_cfree
 #define close_range freestone_close_range
 #define free freestone_free
 #define free_aligned_sized freestone_free_aligned_sized
@@ -377,6 +376,7 @@
 #define lend_take freestone_own_lend_take
 #define libc_functions freestone_own_libc_functions
 #define libc_look_up freestone_own_libc_look_up
+#define libc_others freestone_own_libc_others
 #define limit_after_fork freestone_own_limit_after_fork
 #define limit_begin_look freestone_own_limit_begin_look
 #define limit_end_look freestone_own_limit_end_look

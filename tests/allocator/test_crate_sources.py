@@ -27,7 +27,7 @@ FEATURES = ("plain", "override")
 
 OFFERED = {
     *("malloc", "free", "calloc", "realloc", "reallocarray", "aligned_alloc", "memalign", "valloc", "pvalloc"),
-    *("posix_memalign", "__posix_memalign", "cfree", "free_sized", "free_aligned_sized", "malloc_usable_size"),
+    *("posix_memalign", "__posix_memalign", "free_sized", "free_aligned_sized", "malloc_usable_size"),
     *("__libc_malloc", "__libc_free", "__libc_calloc", "__libc_realloc", "__libc_memalign", "__libc_valloc"),
     *("__libc_pvalloc", "mallinfo", "mallinfo2", "malloc_info", "malloc_stats", "malloc_trim", "mallopt"),
     *("capset", "prctl", "unshare", "setns", "close_range", "syscall"),

@@ -230,6 +230,7 @@ PASSED(hear_signal *, sysv_signal, (int, hear_signal *), (int number, hear_signa
 PASSED(hear_signal *, __sysv_signal, (int, hear_signal *), (int number, hear_signal *heard), number, heard)
 PASSED(hear_signal *, sigset, (int, hear_signal *), (int number, hear_signal *heard), number, heard)
 PASSED(int, sigignore, (int), (int number), number)
+PASSED(long, cfree, (void *), (void *block), block)
 
 /* libc's is variadic. */
 typedef long call_kernel(long number, long a, long b, long c, long d, long e, long f);
