@@ -29,7 +29,6 @@ VERBS = {
     "diff": "Say what changed between two results, and whether it stays within limits: for a CI.",
     "run": "Run a program under libfreestone, or another allocator.",
     "allocators": "Show which allocators are here, whether they work, and how to get the others.",
-    "count": "Count system calls, instructions and requests to malloc of what was measured.",
 }
 
 PARTS = {
@@ -51,7 +50,6 @@ USAGE = {
     "allocators": "Usage: freestone allocators [OPTIONS] [NAMES]",
     "allocators add": "Usage: freestone allocators add [OPTIONS] [NAMES]",
     "allocators remove": "Usage: freestone allocators remove NAMES",
-    "count": "Usage: freestone count [OPTIONS] RESULTS",
 }
 """By verb, those that stand behind another included."""
 

@@ -62,7 +62,6 @@ def test_every_option_of_seconds_understands_them(freestone: Tool, only_folder: 
         (["compare", "--time-budget", "-5", "--", "true"], "--time-budget: it takes from 1 ms to 365 d, not '-5'"),
         (["compare", "--idle", "1.5s", "--", "true"], "--idle: a whole number of seconds, not '1.5s'"),
         (["bench", "field", "--timeout", "x"], "--timeout: seconds, or"),
-        (["count", "results", "--timeout", "x"], "--timeout: seconds, or"),
         (["doctor", "--time-budget", "x", "--", "true"], "--time-budget: seconds, or"),
         (["doctor", "--pid", "1", "--seconds", "x"], "--seconds: seconds, or"),
         (["compare", "--ready-timeout", "x", "--", "true"], "--ready-timeout: seconds, or"),
@@ -108,7 +107,7 @@ def _read(reader: Between, text: str) -> float | int:
 def test_every_verb_that_takes_a_time_is_among_them() -> None:
     names = {(verb, name) for verb, name, _ in DURATIONS}
     limits = {("compare", each) for each in ("timeout", "ready_timeout", "stop_timeout")}
-    assert names >= limits | {("count", "timeout"), ("doctor", "seconds"), ("bench", "idle")}
+    assert names >= limits | {("doctor", "seconds"), ("bench", "idle")}
 
 
 @pytest.mark.parametrize(("verb", "name", "reader"), DURATIONS)

@@ -219,7 +219,7 @@ def test_the_folder_may_be_typed_alone(freestone: Tool, results: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["report", "results"], ["compare", "--resume", "results"], ["count", "results"], ["diff", "results", "results"]],
+    [["report", "results"], ["compare", "--resume", "results"], ["diff", "results", "results"]],
 )
 def test_the_folder_of_all_results_is_no_experiment(freestone: Tool, results: Path, words: list[str]) -> None:
     newest = sorted(results.iterdir())[-1].name

@@ -25,9 +25,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "diff": ("one", "one"),
     "run": ("--", "sh", "-c", "echo $LD_PRELOAD; exit 7"),
     "allocators": ("glibc,freestone",),
-    "count": ("one", "--json"),
 }
-MEASURING = ("compare", "doctor", "bench", "count")
+MEASURING = ("compare", "doctor", "bench")
 """Verbs whose output differs from run to run."""
 
 

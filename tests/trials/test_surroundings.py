@@ -73,7 +73,7 @@ def test_where_perf_alone_is_refused_everything_is_proved_by_rehearsals(sandboxe
 def test_where_perf_is_refused_system_calls_are_not_counted_with_the_reason(sandboxed, tmp_path: Path) -> None:
     assert sandboxed("perf", "compare", "-a", "glibc", "-n", "1", "--no-report", "--", "true").returncode == 0
     (folder,) = (tmp_path / "results").iterdir()
-    done = sandboxed("perf", "count", str(folder), "--calls")
+    done = sandboxed("perf", "compare", "--resume", str(folder), "--count", "calls")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
     assert "system calls are not counted: beside strace, only perf can prove" in done.stderr
     assert not (folder / "calls.json").exists()

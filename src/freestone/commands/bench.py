@@ -11,8 +11,18 @@ from cyclopts import Parameter
 
 from freestone import suites
 from freestone.allocators import AllocatorError
-from freestone.commands import asked_again, bench_all, bench_suites, into_folder, measurement, on_places, scoreboard
+from freestone.commands import (
+    asked_again,
+    bench_all,
+    bench_suites,
+    counting,
+    into_folder,
+    measurement,
+    on_places,
+    scoreboard,
+)
 from freestone.commands.bench_request import ALL, NOTHING_ASKED, BenchRequest, require_some
+from freestone.commands.counting import Counted
 from freestone.commands.durations import Rest
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
 from freestone.commands.place_options import HERE, PlaceOptions
@@ -70,6 +80,7 @@ def bench(
     seed: Seed = None,
     results: Results = Path("results"),
     resume: Resume = None,
+    count: Counted = None,
     places: PlaceOptions = HERE,
     markdown: Annotated[Path | None, Parameter(help="Write the scoreboard into this file as Markdown.")] = None,
     json: Annotated[bool, Parameter(negative="", help="Print the score as JSON instead of tables.")] = False,
@@ -94,6 +105,7 @@ def bench(
         freestone bench --list
         freestone bench --resume results/20261120T131500Z-field
         freestone bench --resume results
+        freestone bench parallel --quick --count instructions
 
     Exit status: 0 all measured, 2 wrong use, 3 nothing could be measured, 4 some cells failed or are INVALID,
     5 results could not be written, 130 interrupted.
@@ -105,13 +117,14 @@ def bench(
         if list_:
             return _list(suite, request)
         places.require_one(resume)
+        counting.require_tools(count)
         into_folder.require_names(places, allocators, baseline)
         if resume is not None and on_places.is_order(resume):
             asked_again.require_nothing_else(
                 resume, "bench", {"SUITE": suite or None, "--name": name, **request.given()}
             )
         if places.on is not None or on_places.is_order(resume):
-            of_one = [*_for_one(markdown, json), *(["--subject"] if subject else [])]
+            of_one = [*_for_one(markdown, json, count), *(["--subject"] if subject else [])]
             return on_places.measure(_ordered(suite, name, resume), places.on, results, resume, seed, of_one)
         if places.into is not None:
             if ALL in suite:
@@ -127,7 +140,7 @@ def bench(
             ]
             if bench_all.is_begun(resume):
                 return bench_all.resumed(
-                    resume, [*given, *_for_one(markdown, json), *(["--subject"] if subject else [])]
+                    resume, [*given, *_for_one(markdown, json, count), *(["--subject"] if subject else [])]
                 )
             experiment, left_out = bench_suites.resumed(resume, given)
             held = scoreboard.subject_of(experiment, subject)
@@ -140,11 +153,12 @@ def bench(
                 as_json=json,
                 left_out=left_out,
                 ordered=places.into is not None,
+                count=count,
             )
             return into_folder.status(status, short=short)
         if ALL in suite:
-            if len(suite) > 1 or name is not None or _for_one(markdown, json):
-                raise SuiteError(f"'{ALL}' stands alone: --name, --markdown and --json are for single suites")
+            if len(suite) > 1 or name is not None or _for_one(markdown, json, count):
+                raise SuiteError(f"'{ALL}' stands alone: --name, --markdown, --json and --count are for single suites")
             return bench_all.begun(results, request, subject)
         called = name or _called(suite)
         here = into_folder.those_here(places, allocators)
@@ -154,7 +168,7 @@ def bench(
         short = into_folder.is_short(places, allocators, experiment)
         folder = measurement.begun(results, called, experiment, places.into)
         status = bench_suites.measured(
-            folder, experiment, held, markdown=markdown, as_json=json, ordered=places.into is not None
+            folder, experiment, held, markdown=markdown, as_json=json, ordered=places.into is not None, count=count
         )
         return into_folder.status(status, short=short)
     except (AllocatorError, PlanError, SuiteError) as error:
@@ -188,9 +202,9 @@ def _ordered(suite: Sequence[str], name: str | None, resume: Path | None) -> str
     return name or _called(suite)
 
 
-def _for_one(markdown: Path | None, as_json: bool) -> list[str]:
-    """Options that were given and say where the scoreboard of one suite goes."""
-    return [word for word, given in {"--markdown": markdown, "--json": as_json}.items() if given]
+def _for_one(markdown: Path | None, as_json: bool, count: Sequence[str] | None) -> list[str]:
+    """Options that were given and are about the scoreboard or the counts of one suite."""
+    return [word for word, given in {"--markdown": markdown, "--json": as_json, "--count": count}.items() if given]
 
 
 def _list(names: Sequence[str], request: BenchRequest) -> int:

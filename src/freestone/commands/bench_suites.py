@@ -9,6 +9,7 @@ from pathlib import Path
 from freestone import suites
 from freestone.analysis import score
 from freestone.commands import measurement, scoreboard, terminal
+from freestone.commands.counting import Counting, Kind
 from freestone.experiments import unfinished
 from freestone.records import store
 from freestone.records.schema import Experiment, Summary, TrialRecord
@@ -23,6 +24,7 @@ def measured(
     as_json: bool = False,
     left_out: Collection[str] = (),
     ordered: bool = False,
+    count: Sequence[Kind] | None = None,
 ) -> int:
     """Run what is not run yet, show the scoreboard, return the exit status.
 
@@ -32,7 +34,9 @@ def measured(
         as_json: print it as JSON.
         left_out: workloads that are not run now.
         ordered: whether it is one place's part of an order.
+        count: what to count after the last round.
     """
+    counting = Counting(folder, experiment, count) if count else None
 
     def show(experiment: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
         from freestone.reports.tails import numbers as tails  # late: what prints tables is large
@@ -42,10 +46,10 @@ def measured(
             scoreboard.write([scoreboard.document(experiment, board)], markdown)
         width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
         latencies = tails.render(experiment, summary, records, width=width, colour=colour, ascii_only=plain)
-        scoreboard.show(board, folder, as_json=as_json, more=latencies)
+        scoreboard.show(board, folder, as_json=as_json, more=latencies, counts=counting)
 
     return measurement.measure(
-        folder, experiment, verb="bench", show=show, report=None, left_out=left_out, ordered=ordered
+        folder, experiment, verb="bench", show=show, report=None, left_out=left_out, ordered=ordered, counting=counting
     )
 
 

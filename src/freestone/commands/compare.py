@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_format
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from freestone.commands import (
     asked_again,
     compare_quick,
     compare_settings,
+    counting,
     into_folder,
     measurement,
     on_places,
@@ -25,6 +27,7 @@ from freestone.commands import (
 from freestone.commands.acceptance import STRICT, Acceptance
 from freestone.commands.compare_request import CompareRequest, called
 from freestone.commands.compare_settings import NO_SETTINGS, SettingOptions
+from freestone.commands.counting import Counted, Counting
 from freestone.commands.durations import Rest
 from freestone.commands.export_options import NO_EXPORT, ExportOptions
 from freestone.commands.options import Allocators, Results, Resume, Seed, TimeBudget, Timeout, Whole
@@ -83,6 +86,7 @@ def compare(
     seed: Seed = None,
     results: Results = Path("results"),
     resume: Resume = None,
+    count: Counted = None,
     setting_options: SettingOptions = NO_SETTINGS,
     json: Annotated[bool, Parameter(negative="", help="Print the summary as JSON instead of a table.")] = False,
     programs: ProgramOptions = ONE_PROGRAM,
@@ -112,6 +116,7 @@ def compare(
         freestone compare --command './parse a.json' --command './parse b.json' --export-csv times.csv
         freestone compare --ready 'redis-cli ping' --load 'redis-benchmark -n 500000 -t set' -- redis-server
         freestone compare --resume results/20261120T131500Z-program
+        freestone compare --resume results/20261120T131500Z-program --count calls
 
     Exit status: 0 all measured, 2 wrong use, 3 nothing could be measured, 4 some allocators failed or are INVALID,
     5 results could not be written, 126 or 127 the program cannot be executed or found, 130 interrupted.
@@ -121,6 +126,7 @@ def compare(
     )
     try:
         exports.require_writable()
+        counting.require_tools(count)
         setting_options.require_use(resumed=resume is not None)
         places.require_one(resume, report=report)
         into_folder.require_names(places, allocators, baseline)
@@ -140,6 +146,7 @@ def compare(
             asked_again.require_nothing_else(resume, "compare", {**given, **more}, command)
         if places.on is not None or on_places.is_order(resume):
             of_one = [*exports.given(), *(["--json"] if json else []), *(["--quick"] if quick else [])]
+            of_one += ["--count"] if count else []
             of_one += ["--settings"] if setting_options.settings else []
             return on_places.measure(request.called(), places.on, results, resume, seed, of_one)
         if places.into is not None:
@@ -162,6 +169,7 @@ def compare(
             experiment = setting_options.planned(name or called(workloads), workloads, here, baseline, extent)
             folder = measurement.begun(results, name or called(workloads), experiment, places.into)
         short = into_folder.is_short(places, allocators, experiment)
+        counts = Counting(folder, experiment, count) if count else None
     except (AllocatorError, PlanError) as error:
         raise Stop(str(error), ExitStatus.USAGE) from error
     except StoreError as error:
@@ -171,7 +179,9 @@ def compare(
         if quick and not json:
             compare_quick.show(experiment, records, summary, folder)
         else:
-            _show(experiment, records, summary, folder, setting_options.goal, as_json=json)
+            _show(experiment, records, summary, folder, setting_options.goal, counts if json else None, as_json=json)
+        if counts is not None and not json:
+            print(counts.text())
         exports.write(experiment, records, summary)
 
     status = measurement.measure(
@@ -181,6 +191,7 @@ def compare(
         show=show,
         report=(lambda: _report(folder, as_json=json)) if report and not quick else None,
         ordered=places.into is not None,
+        counting=counts,
     )
     return into_folder.status(status, short=short)
 
@@ -191,11 +202,14 @@ def _show(
     summary: Summary,
     folder: Path,
     goal: Goal | None,
+    counts: Counting | None,
     *,
     as_json: bool,
 ) -> None:
     if as_json:
-        print(compare_settings.as_json(experiment, records, summary, goal, folder))
+        row = compare_settings.as_json(experiment, records, summary, goal, folder)
+        counted = {} if counts is None else counts.as_json()
+        print(json_format.dumps({**row, **counted}, indent=2, ensure_ascii=False))
         return
     width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
     print(table.render(summary, width=width, colour=colour, ascii_only=plain))

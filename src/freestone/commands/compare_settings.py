@@ -118,10 +118,11 @@ def shown(
 
 def as_json(
     experiment: Experiment, records: Sequence[TrialRecord], summary: Summary, goal: Goal | None, folder: Path
-) -> str:
-    """The summary as JSON; with ``pareto`` if the configurations raced."""
+) -> dict[str, object]:
+    """The summary as JSON has it; with ``pareto`` if the configurations raced."""
+    row: dict[str, object] = json.loads(summary.model_dump_json())
     if experiment.racing is None:
-        return summary.model_dump_json(indent=2)
+        return row
     (workload,) = experiment.workloads
     wanted = goal or "balanced"
     found = pareto.conclude(experiment, records, summary, workload, wanted)
@@ -133,4 +134,4 @@ def as_json(
         "out": dict(found.out),
         "records": str(folder),
     }
-    return json.dumps({**json.loads(summary.model_dump_json()), "pareto": told}, indent=2, ensure_ascii=False)
+    return {**row, "pareto": told}

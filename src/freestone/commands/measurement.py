@@ -23,10 +23,12 @@ from freestone.allocators import (
 )
 from freestone.analysis import same_program, summarise
 from freestone.commands import program
+from freestone.commands.counting import Counting
 from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus, Stop
 from freestone.experiments import Interruption, Outcome, input_file, mismatch, run, turns, unfinished
 from freestone.experiments.events import Event, StageFailed
+from freestone.experiments.interruption import TrialBrokenOff
 from freestone.experiments.local import Around, environment_alone
 from freestone.experiments.plan import Extent, PlanError, new_experiment
 from freestone.native import NativePartMissing
@@ -239,8 +241,9 @@ def measure(
     around: Around = environment_alone,
     environment_told: bool = False,
     ordered: bool = False,
+    counting: Counting | None = None,
 ) -> int:
-    """Run what the folder does not hold yet, show what there is, and return the exit status.
+    """Run what the folder does not hold yet, count what is asked for, show what there is, and return the exit status.
 
     Args:
         verb: the one that resumes, for the line that says how to go on.
@@ -251,6 +254,7 @@ def measure(
         around: sets what a configuration needs beside the program's environment, for each of its runs.
         environment_told: whether what is taken out of the programs' environment was told before.
         ordered: whether it is one place's part of an order, of which another may be this very machine.
+        counting: counts after the last round; None if nothing is counted.
     """
     progress = Progress(
         sys.stderr,
@@ -286,6 +290,12 @@ def measure(
                 changed=lambda: machine.changed(experiment.machine),
                 around=around,
             )
+            if counting is not None and outcome is not Outcome.INTERRUPTED:
+                with stop.breakable():
+                    if not counting.take(progress, [*left_out, *not_set_up]):
+                        status = ExitStatus.PARTLY_MEASURED
+        except TrialBrokenOff:
+            outcome = Outcome.INTERRUPTED
         except StoreError as error:
             outcome, status = Outcome.INTERRUPTED, ExitStatus.STORE
             trouble.append(str(error))
@@ -296,7 +306,7 @@ def measure(
             progress.clear()
     records = store.read_trials(folder).records
     summary = summarise(experiment, records)
-    if outcome is not Outcome.INTERRUPTED and 0 < len(records) == len(earlier.records):
+    if counting is None and outcome is not Outcome.INTERRUPTED and 0 < len(records) == len(earlier.records):
         nothing_left = _nothing_left(experiment, records, spent=outcome is Outcome.BUDGET)
         if nothing_left is not None:
             progress.line(f"{folder} {nothing_left}")

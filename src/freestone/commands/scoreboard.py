@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import json
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from freestone.commands import terminal
+from freestone.commands.counting import Counting
 from freestone.experiments.plan import PlanError
 from freestone.records.schema import Experiment, Score
 from freestone.records.store import StoreError
@@ -40,14 +42,17 @@ def text(score: Score) -> str:
     return tables.render(score, width=width, colour=colour, ascii_only=plain)
 
 
-def show(score: Score, folder: Path, *, as_json: bool, more: str = "") -> None:
-    """Print a score, and what else there is for people to read."""
+def show(score: Score, folder: Path, *, as_json: bool, more: str = "", counts: Counting | None = None) -> None:
+    """Print a score with its counts, and what else there is for people to read."""
     if as_json:
-        print(score.model_dump_json(indent=2))
+        row = {**json.loads(score.model_dump_json()), **(counts.as_json() if counts else {})}
+        print(json.dumps(row, indent=2, ensure_ascii=False))
         return
     print(text(score))
     if more:
         print(more)
+    if counts is not None:
+        print(counts.text())
     print(f"Records: {folder}")
 
 

@@ -368,12 +368,12 @@ def _slug(name: str) -> str:
 
 
 def _read_counts(folder: Path, name: str, kind: type[Document]) -> Document | None:
-    """What ``freestone count`` has counted; None where nobody has."""
+    """What ``--count`` has counted; None if nothing was."""
     path = folder / name
     try:
         return _read_whole(path, kind, folder) if path.exists() else None
     except StoreError as error:
-        raise StoreError(f"{error}; without that file, freestone count starts anew") from error
+        raise StoreError(f"{error}; without that file, --count starts anew") from error
 
 
 def _read_whole(path: Path, kind: type[Document], folder: Path) -> Document:
