@@ -270,7 +270,7 @@ test-aarch64 test-riscv64 test-ppc64le: test-%: $(VENV)/.test
 	@ctest --test-dir $(BUILD)/$*-$(PAGES) --output-on-failure --progress --timeout 600 -j 2 -R '$(EMULATED)'
 	@FREESTONE_MACHINE=$* FREESTONE_BUILD=$(BUILD)/$*-$(PAGES) $(BIN)/python -m pytest -q tests/emulated/test_lab_parts.py
 
-# PAGE=docs/design/protocol.md: the table goes there as well.
+# PAGE=docs/results/models.md: the table goes there as well.
 model: $(VENV)/.made
 	@$(PACKAGES) model --tried $(VENV)/.tried-model
 	@$(BIN)/python tools/check_models.py $(if $(PAGE),--page $(PAGE))

@@ -22,7 +22,7 @@ ENTRANCE = {"__init__", "__main__", "cli"}
 
 
 def import_table() -> dict[str, set[str]]:
-    """Room -> rooms it may import, as the design note has it."""
+    """Room -> rooms it may import, as the design page has it."""
     text = (REPOSITORY / "docs" / "design" / "lab-rooms.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)`[^|]*\|[^|]*\| ([^|]+) \|$", text, re.MULTILINE)
     every_room = {room for room, _ in rows}

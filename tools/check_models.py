@@ -2,7 +2,7 @@
 """Checks the models of the protocol between threads (``allocator/model/*.pml``) with spin, and prints a table.
 
 Usage: ``python3 tools/check_models.py [MODEL...] [--page FILE]``, for example ``... lock gate``; all without.
-``--page`` puts the table of all models at the end of a page (docs/design/protocol.md).
+``--page`` puts the table of all models at the end of a page (docs/results/models.md).
 
 Each model is searched whole, twice: for wrong states and for ends at which somebody waits, and for cycles that some
 thread goes round for ever although each that can go on does so at some time (weak fairness; CYCLES is defined then).

@@ -2,7 +2,7 @@
  * programs ask for: a page of 4 KiB with a header of their own (SQLite: 4,368 bytes). Leaf.
  *
  * Worst rounding is 15 bytes up to 128 (17 -> 32) and 25 % above (one byte more than a power of two); the mean over
- * uniformly spread sizes is 7.9 % of the block. Eight per doubling above 4 KiB were tried: docs/design/allocator.md has
+ * uniformly spread sizes is 7.9 % of the block. Eight per doubling above 4 KiB were tried: docs/design/slabs.md has
  * the measurement. allocator/tests/unit/test_size_class.c derives every table below again. */
 #ifndef FREESTONE_SIZE_CLASS_H
 #define FREESTONE_SIZE_CLASS_H

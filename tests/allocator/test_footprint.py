@@ -55,7 +55,7 @@ def test_an_empty_program_is_within_288_kib_of_glibc(footprint: Run) -> None:
 
 
 def test_the_caches_of_many_threads_are_bounded_together(footprint: Run) -> None:
-    """docs/design/allocator.md: about 32 MiB, however many threads there are; their stacks are in the figure."""
+    """docs/design/thread-cache.md: about 32 MiB, however many threads there are; their stacks are in the figure."""
     assert footprint("caches") < 32 * 1024
 
 

@@ -178,7 +178,7 @@ static void hold_ended(void) {
 int main(void) {
     require_serving();
     if (getauxval(AT_BASE) == 0) { /* no dynamic linker: libc's calls cannot be stood before */
-        expect_skip("in a static program the library does not hear of it (docs/design/allocator.md, Known limits)");
+        expect_skip("in a static program the library does not hear of it (docs/reference/limits.md)");
     }
     is_root = geteuid() == 0;
     EXPECT(pipe(told) == 0 && pipe(answered) == 0, "no pipes");

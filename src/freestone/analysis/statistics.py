@@ -5,7 +5,7 @@ ratios to another within rounds, where the one is then the quotient of the other
 left out, whether a run was disturbed or slow of its own: in a round's random order a disturbance meets every
 configuration alike, so the mean of what it does to a ratio is nothing, whatever its shape. Trimming, medians and ranks
 have no such guarantee where one side is a mean of two runs, and no interval of 99.9 % at ten rounds; what was compared
-is in ``docs/design/2026-11-25-one-estimator.md``.
+is in ``docs/design/measurement.md``.
 """
 
 from __future__ import annotations

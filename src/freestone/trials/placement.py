@@ -1,7 +1,7 @@
 """Gives a file new pages in memory, so that where its code happens to lie is noise and no bias.
 
 Two copies of one library differed by 1.45 in a loop of malloc and free, run after run, until the kernel gave the slower
-one other pages (docs/design/2026-11-26-where-pages-lie.md). A library stays where it is for days, so no number of
+one other pages (docs/design/measurement.md). A library stays where it is for days, so no number of
 rounds shows that: every trial therefore gets pages of its own.
 """
 

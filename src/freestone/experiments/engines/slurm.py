@@ -1,7 +1,7 @@
 """A cluster run by Slurm: a job for each kind of node, alone on its node, into a folder that all nodes share.
 
 Jobs are submitted by Slurm's own ``sbatch``, and asked for by ``scontrol``: both work on clusters without accounts,
-on which submitit cannot tell how a job has ended (docs/design/2026-11-26-many-machines.md).
+on which submitit cannot tell how a job has ended (docs/design/measurement.md).
 """
 
 from __future__ import annotations
