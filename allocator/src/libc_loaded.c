@@ -86,7 +86,11 @@ static void look_up_all(void) {
     elf_search_behind(&search);
     for (enum libc_function which = 0; which < LIBC_FUNCTIONS; which++) {
         void **place = which == LIBC_syscall ? &libc_syscall_function : &libc_functions[which];
-        __atomic_store_n(place, found[which] != NULL ? found[which] : ask_linker(names[which]), __ATOMIC_RELAXED);
+        if (found[which] == NULL &&
+            which != LIBC_cfree) { /* libc's is not called, and dlsym would allocate, to say that there is none */
+            found[which] = ask_linker(names[which]);
+        }
+        __atomic_store_n(place, found[which], __ATOMIC_RELAXED);
     }
     __atomic_store_n(&libc_others, search.others, __ATOMIC_RELAXED);
     looked_up = true;
