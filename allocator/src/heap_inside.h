@@ -94,6 +94,9 @@ bool shelf_emptied(struct heap *heap, unsigned class, uint32_t slab);
  * room: shelf_take_charged may get some then. */
 unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want);
 
+/* Whether a slab that was looked at once, 0 for none, is still one of the heap and the class with free blocks. Under the lock. */
+bool shelf_lists(const struct heap *heap, unsigned class, uint32_t slab);
+
 /* Near the limit: takes up to `want` blocks from the first slab that has one which the limit allows, on pages in memory if possible. Looks at a few
  * slabs, behind those of the last call; *all tells that the class has no others. */
 enum { SHELF_LOOK = 64 };

@@ -41,15 +41,6 @@ static unsigned next_class(const struct heap *heap, unsigned class, unsigned fro
     return 0;
 }
 
-/* Whether the slab looked at last is still one of the heap and the class. */
-static bool is_there(const struct heap *heap, const struct lender *lender) {
-    uint32_t tag;
-    return lender->slab != 0 && tag_of(arena_address(lender->slab), &tag) &&
-           (tag == tag_of_slab(heap->number, lender->class) || tag == tag_of_lender(heap->number)) &&
-           arena_span(lender->slab)->first == lender->slab && arena_span(lender->slab)->size_class == lender->class &&
-           arena_span(lender->slab)->free_blocks > 0;
-}
-
 /* What is left of one call's looks. */
 struct looks {
     unsigned slabs, runs;
@@ -57,7 +48,7 @@ struct looks {
 
 /* Moves on to a slab with a run for the class. False if none is found within the looks; the next call goes on there. */
 static bool find(struct heap *heap, unsigned class, struct lender *lender, struct looks *looks) {
-    if (!is_there(heap, lender)) {
+    if (!shelf_lists(heap, lender->class, lender->slab)) {
         lender->slab = 0;
     }
     for (; looks->slabs > 0 && looks->runs > 0; looks->slabs--) {

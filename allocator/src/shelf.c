@@ -92,16 +92,17 @@ unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want)
     return taken;
 }
 
-/* The slab at which the last look ended, if the shelf has it still; else the first one. */
-static uint32_t hand_of(const struct heap *heap, unsigned class) {
-    uint32_t hand = heap->hand[class];
-    bool stays = hand != 0 && flush_home(arena_address(hand), class) == heap && arena_span(hand)->first == hand &&
-                 arena_span(hand)->free_blocks > 0;
-    return stays ? hand : heap->shelf[class].slabs;
+bool shelf_lists(const struct heap *heap, unsigned class, uint32_t slab) {
+    uint32_t tag;
+    return slab != 0 && tag_of(arena_address(slab), &tag) &&
+           (tag == tag_of_slab(heap->number, class) || tag == tag_of_lender(heap->number)) &&
+           arena_span(slab)->first == slab && arena_span(slab)->size_class == class &&
+           arena_span(slab)->free_blocks > 0;
 }
 
 unsigned shelf_take_charged(struct heap *heap, unsigned class, void **end, unsigned want, bool *all) {
-    uint32_t start = hand_of(heap, class), slab = start;
+    uint32_t hand = heap->hand[class], start = shelf_lists(heap, class, hand) ? hand : heap->shelf[class].slabs,
+             slab = start;
     unsigned taken = 0;
     *all = slab == 0;
     for (unsigned looked = 0; taken == 0 && !*all && looked < SHELF_LOOK; looked++) {
