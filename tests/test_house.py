@@ -452,6 +452,13 @@ def test_no_version_of_the_changelog_has_a_heading_or_an_entry_twice() -> None:
     assert changelog_repeats((REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")) == []
 
 
+def test_the_first_version_of_the_changelog_is_one_short_list() -> None:
+    """It lists what there is, and no change of something that was never released."""
+    lines = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line.startswith("## ")] == ["## [0.1.0] - not released yet"]
+    assert len(lines) <= 80
+
+
 def test_what_a_version_of_the_changelog_has_twice_is_seen() -> None:
     one = "## [2]\n\n### Added\n\n- a\n  b\n\n### Fixed\n\n- c\n"
     assert changelog_repeats(one + "\n## [1]\n\n### Added\n\n- a\n  b\n") == []
