@@ -525,6 +525,7 @@
 #define shelf_choose freestone_own_shelf_choose
 #define shelf_emptied freestone_own_shelf_emptied
 #define shelf_list freestone_own_shelf_list
+#define shelf_lists freestone_own_shelf_lists
 #define shelf_release freestone_own_shelf_release
 #define shelf_take freestone_own_shelf_take
 #define shelf_take_charged freestone_own_shelf_take_charged
