@@ -48,6 +48,7 @@ struct heap {
     union magazine *spare;
     union magazine *strays; /* full ones, of other heaps' blocks: sent home once the lock is free */
     uint32_t spare_count;
+    bool gave_slab; /* to the arena, since arena_age was last called */
     uint32_t hand[CLASS_COUNT]; /* slabs at which shelf_take_charged goes on; any may be gone. Under the lock */
     struct shelf shelf[CLASS_COUNT];
     /* What changes seldom, and threads read on every slow path, most without the lock: apart from what each exchange writes. */
@@ -61,7 +62,6 @@ struct heap {
     uint32_t number;
     _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
     struct lender lenders[CLASS_COUNT];
-    bool gave_slab; /* to the arena, since arena_age was last called; under the lock */
 };
 _Static_assert(CLASS_COUNT <= 64, "a bit of due_classes and of empty_classes for each");
 
