@@ -52,16 +52,9 @@ static long confined(bool own, long result) {
         WITHOUT_KEEPER(confined(own, call)); \
     })
 
-#define CHANGES(name, meant)                                                              \
-    WEAK OFFERED(name) {                                                                  \
-        PASS_OTHER(name, meant);                                                          \
-        any_function *libc = BEHIND(name);                                                \
-        return libc == NULL ? process_missing() : WITHOUT_KEEPER(libc(a, b, c, d, e, f)); \
-    }
-
-CHANGES(capset, true) /* two addresses */
-CHANGES(unshare, is_int(a))
-CHANGES(setns, is_int(a) && is_int(b))
+WEAK FORWARDED(capset, true, WITHOUT_KEEPER) /* two addresses */
+WEAK FORWARDED(unshare, is_int(a), WITHOUT_KEEPER)
+WEAK FORWARDED(setns, is_int(a) && is_int(b), WITHOUT_KEEPER)
 
 /* libc has it since glibc 2.34; who asks whether there is one would find ours. */
 WEAK OFFERED(close_range) {

@@ -14,22 +14,15 @@ static void catch_up(void) {
 
 #define CHANGED(call) (catch_up(), WITHOUT_KEEPER(call))
 
-#define CHANGES(name, meant)                                                       \
-    PUBLIC OFFERED(name) {                                                         \
-        PASS_OTHER(name, meant);                                                   \
-        any_function *libc = BEHIND(name);                                         \
-        return libc == NULL ? process_missing() : CHANGED(libc(a, b, c, d, e, f)); \
-    }
-
-CHANGES(setuid, is_int(a))
-CHANGES(setgid, is_int(a))
-CHANGES(seteuid, is_int(a))
-CHANGES(setegid, is_int(a))
-CHANGES(setreuid, is_int(a) && is_int(b))
-CHANGES(setregid, is_int(a) && is_int(b))
-CHANGES(setresuid, is_int(a) && is_int(b) && is_int(c))
-CHANGES(setresgid, is_int(a) && is_int(b) && is_int(c))
-CHANGES(setgroups, is_int(a)) /* a count */
+PUBLIC FORWARDED(setuid, is_int(a), CHANGED)
+PUBLIC FORWARDED(setgid, is_int(a), CHANGED)
+PUBLIC FORWARDED(seteuid, is_int(a), CHANGED)
+PUBLIC FORWARDED(setegid, is_int(a), CHANGED)
+PUBLIC FORWARDED(setreuid, is_int(a) && is_int(b), CHANGED)
+PUBLIC FORWARDED(setregid, is_int(a) && is_int(b), CHANGED)
+PUBLIC FORWARDED(setresuid, is_int(a) && is_int(b) && is_int(c), CHANGED)
+PUBLIC FORWARDED(setresgid, is_int(a) && is_int(b) && is_int(c), CHANGED)
+PUBLIC FORWARDED(setgroups, is_int(a), CHANGED) /* a count */
 
 PUBLIC OFFERED(initgroups) {
     PASS_OTHER(initgroups, is_int(b));

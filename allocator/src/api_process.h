@@ -60,4 +60,12 @@ static inline int process_missing(void) {
     return -1;
 }
 
+/* Such a function as a whole, if nothing but `around` (one of the macros above, or made of one) is done about the call. */
+#define FORWARDED(name, meant, around)                                            \
+    OFFERED(name) {                                                               \
+        PASS_OTHER(name, meant);                                                  \
+        any_function *libc = BEHIND(name);                                        \
+        return libc == NULL ? process_missing() : around(libc(a, b, c, d, e, f)); \
+    }
+
 #endif

@@ -34,18 +34,17 @@ static atomic_size_t refused_requests[PHASES];
 static pthread_barrier_t together;
 static struct block tables[THREADS][TABLE];
 
-/* EAGAIN is what the kernel says of a page it could not drop for want of memory, EINVAL of a locked one. Of MADV_COLD it says ENOMEM only if nothing is
- * mapped there, and the library asks it just that (os.c). */
-static int error_of(long number, const long arguments[6], uint64_t count) {
-    enum { COLD = 20 }; /* MADV_COLD: younger than some headers */
+/* EAGAIN is what the kernel says of a page it could not drop for want of memory, EINVAL of a locked one. */
+static int error_of(long number, uint64_t count) {
     if (number == SYS_madvise) {
         static const int errors[] = {EINVAL, EAGAIN, ENOMEM};
-        return errors[count % (arguments[2] == COLD ? 2 : 3)];
+        return errors[count % 3];
     }
     return ENOMEM;
 }
 
 static int decide(long number, const long arguments[6]) {
+    (void)arguments;
     uint64_t count = atomic_fetch_add(&stopped_calls, 1);
     int now = atomic_load(&phase);
     uint64_t state = count;
@@ -54,7 +53,7 @@ static int decide(long number, const long arguments[6]) {
         return 0;
     }
     atomic_fetch_add(&failed_calls, 1);
-    return error_of(number, arguments, count);
+    return error_of(number, count);
 }
 
 static size_t any_size(uint64_t *random) {

@@ -1,6 +1,5 @@
-/* A block of several mappings is moved while the kernel refuses any of the calls for that, one by one, two by two, or by chance, and another thread maps
- * what the block has left. Either all of it has moved, or it is where it was; in both cases it holds what it held, and what the other has mapped holds
- * what he wrote. */
+/* Moves a block of several mappings. The kernel refuses one or two calls of the move, or calls by chance, and another thread maps the addresses that the
+ * block has left. Then all of the block has moved, or none. No byte of it has changed, and no byte of the other thread's mapping. */
 #include "os.h"
 
 #include <errno.h>
@@ -49,7 +48,8 @@ static int decide(long number, const long arguments[6]) {
     if (!script.refused[call]) {
         return 0;
     }
-    return number == SYS_madvise ? (call % 2 == 0 ? EINVAL : EAGAIN) : ENOMEM;
+    static const int errors[] = {EINVAL, EAGAIN, ENOMEM};
+    return number == SYS_madvise ? errors[call % 3] : ENOMEM;
 }
 
 /* Neighbours differ in one flag, so that they are not joined. */

@@ -104,15 +104,21 @@ def _chosen(names: Sequence[str], allocators: list[str] | None, baseline: str | 
     return found
 
 
+def _concluded(
+    experiment: Experiment, records: Sequence[TrialRecord], summary: Summary, goal: Goal | None
+) -> tuple[Workload, Goal, pareto.Conclusion]:
+    (workload,) = experiment.workloads
+    wanted = goal or "balanced"
+    return workload, wanted, pareto.conclude(experiment, records, summary, workload, wanted)
+
+
 def shown(
     experiment: Experiment, records: Sequence[TrialRecord], summary: Summary, goal: Goal | None, *, width: int
 ) -> str:
     """The front with its prices and the lines that use it; empty unless the configurations raced."""
     if experiment.racing is None:
         return ""
-    (workload,) = experiment.workloads
-    wanted = goal or "balanced"
-    found = pareto.conclude(experiment, records, summary, workload, wanted)
+    workload, wanted, found = _concluded(experiment, records, summary, goal)
     return pareto_table.conclusion(found, wanted, experiment, brings_malloc=to_use.brings_malloc(workload), width=width)
 
 
@@ -123,9 +129,7 @@ def as_json(
     row: dict[str, object] = json.loads(summary.model_dump_json())
     if experiment.racing is None:
         return row
-    (workload,) = experiment.workloads
-    wanted = goal or "balanced"
-    found = pareto.conclude(experiment, records, summary, workload, wanted)
+    _, wanted, found = _concluded(experiment, records, summary, goal)
     told = {
         "goal": wanted,
         "front": [each.configuration for each in found.front],
