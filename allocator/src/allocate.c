@@ -29,7 +29,12 @@ OUT_OF_LINE void *allocate_refuse(void) {
 
 /* -- allocating ---------------------------------------------------------------------------------------------- */
 
-static void *take_class(unsigned class, size_t alignment) {
+static void *take_class(unsigned class) {
+    void *block = pop(thread_magazines(class));
+    return likely(block != NULL) ? block : thread_cache_take(class, 1);
+}
+
+static void *take_class_aligned(unsigned class, size_t alignment) {
     void *block = pop(thread_magazines(class));
     if (unlikely(((uintptr_t)block & (alignment - 1)) != 0)) { /* a lent one: lend.c */
         release(block, MADE_BY_MALLOC);
@@ -196,7 +201,7 @@ static OUT_OF_LINE void *take_guarded(size_t size, size_t alignment, unsigned cl
     void *block = pass != PASS_REFUSED ? guarded_take(size, alignment, &taken) : NULL;
     thread_leave(pass);
     if (block != NULL && class < CLASS_COUNT && alignment == 1) {
-        guarded_stand_in(block, take_class(class, 1));
+        guarded_stand_in(block, take_class(class));
     }
     thread_serve_wishes();
     return block;
@@ -361,7 +366,7 @@ static inline void *take_slow(size_t size) {
         return take_slow_large(size);
     }
     void *block = take_by_chance(size, 1);
-    return likely(block == NULL) ? take_class(class_of(size == 0 ? 1 : size), 1) : block;
+    return likely(block == NULL) ? take_class(class_of(size == 0 ? 1 : size)) : block;
 }
 
 __attribute__((noinline)) void *allocate_slow(size_t size) {
@@ -397,7 +402,7 @@ void *allocate_aligned(size_t alignment, size_t size, enum made made) {
                 class++;
             }
             block = take_by_chance(size, alignment);
-            block = likely(block == NULL) ? take_class(class, alignment) : block;
+            block = likely(block == NULL) ? take_class_aligned(class, alignment) : block;
             return likely(block != NULL) ? block : allocate_refuse();
         }
     }
