@@ -10,7 +10,6 @@
 #include "spans.h"
 
 enum {
-    STEP_BYTES = 128 * 1024, /* by which a heap's share of the total may be wrong */
     BASE_PART = 16, /* the budget is this part of retain_mib, which is for spans, */
     SHARE_PART = 4, /* and this part of retain_percent: 8 MiB and an eighth of what is used, by default */
     MISSED_BASE_PART = 2, /* likewise: 64 MiB and a quarter. More than that no purging returns: blocks in use pin it */
@@ -32,13 +31,9 @@ static struct {
     uint32_t slices; /* looked at in one call */
 } budget = {.slices = SLICES_MOST};
 
-void budget_publish(struct heap *heap) {
-    size_t now = heap_returnable(heap);
-    size_t change = now - heap->published;
-    if (unlikely(change + STEP_BYTES > 2 * (size_t)STEP_BYTES)) { /* modulo 2^64: also if it has shrunk */
-        atomic_fetch_add_explicit(&budget.returnable, change, memory_order_relaxed);
-        heap->published = now;
-    }
+OUT_OF_LINE void budget_publish_step(struct heap *heap, size_t returnable) {
+    atomic_fetch_add_explicit(&budget.returnable, returnable - heap->published, memory_order_relaxed);
+    heap->published = returnable;
 }
 
 size_t budget_returnable(void) { return atomic_load_explicit(&budget.returnable, memory_order_relaxed); }

@@ -64,11 +64,6 @@ uint32_t heap_season(struct heap *heap) {
 
 /* -- leaving ------------------------------------------------------------------------------------------------- */
 
-/* Free and not purged. Clean pages may reach into what is left over behind a slab's last block, which is no free block. */
-size_t heap_returnable(const struct heap *heap) {
-    return heap->free_bytes - bits_min(heap->free_bytes, heap->clean_bytes);
-}
-
 /* Frees the heap's lock. True when the arena may have to purge. */
 static bool unlock_heap(struct heap *heap) {
     bool due = heap->gave_slab;
@@ -78,7 +73,7 @@ static bool unlock_heap(struct heap *heap) {
         keeper_wish();
     }
     heap->looked_at = bits_min(heap->looked_at, returnable);
-    budget_publish(heap);
+    budget_publish(heap, returnable);
     lock_free(&heap->lock);
     return due;
 }
@@ -136,7 +131,7 @@ static void leave_heap(struct heap *heap, bool settled) {
 void heap_leave_quietly(struct heap *heap) {
     union magazine *strays = heap->strays;
     heap->strays = NULL;
-    budget_publish(heap);
+    budget_publish(heap, heap_returnable(heap));
     lock_free(&heap->lock);
     if (strays != NULL) {
         (void)send_strays(heap, strays);

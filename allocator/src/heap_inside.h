@@ -161,8 +161,22 @@ struct heap_effort {
  * Returns the bytes. reclaim.c */
 size_t heap_clean_some(uint32_t *slice, struct heap_effort effort);
 
+/* Free and not purged. Clean pages may reach into what is left over behind a slab's last block, which is no free block. */
+static inline size_t heap_returnable(const struct heap *heap) {
+    return heap->free_bytes - bits_min(heap->free_bytes, heap->clean_bytes);
+}
+
+enum { BUDGET_STEP = 128 * 1024 }; /* by which a heap's share of the total may be wrong */
+
+void budget_publish_step(struct heap *heap, size_t returnable);
+
 /* Adds the heap's returnable bytes to the total if they changed by more than a step. Under the heap's lock. */
-void budget_publish(struct heap *heap);
+static inline void budget_publish(struct heap *heap, size_t returnable) {
+    /* modulo 2^64: also if it has shrunk */
+    if (unlikely(returnable - heap->published + BUDGET_STEP > 2 * (size_t)BUDGET_STEP)) {
+        budget_publish_step(heap, returnable);
+    }
+}
 
 /* Published by all heaps. */
 size_t budget_returnable(void);
@@ -195,9 +209,6 @@ void lend_begin(struct heap *heap, unsigned class);
 unsigned lend_take(struct heap *heap, unsigned class, void **end, unsigned want);
 
 /* -- leaving a heap: heap.c ---------------------------------------------------------------------------------- */
-
-/* Free and not purged. */
-size_t heap_returnable(const struct heap *heap);
 
 /* Frees the heap's lock and sends home what was found of others'. */
 void heap_leave_quietly(struct heap *heap);
