@@ -89,6 +89,19 @@ static size_t next_block(const uint64_t *bitmap, size_t number, size_t blocks, b
     return blocks;
 }
 
+/* The number behind the last block of [from, to) that is in use; `from` if all are free. */
+static size_t behind_used(const uint64_t *bitmap, size_t from, size_t to) {
+    while (to > from) {
+        size_t word = (to - 1) / 64 * 64;
+        uint64_t used = ~bitmap[word / 64] & bits_low((unsigned)(to - word));
+        if (used != 0) {
+            return bits_max(from, word + bits_highest(used) + 1);
+        }
+        to = word;
+    }
+    return from;
+}
+
 bool slab_begin_cleaning(uint32_t slab, enum cleaning cleaning, bool *busy) {
     struct span *span = arena_span(slab);
     bool taken = (span->taken & cleaning) != 0;
@@ -155,10 +168,18 @@ bool slab_lift(uint32_t slab, enum cleaning cleaning, struct slab_piece *piece) 
         return false;
     }
     for (size_t from = piece->next; (from = next_block(span->bitmap, from, span->blocks, true)) < span->blocks;) {
-        size_t to = next_block(span->bitmap, from, span->blocks, false);
+        /* A run that ends before the next page does holds none, nor do others up to the last block in use on that page. */
+        size_t first = (from * size + page - 1) / page;
+        size_t needed = bits_min(((first + 1) * page + size - 1) / size, span->blocks);
+        size_t behind = behind_used(span->bitmap, from, needed);
+        if (behind > from) {
+            from = behind;
+            continue;
+        }
+        size_t to = next_block(span->bitmap, needed, span->blocks, false);
         /* What is left over behind the last block is free with it. */
         size_t end = to == span->blocks ? (size_t)span->slices << SLICE_BITS : to * size;
-        choose_pages(slab, piece, (from * size + page - 1) / page, end / page);
+        choose_pages(slab, piece, first, end / page);
         if (piece->pages > 0) {
             size_t last = bits_min(((piece->page + piece->pages) * page + size - 1) / size, to);
             piece->first = (uint32_t)bits_min(piece->page * page / size, last - 1);
