@@ -55,7 +55,9 @@ static OUT_OF_LINE void give_lent(struct heap *heap, unsigned class, void *block
 }
 
 /* False when no slab is there (any more). */
-static bool slab_tag_of(const void *block, uint32_t *tag) { return tag_of(block, tag) && tag_is_slab(*tag); }
+static INLINE_ALWAYS bool slab_tag_of(const void *block, uint32_t *tag) {
+    return tag_of(block, tag) && tag_is_slab(*tag);
+}
 
 struct heap *flush_owner(const void *block) {
     uint32_t tag;

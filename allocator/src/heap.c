@@ -250,12 +250,11 @@ void **heap_exchange_used(struct heap *heap, unsigned class, void **empty, unsig
     return top;
 }
 
-/* The heap that two of three of a full magazine's blocks belong to; NULL when each is another's. Magazines that are mixed by
- * chance stay where they are so, instead of carrying a heap's blocks away with a few of others'. */
-static struct heap *home_of_most(void **full, unsigned class) {
+/* The heap that two of three of a full magazine's blocks belong to, `top` that of the first; NULL when each is another's. Magazines that are
+ * mixed by chance stay where they are so, instead of carrying a heap's blocks away with a few of others'. */
+static struct heap *home_of_most(struct heap *top, void **full, unsigned class) {
     union magazine *magazine = magazine_of(full);
     unsigned blocks = magazine_capacity(magazine);
-    struct heap *top = flush_home(full[0], class);
     struct heap *middle = flush_home(full[-(ptrdiff_t)(blocks / 2)], class);
     struct heap *bottom = flush_home(magazine->word[magazine->bottom + 1], class);
     return top == middle || top == bottom ? top : middle == bottom ? middle : NULL;
@@ -264,7 +263,7 @@ static struct heap *home_of_most(void **full, unsigned class) {
 void **heap_exchange_full(struct heap *heap, unsigned class, void **full, unsigned capacity, enum trade trade) {
     union magazine *magazine = magazine_of(full);
     struct heap *home = flush_home(*full, class);
-    struct heap *most = trade == GIVES_AND_TAKES ? NULL : home_of_most(full, class);
+    struct heap *most = trade == GIVES_AND_TAKES ? NULL : home_of_most(home, full, class);
     struct heap *at = heap;
     if (trade == ONLY_GIVES && home != NULL) {
         at = most != NULL ? most : home;
