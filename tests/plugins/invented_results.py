@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,10 +108,22 @@ def make_results(
     return Results(experiment, records, summarise(experiment, records))
 
 
-def make_family(name: str, command: Sequence[str], numbers: Sequence[str], *, operations: float) -> Results:
-    """Workloads that differ in one number, ``{}`` in name and command; each trial says how much it did."""
-    made = make_results(tuple(name.format(number) for number in numbers))
-    workloads = [Workload(name=name.format(n), command=[word.format(n) for word in command]) for n in numbers]
+def make_family(
+    name: str, command: Sequence[str], values: Mapping[str, Sequence[str]], *, operations: float
+) -> Results:
+    """Workloads that differ in one parameter, in braces in name and command; each trial says how much it did."""
+    ((parameter, several),) = values.items()
+    each_with = [{parameter: value} for value in several]
+    workloads = [
+        Workload(
+            name=name.format(**filled),
+            command=[word.format(**filled) for word in command],
+            parameters=filled,
+            template=name,
+        )
+        for filled in each_with
+    ]
+    made = make_results(tuple(each.name for each in workloads))
     records = [record.model_copy(update={"figures": {"operations": operations}}) for record in made.records]
     return Results(made.experiment.model_copy(update={"workloads": workloads}), records, made.summary)
 

@@ -19,10 +19,9 @@ from coloraide.everything import ColorAll as Color
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.reports import figures, heatmap, html, vega
-from freestone.reports.families import families
+from freestone.reports import figures, heatmap, html, parameter_figure, vega
 from freestone.reports.page import experiment_part
-from freestone.reports.scaling import chart as scaling_chart
+from freestone.reports.parameter_series import Trials, families, series
 from freestone.reports.theme import COLOURS, DARK, LIGHT, Theme
 
 EYES = (None, "protan", "deutan", "tritan")
@@ -72,14 +71,6 @@ def too_near(marks: Sequence[Mark]) -> set[tuple[int, int]]:
     return found
 
 
-def over(colour: str, opacity: float, paper: str) -> str:
-    """What a colour comes to that lets the paper through."""
-    ours, theirs = (Color(each).coords() for each in (colour, paper))
-    return Color("srgb", [opacity * a + (1 - opacity) * b for a, b in zip(ours, theirs, strict=True)]).to_string(
-        hex=True
-    )
-
-
 def shade(log: float) -> str:
     """The colour of a ratio's logarithm, mixed as the overview's scale does."""
     least, one, greatest = heatmap.COLOURS
@@ -109,7 +100,9 @@ def drawn(chart: vega.Chart | None, theme: Theme) -> list[Mark]:
 @pytest.fixture(scope="module")
 def measured(family_maker: Callable[..., Any]) -> Callable[[int], Any]:
     """Results of so many configurations on three workloads of a family; only the first was measured."""
-    made = family_maker("server-{}", ["server", "--threads", "{}"], ("1", "2", "16"), operations=10.0)
+    made = family_maker(
+        "server-{threads}", ["server", "--threads", "{threads}"], {"threads": ("1", "2", "16")}, operations=10.0
+    )
 
     def results(count: int) -> Any:
         first = made.experiment.configurations[0]
@@ -161,9 +154,10 @@ def test_red_and_green_of_one_lightness_are_refused_unless_something_else_differ
 def test_lines_and_points_of_a_figure_are_told_apart(measured: Callable[[int], Any], name: str, count: int) -> None:
     results = measured(count)
     (family,) = families(results.experiment.workloads)
+    trials = Trials(results.experiment, results.summary, results.records)
     charts = (
-        scaling_chart.draw(results.experiment, results.summary, results.records, family, "time"),
-        figures.trade(results.experiment, results.summary, family.members[0].workload),
+        parameter_figure.draw(results.experiment, series(trials, results.summary, family)[0]),
+        figures.trade(results.experiment, results.summary, next(iter(family.members))),
     )
     for chart in charts:
         marks = drawn(chart, THEMES[name])
@@ -185,13 +179,6 @@ def test_the_first_colours_need_nothing_else(name: str) -> None:
 def test_every_colour_stands_out_from_the_paper(name: str) -> None:
     theme = THEMES[name]
     assert all(Color(colour).contrast(theme.paper) >= SEEN_ON_PAPER for colour in theme.palette)
-
-
-@pytest.mark.parametrize("name", THEMES)
-def test_the_dark_part_of_a_bar_is_told_from_the_light_part(name: str) -> None:
-    theme = THEMES[name]
-    for colour in theme.palette:
-        assert distance(colour, over(colour, 0.38, theme.paper)) >= APART
 
 
 @given(st.floats(1.3, 8))

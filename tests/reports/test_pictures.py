@@ -38,33 +38,19 @@ def test_every_figure_of_the_page_is_a_picture(folder: Path, tmp_path: Path, kin
             assert "var(--" not in path.read_text(), "the page's variables mean nothing outside it"
 
 
-def test_panels_leave_together_as_one_picture(folder: Path, tmp_path: Path) -> None:
-    from freestone.records import store
-
-    experiment, summary = store.read_experiment(folder), store.read_summary(folder)
-    told = [
-        each.model_copy(update={"figures": {"malloc_ns/8": 4.0, "malloc_free_ns/8": 9.0}})
-        for each in store.read_trials(folder).records
-    ]
-    written = pictures.write(experiment_part(experiment, summary, told, anchor="x"), tmp_path, "svg")
-    drawn = (tmp_path / "redis.malloc-and-free-by-size.svg").read_text()
-    assert tmp_path / "redis.malloc-and-free-by-size.svg" in written
-    assert all(f">{name}</text>" in drawn for name in ("glibc", "freestone", "mimalloc", "tcmalloc"))
-
-
-def test_families_have_pictures_of_their_own(results_maker: Callable[..., Any], tmp_path: Path) -> None:
-    made = results_maker(tuple(f"loop-{size}-all" for size in ("1K", "4K", "1M")))
-    workloads = [
-        each.model_copy(update={"command": ["span-loop", "--size", each.name.split("-")[1]]})
-        for each in made.experiment.workloads
-    ]
-    experiment = made.experiment.model_copy(update={"workloads": workloads})
-    part = experiment_part(experiment, made.summary, made.records, anchor="x")
-    written = pictures.write(part, tmp_path, "svg")
+def test_metrics_by_parameter_have_pictures_of_their_own(family_maker: Callable[..., Any], tmp_path: Path) -> None:
+    sizes = {"size": ("1K", "4K", "1M")}
+    made = family_maker("loop-{size}-all", ["span-loop", "--size", "{size}"], sizes, operations=7.0)
+    said = {"malloc_ns/8": 4.0, "malloc_ns/64": 9.0}
+    told = [each.model_copy(update={"figures": {**each.figures, **said}}) for each in made.records]
+    written = pictures.write(experiment_part(made.experiment, made.summary, told, anchor="x"), tmp_path, "svg")
     assert len(written) == len(set(written))
-    assert {path.name for path in written if path.name.startswith("scaling")} == {
-        f"scaling.loop-n-all-by-size.{figure}.svg" for figure in ("time", "peak-rss", "minor-faults")
+    names = {path.name for path in written}
+    assert {name for name in names if name.startswith("parameters")} == {
+        f"parameters.loop-n-all-by-size.{figure}.svg"
+        for figure in ("time-of-one-operation", "peak-rss", "minor-faults-of-one-operation")
     }
+    assert "loop-1k-all.malloc-by-size.svg" in names
     overview = (tmp_path / "overview.svg").read_text()
     assert "href" not in re.sub(r'xmlns:xlink="[^"]*"', "", overview), "a picture has no page to lead to"
 

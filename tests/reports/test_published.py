@@ -1,337 +1,193 @@
-"""Published tables beside what was measured: which sentence comes out, and none without measurements."""
+"""Published tables beside the same measured here: what is divided by what, and nothing without measurements."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from fnmatch import fnmatch
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
+from freestone import suites
 from freestone.analysis import summarise
 from freestone.records.schema import (
     Allocator,
     Configuration,
     Experiment,
-    HeapCount,
     InstructionCount,
     InstructionCounts,
     Machine,
     Metrics,
     Proof,
+    Status,
     TrialRecord,
     Workload,
 )
-from freestone.reports import published, vega
-from freestone.reports.published import parallel_references, picture, tables, words
-from freestone.reports.published.reproduction import Reproduction
-from freestone.reports.theme import LIGHT
+from freestone.reports import parameter_figure, parameter_table, published
+from freestone.reports.parameter_series import Trials
+from freestone.reports.published import Reproduction
 
-Figures = Mapping[str, float]
-
-ORDERS = ("lifo", "fifo", "random", "interleaved", "half-lived")
+Cells = Mapping[tuple[str, str], Mapping[str, float]]
+"""Figures and metrics by workload and configuration."""
 
 
-def measured(
-    cells: Mapping[tuple[str, str], Figures], options: Sequence[str] = (), rounds: int = 3
-) -> list[Reproduction]:
-    """The reproductions of an experiment in which these figures were measured, in every round alike but for a hair."""
-    workloads = list(dict.fromkeys(workload for workload, _ in cells))
+def experiment_of(cells: Cells, rounds: int = 4) -> Experiment:
     names = list(dict.fromkeys(name for _, name in cells))
-    experiment = Experiment(
+    return Experiment(
         id="made-up",
         created_at="2026-11-22T00:00:00Z",
         freestone_version="0",
         command_line=[],
         machine=Machine(id="m"),
-        workloads=[Workload(name=name, command=["program", *options], reads="json") for name in workloads],
+        workloads=[Workload(name=name, command=["p"], reads="json") for name in dict.fromkeys(w for w, _ in cells)],
         configurations=[Configuration(name=name, allocator=Allocator(name=name, title=name)) for name in names],
         baseline=names[0],
         rounds=rounds,
         seed=1,
     )
+
+
+def trials_of(cells: Cells, status: Status = "ok") -> Trials:
+    """Each round alike but for a hair."""
+    experiment = experiment_of(cells)
     records = [
         TrialRecord(
             experiment=experiment.id,
             workload=workload,
             configuration=name,
             round=number,
-            position=place,
+            position=0,
             started_at="2026-11-22T00:00:00Z",
-            status="ok",
+            status=status,
             metrics=Metrics(
-                wall_s=said.get("wall_s", said["seconds"]),
+                wall_s=said["seconds"],
                 user_s=0.1,
                 sys_s=0.1,
                 peak_rss_kib=int(said.get("peak_rss_kib", 1000)),
                 minor_faults=int(said.get("minor_faults", 100)),
             ),
-            figures={key: value * (1 + number * 1e-6) for key, value in said.items()},
+            figures={**said, "seconds": said["seconds"] * (1 + number * 1e-6)},
             proof=Proof(valid=True),
         )
-        for number in range(rounds)
-        for place, ((workload, name), said) in enumerate(cells.items())
+        for number in range(experiment.rounds)
+        for (workload, name), said in cells.items()
     ]
-    return published.reproductions(experiment, summarise(experiment, records), records)
+    return Trials(experiment, summarise(experiment, records), records)
 
 
-def pattern(gross: float, floor: float) -> Figures:
-    """Nanoseconds an operation."""
-    return {"ns_per_pair": 2 * gross, "seconds": gross / 10, "floor_seconds": floor / 10}
+def found(cells: Cells) -> dict[str, Reproduction]:
+    return {each.title: each for each in published.reproductions(trials_of(cells))}
 
 
-def orders(
-    name: str, net: float, extra: float, *, shuffle: float = 4.7, floor: float = 1.0
-) -> dict[tuple[str, str], Figures]:
-    """All orders under an allocator that takes ``net``, and ``extra`` more for frees in random order."""
-    cells = {(f"{order}-16-10000", name): pattern(net + floor, floor) for order in ORDERS}
-    cells["random-16-10000", name] = pattern(net + extra + floor, floor)
-    cells["random-shuffled-16-10000", name] = pattern(net + extra + floor + shuffle, floor + shuffle)
-    return cells
+def values(reproduction: Reproduction, name: str) -> dict[str, float]:
+    series = reproduction.series
+    return {series.labels[at]: round(point.value, 3) for at, point in series.lines[name].items()}
 
 
-def kinds(found: Reproduction) -> list[str]:
-    return [each.kind for each in found.findings]
+def test_every_table_is_of_workloads_that_a_suite_has() -> None:
+    names = {entry.name for suite in suites.names() for entry in suites.load(suite).workload}
+    patterns = ["*".join(part.rpartition("}")[2] for part in name.split("{")) for name in names]
+    tables = published._tables()
+    assert len(tables) == 9
+    for table in tables:
+        assert table.title
+        assert table.source
+        for row in table.rows:
+            assert float(row["value"]) >= 0
+            assert bool(table.reference) == bool(row["to_workload"] or row["to_allocator"])
+            for workload in (*row["workload"].split("|"), row["to_workload"] or "*"):
+                assert workload == "*" or any(fnmatch(workload, pattern) for pattern in patterns), workload
 
 
-def test_nothing_is_said_of_what_was_not_measured() -> None:
-    assert measured({("somewhere-else", "glibc"): {"seconds": 1.0}}) == []
+def test_nothing_is_shown_of_what_was_not_measured() -> None:
+    assert found({("somewhere-else", "glibc"): {"seconds": 1.0}}) == {}
+    assert published.reproductions(trials_of({("loop-128K-all", "glibc"): {"seconds": 1.0}}, "failed")) == []
 
 
-def test_every_published_table_comes_along() -> None:
-    names = ("patterns-16B", "minor-faults-2001", "mimalloc-bench-rpmalloc-populate", "perf-stat-populate")
-    for name in (*names, "parallel-allocation", "parallel-allocation-valgrind"):
-        assert tables.rows(name), name
-
-
-def test_minutes_are_read_as_seconds() -> None:
-    (row,) = (row for row in tables.rows("minor-faults-2001") if row["case"] == "glibc default")
-    assert tables.number(row, "elapsed") == pytest.approx(389.20)
-    assert tables.number(row, "method") is None
-
-
-def test_the_shuffle_on_the_clock_is_found_out() -> None:
-    (found,) = measured(orders("glibc", 2.0, 0.5) | orders("mimalloc2", 1.0, 0.5))
-    shuffle = found.findings[0]
-    assert shuffle.kind == "artefact"
-    assert "4.9, 4.5 and 4.6" in shuffle.text
-    assert "4.7 ns are the harness" in shuffle.text
-    assert "0.5 ns." in shuffle.text
-
-
-def test_an_allocator_that_suffers_is_not_called_an_artefact() -> None:
-    (found,) = measured(orders("glibc", 2.0, 20.0) | orders("mimalloc2", 1.0, 18.0))
-    assert found.findings[0].kind == "differs"
-
-
-def test_without_the_shuffle_on_the_clock_nothing_is_claimed() -> None:
-    cells = {key: value for key, value in orders("glibc", 2.0, 0.5).items() if "shuffled" not in key[0]}
-    (found,) = measured(cells)
-    assert found.findings[0].kind == "open"
-
-
-@settings(deadline=None)
-@given(st.floats(0.5, 50), st.floats(0.5, 50))
-def test_who_is_faster_at_lifo_decides_whether_the_rank_agrees(glibc: float, mimalloc: float) -> None:
-    assume(abs(glibc / mimalloc - 1) > 1e-6)
-    (found,) = measured(orders("glibc", glibc, 0.1) | orders("mimalloc2", mimalloc, 0.1), rounds=2)
-    (rank,) = (each for each in found.findings if each.text.startswith("LIFO:"))
-    assert rank.kind == ("agrees" if glibc > mimalloc else "differs")
-
-
-@pytest.mark.long
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.floats(0, 20), st.floats(0, 20)), min_size=4, max_size=4))
-def test_times_below_the_harness_floor_are_drawn_nowhere_and_stop_nothing(costs: list[tuple[float, float]]) -> None:
-    named = zip(("lifo", "random", "random-shuffled", "fifo"), costs, strict=True)
-    cells = {(f"{order}-16-10000", "glibc"): pattern(gross + 1e-9, floor) for order, (gross, floor) in named}
-    for found in measured(cells, rounds=1):
-        assert all(point.value > 0 for point in found.points)
-        picture.draw(found).to_dict()
-        words.render([found], width=80, colour=False)
-
-
-def loop(faults_a_round: float, wall: float) -> Figures:
-    return {"later_faults": faults_a_round * 999, "seconds": wall, "wall_s": wall}
-
-
-def test_ezolts_blocks_without_faults_differ_and_with_faults_agree() -> None:
-    options = ["--rounds", "1000"]
-    sizes = {"loop-126K-all": 0.0, "loop-127K-all": 0.0, "loop-128K-all": 0.0}
-    (calm,) = measured({(name, "glibc"): loop(0.001, 1.0) for name in sizes}, options)
-    assert kinds(calm) == ["agrees", "differs", "open"], "126 KiB had none in 2001; 127 and 128 had; nothing was tuned"
-    faulty = {(name, "glibc"): loop(31.9, 1.0) for name in sizes}
-    tuned = {(name, "glibc+no-mmap-no-trim"): loop(0.01, 0.5) for name in sizes}
-    (found,) = measured(faulty | tuned, options)
-    assert kinds(found) == ["agrees", "differs", "agrees"]
-    assert "126 KiB none there" in found.findings[1].text
-
-
-def test_tbb_against_malloc() -> None:
+def test_orders_are_ratios_to_lifo_of_one_operation() -> None:
     cells = {
-        ("parallel-O0-libc", "glibc"): {"seconds": 8.0},
-        ("parallel-O0-tbb", "glibc"): {"seconds": 12.0},
-        ("parallel-O3-libc", "glibc"): {"seconds": 1.0},
-        ("parallel-O3-tbb", "glibc"): {"seconds": 0.5},
-        ("parallel-O3-libc", "freestone"): {"seconds": 0.6},
-        ("parallel-O3-tbb", "freestone"): {"seconds": 0.5},
+        ("lifo-16-10000", "glibc"): {"seconds": 2.0, "operations": 100.0},
+        ("fifo-16-10000", "glibc"): {"seconds": 3.0, "operations": 100.0},
+        ("mixed-128-10000", "glibc"): {"seconds": 1.5, "operations": 50.0},
+        ("random-shuffled-16-10000", "glibc"): {"seconds": 8.0, "operations": 100.0},
+        ("fifo-16-10000", "freestone"): {"seconds": 3.0, "operations": 100.0},
     }
-    (found,) = measured(cells)
-    assert kinds(found)[:2] == ["agrees", "differs"], "slower there at both levels; here at -O0 alone"
-    assert any("libfreestone was in nobody's table" in each.text for each in found.findings)
+    (orders,) = found(cells).values()
+    assert orders.series.reference == "lifo"
+    assert values(orders, "glibc") == {"fifo": 1.5, "mixed-sizes": 1.5, "random-free, timed shuffle": 4.0}
+    assert "freestone" not in orders.series.lines, "its LIFO was not measured"
+    assert orders.series.published["hakmem"] == {0: 1.05102, 3: 1.03061, 5: 1.5}, "LIFO 9.8 ns, FIFO 10.3"
+    assert orders.series.published["mimalloc"][5] == pytest.approx(5.70 / 1.06, rel=1e-5)
 
 
-def counted(
-    instructions: Mapping[tuple[str, str], int], allocations: Mapping[str, int], objects: int = 1000
-) -> Reproduction:
-    """Of these instructions by way and configuration, and allocations by way; data references are a third."""
-    command = ["parallel-O3", "--objects", str(objects)]
-    found = parallel_references.reproduce(
-        InstructionCounts(
-            experiment="made-up",
-            valgrind="3",
-            counts=[
-                InstructionCount(
-                    workload=f"parallel-O3-{through}",
-                    configuration=name,
-                    status="ok",
-                    command=command,
-                    instructions=number,
-                    data_reads=number // 4,
-                    data_writes=number // 12,
-                )
-                for (through, name), number in instructions.items()
-            ],
-            heaps=[
-                HeapCount(
-                    workload=f"parallel-O3-{through}",
-                    status="ok",
-                    command=command,
-                    allocations=number,
-                    allocated_bytes=145 * number,
-                )
-                for through, number in allocations.items()
-            ],
-        )
+def test_faults_of_large_blocks_are_counts() -> None:
+    cells = {
+        (f"loop-{size}K-all", "glibc"): {"seconds": 1.0, "operations": 100.0, "minor_faults": faults}
+        for size, faults in ((126, 0), (127, 100), (128, 1600))
+    }
+    (blocks,) = found(cells).values()
+    assert values(blocks, "glibc") == {"126 KiB": 0, "127 KiB": 1, "128 KiB": 16}
+    assert list(blocks.series.published["glibc of 2001"].values()) == [0, 15.875, 16]
+    tuned = {("loop-128K-all", "glibc+no-mmap-no-trim"): {"seconds": 0.5, "minor_faults": 25}}
+    tuning = found({("loop-128K-all", "glibc"): {"seconds": 1.0}} | tuned)["M_MMAP_MAX=0 with M_TRIM_THRESHOLD=-1"]
+    assert values(tuning, "glibc+no-mmap-no-trim") == {"elapsed time": 0.5, "minor faults": 0.25}
+    assert "glibc" not in tuning.series.lines
+
+
+def test_ways_through_the_parallel_loop_are_compared_level_by_level() -> None:
+    seconds = {"O0-libc": 8.0, "O0-tbb": 12.0, "O3-libc": 1.0, "O3-tbb": 0.5}
+    (loop,) = found({(f"parallel-{way}", "glibc"): {"seconds": each} for way, each in seconds.items()}).values()
+    assert values(loop, "glibc") == {"-O0": 1.5, "-O3": 0.5}
+
+
+def test_counts_by_valgrind_are_compared_too() -> None:
+    counts = InstructionCounts(
+        experiment="made-up",
+        valgrind="3",
+        counts=[
+            InstructionCount(
+                workload=f"parallel-O3-{way}", configuration="glibc", status=status, command=["p"], instructions=number
+            )
+            for way, number, status in (("libc", 100, "ok"), ("tbb", 130, "ok"))
+        ],
+        heaps=[],
     )
-    assert found is not None
-    return found
+    trials = trials_of({("parallel-O3-libc", "glibc"): {"seconds": 1.0}})
+    (loop,) = published.reproductions(trials, counts)
+    assert values(loop, "glibc") == {"instructions": 1.3}
 
 
-def test_references_of_the_parallel_loop_are_held_against_the_published() -> None:
-    ways = {
-        ("libc", "glibc"): 300_000,
-        ("tbb", "glibc"): 390_000,
-        ("libc", "freestone"): 150_000,
-        ("tbb", "freestone"): 390_000,
-    }
-    found = counted(ways, {"libc": 1003, "tbb": 3})
-    assert kinds(found) == ["agrees", "agrees", "agrees", "artefact", "open"]
-    assert "1.27 times the instructions of glibc's malloc there, 1.30 times here" in found.findings[0].text
-    assert "here its malloc takes 0.50 times glibc's instructions" in found.findings[-1].text
-    assert "malloc, freestone" in words.render([found], width=100, colour=False)
-    picture.draw(found).to_dict()
-
-
-def test_references_that_come_out_otherwise_differ() -> None:
-    found = counted({("libc", "glibc"): 400_000, ("tbb", "glibc"): 200_000}, {"libc": 2000, "tbb": 1000})
-    assert kinds(found) == ["differs"] * 4
-
-
-def test_references_need_both_ways() -> None:
-    alone = InstructionCounts(experiment="e", valgrind="3", counts=[], heaps=[])
-    assert parallel_references.reproduce(alone) is None
-
-
-def test_ratios_to_glibc_are_held_against_the_study_of_rpmalloc() -> None:
+def test_allocators_are_compared_by_program_and_those_alone_that_were_published() -> None:
     cells = {}
-    for workload in ("redis-commands", "lua-keys", "mixed-sh8-4cores-threads"):
-        cells[workload, "glibc"] = {"seconds": 1.0, "peak_rss_kib": 1000, "minor_faults": 1000}
-        cells[workload, "mimalloc2"] = {"seconds": 0.5, "peak_rss_kib": 3000, "minor_faults": 400}
-    (found,) = measured(cells)
-    assert found.title.startswith("rpmalloc")
-    assert {each.text.split(",")[0] for each in found.findings[:3]} == {"Time", "Peak RSS", "Minor faults"}
-    assert found.findings[-1].kind == "artefact"
+    for workload in ("redis-commands", "lua-keys", "server-4cores-threads", "server-cores-threads"):
+        for name, time in (("glibc", 1.0), ("mimalloc2", 0.5), ("freestone", 0.4)):
+            cells[workload, name] = {"seconds": time * (3 if "cores" in workload and time < 1 else 1)}
+    by_program = found(cells)["rpmalloc, mimalloc and tcmalloc against glibc: time"]
+    assert values(by_program, "mimalloc2") == {"larsonN-sized": 1.5, "redis": 0.5, "lua": 0.5}
+    assert set(by_program.series.lines) == {"mimalloc2"}
+    assert set(by_program.series.published) == {"rpmalloc", "mimalloc", "tcmalloc"}
 
 
-@pytest.mark.parametrize(
-    ("time", "memory", "faults", "kind"),
-    [(1.0, 2.1, 2.3, "agrees"), (1.0, 2.1, 0.4, "differs"), (1.5, 2.1, 2.3, "differs"), (1.0, 1.0, 2.3, "differs")],
-)
-def test_populated_rpmalloc_is_held_against_the_study_in_all_three(
-    time: float, memory: float, faults: float, kind: str
-) -> None:
+def test_population_is_the_geometric_mean_over_all_programs() -> None:
     cells = {}
-    for workload in ("redis-commands", "lua-keys"):
-        cells[workload, "glibc"] = {"seconds": 1.0, "peak_rss_kib": 1000, "minor_faults": 1000}
-        cells[workload, "rpmalloc"] = {"seconds": 0.5, "peak_rss_kib": 2000, "minor_faults": 400}
-        cells[workload, "rpmalloc-populated"] = {
-            "seconds": 0.5 * time, "peak_rss_kib": 2000 * memory, "minor_faults": 400 * faults,
-        }  # fmt: skip
-    (found,) = measured(cells)
-    told = [each for each in found.findings if "populated ahead, here" in each.text]
-    assert [each.kind for each in told] == [kind]
-    assert not [each for each in found.findings if "under rpmalloc-populated" in each.text], "the original is no such"
-    assert f"rpmalloc populated ahead, here: time {time:.2f}, peak RSS {memory:.2f}, minor faults" in told[0].text
+    for workload, times in (("redis-commands", 2.0), ("lua-keys", 8.0)):
+        cells[workload, "rpmalloc"] = {"seconds": 1.0, "peak_rss_kib": 1000}
+        cells[workload, "rpmalloc-populated"] = {"seconds": times, "peak_rss_kib": 2100}
+    cells["alone", "rpmalloc"] = {"seconds": 1.0}
+    (populated,) = found(cells).values()
+    assert values(populated, "rpmalloc-populated") == {"time": 4.0, "peak RSS": 2.1, "minor faults": 1.0}
+    assert set(populated.series.published["rpmalloc-populated"].values()) == {1.02003, 2.00896, 2.25342}
 
 
-def test_what_was_published_is_drawn_once_however_many_versions_are_here() -> None:
-    figures = {"seconds": 1.0, "peak_rss_kib": 1000, "minor_faults": 1000}
-    names = ("glibc", "mimalloc", "mimalloc2", "mimalloc3")
-    (found,) = measured({(workload, name): figures for workload in ("redis-commands", "lua-keys") for name in names})
-    there = [(point.group, point.name) for point in found.points if not point.here]
-    assert len(there) == len(set(there)) == 2
-
-
-def small_programs(peak: float) -> dict[tuple[str, str], Figures]:
-    figures = {"seconds": 1.0, "peak_rss_kib": peak, "minor_faults": 1000}
-    return {(workload, name): figures for workload in ("redis-commands", "lua-keys") for name in ("glibc", "mimalloc2")}
-
-
-def test_small_programs_tell_that_no_launchers_memory_is_in_the_figures() -> None:
-    (found,) = measured(small_programs(1700))
-    told = [each.text for each in found.findings if "launcher" in each.text]
-    assert len(told) == 1
-    assert "1.4 MiB there and at 1.7 MiB here" in told[0]
-
-
-def test_large_programs_tell_nothing_of_launchers() -> None:
-    (found,) = measured(small_programs(60000))
-    assert not [each for each in found.findings if "launcher" in each.text]
-
-
-def drawn_by(own: float, locked: float, locked_together: float) -> dict[tuple[str, str], Figures]:
-    """The harness over a null allocator, nanoseconds an operation of all threads together (--threads 2 in both)."""
-    floors = {("own", "1"): own, ("own", "cores"): own, ("rand", "1"): locked, ("rand", "cores"): locked_together}
-    return {
-        (f"random-shuffled-by-{by}-16-10000-{threads}-threads", "glibc"): pattern(10.0, floor)
-        for (by, threads), floor in floors.items()
-    }
-
-
-def test_what_the_lock_of_rand_costs_is_told() -> None:
-    cells = orders("glibc", 2.0, 0.5) | drawn_by(2.0, 7.5, 20.0)
-    found = measured(cells, ["--threads", "2"])[0]
-    (told,) = [each for each in found.findings if "rand()" in each.text]
-    assert told.kind == "artefact"
-    assert "costs 11.0 ns an operation more" in told.text
-    assert "36.0 ns of every thread's time where 2 threads draw" in told.text
-
-
-def test_without_both_ways_of_drawing_nothing_is_told_of_rand() -> None:
-    cells = orders("glibc", 2.0, 0.5) | drawn_by(2.0, 7.5, 20.0)
-    del cells["random-shuffled-by-own-16-10000-cores-threads", "glibc"]
-    assert not [each for each in measured(cells)[0].findings if "rand()" in each.text]
-
-
-def test_a_reproduction_is_drawn_and_told() -> None:
-    found = measured(orders("glibc", 2.0, 0.5) | orders("mimalloc2", 1.0, 0.5))
-    document = vega.specification(picture.draw(found[0]), LIGHT)
-    drawn = json.dumps(document)
-    assert "hakmem 1.05" in drawn, "LIFO 9.8 ns, FIFO 10.3"
-    shown = words.render(found, width=100, colour=False)
-    assert "An artefact of how it was measured: Published: freeing in random order" in " ".join(shown.split())
-    assert all(len(line) <= 100 for line in shown.splitlines()[1:])
-    assert words.markdown(found).startswith("## Published: Orders of malloc and free")
-    assert words.render(found, width=60, colour=False, ascii_only=True).isascii()
+def test_it_is_drawn_and_told() -> None:
+    cells = {(f"{order}-16-10000", "glibc"): {"seconds": 2.0, "operations": 9.0} for order in ("lifo", "fifo")}
+    trials, experiment = trials_of(cells), experiment_of(cells)
+    (orders,) = published.reproductions(trials)
+    figure = parameter_figure.figure(experiment, orders.series)
+    assert figure.numbers.columns == ["case", "glibc", *(f"{who} (published)" for who in orders.series.published)]
+    assert figure.numbers.rows[0][2] == "1.05"
+    summary = summarise(experiment, [])
+    for width, plain in ((100, False), (60, True)):
+        text = parameter_table.text(trials, summary, width=width, colour=False, ascii_only=plain)
+        assert text.startswith("Published: Orders of malloc and free, 16 bytes")
+        assert "hakmem" in text
+        assert text.isascii() or not plain

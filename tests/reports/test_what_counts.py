@@ -11,11 +11,11 @@ import pytest
 
 from freestone.analysis import arms, summarise
 from freestone.records.schema import Experiment, Output, Status, Summary, TrialRecord, Workload
-from freestone.reports import heatmap, html, quantities, table
+from freestone.reports import heatmap, html, parameter_table, quantities, table
 from freestone.reports.page import ExperimentPart, experiment_part
 from freestone.reports.page.parts import WorkloadPart
+from freestone.reports.parameter_series import Trials
 from freestone.reports.shown import counting, left_out, order_of
-from freestone.reports.tails import numbers as tails_numbers
 
 pytestmark = pytest.mark.xdist_group("what-counts")  # what they share is dear to make
 
@@ -28,16 +28,11 @@ NUMBERS = {
     "floor_seconds": 0.1,
     "floor_ns": 0.5,
     **{f"{deed}_ns/{size}": 5.0 * size for deed in ("malloc", "malloc_free", "calloc", "touch") for size in (16, 256)},
-    **{f"{deed}_calls/{end}": 1e9 / end**2 for deed in ("malloc", "malloc_and_write", "free") for end in (64, 1024)},
-    **{
-        f"{deed}_ns/{figure}": 40.0
-        for deed in ("malloc", "malloc_and_write", "free")
-        for figure in ("median", "p99.9", "p99.99", "longest")
-    },
+    **{f"free_ns/{figure}": 40.0 for figure in ("median", "p99.9", "p99.99", "longest")},
 }
-"""What a program says that has a figure of every kind: by size, call by call, of an order and of a number."""
+"""What a program says that has a figure of every kind: by size, by percentile, by order and by a number."""
 
-ORDERED = [("lifo", 100), ("lifo", 1000), ("lifo", 10000), ("random", 100)]
+ORDERED = [("lifo", 100), ("lifo", 1000), ("lifo", 10000), ("random", 100), ("fifo", 100)]
 
 Made = tuple[Experiment, Summary, list[TrialRecord]]
 
@@ -47,7 +42,12 @@ def sound(results_maker: Callable[..., Any]) -> tuple[Experiment, list[TrialReco
     """An experiment in which every trial counts."""
     made = results_maker(tuple(f"{order}-{live}" for order, live in ORDERED), bad=False)
     workloads = [
-        Workload(name=f"{order}-{live}", command=["patterns", "--order", order, "--live", str(live)])
+        Workload(
+            name=f"{order}-{live}",
+            command=["patterns", "--order", order, "--live", str(live)],
+            parameters={"order": order, "live": str(live)},
+            template="{order}-{live}",
+        )
         for order, live in ORDERED
     ]
     records = [record.model_copy(update={"figures": NUMBERS}) for record in made.records]
@@ -116,12 +116,10 @@ def drawn_numbers(document: dict[str, Any], name: str) -> list[dict[str, Any]]:
 def test_every_kind_of_figure_is_there(sound: tuple[Experiment, list[TrialRecord]]) -> None:
     experiment, records = sound
     part = experiment_part(experiment, summarise(experiment, records), records, anchor="only")
-    assert part.scaling
-    assert part.orders
-    assert part.orders[0].against is not None
+    assert [each.parameter for each in part.parameters] == ["order", "live"]
     for workload in part.workloads:
-        assert any("call by call" in figure.title for figure in workload.figures)
-        assert {multiple.title.partition(",")[0] for multiple in workload.multiples} >= {"malloc and free", "calloc"}
+        titles = {figure.title for figure in workload.figures}
+        assert titles >= {"malloc by size", "malloc free by size", "calloc by size", "free by percentile"}
         assert BAD in {panel.name.text for panel in workload.panels}
         assert workload.left_out == ""
     assert sum(bool(drawn_numbers(document, BAD)) for document in documents(part)) > 30
@@ -130,24 +128,21 @@ def test_every_kind_of_figure_is_there(sound: tuple[Experiment, list[TrialRecord
 def test_what_fails_now_and_then_is_drawn_nowhere(part: ExperimentPart) -> None:
     guilty = [mark for document in documents(part) for mark in drawn_numbers(document, BAD)]
     assert not guilty
-    assert all(drawn_numbers(document, "freestone") for document in documents(part.scaling))
+    assert all(drawn_numbers(document, "freestone") for document in documents(part.parameters))
 
 
 def test_panels_are_of_results_alone(part: ExperimentPart) -> None:
     for workload in part.workloads:
-        panels = [*workload.panels, *(panel for each in workload.multiples for panel in each.panels)]
-        assert panels
-        assert BAD not in {panel.name.text for panel in panels}
+        assert workload.panels
+        assert BAD not in {panel.name.text for panel in workload.panels}
 
 
 def said_beside(part: ExperimentPart) -> Iterator[str]:
     """The words beside each figure out of which a configuration can be left."""
     for workload in part.workloads:
-        yield from (figure.caption for figure in workload.figures if "call by call" in figure.title)
-        yield from (multiple.caption for multiple in workload.multiples)
+        yield from (figure.caption for figure in workload.figures if " by " in figure.title)
         yield workload.left_out
-    yield from (figure.caption for family in part.scaling for figure in family.figures)
-    yield from (family.left_out for family in part.orders)
+    yield from (figure.caption for family in part.parameters for figure in family.figures)
 
 
 def test_what_is_left_out_is_named_beside_each_figure(made: Made, part: ExperimentPart) -> None:
@@ -173,9 +168,10 @@ def test_page_and_terminal_say_the_same_of_it(made: Made, part: ExperimentPart) 
 
 
 def test_a_terminal_leaves_it_out_call_by_call(made: Made) -> None:
-    text = tails_numbers.render(*made, width=120, colour=False)
-    assert "freestone" in text
-    assert not [line for line in text.splitlines() if line.split()[:1] == [BAD]]
+    text = parameter_table.text(Trials(*made), made[1], width=120, colour=False)
+    heads = [line for line in text.splitlines() if line.split()[:1] == ["percentile"]]
+    assert len(heads) == len(ORDERED)
+    assert all("freestone" in line and BAD not in line for line in heads)
     assert text.count(f"Left out: {BAD}") == len(ORDERED)
 
 
@@ -268,5 +264,5 @@ def test_amounts_that_only_a_failing_configuration_lacks_are_told_of_one_operati
         for record in records
     ]
     part = experiment_part(experiment, summarise(experiment, told), told, anchor="only")
-    titles = [figure.title for family in part.scaling for figure in family.figures]
+    titles = [figure.title for family in part.parameters for figure in family.figures]
     assert "Time of one operation" in titles

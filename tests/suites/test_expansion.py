@@ -70,6 +70,19 @@ def test_a_value_may_be_a_placeholder_whose_name_is_the_same_on_every_machine() 
     assert (found.name, found.command) == ("w-4cores", ["run", "8"])
 
 
+def test_the_parameters_are_those_of_the_name_with_what_the_command_got() -> None:
+    (found,) = planned(
+        name="s-{threads}-{live}",
+        command=["s", "{threads}", "{live}", "{rounds}"],
+        values={"live": "1M", "rounds": 5},
+        matrix={"threads": ["{4cores}"]},
+        smaller=[{"live": "1K"}],
+    )
+    assert found.parameters == {"threads": "8", "live": "1M"}
+    assert found.smaller[0].parameters == {"threads": "8", "live": "1K"}
+    assert planned()[0].parameters == {}
+
+
 def test_the_environment_is_filled_too() -> None:
     (found,) = planned(environment={"THREADS": "{cores}"})
     assert found.environment == {"THREADS": "2"}

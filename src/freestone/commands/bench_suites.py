@@ -39,14 +39,16 @@ def measured(
     counting = Counting(folder, experiment, count) if count else None
 
     def show(experiment: Experiment, records: Sequence[TrialRecord], summary: Summary) -> None:
-        from freestone.reports.tails import numbers as tails  # late: what prints tables is large
+        from freestone.reports import parameter_table  # late: what prints tables is large
+        from freestone.reports.parameter_series import Trials
 
         board = score(experiment, records, held)
         if markdown is not None:  # first: whoever reads along may close the pipe
             scoreboard.write([scoreboard.document(experiment, board)], markdown)
         width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
-        latencies = tails.render(experiment, summary, records, width=width, colour=colour, ascii_only=plain)
-        scoreboard.show(board, folder, as_json=as_json, more=latencies, counts=counting)
+        trials = Trials(experiment, summary, records)
+        figures = parameter_table.text(trials, summary, width=width, colour=colour, ascii_only=plain)
+        scoreboard.show(board, folder, as_json=as_json, more=figures, counts=counting)
 
     return measurement.measure(
         folder, experiment, verb="bench", show=show, report=None, left_out=left_out, ordered=ordered, counting=counting

@@ -251,9 +251,8 @@ def _show(what: Reported, board: Score | None) -> None:
 
 def _show_experiment(source: Source, board: Score | None, *, tables: bool) -> None:
     from freestone.commands import scoreboard, terminal, to_use
-    from freestone.reports import grid, published, recommendation, references, scan_table, table
-    from freestone.reports.published import words
-    from freestone.reports.tails import numbers as tails
+    from freestone.reports import grid, parameter_table, recommendation, references, scan_table, table
+    from freestone.reports.parameter_series import Trials
 
     width, colour, plain = terminal.width(), terminal.has_colour(sys.stdout), terminal.is_ascii(sys.stdout)
     experiment, summary = source.experiment, source.summary
@@ -265,16 +264,14 @@ def _show_experiment(source: Source, board: Score | None, *, tables: bool) -> No
             print(line)
     if board is not None:
         print(scoreboard.text(board))
-    latencies = tails.render(experiment, summary, source.records, width=width, colour=colour, ascii_only=plain)
-    if latencies:
-        print(latencies)
     counts = source.instructions
+    trials = Trials(experiment, summary, source.records)
+    figures = parameter_table.text(trials, summary, counts, width=width, colour=colour, ascii_only=plain)
+    if figures:
+        print(figures)
     if counts is not None:
         shown = references.render(counts, experiment.baseline, width=width, colour=colour, ascii_only=plain)
         print(f"{shown}\n")
-    found = published.reproductions(experiment, summary, source.records, counts)
-    if found:
-        print(words.render(found, width=width, colour=colour, ascii_only=plain))
 
 
 def _destination(folders: Sequence[Path]) -> Path:

@@ -178,11 +178,12 @@ class Workload(_Row):
     input: Input | None = Field(None, description="its standard input; None for an empty one")
     shell: bool = Field(False, description="whether it is a line for a shell, whose own start is in its time")
     parameters: dict[str, str] = Field(
-        default_factory=dict, description="what the placeholders of a scan stand for in it"
+        default_factory=dict, description="what the placeholders of a scan, or of its name in a suite, stand for in it"
     )
     series: str | None = Field(
         None, description="the scan of which it is one point: its name without the parameters; None for none"
     )
+    template: str | None = Field(None, description="its name in a suite, with its parameters in braces; None for none")
     memory_mib: int | None = Field(None, description="what it takes of memory; None for little")
     disk_mib: int | None = Field(None, description="what it takes of disk, below TMPDIR; None for little")
 

@@ -41,13 +41,3 @@ class Panel:
     name: Name
     alternative: str
     document: str
-
-
-@dataclass(frozen=True)
-class Multiple:
-    """A figure that is several panels."""
-
-    title: str
-    caption: str
-    panels: list[Panel]
-    numbers: Table

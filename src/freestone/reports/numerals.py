@@ -1,4 +1,4 @@
-"""Whole numbers as people say them: sizes in bytes, counts. Pure functions."""
+"""Numbers as people say them: sizes in bytes, counts. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def bytes_in_words(size: int) -> str:
     return f"{size / step:g} {unit}"
 
 
-def count_in_words(number: int) -> str:
+def count_in_words(number: float) -> str:
     """``64``, ``10 k``, ``1 M``."""
     step, unit = next(((s, u) for s, u in ((10**9, " G"), (10**6, " M"), (10**4, " k")) if number >= s), (1, ""))
     step = 1000 if unit == " k" else step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -60,22 +60,13 @@ def _of_experiment(part: ExperimentPart) -> Iterable[tuple[str, dict[str, Any]]]
         yield "overview", overview
     for table in part.published:
         yield f"published.{file_name(table.title)}", json.loads(table.figure.document)
-    for family in part.scaling:
+    for family in part.parameters:
         for figure in family.figures:
-            which = f"{file_name(family.name.replace('…', 'n'))}-by-{file_name(family.axis)}"
-            yield f"scaling.{which}.{file_name(figure.title)}", json.loads(figure.document)
-    for orders in part.orders:
-        if orders.against is not None:
-            yield (
-                f"orders.{file_name(orders.title)}.{file_name(orders.against.title)}",
-                json.loads(orders.against.document),
-            )
+            which = f"{file_name(family.name.replace('…', 'n'))}-by-{file_name(family.parameter)}"
+            yield f"parameters.{which}.{file_name(figure.title)}", json.loads(figure.document)
     for workload in part.workloads:
         for figure in workload.figures:
             yield f"{file_name(workload.name)}.{file_name(figure.title)}", json.loads(figure.document)
-        for each in workload.multiples:
-            named = [(panel.name.text, json.loads(panel.document)) for panel in each.panels]
-            yield f"{file_name(workload.name)}.{file_name(each.title)}", _side_by_side(named)
         for panel in workload.panels:
             yield (
                 f"{file_name(workload.name)}.memory-over-time.{file_name(panel.name.text)}",
@@ -86,14 +77,3 @@ def _of_experiment(part: ExperimentPart) -> Iterable[tuple[str, dict[str, Any]]]
 def file_name(name: str) -> str:
     """A name without what file systems and shells stumble over."""
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.").lower() or "figure"
-
-
-def _side_by_side(named: Sequence[tuple[str, dict[str, Any]]], *, columns: int = 3, width: int = 260) -> dict[str, Any]:
-    """Documents of panels as one, each under its name; ``width`` pixels each."""
-    whole: dict[str, Any] = {"concat": [], "columns": columns, "spacing": 28, "datasets": {}}
-    for name, document in named:
-        inner = {key: part for key, part in document.items() if key not in ("$schema", "config", "datasets")}
-        whole["$schema"] = document["$schema"]
-        whole["datasets"] |= document["datasets"]  # they are known to the whole only, by the hash of what is in them
-        whole["concat"].append({**inner, "title": name, "width": width})
-    return whole

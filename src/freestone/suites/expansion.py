@@ -48,6 +48,8 @@ class Planned:
     cannot: str | None
     room: Room
     values: str
+    parameters: dict[str, str]
+    """What the placeholders of its name stand for."""
     stages: Stages
     input: str | None
     compare_output: str | None
@@ -164,6 +166,7 @@ def _planned(
         cannot=entry.cannot,
         room=room,
         values=" ".join(f"{key}={filled.get(key, '')}" for key in telling),
+        parameters={key: filled[key] for key in _PLACEHOLDER.findall(entry.name)},
         stages=Stages(
             setup=_some(entry.setup, filled, place),
             prepare=_some(entry.prepare, filled, place),

@@ -98,6 +98,8 @@ def _workload(planned: Planned, directory: str, idle_s: int | None, idle_rounds:
         rest_s=planned.rest_s,
         idle_rounds=idle_rounds if planned.idle or planned.rest_s else None,
         counting=planned.counting,
+        parameters=planned.parameters,
+        template=entry.name if planned.parameters else None,
         memory_mib=planned.room.memory_mib,
         disk_mib=planned.room.disk_mib,
         stages=planned.stages,

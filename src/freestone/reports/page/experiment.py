@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from freestone.analysis import machines
 from freestone.records.schema import CallCounts, Experiment, InstructionCounts, Summary, TrialRecord
-from freestone.reports import heatmap, pieces, published, references, syscalls, vega
+from freestone.reports import heatmap, parameter_figure, parameter_series, pieces, published, references, syscalls, vega
 from freestone.reports.drawn import NOTHING, Figure, Name, Table
 from freestone.reports.grid import Grid
-from freestone.reports.orders import page as orders_page
 from freestone.reports.page.configurations import configuration_row
-from freestone.reports.page.parts import ExperimentPart, PublishedPart, ReferencesPart
+from freestone.reports.page.parts import ExperimentPart, ParameterPart, PublishedPart, ReferencesPart
 from freestone.reports.page.words import fact, moment, title_of_fact
 from freestone.reports.page.workload import workload_part
-from freestone.reports.published import picture, words
+from freestone.reports.parameter_series import Trials
 from freestone.reports.recommendation import Recommendation
-from freestone.reports.scaling import page as scaling_page
 from freestone.reports.theme import COLOURS
 from freestone.reports.vega import document
 
@@ -64,10 +62,11 @@ def _experiment_part(
     by_workload: dict[str, list[TrialRecord]] = {}
     for record in records:
         by_workload.setdefault(record.workload, []).append(record)
+    trials = Trials(experiment, summary, records)
     anchors = {each.name: f"{anchor}-workload-{number}" for number, each in enumerate(experiment.workloads, start=1)}
     parts = [
         replace(
-            workload_part(experiment, summary, by_workload.get(workload.name, []), workload.name, names),
+            workload_part(experiment, summary, by_workload.get(workload.name, []), workload.name, names, trials),
             anchor=anchors[workload.name],
             calls=_plain(counted[workload.name]) if workload.name in counted else None,
             references=_references_part(referred.get(workload.name)),
@@ -94,10 +93,10 @@ def _experiment_part(
         seed=experiment.seed,
         overview=_overview(experiment, summary, anchors),
         published=[
-            _published_part(each) for each in published.reproductions(experiment, summary, records, instructions)
+            PublishedPart(each.title, each.source, parameter_figure.figure(experiment, each.series))
+            for each in published.reproductions(trials, instructions)
         ],
-        scaling=scaling_page.parts(experiment, summary, records),
-        orders=orders_page.parts(experiment, summary, records),
+        parameters=list(_parameters(experiment, summary, trials)),
         notes=warnings,
         use=list(use),
     )
@@ -134,19 +133,12 @@ def _references_part(found: references.Part | None) -> ReferencesPart | None:
     return ReferencesPart(references.HOW, found.command, numbers, found.remarks, found.requests, functions)
 
 
-def _published_part(found: published.Reproduction) -> PublishedPart:
-    said = "; ".join(f"{each.group}, {each.name} {each.value:.3g}" for each in found.points)
-    figure = Figure(
-        found.title,
-        "Hollow diamonds were published, filled circles measured here; 1 is the line. They are ratios: processors "
-        "cancel out.",
-        f"{found.axis}: {said}.",
-        document(picture.draw(found)),
-        _plain(found.table),
-    )
-    return PublishedPart(
-        found.title, found.source, figure, [(words.KINDS[each.kind], each.text) for each in found.findings]
-    )
+def _parameters(experiment: Experiment, summary: Summary, trials: Trials) -> Iterable[ParameterPart]:
+    for family in parameter_series.families(experiment.workloads):
+        found = parameter_series.series(trials, summary, family)
+        if found:
+            figures = [parameter_figure.figure(experiment, each) for each in found]
+            yield ParameterPart(family.name, family.parameter, list(family.labels.values()), figures)
 
 
 def _overview(experiment: Experiment, summary: Summary, anchors: dict[str, str]) -> Figure | None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from freestone.reports.drawn import Figure, Multiple, Name, Panel, Table
-from freestone.reports.orders.page import OrdersPart
+from freestone.reports.drawn import Figure, Name, Panel, Table
 from freestone.reports.recommendation import Recommendation
-from freestone.reports.scaling.page import FamilyPart
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,6 @@ class WorkloadPart:
     """Configuration, status in words, reason: what was not measured."""
     notes: list[str]
     figures: list[Figure]
-    multiples: list[Multiple]
     panels: list[Panel]
     """Memory over time."""
     left_out: str
@@ -81,8 +78,16 @@ class PublishedPart:
     title: str
     source: str
     figure: Figure
-    findings: list[tuple[str, str]]
-    """What it comes to in a word, and the sentence."""
+
+
+@dataclass(frozen=True)
+class ParameterPart:
+    """Workloads that differ in one parameter, and what changes with it."""
+
+    name: str
+    parameter: str
+    values: list[str]
+    figures: list[Figure]
 
 
 @dataclass(frozen=True)
@@ -117,10 +122,8 @@ class ExperimentPart:
     overview: Figure | None = None
     """Every workload under every configuration; None where there is one workload only."""
     published: list[PublishedPart] = field(default_factory=list)
-    scaling: list[FamilyPart] = field(default_factory=list)
-    """Workloads that differ in one number; none in most experiments."""
-    orders: list[OrdersPart] = field(default_factory=list)
-    """Orders of malloc and free; none in most experiments."""
+    parameters: list[ParameterPart] = field(default_factory=list)
+    """Metrics against the parameters of a suite or a scan."""
     notes: list[str] = field(default_factory=list)
     use: list[Recommendation] = field(default_factory=list)
     """Which allocator to use for its programs, and how; none where nothing is known or a suite was measured."""

@@ -6,25 +6,30 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from freestone.records.schema import Cell, Experiment, Ratio, Summary, TrialRecord
-from freestone.reports import quantities
+from freestone.reports import parameter_figure, parameter_series, quantities
 from freestone.reports.drawn import NOTHING, Name
 from freestone.reports.page import numbers, workload_figures
 from freestone.reports.page.parts import ResultRow, Value, WorkloadPart
 from freestone.reports.page.words import settings
+from freestone.reports.parameter_series import Trials
 from freestone.reports.quantities import MEDIAN, Quantity, Scale, quantity_of
 from freestone.reports.shown import cells_of, columns_of, left_out, order_of
-from freestone.reports.sizes import page as sizes_page
-from freestone.reports.tails import page as tails_page
 
 
 def workload_part(
-    experiment: Experiment, summary: Summary, records: Sequence[TrialRecord], workload: str, names: dict[str, Name]
+    experiment: Experiment,
+    summary: Summary,
+    records: Sequence[TrialRecord],
+    workload: str,
+    names: dict[str, Name],
+    trials: Trials,
 ) -> WorkloadPart:
     """Everything the page says of one workload; its anchor and what was counted of it are put in by the caller.
 
     Args:
         records: of this workload.
         names: by configuration.
+        trials: of all workloads.
     """
     declared = next(w for w in experiment.workloads if w.name == workload)
     cells = cells_of(summary, workload)
@@ -53,10 +58,12 @@ def workload_part(
         ],
         notes=[*_notes(cells, order, summary, workload), *_trial_notes(order, records, workload)],
         figures=[
-            *tails_page.part(experiment, summary, records, workload),
+            *(
+                parameter_figure.figure(experiment, each)
+                for each in parameter_series.of_figures(trials, summary, workload)
+            ),
             *workload_figures.figures_of(experiment, summary, records, workload, order, cells),
         ],
-        multiples=sizes_page.multiples(experiment, summary, records, workload, names),
         panels=list(workload_figures.panels(experiment, summary, records, workload, order, names)),
         left_out=left_out(summary, [workload]),
         calls=None,

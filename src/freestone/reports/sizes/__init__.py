@@ -1,1 +1,0 @@
-"""What a block costs by its size: bars, a panel for each configuration."""

@@ -1,1 +1,0 @@
-"""How long single calls of malloc and free take, and how many of them take longer than that."""
