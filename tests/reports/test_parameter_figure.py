@@ -141,6 +141,7 @@ def test_a_ratio_that_differs_from_1_is_never_rounded_to_it() -> None:
     ratios = Series("t", "s", "order", "count", {1: "fifo"}, {}, "", is_words=True, reference="lifo")
     assert parameter_table.cell(ratios, Point(1.004, 1.001, 1.007)) == "1.004 [1.001, 1.01]"
     assert parameter_table.cell(ratios, Point(1.004, 0.99, 1.02)) == "1.00 [0.99, 1.02]"
+    assert parameter_table.cell(ratios, Point(0.00073, 0.00073, 0.00073)) == "0.00073", "nor to 0"
 
 
 def test_they_stand_on_the_page(scaled: Any, results: Any) -> None:

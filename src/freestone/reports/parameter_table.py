@@ -81,7 +81,10 @@ def cell(series: Series, point: Point) -> str:
     numbers = (point.value, point.low, point.high)
     if series.reference:
         different = point.low > 1 or point.high < 1
-        value, low, high = (digits.number(each, 2, different=different) for each in numbers)
+        value, low, high = (
+            digits.number(each, 2, different=different) if each >= 0.1 else ticks.brief("count", each)
+            for each in numbers
+        )
     else:
         value, low, high = (ticks.brief(series.kind, each) for each in numbers)
     return value if point.low == point.high else f"{value} [{low}, {high}]"
