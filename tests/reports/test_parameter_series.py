@@ -65,8 +65,12 @@ def test_each_parameter_has_its_families_while_the_others_are_fixed() -> None:
 
 
 def test_the_points_of_a_scan_are_a_family() -> None:
-    points = [Workload(name=f"p n={n} m=2", command=["p", n], parameters={"n": n, "m": "2"}, series="p") for n in "124"]
+    points = [
+        Workload(name=f"p n={n} m=2", command=["sh", f"seq {n}"], parameters={"n": n, "m": "2"}, series="p")
+        for n in "124"
+    ]
     (family,) = families(points)
+    assert family.same_work
     assert (family.name, family.parameter, list(family.members.values())) == ("p m=2", "n", [1, 2, 4])
 
 
@@ -98,7 +102,16 @@ def test_numbers_on_the_axis(parameter: str, value: str, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("word", "number"),
-    [("64", 64), ("4K", 4096), ("1g", 1 << 30), ("1.5", 1.5), ("4X", None), ("", None), ("-1", None)],
+    [
+        ("64", 64),
+        ("4K", 4096),
+        ("1g", 1 << 30),
+        ("1.5", 1.5),
+        ("4X", None),
+        ("9" * 400, None),
+        ("", None),
+        ("-1", None),
+    ],
 )
 def test_numbers(word: str, number: float | None) -> None:
     assert number_of(word) == number

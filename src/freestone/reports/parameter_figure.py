@@ -229,7 +229,7 @@ def _up(series: Series) -> _Scale:
         low, high = low / 1.15, high * 1.15
         marks = ticks.logarithmic(series.kind, low, high)
         return _Scale(None, low, high, True, {value: ticks.text(series.kind, value) for value in marks})
-    high = high * 1.06 or 1.0
+    high = max(high, 0) * 1.06 or 1.0
     marks = ticks.linear(series.kind, high)
     return _Scale(None, 0.0, high, False, {value: ticks.text(series.kind, value) for value in marks})
 

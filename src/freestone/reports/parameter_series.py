@@ -28,7 +28,7 @@ MEASURES: tuple[Measure, ...] = ("time", "peak_rss_kib", "minor_faults")
 OPERATIONS, FLOOR = "operations", "floor_seconds"
 """Figures in which a program says how much it did, and how long its loop takes without an allocator."""
 
-_NUMBER = re.compile(r"(\d+(?:\.\d+)?)([KMGkmg]?)")
+_NUMBER = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)([KMGkmg]?)")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _BYTES = frozenset({"size", "least", "most", "bytes", "block"})
 _MEANINGS = {
@@ -94,7 +94,7 @@ class Family:
     """Workload -> place on the axis, in ascending order."""
     is_words: bool
     same_work: bool
-    """Whether nothing else differs in their commands."""
+    """Whether nothing else differs in their commands, as in a scan."""
 
 
 class Trials:
@@ -225,7 +225,7 @@ def _family(template: str, parameter: str, others: Mapping[str, str], members: M
         labels,
         {members[value].name: places[value] for value in ordered},
         is_words,
-        same_work=len(rest) == 1,
+        same_work=len(rest) == 1 or all(each.series for each in members.values()),
     )
 
 
