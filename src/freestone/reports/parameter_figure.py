@@ -13,8 +13,8 @@ import altair as alt
 from freestone.records.schema import Experiment
 from freestone.reports import placing, ticks
 from freestone.reports.drawn import Figure
-from freestone.reports.parameter_series import Point, Series
-from freestone.reports.parameter_table import caption, cell, published_name, table, title
+from freestone.reports.parameter_series import Series
+from freestone.reports.parameter_table import NO_ALLOCATOR, caption, cell, published_name, table, title
 from freestone.reports.pieces import Rows, coloured, dashed, inline, layered, shaped
 from freestone.reports.vega import document
 
@@ -53,55 +53,22 @@ def draw(experiment: Experiment, series: Series) -> alt.LayerChart:
 
     A line stops at a value without a result and goes on behind it.
     """
-    ends = {name: list(line.items())[-1] for name, line in series.lines.items()}
-    ends_there = {published_name(name): list(line.items())[-1] for name, line in series.published.items()}
-    longest = max(map(len, (*ends, *ends_there)))
-    right = min(0.5, 0.03 + LEADER + LETTER * longest / NARROWEST)
+    ours = {name: [*line.items()][-1] for name, line in series.lines.items()}
+    spots = {name: (at, point.value) for name, (at, point) in ours.items()}
+    spots |= {published_name(name): [*line.items()][-1] for name, line in series.published.items()}
+    right = min(0.5, 0.03 + LEADER + LETTER * max(map(len, spots)) / NARROWEST)
     across, up = _across(series, right), _up(series)
-    has_gaps = False
-    rows: Rows = []
-    places = {at: place for place, at in enumerate(series.labels)}
-    for name, line in series.lines.items():
-        for index, (at, point) in enumerate(line.items()):
-            run = places[at] - index  # the same within neighbours
-            has_gaps = has_gaps or run != places[next(iter(line))]
-            rows.append(
-                {
-                    "configuration": name,
-                    "at": at,
-                    "value": point.value,
-                    "low": point.low,
-                    "high": point.high,
-                    "number": series.labels[at],
-                    "text": cell(series, point),
-                    # In lists, since the page holds thousands of them; Vega makes a row of each.
-                    "trial": [float(f"{value:.4g}") for value in point.trials],
-                    "beside": [float(f"{place:.5g}") for place in across.beside(at, len(point.trials))],
-                    "run": run,
-                }
-            )
-    if not has_gaps:
-        rows = [{key: value for key, value in row.items() if key != "run"} for row in rows]
-    others: Rows = [
-        {"name": published_name(name), "at": at, "value": value, "text": cell(series, Point(value, value, value))}
-        for name, line in series.published.items()
-        for at, value in line.items()
-    ]
-    floor: Rows = [{"at": at, "value": value} for at, value in series.floor.items() if value > 0]
-    height = max(HEIGHT, LINE * (len(ends) + len(ends_there) + 1))
-    spots = {name: (at, point.value) for name, (at, point) in ends.items()} | ends_there
-    named = _names(spots, up, across.at(1 + LEADER - right), height)
-    of_ours = inline([row for row in named if row["configuration"] in ends])
-    of_others = inline([row for row in named if row["configuration"] not in ends])
+    height = max(HEIGHT, LINE * (len(spots) + 1))
+    names = _names(spots, up, across.at(1 + LEADER - right), height)
     colour, dash, shape = coloured(experiment), dashed(experiment), shaped(experiment)
-    x, y, data = across.x("at"), up.y("value"), inline(rows)
+    x, y, data = across.x("at"), up.y("value"), inline(_rows(series, across))
+    named, others = (inline([row for row in names if (row["configuration"] in ours) == each]) for each in (True, False))
+    leader = {"x": x, "x2": alt.X2("name_at:Q"), "y": y, "y2": alt.Y2("place:Q")}
     tooltip = [
         alt.Tooltip("configuration:N"),
         alt.Tooltip("number:N", title=series.parameter),
         alt.Tooltip("text:N", title=series.title),
     ]
-    detail = {"detail": alt.Detail("run:N")} if has_gaps else {}
-    leader = {"x": x, "x2": alt.X2("name_at:Q"), "y": y, "y2": alt.Y2("place:Q")}
     marks = [
         alt.Chart(data, transform=[alt.FlattenTransform(flatten=["trial", "beside"])])
         .mark_point(size=DOT, filled=True, opacity=0.5)
@@ -109,35 +76,69 @@ def draw(experiment: Experiment, series: Series) -> alt.LayerChart:
         alt.Chart(data)
         .mark_rule(strokeWidth=5, opacity=0.28)
         .encode(x=x, y=up.y("low"), y2=alt.Y2("high:Q"), color=colour),
-        alt.Chart(data).mark_line(strokeWidth=1.5).encode(x=x, y=y, color=colour, strokeDash=dash, **detail),
+        alt.Chart(data)
+        .mark_line(strokeWidth=1.5)
+        .encode(x=x, y=y, color=colour, strokeDash=dash, detail=alt.Detail("run:N")),
         alt.Chart(data)
         .mark_point(size=26, filled=True, opacity=1)
         .encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip),
-        alt.Chart(of_ours).mark_rule(strokeWidth=0.8, opacity=0.6).encode(color=colour, **leader),
-        alt.Chart(of_ours)
+        alt.Chart(named).mark_rule(strokeWidth=0.8, opacity=0.6).encode(color=colour, **leader),
+        alt.Chart(named)
         .mark_point(size=26, filled=True, opacity=1)
         .encode(x=across.x("name_at"), y=up.y("place"), color=colour, shape=shape),
-        alt.Chart(inline(named))
+        alt.Chart(inline(names))
         .mark_text(style="label", align="left", dx=7, fontSize=11)
         .encode(x=across.x("name_at"), y=up.y("place"), text=alt.Text("configuration:N")),
     ]
     if series.reference:
-        one: Rows = [{"value": 1.0, "at": min(places), "to": max(places)}]
+        one: Rows = [{"value": 1.0, "at": min(series.labels), "to": max(series.labels)}]
         marks.append(alt.Chart(inline(one)).mark_rule().encode(x=x, x2=alt.X2("to:Q"), y=y))
-    if others:
+    if series.published:
+        there = alt.Chart(inline(_values(series.published)))
         marks += [
-            alt.Chart(inline(others))
-            .mark_line(style="label", strokeWidth=1, strokeDash=[2, 3], opacity=0.7)
-            .encode(x=x, y=y, detail=alt.Detail("name:N")),
-            alt.Chart(inline(others))
-            .mark_point(shape="diamond", size=45, stroke="gray", filled=False)
-            .encode(x=x, y=y, tooltip=[alt.Tooltip("name:N"), alt.Tooltip("text:N", title=series.title)]),
-            alt.Chart(of_others).mark_rule(strokeWidth=0.8, opacity=0.6).encode(**leader),
+            there.mark_line(style="label", strokeWidth=1, strokeDash=[2, 3], opacity=0.7).encode(
+                x=x, y=y, detail=alt.Detail("name:N")
+            ),
+            there.mark_point(shape="diamond", size=45, stroke="gray", filled=False).encode(
+                x=x, y=y, tooltip=[alt.Tooltip("name:N"), alt.Tooltip("value:Q", title=series.title, format=".3~g")]
+            ),
+            alt.Chart(others).mark_rule(strokeWidth=0.8, opacity=0.6).encode(**leader),
         ]
-    if floor:
-        dotted = alt.Chart(inline(floor)).mark_line(style="label", strokeWidth=1, strokeDash=[1, 3], opacity=0.8)
+    if series.floor:
+        floor = alt.Chart(
+            inline(_values({NO_ALLOCATOR: {at: value for at, value in series.floor.items() if value > 0}}))
+        )
+        dotted = floor.mark_line(style="label", strokeWidth=1, strokeDash=[1, 3], opacity=0.8)
         marks.append(dotted.encode(x=x, y=y))
     return layered(*marks, height=height)
+
+
+def _rows(series: Series, across: _Scale) -> Rows:
+    """A row for each point, with its trials in lists, since the page holds thousands of them: Vega makes a row of each.
+
+    Neighbours have the same ``run``.
+    """
+    places = {at: place for place, at in enumerate(series.labels)}
+    return [
+        {
+            "configuration": name,
+            "at": at,
+            "value": point.value,
+            "low": point.low,
+            "high": point.high,
+            "number": series.labels[at],
+            "text": cell(series, point),
+            "trial": [float(f"{value:.4g}") for value in point.trials],
+            "beside": [float(f"{place:.5g}") for place in across.beside(at, len(point.trials))],
+            "run": places[at] - index,
+        }
+        for name, line in series.lines.items()
+        for index, (at, point) in enumerate(line.items())
+    ]
+
+
+def _values(lines: Mapping[str, Mapping[float, float]]) -> Rows:
+    return [{"name": name, "at": at, "value": value} for name, line in lines.items() for at, value in line.items()]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from freestone.analysis.statistics import paired_ratio
 from freestone.records.schema import FIGURE, Experiment, Summary, TrialRecord, Workload
 from freestone.reports import quantities
 from freestone.reports.numerals import bytes_in_words, count_in_words
-from freestone.reports.quantities import Kind, quantity_of
+from freestone.reports.quantities import Kind
 from freestone.reports.shown import counting, left_out
 
 FEWEST = 3
@@ -259,26 +259,25 @@ def _of_family(trials: Trials, summary: Summary, family: Family, measure: Measur
         line = {at: each for at, each in found.items() if each is not None}
         if line:
             lines[name] = line
-    kind: Kind = "time" if measure == "time" else quantity_of(measure).kind
-    title = "Time" if measure == "time" else quantity_of(measure).title
+    quantity = quantities.quantity_of("wall_s" if measure == "time" else measure)
     how = "Medians"
     if family.is_words:
         how = "Geometric means of the rounds' ratios" + (", without the harness" if net else "")
-    elif divided and measure == "time":
-        how = "Wall time of what the program measures, divided by all operations of all threads; medians"
     elif divided:
-        how = "Of the whole process, its start and its preparation too, divided by its operations; medians"
+        whole = "Of the whole process, its start and its preparation too, divided by its operations; medians"
+        wall = "Wall time of what the program measures, divided by all operations of all threads; medians"
+        how = wall if measure == "time" else whole
     return Series(
-        title + (" of one operation" if divided else ""),
+        ("Time" if measure == "time" else quantity.title) + (" of one operation" if divided else ""),
         family.name,
         family.parameter,
-        "count" if family.is_words else kind,
+        "count" if family.is_words else quantity.kind,
         {at: words for at, words in family.labels.items() if not family.is_words or at},
         lines,
         how,
         family.is_words,
         reference=family.labels[0] if family.is_words else "",
-        floor={} if family.is_words or measure != "time" or not divided else _floors(trials, family),
+        floor=_floors(trials, family) if measure == "time" and divided and not family.is_words else {},
         left_out=left_out(summary, family.members),
     )
 

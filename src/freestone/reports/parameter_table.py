@@ -11,6 +11,8 @@ from freestone.reports.drawn import NOTHING, Table
 from freestone.reports.grid import Grid, Piece
 from freestone.reports.parameter_series import Point, Series, Trials
 
+NO_ALLOCATOR = "no allocator"
+
 _PLAIN = str.maketrans({"µ": "u", NOTHING: "-"})
 
 
@@ -21,17 +23,14 @@ def title(series: Series) -> str:
 
 def caption(series: Series) -> str:
     """How the values came about, what the bars are, and what is left out."""
-    points = [point for line in series.lines.values() for point in line.values() if point.trials]
-    said = [series.how]
-    if points and all(point.is_interval for point in points):
-        said.append("bars are 95 % intervals")
-    elif points:
-        said.append("bars are 95 % intervals, of too few rounds from the smallest to the largest")
-    words = ", ".join(said)
-    if points:
-        words += "; dots are single trials, later rounds farther right"
+    known = all(point.is_interval for line in series.lines.values() for point in line.values())
+    words = f"{series.how}, bars are 95 % intervals"
+    words += "" if known else ", of too few rounds from the smallest to the largest"
+    words += "; dots are single trials, later rounds farther right"
     words += "; hollow diamonds were published by others" if series.published else ""
-    words += f"; dotted: the same without an allocator{_between(series)}" if series.floor else ""
+    if series.floor:
+        low, high = (ticks.brief(series.kind, end(series.floor.values())) for end in (min, max))
+        words += f"; dotted: the same without an allocator, {low}" + (f" to {high}" if low != high else "")
     return f"{words}. {series.left_out}".rstrip()
 
 
@@ -45,9 +44,10 @@ def table(series: Series) -> Table:
 def rows_below(name: str, several: Sequence[Series], note: str = "") -> Grid:
     """Several metrics against one parameter for a terminal: their rows below each other."""
     columns = [_columns(series) for series in several]
+    behind = f" by {several[0].parameter}"
     heads = list(dict.fromkeys(head for each in columns for head in each))
     rows = [
-        [Piece(f"{_without_parameter(series)}, {words}" if len(several) > 1 else words)]
+        [Piece(f"{series.title.removesuffix(behind)}, {words}" if len(several) > 1 else words)]
         + [Piece(mine.get(head, {}).get(at, NOTHING)) for head in heads]
         for series, mine in zip(several, columns, strict=True)
         for at, words in series.labels.items()
@@ -91,25 +91,13 @@ def cell(series: Series, point: Point) -> str:
 
 
 def _columns(series: Series) -> dict[str, dict[float, str]]:
-    columns = {name: {at: cell(series, point) for at, point in line.items()} for name, line in series.lines.items()}
+    lines = dict(series.lines)
     others = {published_name(name): line for name, line in series.published.items()}
-    if series.floor:
-        others["no allocator"] = series.floor
-    return columns | {
-        name: {at: cell(series, Point(value, value, value)) for at, value in line.items()}
-        for name, line in others.items()
-    }
+    others |= {NO_ALLOCATOR: series.floor} if series.floor else {}
+    lines |= {name: {at: Point(value, value, value) for at, value in line.items()} for name, line in others.items()}
+    return {name: {at: cell(series, point) for at, point in line.items()} for name, line in lines.items()}
 
 
 def published_name(name: str) -> str:
     """How the values of others are called in a figure."""
     return f"{name} (published)"
-
-
-def _without_parameter(series: Series) -> str:
-    return series.title.removesuffix(f" by {series.parameter}")
-
-
-def _between(series: Series) -> str:
-    low, high = (ticks.brief(series.kind, end(series.floor.values())) for end in (min, max))
-    return f", {low}" if low == high else f", {low} to {high}"
