@@ -197,8 +197,7 @@ def ordered(family_maker: Callable[..., Any], costs: Costs) -> Series | None:
             said = {"operations": 10.0, "floor_seconds": 10 * floor}
             metrics = record.metrics and record.metrics.model_copy(update={"wall_s": 10 * gross})
             records.append(record.model_copy(update={"figures": said, "metrics": metrics}))
-    found = series_of(made, records)
-    return found[0] if found else None
+    return next((each for each in series_of(made, records) if each.reference), None)
 
 
 def test_each_order_is_a_ratio_to_the_first_without_the_harness(family_maker: Callable[..., Any]) -> None:
@@ -212,6 +211,14 @@ def test_each_order_is_a_ratio_to_the_first_without_the_harness(family_maker: Ca
     assert point.trials == pytest.approx((7 / 3, 6 / 4, 7.5 / 5.5))
     assert (point.is_interval, point.low, point.high) == (False, min(point.trials), max(point.trials))
     assert found.lines["freestone"][2].value == pytest.approx(1)
+
+
+def test_an_order_has_its_time_with_the_harness_too(family_maker: Callable[..., Any]) -> None:
+    orders = {"order": ("lifo", "fifo", "random")}
+    time, against = series_of(family_maker("{order}", ["patterns", "{order}"], orders, operations=10.0))
+    assert (time.reference, time.kind, list(time.labels.values())) == ("", "time", ["lifo", "fifo", "random"])
+    assert len(time.lines["freestone"]) == 3
+    assert (against.reference, len(against.lines["freestone"])) == ("lifo", 2)
 
 
 def test_an_order_that_the_harness_eats_has_no_ratio(family_maker: Callable[..., Any]) -> None:
@@ -264,10 +271,10 @@ def test_costs_by_size_are_series(results: Any) -> None:
 
 
 def test_latency_is_a_series_by_percentile_with_no_call_beside_it(results: Any) -> None:
-    said = {"free_ns/median": 9.0, "free_ns/p99.9": 40.0, "free_ns/longest": 900.0, "free_calls/64": 5.0}
-    said |= {"nothing_ns/median": 2.0, "nothing_ns/longest": 300.0, "clock_step_ns": 15.0}
+    said = {"free_ns/median": 9.0, "free_ns/p99.9": 40.0, "free_ns/p": 900.0, "free_calls/64": 5.0}
+    said |= {"nothing_ns/median": 2.0, "nothing_ns/p": 300.0, "clock_step_ns": 15.0}
     (free,) = of_figures(results, said)
-    assert (free.title, list(free.labels.values())) == ("free by percentile", ["median", "99.9 %", "longest"])
+    assert (free.title, list(free.labels.values())) == ("free by percentile", ["median", "99.9 %", "p"])
     assert [point.value for point in free.lines["freestone"].values()] == pytest.approx([9e-9, 40e-9, 900e-9])
     assert free.floor == pytest.approx({0: 2e-9, 2: 300e-9})
     assert "steps of 15 ns" in free.how

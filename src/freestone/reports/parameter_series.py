@@ -179,19 +179,21 @@ def families(workloads: Sequence[Workload]) -> list[Family]:
 
 
 def series(trials: Trials, summary: Summary, family: Family) -> list[Series]:
-    """Time, memory and faults of a family against a number; against words the time alone, as ratio to the first.
+    """Time, memory and faults against a number; against words the time, and its ratio to the first of them.
 
     Time and faults are those of one operation if every program says how many it did. If some do not, and were told to
     do unlike amounts, nothing can be compared and there is no time.
     """
     divided = trials.have(family.members, OPERATIONS)
     found = []
-    for measure in MEASURES if not family.is_words else MEASURES[:1]:
-        if measure == "peak_rss_kib" or divided or family.same_work:
-            each = _of_family(trials, summary, family, measure, divided=divided and measure != "peak_rss_kib")
-            if any(len(line) > 1 - family.is_words for line in each.lines.values()):
-                found.append(each)
-    return found
+    for measure in MEASURES[:1] if family.is_words else MEASURES:
+        if measure == "peak_rss_kib":
+            found.append(_of_family(trials, summary, family, measure))
+        elif divided or family.same_work:
+            found.append(_of_family(trials, summary, family, measure, divided=divided))
+            if family.is_words:
+                found.append(_of_family(trials, summary, family, measure, divided=divided, is_ratio=True))
+    return [each for each in found if any(len(line) > 1 or each.reference for line in each.lines.values())]
 
 
 def of_figures(trials: Trials, summary: Summary, workload: str) -> list[Series]:
@@ -240,9 +242,10 @@ def _places(parameter: str, values: Sequence[str]) -> tuple[dict[str, float], di
     return numbers, {at: bytes_in_words(int(at)) if is_bytes else count_in_words(at) for at in places}, False
 
 
-def _of_family(trials: Trials, summary: Summary, family: Family, measure: Measure, *, divided: bool) -> Series:
-    first = next(iter(family.members))
-    net = family.is_words and trials.have(family.members, FLOOR)
+def _of_family(
+    trials: Trials, summary: Summary, family: Family, measure: Measure, *, divided: bool = False, is_ratio: bool = False
+) -> Series:
+    net = is_ratio and trials.have(family.members, FLOOR)
     lines: dict[str, Line] = {}
     for name in trials.configurations:
         by_place = {
@@ -251,17 +254,14 @@ def _of_family(trials: Trials, summary: Summary, family: Family, measure: Measur
             if (values := trials.values(workload, name, measure, divided=divided, net=net))
             and not (net and _is_eaten(values, trials.values(workload, name, f"{FIGURE}{FLOOR}", divided=divided)))
         }
-        if family.is_words:
-            reference = by_place.pop(family.members[first], {})
-            found = {at: ratio(values, reference) for at, values in by_place.items()}
-        else:
-            found = {at: point(values) for at, values in by_place.items()}
+        first = by_place.pop(0, {}) if is_ratio else {}
+        found = {at: ratio(values, first) if is_ratio else point(values) for at, values in by_place.items()}
         line = {at: each for at, each in found.items() if each is not None}
         if line:
             lines[name] = line
     quantity = quantities.quantity_of("wall_s" if measure == "time" else measure)
     how = "Medians"
-    if family.is_words:
+    if is_ratio:
         how = "Geometric means of the rounds' ratios" + (", without the harness" if net else "")
     elif divided:
         whole = "Of the whole process, its start and its preparation too, divided by its operations; medians"
@@ -271,13 +271,13 @@ def _of_family(trials: Trials, summary: Summary, family: Family, measure: Measur
         ("Time" if measure == "time" else quantity.title) + (" of one operation" if divided else ""),
         family.name,
         family.parameter,
-        "count" if family.is_words else quantity.kind,
-        {at: words for at, words in family.labels.items() if not family.is_words or at},
+        "count" if is_ratio else quantity.kind,
+        {at: words for at, words in family.labels.items() if at or not is_ratio},
         lines,
         how,
         family.is_words,
-        reference=family.labels[0] if family.is_words else "",
-        floor=_floors(trials, family) if measure == "time" and divided and not family.is_words else {},
+        reference=family.labels[0] if is_ratio else "",
+        floor=_floors(trials, family) if measure == "time" and divided and not is_ratio else {},
         left_out=left_out(summary, family.members),
     )
 
@@ -301,7 +301,7 @@ def _floors(trials: Trials, family: Family) -> dict[float, float]:
 def _of_figure(trials: Trials, summary: Summary, workload: str, head: str, values: Sequence[str]) -> Series:
     places, labels, is_words = _places("size", values)
     if is_words:
-        labels = {at: f"{words[1:]} %" if words[:1] == "p" else words for at, words in labels.items()}
+        labels = {at: re.sub(r"^p([0-9.]+)$", r"\1 %", words) for at, words in labels.items()}
     lines: dict[str, Line] = {}
     floor: dict[float, float] = {}
     for value, at in sorted(places.items(), key=lambda item: item[1]):
