@@ -19,10 +19,12 @@ from freestone.records.schema import (
     Metrics,
     Proof,
     Status,
+    Summary,
     TrialRecord,
     Workload,
 )
-from freestone.reports import parameter_figure, parameter_table, published
+from freestone.reports import html, parameter_figure, parameter_table, published
+from freestone.reports.page import experiment_part
 from freestone.reports.parameter_series import Trials
 from freestone.reports.published import Reproduction
 
@@ -46,7 +48,7 @@ def experiment_of(cells: Cells, rounds: int = 4) -> Experiment:
     )
 
 
-def trials_of(cells: Cells, status: Status = "ok") -> Trials:
+def made(cells: Cells, status: Status = "ok") -> tuple[Experiment, Summary, list[TrialRecord]]:
     """Each round alike but for a hair."""
     experiment = experiment_of(cells)
     records = [
@@ -71,7 +73,11 @@ def trials_of(cells: Cells, status: Status = "ok") -> Trials:
         for number in range(experiment.rounds)
         for (workload, name), said in cells.items()
     ]
-    return Trials(experiment, summarise(experiment, records), records)
+    return experiment, summarise(experiment, records), records
+
+
+def trials_of(cells: Cells, status: Status = "ok") -> Trials:
+    return Trials(*made(cells, status))
 
 
 def found(cells: Cells) -> dict[str, Reproduction]:
@@ -181,12 +187,14 @@ def test_population_is_the_geometric_mean_over_all_programs() -> None:
 
 def test_it_is_drawn_and_told() -> None:
     cells = {(f"{order}-16-10000", "glibc"): {"seconds": 2.0, "operations": 9.0} for order in ("lifo", "fifo")}
-    trials, experiment = trials_of(cells), experiment_of(cells)
+    experiment, summary, records = made(cells)
+    trials = Trials(experiment, summary, records)
     (orders,) = published.reproductions(trials)
     figure = parameter_figure.figure(experiment, orders.series)
     assert figure.numbers.columns == ["case", "glibc", *(f"{who} (published)" for who in orders.series.published)]
     assert figure.numbers.rows[0][2] == "1.05"
-    summary = summarise(experiment, [])
+    page = html.render([experiment_part(experiment, summary, records, anchor="only")])
+    assert "Time of one operation against lifo. Notes on a bitmap allocator" in page
     for width, plain in ((100, False), (60, True)):
         text = parameter_table.text(trials, summary, width=width, colour=False, ascii_only=plain)
         assert text.startswith("Published: Orders of malloc and free, 16 bytes")
