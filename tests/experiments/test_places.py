@@ -32,10 +32,10 @@ def test_each_place_by_its_engine() -> None:
     [
         (["cloud"], "--on takes local, ssh, slurm, dask, as in ssh:board1,board2, not 'cloud'"),
         (["local:x"], "not 'local:x'"),
-        (["ssh:"], "--on 'ssh:' lacks a host after 'ssh:', as in ssh:board1,"),
-        (["ssh:a,,b"], "--on 'ssh:a,,b' lacks a host before and after each comma, as in ssh:board1,"),
-        (["slurm:a,"], "--on 'slurm:a,' lacks a feature of nodes before and after each comma"),
-        (["dask:tcp://h:1#a,"], "lacks a resource of workers before and after each comma"),
+        (["ssh:"], "--on 'ssh:' lacks a host beside a comma or colon, as in ssh:board1,"),
+        (["ssh:a,,b"], "--on 'ssh:a,,b' lacks a host beside a comma or colon, as in ssh:board1,"),
+        (["slurm:a,"], "--on 'slurm:a,' lacks a feature of nodes beside a comma"),
+        (["dask:tcp://h:1#a,"], "lacks a resource of workers beside a comma"),
         (["ssh:127.0.0.1:22022x"], "'22022x' is no port of 127.0.0.1: a port is a number up to 65535"),
         (["ssh:a:"], "'' is no port of a"),
         (["ssh:b,me@a:0"], "'0' is no port of me@a"),
@@ -43,8 +43,8 @@ def test_each_place_by_its_engine() -> None:
         (["ssh:-oProxyCommand=x"], "'-oProxyCommand=x' is not a host"),
         (["ssh:a b"], "'a b' is not a host"),
         (["slurm:a b"], "'a b' is not a feature of nodes"),
-        (["dask:"], "after 'dask:' comes the scheduler's address"),
-        (["dask:tcp://h:1#"], "after 'dask:' comes the scheduler's address"),
+        (["dask:"], "the scheduler's address is missing"),
+        (["dask:tcp://h:1#"], "the scheduler's address is missing"),
         (["ssh:a", "ssh:a"], "names the place 'a' twice"),
         (["ssh:a@b,a-b"], "names the place 'a-b' twice"),
     ],
@@ -77,13 +77,6 @@ def test_whatever_is_typed_gives_places_that_folders_can_be_named_after(words: l
         assert not name.startswith((".", "-"))
         assert store.unlike_files(name) == name
     assert not any((each.address or "").startswith("-") for each in found)
-
-
-def test_a_host_may_be_called_as_a_file_of_results() -> None:
-    assert [each.name for each in places.read(["ssh:order.json,report.html"])] == [
-        "order-json",
-        "report-html",
-    ]
 
 
 def test_no_place_is_called_as_what_another_has_beside_its_folder() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +12,7 @@ import pytest
 from ordered import TRIALS, Ordered, begun
 from waiting import soon
 
-from freestone.experiments.engines import Unreachable, dask
 from freestone.records import store
-from freestone.records.schema import Order, Place
 from own_clusters.dask import Cluster, free_ports
 
 COMMAND = [sys.executable, "-m", "freestone"]
@@ -45,7 +42,7 @@ def test_a_worker_that_is_killed_costs_a_trial(cluster: Cluster, tmp_path: Path,
     if (os.cpu_count() or 1) > 1:
         machines = {store.read_experiment(place).machine.id for place in store.places(ordered.folder)}
         assert len(machines) == 2, "one of them has one processor: neither goes on with what the other began"
-        assert "dask-one and dask-other are one machine, measured more than once" in ordered.said.read_text()
+        assert "dask-one, dask-other are one machine, measured more than once" in ordered.said.read_text()
 
 
 def test_a_scheduler_that_does_not_answer_is_one_line(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -68,7 +65,7 @@ def test_a_place_that_nobody_serves_is_told_and_can_be_interrupted(
     assert "go on with: " in ordered.said.read_text()
 
 
-def test_an_order_that_is_interrupted_measures_nothing_more_and_brings_what_it_has(
+def test_an_order_that_is_interrupted_measures_nothing_more_and_goes_on(
     cluster: Cluster, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     cluster.worker("one")
@@ -77,14 +74,11 @@ def test_an_order_that_is_interrupted_measures_nothing_more_and_brings_what_it_h
     (there,) = (tmp_path / "one" / "cache" / "freestone" / "orders").iterdir()
     ordered.process.terminate()
     assert ordered.ended() in (130, 143), ordered.said.read_text()
-    assert not store.is_being_written(there), "the lab there has ended"
+    assert soon(lambda: not store.is_being_written(there), 60), "the lab there has ended"
     measured = store.read_trials(there).records
     assert 3 <= len(measured) < TRIALS
-    assert ordered.trials() == {"dask-one": len(measured)}
-    again = subprocess.run(
-        [*COMMAND, "compare", "--resume", ordered.folder], env=environment, cwd=tmp_path, check=False
-    )
-    assert again.returncode == 0
+    words = [*COMMAND, "compare", "--resume", str(ordered.folder)]
+    assert subprocess.run(words, env=environment, cwd=tmp_path, check=False).returncode == 0
     assert ordered.trials() == {"dask-one": TRIALS}
     assert store.read_trials(there).records[: len(measured)] == measured, "nothing twice"
 
@@ -115,22 +109,3 @@ def test_a_scheduler_that_goes_away_is_one_line_and_costs_one_place(
     assert "Traceback" not in said
     assert "distributed" not in said
     assert "not finished: dask-one; go on with: " in said
-
-
-def test_an_error_without_a_word_is_told_by_its_kind(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(*_: object) -> None:  # in here, so that the worker is given it whole
-        raise AssertionError
-
-    cluster.worker("one")
-    order = Order(id="x", created_at="", freestone_version="", words=["compare"], directory="/", places=[])
-    monkeypatch.setattr(dask, "work", fails)
-    with pytest.raises(Unreachable, match="AssertionError"):
-        dask.Dask().carry_out(
-            order,
-            Place(name="p", engine="dask", address=cluster.address),
-            tmp_path / "p",
-            lambda line: None,
-            threading.Event(),
-        )

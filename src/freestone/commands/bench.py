@@ -12,7 +12,6 @@ from cyclopts import Parameter
 from freestone import suites
 from freestone.allocators import AllocatorError
 from freestone.commands import (
-    asked_again,
     bench_all,
     bench_suites,
     counting,
@@ -119,30 +118,27 @@ def bench(
         places.require_one(resume)
         counting.require_tools(count)
         into_folder.require_names(places, allocators, baseline)
+        of_one = [*_for_one(markdown, json, count), *(["--subject"] if subject else [])]
         if resume is not None and on_places.is_order(resume):
-            asked_again.require_nothing_else(
-                resume, "bench", {"SUITE": suite or None, "--name": name, **request.given()}
-            )
-        if places.on is not None or on_places.is_order(resume):
-            of_one = [*_for_one(markdown, json, count), *(["--subject"] if subject else [])]
-            return on_places.measure(_ordered(suite, name, resume), places.on, results, resume, seed, of_one)
+            given = {"SUITE": suite or None, "--name": name, **request.given()}
+            return on_places.resume(resume, "bench", given, (), places.on, of_one)
+        if places.on is not None:
+            return on_places.measure(_ordered(suite, name), places.on, results, seed, of_one)
         if places.into is not None:
             if ALL in suite:
                 raise SuiteError(_ALL_ELSEWHERE)
             resume = into_folder.begun_already(places.into)
             if resume is not None:
                 request.require_same(suite, resume)
-                asked_again.require_same_line(resume, sys.argv[1:])
+                into_folder.require_same_line(resume, sys.argv[1:])
                 suite, name, request = (), None, NOTHING_ASKED  # the very same words as when it was begun
         if resume is not None:
-            given = [
+            more = [
                 word for word, value in {"SUITE": suite or None, "--name": name, **request.given()}.items() if value
             ]
             if bench_all.is_begun(resume):
-                return bench_all.resumed(
-                    resume, [*given, *_for_one(markdown, json, count), *(["--subject"] if subject else [])]
-                )
-            experiment, left_out = bench_suites.resumed(resume, given)
+                return bench_all.resumed(resume, [*more, *of_one])
+            experiment, left_out = bench_suites.resumed(resume, more)
             held = scoreboard.subject_of(experiment, subject)
             short = into_folder.is_short(places, allocators, experiment)
             status = bench_suites.measured(
@@ -186,7 +182,7 @@ _ALL_ELSEWHERE: Final = (
 )
 
 
-def _ordered(suite: Sequence[str], name: str | None, resume: Path | None) -> str:
+def _ordered(suite: Sequence[str], name: str | None) -> str:
     """What an order of suites is called; refused here is what no place could measure.
 
     Raises:
@@ -194,11 +190,10 @@ def _ordered(suite: Sequence[str], name: str | None, resume: Path | None) -> str
     """
     if ALL in suite:
         raise SuiteError(_ALL_ELSEWHERE)
-    if resume is None:
-        require_some(suite)
-        for each in suite:
-            if not each.endswith(".toml"):  # a file may be there and not here
-                suites.load(each)
+    require_some(suite)
+    for each in suite:
+        if not each.endswith(".toml"):  # a file may be there and not here
+            suites.load(each)
     return name or _called(suite)
 
 

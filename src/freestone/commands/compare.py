@@ -13,7 +13,6 @@ from cyclopts import Parameter
 from freestone.allocators import AllocatorError
 from freestone.analysis.pareto import Goal
 from freestone.commands import (
-    asked_again,
     compare_quick,
     compare_settings,
     counting,
@@ -141,20 +140,20 @@ def compare(
             "--settings": setting_options.settings,
             **request.given(),
         }
+        of_one = [*exports.given(), *(["--json"] if json else []), *(["--quick"] if quick else [])]
+        of_one += ["--count"] if count else []
+        of_one += ["--settings"] if setting_options.settings else []
         if resume is not None and on_places.is_order(resume):
             more = {"--no-report": None if report or quick else True}
-            asked_again.require_nothing_else(resume, "compare", {**given, **more}, command)
-        if places.on is not None or on_places.is_order(resume):
-            of_one = [*exports.given(), *(["--json"] if json else []), *(["--quick"] if quick else [])]
-            of_one += ["--count"] if count else []
-            of_one += ["--settings"] if setting_options.settings else []
-            return on_places.measure(request.called(), places.on, results, resume, seed, of_one)
+            return on_places.resume(resume, "compare", {**given, **more}, command, places.on, of_one)
+        if places.on is not None:
+            return on_places.measure(request.called(), places.on, results, seed, of_one)
         if places.into is not None:
             resume = into_folder.begun_already(places.into)
         if resume is not None:
             folder = one_folder.required(resume)
             if places.into is not None:
-                asked_again.require_same_line(folder, sys.argv[1:])
+                into_folder.require_same_line(folder, sys.argv[1:])
                 experiment = measurement.resumed(folder, [])
             else:
                 experiment = request.resumed(folder, [option for option, value in given.items() if value is not None])

@@ -1,7 +1,8 @@
-"""What any number of tries complete, wherever they are made: a results folder (``--into``), places (``--on``)."""
+"""A results folder that any number of tries complete (``--into``), as the machines of an order do (``--on``)."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -11,17 +12,46 @@ from typing import Final
 from freestone.allocators import configurations, discover, present, require_known
 from freestone.commands.place_options import PlaceOptions
 from freestone.commands.status import ExitStatus
+from freestone.experiments.plan import PlanError
 from freestone.records import store
 from freestone.records.schema import Experiment
 
 LOST_S: Final = 60.0
-"""How long one that was lost may take to end its program and let go of its folder."""
+"""How long a lab that lost its connection may take to end its program and close its folder."""
 
 LOOK_S: Final = 0.2
 
+OPTIONS_HERE: Final = (
+    *("--on", "--results", "--resume", "--into"),
+    *("--export-markdown", "--export-csv", "--export-json", "--markdown", "--subject"),
+)
+"""Options with a value that say only where results go and how they are shown."""
+
+FLAGS_HERE: Final = ("--json", "--report", "--no-report")
+
+
+def measured(typed: Sequence[str]) -> list[str]:
+    """Return a command line without the options that say only where results go and how they are shown. Pure.
+
+    Args:
+        typed: the verb and all behind it.
+    """
+    found: list[str] = []
+    words = iter(typed)
+    for word in words:
+        if word == "--":
+            return [*found, word, *words]
+        name, sign, _ = word.partition("=")
+        if name in OPTIONS_HERE:
+            if not sign:
+                next(words, None)
+        elif name not in FLAGS_HERE:
+            found.append(word)
+    return found
+
 
 def require_names(places: PlaceOptions, asked: Sequence[str] | None, baseline: str | None) -> None:
-    """A slip is told before an order is sent or a folder is made: at a place it would be one that is not there.
+    """Refuse a misspelt allocator before anything is sent: elsewhere it would only be absent.
 
     Raises:
         AllocatorError: a name is in no catalogue.
@@ -31,10 +61,7 @@ def require_names(places: PlaceOptions, asked: Sequence[str] | None, baseline: s
 
 
 def begun_already(folder: Path) -> Path | None:
-    """The folder, where an experiment was begun in it.
-
-    Whoever was lost and has not noticed yet may still write to it: that is waited for.
-    """
+    """Return the folder if an experiment was begun in it; wait for a lab that still writes to it."""
     if not (folder / store.EXPERIMENT_FILE).exists():
         return None
     end = time.monotonic() + LOST_S
@@ -43,11 +70,27 @@ def begun_already(folder: Path) -> Path | None:
     return folder
 
 
-def those_here(places: PlaceOptions, asked: list[str] | None) -> list[str] | None:
-    """Which of the configurations asked for can be measured here; without ``--into`` all of them have to be.
+def require_same_line(folder: Path, typed: Sequence[str]) -> None:
+    """Refuse to continue a folder by a line that asks for something else than the one that began it.
+
+    Args:
+        folder: a results folder.
+        typed: the verb and all behind it.
 
     Raises:
-        AllocatorError: none can, or what was asked for is no configuration.
+        PlanError: it does.
+        StoreError: the folder cannot be read.
+    """
+    begun = measured(store.read_experiment(folder).command_line[1:])
+    if begun and begun != measured(typed):
+        raise PlanError(f"cannot resume {folder}: another line began it: freestone {shlex.join(begun)}")
+
+
+def those_here(places: PlaceOptions, asked: list[str] | None) -> list[str] | None:
+    """Return the configurations that can be measured here; without ``--into`` all of them have to be.
+
+    Raises:
+        AllocatorError: none can, or a word is no configuration.
     """
     if places.into is None or asked is None:
         return asked
@@ -58,14 +101,15 @@ def those_here(places: PlaceOptions, asked: list[str] | None) -> list[str] | Non
 
 
 def is_short(places: PlaceOptions, asked: Sequence[str] | None, experiment: Experiment) -> bool:
-    """Whether a folder goes without some of what was asked for; a line says which.
+    """Return whether a folder lacks configurations that were asked for, and print a line for each.
 
     Args:
-        asked: what the user wrote; None for all that are here.
+        places: says whether a folder was named at all.
+        asked: as the user wrote them; None for all that are here.
         experiment: of the folder.
 
     Raises:
-        AllocatorError: what was asked for is no configuration.
+        AllocatorError: a word is no configuration.
     """
     if places.into is None or asked is None:
         return False
@@ -73,14 +117,14 @@ def is_short(places: PlaceOptions, asked: Sequence[str] | None, experiment: Expe
     here, missing = present(asked, known=known)
     for error in missing:
         print(f"freestone: left out here: {error}", file=sys.stderr)
-    measured = {each.name for each in experiment.configurations}
-    late = [each.name for each in configurations(here, known=known) if each.name not in measured]
+    began = {each.name for each in experiment.configurations}
+    late = [each.name for each in configurations(here, known=known) if each.name not in began]
     if late:
-        told = f"it was begun without {', '.join(late)}; give a folder that is not there yet"
-        print(f"freestone: left out of {places.into}: {told}", file=sys.stderr)
+        why = f"it was begun without {', '.join(late)}; give a folder that is not there yet"
+        print(f"freestone: left out of {places.into}: {why}", file=sys.stderr)
     return bool(missing or late)
 
 
 def status(of_the_rest: int, *, short: bool) -> int:
-    """The exit status of a folder by that of what it holds: not all was measured where it goes without some."""
+    """Return the exit status of a folder: its own, but not all was measured if configurations are missing."""
     return ExitStatus.PARTLY_MEASURED if short and of_the_rest == ExitStatus.FINE else of_the_rest

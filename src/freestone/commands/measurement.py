@@ -26,7 +26,7 @@ from freestone.commands import program
 from freestone.commands.counting import Counting
 from freestone.commands.progress import Progress
 from freestone.commands.status import ExitStatus, Stop
-from freestone.experiments import Interruption, Outcome, input_file, mismatch, run, turns, unfinished
+from freestone.experiments import Interruption, Outcome, input_file, machine_lock, mismatch, run, unfinished
 from freestone.experiments.events import Event, StageFailed
 from freestone.experiments.interruption import TrialBrokenOff
 from freestone.experiments.local import Around, environment_alone
@@ -277,10 +277,10 @@ def measure(
         if isinstance(event, StageFailed) and event.title == "setup":
             not_set_up.append(event.workload)
 
-    with Interruption() as stop, contextlib.ExitStack() as turn:
-        if ordered and unfinished(experiment, earlier.records):
-            turn.enter_context(turns.taken(stop, progress.line))
+    with Interruption() as stop, contextlib.ExitStack() as alone:
         try:
+            if ordered and unfinished(experiment, earlier.records):
+                alone.enter_context(machine_lock.held(stop, progress.line))
             outcome = run(
                 experiment,
                 folder,

@@ -1,72 +1,54 @@
-"""How a place is reached and made to carry out an order.
+"""Ways to have another machine measure: ``local``, ``ssh``, ``slurm``, ``dask``. Each is a module with one function.
 
-An order is a command that may be given any number of times: ``freestone compare --into FOLDER ...`` does what the
-folder does not hold yet. So an engine knows nothing of experiments, and what a lost worker had finished is kept.
+An order is a command that may be given any number of times: ``freestone compare --into FOLDER ...`` measures whatever
+its folder lacks. So an engine knows nothing of experiments, and an interrupted machine loses at most its current trial.
 """
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from freestone.records.schema import Order, Place
 
+Tell = Callable[[str], None]
+"""Called with each line that a machine has to say."""
+
 
 class Unreachable(Exception):
-    """A place cannot carry out the order; the message is one line."""
+    """A machine cannot carry out the order; the message is one line."""
 
 
 @dataclass(frozen=True)
 class Carried:
-    """How it ended at a place."""
+    """How a command ended."""
 
     status: int
-    """The command's exit status; negative where a signal ended it."""
+    """Its exit status; negative if a signal ended it."""
     last: str | None
-    """The last line it wrote to standard error."""
+    """The last line of its standard error."""
+    output: bytes = b""
+    """Its standard output."""
 
 
-class Engine(Protocol):
-    """One way to reach places."""
+Engine = Callable[[Order, Place, Path, Tell, threading.Event], Carried]
+"""Measures whatever a place lacks of an order and brings its results into a local folder.
 
-    def carry_out(
-        self, order: Order, place: Place, folder: Path, tell: Callable[[str], None], stop: threading.Event
-    ) -> Carried:
-        """Do at a place what has not been done of an order, and bring what there is into a folder.
-
-        Args:
-            order: what is to be done.
-            place: where.
-            folder: a results folder, there already where something was brought before.
-            tell: told each line that the place has to say.
-            stop: set by whoever wants it to end; what was finished is brought all the same.
-
-        Raises:
-            Unreachable: nothing can be done there.
-        """
+Args: the order; the place; the local results folder, which may hold earlier results; receives each line; set to stop.
+Raises: Unreachable.
+"""
 
 
 def engine_of(name: str) -> Engine:
-    """The engine of this name; each is imported as it is used, since their libraries are large.
+    """Import the engine of this name: the libraries behind it are large.
 
     Raises:
-        Unreachable: its library is not here.
+        Unreachable: there is none, as for results that were copied.
     """
-    if name == "local":
-        from freestone.experiments.engines.local import Local
-
-        return Local()
-    if name == "ssh":
-        from freestone.experiments.engines.ssh import Ssh
-
-        return Ssh()
-    if name == "slurm":
-        from freestone.experiments.engines.slurm import Slurm
-
-        return Slurm()
-    from freestone.experiments.engines.dask import Dask
-
-    return Dask()
+    if name not in ("local", "ssh", "slurm", "dask"):
+        raise Unreachable(f"its results are a copy ({name}): go on where they were measured")
+    engine: Engine = importlib.import_module(f"{__name__}.{name}").carry_out
+    return engine

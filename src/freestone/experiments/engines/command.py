@@ -1,57 +1,58 @@
-"""The command that carries out an order, and what is heard of it while it runs."""
+"""The command that carries out an order, and how a command is run until it ends or the user stops it."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-from freestone.experiments.engines import Carried, Unreachable, limits
+from freestone.experiments.engines import Carried, Tell, Unreachable, archive
 from freestone.records import cached
 from freestone.records.schema import Order, Place
 
-PATIENCE_S: Final = 30.0
-"""How long one that is told to stop has for it."""
+DONE: Final = (0, 4)
+"""Exit statuses of a lab that has measured all of an order that it can."""
+
+INTERRUPTED: Final = Carried(130, "interrupted")
+
+STOP_S: Final = 30.0
+"""How long a command may take to end after a stop."""
 
 LOOK_S: Final = 0.2
 
-DONE: Final = (0, 4)
-"""Exit statuses of a lab that has done all of an order that it can."""
+_LINE_BYTES: Final = 1 << 16
 
 
 def lab(*words: str) -> list[str]:
-    """A command that runs this lab in a process of its own.
+    """Return a command that runs this lab in another process.
 
-    Modules of the folder that it is started in are not taken for the lab's. Where this process takes nothing from the
-    environment of Python, nor does that one.
+    Python does not import modules from the current folder. If this process ignores the environment of Python, so does
+    that one.
     """
     return [sys.executable, "-I" if sys.flags.isolated else "-P", "-m", "freestone", *words]
 
 
 def words(order: Order, folder: str) -> list[str]:
-    """The order as arguments of ``freestone``.
-
-    Args:
-        folder: the results folder at the place.
-    """
+    """Return the order as arguments of ``freestone`` for a results folder on that machine."""
     verb, *more = order.words
-    alone = ["--no-report"] if verb == "compare" else []  # the other verbs write no report of their own
-    return [verb, "--into", folder, *alone, *more]
+    return [verb, "--into", folder, *(["--no-report"] if verb == "compare" else []), *more]
 
 
 def kept_as(order: Order, place: Place) -> str:
-    """The folder's name where a place keeps what it measures until it is fetched."""
+    """Return the name of the folder in which a machine keeps its results until they are copied."""
     return f"{order.id}-{place.name}"
 
 
 def held(line: str) -> str:
-    """A line for a shell that runs a command until it ends or standard input does; the status is the command's.
+    """Return a line for a shell that runs a command and sends it SIGTERM at the end of standard input.
 
-    Whoever holds the other end of standard input, and is gone, cannot tell it to stop. Jobs of a shell have no input of
-    their own: what is held open is heard by a process beside the command.
+    So a command on another machine ends with the connection to it. The status is the command's.
     """
     return (
         f"exec 3<&0; {line} </dev/null 3<&- & lab=$!; "
@@ -61,71 +62,83 @@ def held(line: str) -> str:
 
 
 def started_in(directory: str) -> Path:
-    """Where the order is carried out: in the folder of the name in which it was given, or at home, or at the root."""
-    folder, home = Path(directory), cached.home()
-    if directory and folder.is_dir():
-        return folder
-    return home if home.is_dir() else Path("/")
+    """Return the folder to start in: the order's, or the home folder, or the root."""
+    return next((each for each in (Path(directory or "/nonexistent"), cached.home()) if each.is_dir()), Path("/"))
 
 
 def run(
     command: Sequence[str],
-    tell: Callable[[str], None],
     stop: threading.Event,
     *,
-    hold: bool = False,
+    tell: Tell = lambda line: None,
+    at_stop: Literal["wait", "terminate", "close"] = "wait",
+    given: bytes | None = None,
     folder: Path | None = None,
 ) -> Carried:
-    """Run a command to its end, tell every line of its standard error, and end it when asked to.
+    """Run a command to its end, in a session of its own so that Ctrl-C does not reach it.
 
     Args:
-        folder: that it is started in; None for this process's own.
-        hold: it is told to stop by the end of its standard input, and not by a signal.
+        command: the program and its arguments.
+        stop: set if the user stops; the command is killed after :data:`STOP_S`.
+        tell: receives each line of standard error.
+        at_stop: only wait, or terminate it, or close its standard input, which is held open until then.
+        given: its standard input.
+        folder: to start it in; None for the current one.
 
     Raises:
-        Unreachable: it cannot be started.
+        Unreachable: it cannot be started, or its output exceeds the limit of an archive.
     """
+    piped = given is not None or at_stop == "close"
     try:
         process = subprocess.Popen(
             command,
             cwd=folder,
-            stdin=subprocess.PIPE if hold else subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,  # Ctrl-C is for the one who waits for it
+            start_new_session=True,
         )
     except OSError as error:
         raise Unreachable(f"{command[0]} cannot be started: {error.strerror or error}") from error
-    last: list[str] = []
+    stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
+    assert stdout is not None
+    assert stderr is not None
+    output, lines = bytearray(), [""]
+
+    def collect() -> None:
+        with stdout:
+            while len(output) <= archive.MOST_BYTES and (piece := os.read(stdout.fileno(), 1 << 16)):
+                output.extend(piece)
 
     def listen() -> None:
-        stream = process.stderr
-        assert stream is not None
-        for line in iter(lambda: stream.readline(limits.MOST_TOLD_BYTES), ""):
-            told = line.rstrip()
-            if told:
-                last[:] = [told]
-                tell(told)
+        with stderr:
+            for line in iter(lambda: stderr.readline(_LINE_BYTES), b""):
+                text = line.decode(errors="replace").rstrip()
+                if text:
+                    lines.append(text)
+                    del lines[:-1]
+                    tell(text)
 
-    listener = threading.Thread(target=listen, daemon=True)
-    listener.start()
+    def give() -> None:
+        if given is not None and stdin is not None:
+            with contextlib.suppress(OSError), stdin:  # a command that does not read it says why
+                stdin.write(given)
+
+    threads = [threading.Thread(target=each, daemon=True) for each in (collect, listen, give)]
+    for thread in threads:
+        thread.start()
     while process.poll() is None:
         if stop.wait(LOOK_S):
-            _end(process, hold=hold)
-            break
-    status = process.wait()
-    listener.join(PATIENCE_S)
-    return Carried(status, last[0] if last else None)
-
-
-def _end(process: subprocess.Popen[str], *, hold: bool) -> None:
-    if hold and process.stdin is not None:
-        process.stdin.close()
-    else:
-        process.terminate()
-    try:
-        process.wait(PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
+            if at_stop == "terminate":
+                process.terminate()
+            elif at_stop == "close" and stdin is not None:
+                stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(STOP_S)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    for thread in threads:  # a process left behind may hold a stream open
+        thread.join(LOOK_S * 10)
+    if len(output) > archive.MOST_BYTES:
+        raise Unreachable(f"it sends more than {archive.MOST_BYTES >> 20} MiB, which are not copied")
+    return Carried(process.returncode, lines[0] or None, bytes(output))

@@ -1,21 +1,15 @@
-"""This machine, as one place among others."""
+"""This machine."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
-from freestone.experiments.engines import Carried, command
+from freestone.experiments.engines import Carried, Tell, command
 from freestone.records.schema import Order, Place
 
 
-class Local:
-    """Runs the order here, in a process of its own."""
-
-    def carry_out(
-        self, order: Order, place: Place, folder: Path, tell: Callable[[str], None], stop: threading.Event
-    ) -> Carried:
-        """As :meth:`freestone.experiments.engines.Engine.carry_out`."""
-        asked = command.lab(*command.words(order, str(folder.absolute())))
-        return command.run(asked, tell, stop, folder=command.started_in(order.directory))
+def carry_out(order: Order, place: Place, folder: Path, tell: Tell, stop: threading.Event) -> Carried:
+    """Run the order here, in another process; an :data:`freestone.experiments.engines.Engine`."""
+    words = command.lab(*command.words(order, str(folder.absolute())))
+    return command.run(words, stop, tell=tell, at_stop="terminate", folder=command.started_in(order.directory))

@@ -1,7 +1,6 @@
 """A cluster run by Slurm: a job for each kind of node, alone on its node, into a folder that all nodes share.
 
-Jobs are submitted by Slurm's own ``sbatch``, and asked for by ``scontrol``: both work on clusters without accounts,
-on which submitit cannot tell how a job has ended (docs/design/measurement.md).
+Slurm's own ``sbatch``, ``squeue`` and ``scontrol`` do all: they also work on clusters without accounting.
 """
 
 from __future__ import annotations
@@ -12,231 +11,119 @@ import shlex
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from freestone.experiments.engines import Carried, Unreachable, command, limits, question
-from freestone.experiments.engines.job import Job, keep, kept, summary_of
+from freestone.experiments.engines import Carried, Tell, Unreachable, command
 from freestone.records import store
 from freestone.records.schema import Order, Place
 
-UNDER_WAY: Final = {
-    "PENDING",
-    "RUNNING",
-    "CONFIGURING",
-    "COMPLETING",
-    "SUSPENDED",
-    "REQUEUED",
-    "REQUEUE_HOLD",
-    "STOPPED",
-}
-"""States after which there is another one."""
-
-LOST: Final = {"NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED", "DEADLINE"}
-"""States of a job that was taken away: another one goes on where it was."""
-
-MOST_LOST: Final = 3
-"""So many jobs of a place may be lost."""
+UNDER_WAY: Final = (
+    *("PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED", "STOPPED"),
+    *("REQUEUED", "REQUEUE_HOLD"),
+)
+"""States after which there is another one. Slurm requeues a job whose node fails, and it continues where it was."""
 
 LATE_S: Final = 60.0
-"""How long a folder that is shared may take to show what a node has written."""
-
-SHOWN_S: Final = 10.0
-"""The same, of a job that was ended by others: it may have written nothing."""
-
-LOOK_S: Final = 2.0
+"""How long a shared folder may take to show the files that a node has written."""
 
 SILENT_S: Final = 600.0
-"""How long the controller may not answer while a job runs: it is restarted, or its machine is."""
+"""How long the controller may not answer while a job runs: it may be restarted."""
 
-AGAIN_S: Final = 10.0
-
-RAN: Final = ("COMPLETED", "FAILED")
-"""States of a job whose exit status is its own: one that is cancelled while it waits has 0."""
-
-KILLED: Final = 143
-"""The exit status of what was told to end, as shells have it."""
-
-UNKNOWN: Final = "Invalid job id"
-"""What the controller says of a job that ended long ago."""
+LOOK_S: Final = 2.0
+_TAIL_BYTES: Final = 1 << 16
 
 
-class Slurm:
-    """Submits the order as jobs."""
-
-    def carry_out(
-        self, order: Order, place: Place, folder: Path, tell: Callable[[str], None], stop: threading.Event
-    ) -> Carried:
-        """As :meth:`freestone.experiments.engines.Engine.carry_out`."""
-        log = folder.with_name(f"{folder.name}.log")
-        asked = shlex.join(command.lab(*command.words(order, str(folder.absolute()))))
-        job = earlier = _under_way(order, place, folder, tell, stop)
-        for _ in range(MOST_LOST + 1):
-            if job is None:
-                if stop.is_set():
-                    return Carried(130, "interrupted")
-                held = summary_of(folder)
-                job = Job(_submitted(order, place, log, asked, stop), held)
-                tell(f"is job {job.number}")
-                try:
-                    keep(job, folder)
-                except store.StoreError as error:
-                    tell(str(error))
-            state, status = _waited(job.number, stop, tell)
-            if stop.is_set():
-                return Carried(130, "interrupted")
-            if state not in LOST and not (state == "CANCELLED" and job is earlier):
-                if state not in RAN:
-                    return _not_run(job, state, status, folder, stop)
-                _await(folder, log, job if status in command.DONE else None, stop)
-                return Carried(status, _last(log) if status else None)
-            tell(f"job {job.number} was lost ({state.lower()}): what it had finished is kept; it is submitted again")
-            job = None
-        raise Unreachable(f"{MOST_LOST + 1} jobs were lost; what they had finished is kept")
+def carry_out(order: Order, place: Place, folder: Path, tell: Tell, stop: threading.Event) -> Carried:
+    """Run the order as a job; an :data:`freestone.experiments.engines.Engine`. An earlier job of it is waited for."""
+    log = folder.with_name(f"{folder.name}.log")
+    before = _written(folder)
+    name = f"freestone-{command.kept_as(order, place)}"
+    job = _ask(["squeue", "--noheader", "--format=%i", f"--name={name}"], stop).partition("\n")[0].strip()
+    job = job or _submit(order, place, folder, log, name, stop)
+    tell(f"is job {job}")
+    state, status = _wait(job, tell, stop)
+    if stop.is_set():
+        return command.INTERRUPTED
+    if state not in ("COMPLETED", "FAILED"):
+        return Carried(status or command.INTERRUPTED.status, f"job {job} has not run to its end: {state.lower()}")
+    if status in command.DONE:
+        _await(folder, before, stop)
+    return Carried(status, _last(log) if status else None)
 
 
-def _submitted(order: Order, place: Place, log: Path, asked: str, stop: threading.Event) -> str:
-    words = [
-        "sbatch",
-        "--parsable",
-        "--exclusive",
-        "--requeue",
-        "--open-mode=append",
-        f"--job-name={_called(place)}",
-        f"--comment={order.id}",
-    ]
+def _submit(order: Order, place: Place, folder: Path, log: Path, name: str, stop: threading.Event) -> str:
+    line = shlex.join(command.lab(*command.words(order, str(folder.absolute()))))
+    words = ["sbatch", "--parsable", "--exclusive", "--requeue", "--open-mode=append", f"--job-name={name}"]
     words += [f"--output={log.absolute()}", f"--chdir={order.directory}", f"--time={order.most_minutes}"]
     words += [f"--constraint={place.kind}"] if place.kind else []
-    # The job ends with the program's own status, and hears of its end.
-    return _said([*words, f"--wrap=exec {asked}"], stop, wanted=True).split(";")[0].strip()
+    # exec: the job ends with the lab's status, and the lab receives its signals.
+    return _ask([*words, f"--wrap=exec {line}"], stop).split(";")[0].strip()
 
 
-def _called(place: Place) -> str:
-    return f"freestone-{place.name}"
-
-
-def _under_way(
-    order: Order, place: Place, folder: Path, tell: Callable[[str], None], stop: threading.Event
-) -> Job | None:
-    """The job of an earlier session that has not ended: another one beside it would only wait for its folder."""
-    before = kept(folder)
-    if before is None:
-        return None
-    fields = _shown(before.number, stop, tell)
-    ours = fields.get("JobName", _called(place)) == _called(place) and fields.get("Comment", order.id) == order.id
-    if not ours or fields.get("JobState") not in UNDER_WAY:
-        return None
-    tell(f"is job {before.number}, which was submitted before")
-    return before
-
-
-def _said(words: Sequence[str], stop: threading.Event, *, wanted: bool = False) -> str:
-    """What a command of Slurm says.
-
-    Args:
-        wanted: also when somebody asks to stop.
-    """
+def _ask(words: Sequence[str], stop: threading.Event) -> str:
     if shutil.which(words[0]) is None:
         raise Unreachable(f"there is no {words[0]} here: submit from a machine of the cluster")
-    answer = question.asked(words, stop, wanted=wanted)
-    if answer.status != 0:
-        raise Unreachable(answer.told or f"{words[0]} failed")
-    return answer.said.decode(errors="replace")
+    carried = command.run(words, stop)
+    if carried.status != 0:
+        raise Unreachable(carried.last or f"{words[0]} failed")
+    return carried.output.decode(errors="replace")
 
 
-def _shown(job: str, stop: threading.Event, tell: Callable[[str], None]) -> dict[str, str]:
-    """What the cluster says of a job; nothing where it knows it no more, or somebody asked to stop.
-
-    A controller that does not answer is asked again: the job runs all the same.
-
-    Raises:
-        Unreachable: it has not answered for :data:`SILENT_S`.
-    """
-    end = time.monotonic() + SILENT_S
-    told = False
+def _wait(job: str, tell: Tell, stop: threading.Event) -> tuple[str, int]:
+    """Return the state in which a job has ended, and its exit status; cancel it at a stop."""
+    told, heard_at = "", time.monotonic()
     while not stop.is_set():
         try:
-            said = _said(["scontrol", "show", "job", "--oneliner", job], stop)
-            return dict(re.findall(r"(\w+)=(\S*)", said))
+            fields = dict(re.findall(r"(\w+)=(\S*)", _ask(["scontrol", "show", "job", "--oneliner", job], stop)))
+            heard_at = time.monotonic()
         except Unreachable as error:
-            if UNKNOWN in str(error) or stop.is_set():
-                break
-            if time.monotonic() > end:
-                raise Unreachable(f"{error}; job {job} may go on, and is waited for when the order goes on") from error
-            if not told:
-                tell(f"{error}; it is asked again")
-            told = True
-        stop.wait(AGAIN_S)
-    return {}
-
-
-def _waited(job: str, stop: threading.Event, tell: Callable[[str], None]) -> tuple[str, int]:
-    """The state in which a job has ended, and its exit status; it is cancelled when asked to stop."""
-    told = ""
-    while True:
-        fields = _shown(job, stop, tell)
-        state = fields.get("JobState", "UNKNOWN")
-        if stop.is_set():
-            if state in UNDER_WAY or not fields:
-                _said(["scancel", job], stop, wanted=True)
-            return "CANCELLED", 130
-        if not fields:
-            raise Unreachable(f"the cluster knows nothing of job {job} any more: what it has measured is kept")
+            if "Invalid job id" in str(error):
+                raise Unreachable(f"the cluster no longer knows job {job}: its results are kept") from error
+            if time.monotonic() - heard_at > SILENT_S:
+                raise Unreachable(f"{error}; job {job} may continue") from error
+            fields = {"JobState": "PENDING", "Reason": str(error)}
+        state, reason = fields.get("JobState", ""), fields.get("Reason", "None")
         if state not in UNDER_WAY:
             status, _, number = fields.get("ExitCode", "1:0").partition(":")
             return state, -int(number) if number not in ("", "0") else int(status)
-        reason = fields.get("Reason", "None")
         if state == "PENDING" and reason not in ("None", told):
-            tell(f"job {job} waits: {reason}")
+            tell(f"job {job}: {reason}")
             told = reason
         stop.wait(LOOK_S)
+    _ask(["scancel", job], stop)
+    return "CANCELLED", command.INTERRUPTED.status
 
 
-def _not_run(job: Job, state: str, status: int, folder: Path, stop: threading.Event) -> Carried:
-    """What came of a job that did not come to its own end, such as one that was cancelled."""
-    if status not in command.DONE:  # it has begun, and may have written what shows a little later
-        end = time.monotonic() + SHOWN_S
-        while not _shows(folder, None) and time.monotonic() < end and not stop.wait(LOOK_S):
-            list(folder.parent.iterdir())
-    told = f"job {job.number} has not run to its end: {state.lower()}"
-    return Carried(KILLED if status in command.DONE else status, told)
-
-
-def _await(folder: Path, log: Path, measured: Job | None, stop: threading.Event) -> None:
-    """Until the folder shows what the job has written.
-
-    Args:
-        measured: a job that has written a summary of its own when all else was written; None for one that may not
-            even have begun.
+def _await(folder: Path, before: tuple[int, int] | None, stop: threading.Event) -> None:
+    """Wait until a shared folder shows the summary that the job has written last; each is a new file.
 
     Raises:
         Unreachable: it never does.
     """
     end = time.monotonic() + LATE_S
-    while not _shows(folder, measured):
-        if measured is None and "freestone: " in (_last(log) or ""):
-            return  # it could not begin, and says why
-        if stop.is_set():
-            return
+    while _written(folder) in (None, before) and not stop.is_set():
         if time.monotonic() > end:
-            raise Unreachable(f"{folder} shows nothing of its job: is it shared by the nodes?")
+            raise Unreachable(f"{folder} shows no results of its job: is it shared by the nodes?")
         stop.wait(LOOK_S)
-        list(folder.parent.iterdir())  # some file systems look again only when asked
+        list(folder.parent.iterdir())  # some file systems look again only then
 
 
-def _shows(folder: Path, measured: Job | None) -> bool:
-    if measured is None:
-        return (folder / store.EXPERIMENT_FILE).exists()
-    return summary_of(folder) not in ("", measured.summary)
+def _written(folder: Path) -> tuple[int, int] | None:
+    try:
+        found = (folder / store.SUMMARY_FILE).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino
 
 
 def _last(log: Path) -> str | None:
-    """The last line that a job wrote."""
+    """Return the last line that a job wrote."""
     try:
         with log.open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - limits.MOST_TOLD_BYTES))
-            said = file.read(limits.MOST_TOLD_BYTES).decode(errors="replace").strip().splitlines()
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+            lines = file.read(_TAIL_BYTES).decode(errors="replace").split("\n")
     except OSError:
         return None
-    return said[-1] if said else None
+    return next((line.strip() for line in reversed(lines) if line.strip()), None)
