@@ -16,7 +16,7 @@ from freestone.commands.status import ExitStatus, Stop
 if TYPE_CHECKING:  # what reads and draws results is large, and the help needs none of it
     from freestone.commands.reported import Reported
     from freestone.records.schema import Score
-    from freestone.reports.across import SideBySide
+    from freestone.reports.grid import Grid
     from freestone.reports.source import Source
 
 
@@ -57,9 +57,7 @@ def report(
 
     All is computed again from the records, also while the experiment goes on. Several folders stand one after the
     other, and side by side for each workload that more than one of them measured: other machines, or other days. They
-    are never pooled, and copies of one count once. An order of more
-    than 16 machines is shown by kind of machine, with a row for each. Of several folders, one that cannot be read is
-    left out with a line.
+    are never pooled, and copies of one count once. Of several folders, one that cannot be read is left out with a line.
 
     Of freestone bench, the scoreboard is printed: one allocator against the best of the others on each workload, and
     the whole field. --subject holds another allocator against the rest; with it or with --markdown there is a
@@ -77,7 +75,7 @@ def report(
 
     Exit status: 0 fine, 2 wrong use, 3 no figure to export, 5 results could not be read or something not written.
     """
-    from freestone.commands import report_many, reported, scoreboard, side_by_side
+    from freestone.commands import reported, scoreboard, side_by_side
     from freestone.experiments.plan import PlanError
     from freestone.records import store
     from freestone.records.store import StoreError
@@ -102,23 +100,6 @@ def report(
         if exports.asked and len(results) > 1:
             option = exports.given()[0]
             raise Stop(f"{option}: of one place, as in freestone report {results[0]} {option} ...", ExitStatus.USAGE)
-        if len(results) > report_many.MOST_WHOLE and given == 1:
-            of_one = [
-                word
-                for word, value in {
-                    "--subject": subject,
-                    "--markdown": markdown,
-                    "--figures": figures,
-                    "--benchmark-json": benchmark_json,
-                }.items()
-                if value is not None
-            ]
-            if of_one:
-                raise Stop(
-                    f"{' and '.join(of_one)}: of one machine, as in freestone report {results[0]} {of_one[0]} ...",
-                    ExitStatus.USAGE,
-                )
-            return report_many.report(order, results, destination, as_json=json)
         places = () if results == (order,) else side_by_side.names(results)
         found = (
             [each for each in map(reported.read_among, places, results) if each is not None]
@@ -153,10 +134,7 @@ def report(
             ]
             scoreboard.write(documents, markdown)
         names = side_by_side.names(results)
-        one_order = given == 1
-        machines = side_by_side.tables(
-            zip(names, found, strict=True), one_order=one_order, order=order if one_order else None
-        )
+        machines = side_by_side.tables(names, found, order if given == 1 else None)
         written = _write(found, machines, destination, figures, picture, benchmark_json)
         for source in sources:
             exports.write(source.experiment, source.records, source.summary)
@@ -189,7 +167,7 @@ def _score(source: Source, subject: str | None) -> Score:
 
 def _write(
     found: Sequence[Reported],
-    machines: Sequence[SideBySide],
+    machines: Sequence[Grid],
     destination: Path | None,
     figures: Path | None,
     picture: Literal["svg", "png"],

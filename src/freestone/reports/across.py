@@ -1,162 +1,85 @@
-"""Machines side by side: which allocator is best where, as tables. Pure."""
+"""Machines side by side, as a table for each workload. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from freestone.analysis import digits
-from freestone.analysis.across import ABSENT, Across, kinds
-from freestone.analysis.across.there import ASPECTS, There
-from freestone.analysis.across.votes import Group, Vote
+from freestone.analysis.across import ASPECTS, Across, Row
+from freestone.analysis.headline import ended
+from freestone.records.schema import CellStatus
 from freestone.reports import quantities
-from freestone.reports.across_said import NOBODY, counted, other_versions, sentences
-from freestone.reports.grid import Grid, Mark, Piece
+from freestone.reports.grid import Grid, Piece
 
-_BEST: Final = tuple(f"best in {aspect}" for aspect in ASPECTS)
-
-_NO_RESULT: Final = "no result"
-"""The column of the configurations that have none; only where there is one."""
-
-_UNLIKE: Final = "not the same each time"
-
-_MARKS: Final[Mapping[str, Mark]] = {"best": "better", "unlike": "same", "nobody": "same", "unknown": "worse"}
+NONE_BETTER: Final = "–"
 
 
-@dataclass(frozen=True)
-class SideBySide:
-    """A workload on several machines."""
+def tables(found: Sequence[Across], lacking: Sequence[str] = ()) -> list[Grid]:
+    """Return a table for each workload, with a row for each result.
 
-    table: Grid
-    """A row for each kind of machines, or for each machine where no two are of a kind."""
-    sentences: Sequence[str]
-    """What they have in common, and where the ranking changes."""
-    kinds: Sequence[Grid]
-    """The machines of each kind, one by one; none where ``table`` has them."""
-
-
-def tables(found: Sequence[Across]) -> list[SideBySide]:
-    """What several machines say of each workload; what all workloads together say comes first.
-
-    Allocators that are other versions at some of them are told of once.
+    Args:
+        found: the workloads.
+        lacking: places of the order without results.
     """
-    ordered = sorted(found, key=lambda each: not each.whole)
-    versions = other_versions(ordered)
-    return [
-        _side_by_side(each, [*sentences(each), *(versions if number == 0 else [])])
-        for number, each in enumerate(ordered)
-    ]
+    return [_table(each, lacking) for each in found]
 
 
-def _side_by_side(each: Across, said: Sequence[str]) -> SideBySide:
-    return SideBySide(_by_kind(each, "\n".join(said)), said, [_machines(each, group) for group in each.groups])
+def no_results(places: Sequence[str]) -> str:
+    """Return a sentence about places without results."""
+    return f"no results yet: {', '.join(places)}"
 
 
-def _by_kind(each: Across, note: str) -> Grid:
-    title = f"{each.workload} {_where_measured(each)}"
-    if not each.groups:
-        return _of_places(each, title, each.places, note)
-    lacking = _lacking(each)
+def _table(each: Across, lacking: Sequence[str]) -> Grid:
+    without = any(row.without for row in each.rows)
     rows = [
         [
-            Piece(group.name),
-            Piece(str(group.machines)),
-            *(_votes(group, aspect) for aspect in ASPECTS),
-            *([_without_of(group, lacking)] if lacking else []),
+            Piece(row.name),
+            *(_best(row, aspect) for aspect in ASPECTS),
+            *([Piece(_without(row.without), "worse")] if without else []),
         ]
-        for group in each.groups
+        for row in each.rows
     ]
-    heads = ["kind", "machines", *_BEST, *([_NO_RESULT] if lacking else [])]
-    return Grid(title, heads, rows, note, left=frozenset({0, 2, 3, 4}))
+    heads = ["", *(f"best in {aspect}" for aspect in ASPECTS), *(["no result"] if without else [])]
+    count = len({row.machine for row in each.rows})
+    machines = f"{count} machine{'' if count == 1 else 's'}"
+    where = f" on {machines}" if count == len(each.rows) else f": {len(each.rows)} results of {machines}"
+    return Grid(each.workload + where, heads, rows, "\n".join(_notes(each, lacking)), left=frozenset(range(4)))
 
 
-def _where_measured(each: Across) -> str:
-    machines = "one machine" if each.machines == 1 and each.again else counted(each.machines, "machine")
-    left_out = {place for apart in each.left_out for place in apart.places}
-    if left_out:
-        several = f", {machines}" if each.again else ""
-        return f"on {len(each.places)} of {counted(len(each.places) + len(left_out), 'place')}{several}"
-    return f"in {len(each.places)} results of {machines}" if each.again else f"on {machines}"
-
-
-def _machines(each: Across, group: Group) -> Grid:
-    made_of = kinds.described(group.places[0].kind)
-    several = "" if len(group.places) == group.machines else f" in {len(group.places)} results"
-    title = f"{group.name}: {counted(group.machines, 'machine')}{several}" + (f" ({made_of})" if made_of else "")
-    return _of_places(each, title, group.places)
-
-
-def _of_places(each: Across, title: str, places: Sequence[There], note: str = "") -> Grid:
-    """A row for each."""
-    lacking = _lacking(each)
-    rows = [
-        [
-            Piece(there.place),
-            *(_best(there, aspect) for aspect in ASPECTS),
-            *([_without(lacking.get(there.place, []))] if lacking else []),
-        ]
-        for there in places
-    ]
-    return Grid(title, ["", *_BEST, *([_NO_RESULT] if lacking else [])], rows, note, left=frozenset({0, 1, 2, 3}))
-
-
-def _best(there: There, aspect: str) -> Piece:
-    why = there.unknown(aspect)
-    if why is not None:
-        return Piece(f"not measured ({why})", "worse")
-    name = there.best.get(aspect)
-    ratio = there.ratios.get(aspect, {}).get(name or "")
-    if name is None or ratio is None:
-        return Piece(NOBODY, "same")
+def _best(row: Row, aspect: str) -> Piece:
+    if aspect not in row.best:
+        return Piece(NONE_BETTER if aspect in row.known else quantities.UNKNOWN, "same")
+    name, ratio = row.best[aspect]
     return Piece(f"{name} ×{quantities.ratio_number(ratio)} {quantities.interval(ratio)}", "better")
 
 
-def _votes(group: Group, aspect: str) -> Piece:
-    """Who is best on how many machines, and how far the ratios of those lie apart: theirs, and no common one."""
-    votes = group.votes(aspect)
-    return Piece("; ".join(map(_vote, votes)), _MARKS[votes[0].says.sort])
+def _without(without: Mapping[str, CellStatus]) -> str:
+    return ", ".join(f"{name} ({quantities.STATUS_WORDS[status]})" for name, status in without.items())
 
 
-def _vote(vote: Vote) -> str:
-    if vote.says.sort == "best":
-        return f"{vote.says.word} on {vote.machines} ×{_reach(vote.ratios)}"
-    if vote.says.sort == "unknown":
-        return f"not measured on {vote.machines} ({vote.says.word})"
-    return f"{NOBODY if vote.says.sort == 'nobody' else _UNLIKE} on {vote.machines}"
+def _notes(each: Across, lacking: Sequence[str]) -> list[str]:
+    by_machine: dict[str, list[str]] = {}
+    for row in each.rows:
+        by_machine.setdefault(row.machine, []).append(row.name)
+    again = [names for names in by_machine.values() if len(names) > 1]
+    return [
+        f"×: ratio to {each.baseline} on that machine, by its own rounds; {NONE_BETTER}: none is better than it; "
+        f"{quantities.UNKNOWN}: too few results. Machines are not pooled.",
+        *(f"{', '.join(names)} are one machine, measured more than once." for names in again),
+        *_other_versions(each),
+        *(ended(f"Left out: {name}: {reason}") for name, reason in each.left_out.items()),
+        *([ended(no_results(lacking))] if lacking else []),
+    ]
 
 
-def _reach(ratios: Sequence[float]) -> str:
-    ends = (min(ratios), max(ratios))
-    least, most = (digits.number(value, digits.seen(value, 2), different=True) for value in ends)
-    return least if least == most else f"{least} to {most}"
-
-
-_Lacking = dict[str, list[tuple[str, str]]]
-"""Place -> the configurations without a result there, each with what became of it."""
-
-
-def _lacking(each: Across) -> _Lacking:
-    found: _Lacking = {}
-    for (name, status), where in each.without().items():
-        for there, _ in where:
-            found.setdefault(there.place, []).append((name, status))
-    return found
-
-
-def _without(lacking: Sequence[tuple[str, str]]) -> Piece:
-    by_status: dict[str, list[str]] = {}
-    for name, status in lacking:
-        by_status.setdefault(status, []).append(name)
-    said = "; ".join(f"{', '.join(names)} ({status})" for status, names in by_status.items())
-    return Piece(said, "same" if set(by_status) <= {ABSENT} else "worse")
-
-
-def _without_of(group: Group, lacking: _Lacking) -> Piece:
-    """Who has no result on how many machines of a kind."""
-    found: dict[tuple[str, str], dict[str, None]] = {}
-    for there in group.places:
-        for each in lacking.get(there.place, []):
-            found.setdefault(each, {})[there.machine] = None
-    said = "; ".join(f"{name} on {len(machines)} ({status})" for (name, status), machines in found.items())
-    return Piece(said, "same" if {status for _, status in found} <= {ABSENT} else "worse")
+def _other_versions(each: Across) -> list[str]:
+    """Return a line for each allocator that is not of one version on all machines."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in each.rows:
+        for name, version in row.versions.items():
+            found.setdefault(name, {}).setdefault(version, []).append(row.name)
+    return [
+        ended(f"{name} is " + ", ".join(f"{version} on {' and '.join(on)}" for version, on in versions.items()))
+        for name, versions in found.items()
+        if len(versions) > 1
+    ]

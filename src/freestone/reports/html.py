@@ -15,8 +15,8 @@ from freestone.records import cached, store
 from freestone.records.schema import Experiment, Summary, TrialRecord
 from freestone.records.whole import why, write_whole
 from freestone.reports import vega
-from freestone.reports.across import SideBySide
 from freestone.reports.diagnosis.parts import DiagnosisPart
+from freestone.reports.grid import Grid
 from freestone.reports.page import ExperimentPart, experiment_part
 from freestone.reports.recommendation import Recommendation
 from freestone.reports.source import Source, read
@@ -59,7 +59,7 @@ def write(folders: Sequence[Path], destination: Path, *, use: Use = lambda exper
 def write_parts(
     parts: Sequence[Part],
     destination: Path,
-    side_by_side: Sequence[SideBySide] = (),
+    side_by_side: Sequence[Grid] = (),
     anchors: Mapping[str, str] | None = None,
 ) -> Path:
     """Write the page of experiments that stand ready, as :func:`write` does.
@@ -72,31 +72,14 @@ def write_parts(
     return _write_page(destination, render(parts, side_by_side, machines=machines, anchors=anchors))
 
 
-def write_machines(side_by_side: Sequence[SideBySide], machines: int, destination: Path, order: Path) -> Path:
-    """Write the page of more machines than can each have a part on it.
-
-    Args:
-        side_by_side: tables of what they say of each workload.
-        machines: how many they are.
-        destination: the file to write, or a folder to write ``report.html`` into.
-        order: the folder with a results folder for each.
-
-    Raises:
-        ReportError: the page cannot be written.
-    """
-    return _write_page(destination, render([], side_by_side, machines=machines, order=str(order)))
-
-
 def render(
     parts: Sequence[Part],
-    side_by_side: Sequence[SideBySide] = (),
+    side_by_side: Sequence[Grid] = (),
     *,
     machines: int = 1,
     anchors: Mapping[str, str] | None = None,
-    order: str = "",
 ) -> str:
     """The page as text. Scripts, styles and data are inside; its content policy forbids it to load anything."""
-    several = f"{len(parts)} experiments" if parts else f"{machines:,} machines"
     return (
         templates()
         .get_template("report.html.jinja")
@@ -104,8 +87,7 @@ def render(
             parts=parts,
             side_by_side=side_by_side,
             anchors=anchors or {},
-            order=order,
-            title=parts[0].headline if len(parts) == 1 else several,
+            title=parts[0].headline if len(parts) == 1 else f"{len(parts)} experiments",
             machines=machines,
             diagnoses=any(part.kind == DiagnosisPart.kind for part in parts),
             written_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -115,7 +97,7 @@ def render(
             light=LIGHT,
             dark=DARK,
             look=vega.look(),
-            vega=_vega() if parts else "",
+            vega=_vega(),
         )
     )
 

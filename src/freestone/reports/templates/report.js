@@ -31,27 +31,6 @@ document.addEventListener("toggle", drawVisible, true);
 window.addEventListener("hashchange", reveal);
 reveal();
 
-// A machine is found by its name: what does not hold it is hidden, and what holds it is opened.
-const search = document.querySelector(".search input");
-search?.addEventListener("input", () => {
-  const word = search.value.trim().toLowerCase();
-  const found = new Set();
-  for (const fold of document.querySelectorAll("details.machines")) {
-    let shown = 0;
-    for (const row of fold.querySelectorAll("tbody tr")) {
-      const name = row.cells[0].textContent;
-      row.hidden = word !== "" && !name.toLowerCase().includes(word);
-      if (row.hidden) continue;
-      shown += 1;
-      found.add(name);
-    }
-    fold.hidden = shown === 0;
-    fold.open = word !== "" && shown > 0;
-  }
-  const said = found.size === 1 ? "1 machine" : `${found.size} machines`;
-  document.querySelector(".search output").textContent = word === "" ? "" : said;
-});
-
 // On paper nothing can be opened.
 let opened = [];
 window.addEventListener("beforeprint", () => {
