@@ -37,7 +37,7 @@ PACKAGES := $(BIN)/python tools/system_packages.py
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 test-riscv64 test-ppc64le model build lint format soak sanitize yielding planted doctor-check scale simulated-tables simulated-fleet place-transcripts readme-figure lock clean
+.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 test-riscv64 test-ppc64le model build lint format soak sanitize yielding planted doctor-check scale simulated-tables readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -68,8 +68,6 @@ help:
 	@echo 'make fuzz            sequences of calls against a model, by libFuzzer and AFL++, in every mode; SECONDS=60: all together'
 	@echo 'make planted         how often diff, with limits and without, finds regressions that were planted'
 	@echo 'make simulated-tables   how often whole tables are right, by simulation: docs/reference/statistics.md'
-	@echo 'make simulated-fleet    what a report of 1,000 machines takes, by simulation: docs/guide/many-machines.md'
-	@echo 'make place-transcripts  a worker lost in the middle of a real Slurm and a real Dask, as a terminal has it: docs/guide/many-machines.md'
 	@echo 'make readme-figure   put a measurement into the README, with its pictures: RESULTS=folder'
 	@echo 'make packages        what is installed, into dist: wheels, source, Debian packages, crate; each alone: make deb'
 	@echo 'make test-packages   each of them installed and used, where there is neither clone nor compiler; make test-deb: those for C and C++'
@@ -307,10 +305,6 @@ simulated-tables: $(VENV)/.made
 	@PYTHONPATH=tools $(BIN)/python -m simulated_tables --seed $(SEED) $(if $(TABLES),--tables $(TABLES)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
 	    $(if $(TABLES)$(ROUNDS),,--page docs/reference/statistics.md)
 
-# What reports of 10, 100 and 1,000 made-up machines take. Five minutes, and 250 MB below TMPDIR.
-simulated-fleet: $(VENV)/.made
-	@PYTHONPATH=tools $(BIN)/python -m simulated_fleet --seed $(SEED) $(if $(MACHINES),--machines $(MACHINES),--page docs/guide/many-machines.md)
-
 # --- wheel and crate ------------------------------------------------------------------------------------------------
 
 # A wheel for each C library that it can be built for here, each with the tag that it earns; tools/wheels says which, and why not others.
@@ -401,11 +395,6 @@ bill-of-materials: $(VENV)/.packages
 test-places: build $(VENV)/.test
 	@$(PACKAGES) places --tried $(VENV)/.tried-places
 	@$(BIN)/python -m pytest -q tests/places/test_dask.py tests/places/test_slurm.py
-
-# What a terminal shows while a worker is lost and comes back, and the report of it. Ten minutes.
-place-transcripts: build $(VENV)/.test
-	@$(PACKAGES) places --tried $(VENV)/.tried-places
-	@PYTHONPATH=tools $(BIN)/python tools/place_transcripts.py --page docs/guide/many-machines.md --picture docs/images/many-machines.png
 
 # --- the rest -------------------------------------------------------------------------------------------------------
 
