@@ -31,7 +31,7 @@ def test_a_node_that_is_lost_costs_a_trial(cluster: slurm.Cluster, tmp_path: Pat
     assert begun(tmp_path / "results", 3)
     place = next(each for each in store.places(ordered.folder) if len(store.read_trials(each).records) >= 3)
     kept = (place / store.TRIALS_FILE).read_bytes()
-    cluster.said("scontrol", "requeue", cluster.job(f"freestone-{place.name}"))  # as Slurm does where a node fails
+    cluster.said("scontrol", "requeue", cluster.job(place.name))  # as Slurm does where a node fails
     assert ordered.ended() == 0, ordered.said.read_text()
     assert ordered.trials() == {"slurm-arm": TRIALS, "slurm-rome": TRIALS}
     assert (place / store.TRIALS_FILE).read_bytes().startswith(kept.rpartition(b"\n")[0]), "nothing is measured twice"
@@ -53,8 +53,8 @@ def test_a_job_that_is_cancelled_while_it_waits_is_told_as_that(cluster: slurm.C
             *(f"--constraint={feature}", "--wrap=exec sleep 300"),
         )
     ordered = Ordered(tmp_path, cluster.environment, COMMAND, "slurm:rome")
-    assert soon(lambda: "freestone-slurm-rome" in cluster.said("squeue", "-h", "-o", "%j"), 60)
-    cluster.said("scancel", cluster.job("freestone-slurm-rome"))
+    assert soon(lambda: "-slurm-rome" in cluster.said("squeue", "-h", "-o", "%j"), 60)
+    cluster.said("scancel", cluster.job("slurm-rome"))
     assert ordered.process.wait(slurm.UP_S / 2) == 3, ordered.said.read_text()
     said = ordered.said.read_text()
     assert "has not run to its end: cancelled" in said

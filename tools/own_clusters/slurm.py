@@ -109,11 +109,10 @@ class Cluster:
         words = ["sinfo", "-h", "-t", "idle", "-o", "%D"]
         return subprocess.run(words, env=self.environment, capture_output=True, text=True, check=False).stdout.strip()
 
-    def job(self, name: str) -> str:
-        """The number of the one job of a name."""
-        (found,) = [
-            line.split()[0] for line in self.said("squeue", "-h", "-o", "%i %j").splitlines() if line.split()[1] == name
-        ]
+    def job(self, place: str) -> str:
+        """The number of the one job of a place: its name ends with that of the place."""
+        jobs = [line.split() for line in self.said("squeue", "-h", "-o", "%i %j").splitlines()]
+        (found,) = [number for number, name in jobs if name.endswith(f"-{place}")]
         return found
 
     def end(self) -> None:
