@@ -255,7 +255,7 @@ def test_a_host_that_hangs_holds_nobody_who_stops(tmp_path: Path, by_ssh: dict[s
 
 @pytest.mark.long
 def test_places_that_are_one_machine_measure_one_after_the_other(
-    freestone: Tool, tmp_path: Path, by_ssh: dict[str, str], command: list[str]
+    freestone: Tool, tmp_path: Path, by_ssh: dict[str, str]
 ) -> None:
     done = freestone("compare", "--on", "ssh:board,twin", "-n", "3", "-a", "glibc", "--", "sleep", "0.3", env=by_ssh)
     assert done.returncode == 0, done.stderr
@@ -266,18 +266,6 @@ def test_places_that_are_one_machine_measure_one_after_the_other(
         spans.append((min(began), max(began) + timedelta(seconds=0.3)))
     first, second = sorted(spans)
     assert first[1] <= second[0]
-    line = [*command, "compare", "-n", "9", "-a", "glibc", "--no-report", "--into"]
-    with subprocess.Popen([*line, "one", "--", "sleep", "60"], cwd=tmp_path, env=by_ssh) as one:
-        assert soon(lambda: (tmp_path / "one" / store.TRIALS_FILE).exists(), 60)
-        with subprocess.Popen(
-            [*line, "two", "--", "true"], cwd=tmp_path, env=by_ssh, stderr=subprocess.PIPE, text=True
-        ) as two:
-            assert two.stderr is not None
-            assert "waits for it" in two.stderr.readline()
-            two.send_signal(signal.SIGINT)
-            _, said = two.communicate(timeout=60)
-        one.send_signal(signal.SIGINT)
-    assert (two.returncode, "go on with: " in said) == (130, True)
 
 
 def _place(tmp_path: Path, name: str) -> Path:

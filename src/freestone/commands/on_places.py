@@ -128,20 +128,22 @@ def _carry_out(order: Order, folder: Path) -> int:
     with Interruption() as stop, ThreadPoolExecutor(AT_ONCE) as pool:
         working = {pool.submit(work, place): place for place in order.places}
         threading.Thread(target=lambda: _pass_on(stop, halt), daemon=True).start()
-        for done in as_completed(working):
-            place = working[done]
-            try:
-                carried = done.result()
-            except Exception as error:  # it costs this machine and no other
-                known = isinstance(error, Unreachable)
-                carried = Carried(
-                    -1, str(error) if known else f"{type(error).__name__}: {' '.join(str(error).split())}"
-                )
-            partly = partly or carried.status == ExitStatus.PARTLY_MEASURED
-            if carried.status not in (ExitStatus.FINE, ExitStatus.PARTLY_MEASURED):
-                unfinished.append(place.name)
-                tell(place, carried.last or f"ended with status {carried.status}")
-        halt.set()
+        try:
+            for done in as_completed(working):
+                place = working[done]
+                try:
+                    carried = done.result()
+                except Exception as error:  # it costs this machine and no other
+                    known = isinstance(error, Unreachable)
+                    carried = Carried(
+                        -1, str(error) if known else f"{type(error).__name__}: {' '.join(str(error).split())}"
+                    )
+                partly = partly or carried.status == ExitStatus.PARTLY_MEASURED
+                if carried.status not in (ExitStatus.FINE, ExitStatus.PARTLY_MEASURED):
+                    unfinished.append(place.name)
+                    tell(place, carried.last or f"ended with status {carried.status}")
+        finally:
+            halt.set()
     measured = bool(store.places(folder))
     reported = _report(folder) if measured else ExitStatus.FINE
     again = f"go on with: {program.tool_as_typed()} {order.words[0]} --resume {folder}"

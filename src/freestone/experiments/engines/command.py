@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
@@ -23,6 +24,9 @@ INTERRUPTED: Final = Carried(130, "interrupted")
 
 STOP_S: Final = 30.0
 """How long a command may take to end after a stop."""
+
+LEFT_OPEN_S: Final = 10.0
+"""How long its streams are read after its end: a process that it left behind may hold them open."""
 
 LOOK_S: Final = 0.2
 
@@ -137,8 +141,9 @@ def run(
                 process.wait(STOP_S)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-    for thread in threads:  # a process left behind may hold a stream open
-        thread.join(LOOK_S * 10)
+    end = time.monotonic() + LEFT_OPEN_S
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
     if len(output) > archive.MOST_BYTES:
         raise Unreachable(f"it sends more than {archive.MOST_BYTES >> 20} MiB, which are not copied")
     return Carried(process.returncode, lines[0] or None, bytes(output))
