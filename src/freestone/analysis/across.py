@@ -80,7 +80,7 @@ def across(results: Sequence[Result]) -> list[Across]:
 
 
 def _table(found: Sequence[tuple[Result, Workload]]) -> Across:
-    # A result whose runs all failed tells little of its work: the others are held against one that tells most.
+    # The others are compared with the result that has most evidence: one whose runs all failed has little.
     first, workload = max(found, key=lambda each: _telling(*each))
     apart = {
         other.name: reason

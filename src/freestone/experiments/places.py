@@ -78,7 +78,7 @@ def _listed(word: str, text: str, form: re.Pattern[str], what: str) -> list[str]
     parts = text.split(",")
     if "" in parts:
         raise PlanError(
-            f"--on '{word}' lacks {what} beside a comma or colon, as in {_EXAMPLES[word.partition(':')[0]]}"
+            f"--on '{word}' lacks {what} next to a comma or colon, as in {_EXAMPLES[word.partition(':')[0]]}"
         )
     wrong = next((part for part in parts if not form.fullmatch(part)), None)
     if wrong is not None:
