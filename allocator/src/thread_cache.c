@@ -104,8 +104,9 @@ static unsigned grown_capacity(struct thread_cache *cache, struct cache_class *m
     return (unsigned)capacity;
 }
 
-/* Of many threads each keeps what it uses, and little else: what is loaded when it goes to sleep nobody else can take. By what is left, so that
- * those who came first have no more than others, and all together no more than is bounded. */
+/* With many threads, each keeps the magazines that it uses and little else, since no other thread
+ * can take the loaded magazines of one that sleeps. The bound is a share of the room that is left:
+ * early threads have no more than later ones, and the sum is bounded. */
 static bool has_too_much(const struct thread_cache *cache) {
     size_t threads = atomic_load_explicit(&registry.count, memory_order_relaxed); /* any recent answer will do */
     size_t room = atomic_load_explicit(&registry.room, memory_order_relaxed);
@@ -127,7 +128,8 @@ static unsigned capacity_here(struct thread_cache *cache, struct cache_class *ma
     return magazines->taken ? capacity : (unsigned)bits_min(capacity, bits_max(GIVEN_BYTES / class_bytes[class], 1));
 }
 
-/* One block in each magazine is more than nothing: where threads are many, a thread that uses a class once keeps none of it. What it sleeps on later nobody else can take. */
+/* With many threads even one cached block per magazine adds up. A thread that touches a class only
+ * once therefore caches none of it, since no other thread can take that block while it sleeps. */
 static bool is_unearned(const struct cache_class *magazines, unsigned class) {
     size_t threads = atomic_load_explicit(&registry.count, memory_order_relaxed); /* any recent answer will do */
     size_t crowd = threads * (class_bytes[class] + MAGAZINE_BYTES);
