@@ -1,5 +1,6 @@
-/* Who the process is: libc tells every thread that it knows when that changes, and the keeper is none of those. Only in the shared library. A
- * program that makes the system calls by itself changes one thread alone, as the kernel has it. */
+/* The calls that change a process's users and groups. libc makes the system call in each thread
+ * that it knows. It does not know the keeper, which therefore ends before the call. Only in the
+ * shared library. A program that makes the system call itself changes one thread alone. */
 #include <pthread.h>
 
 #include "api_process.h"

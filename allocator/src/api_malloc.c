@@ -50,8 +50,8 @@ static void *clear_around(char *block, size_t bytes, struct zeros zeros) {
     return block;
 }
 
-/* What calloc hands out is zero as far as malloc_usable_size goes: who lets such a block grow may clear no more than what comes
- * behind that. */
+/* A block of calloc reads as zero up to malloc_usable_size: a program that lets the block grow may
+ * clear only the bytes behind that. */
 static void *take_zeroed_large(size_t size) {
     bool zero;
     void *block = allocate_large(size, 1, false, false, &zero);

@@ -57,15 +57,17 @@ bool arena_prefer_huge(void *at, size_t bytes, bool fresh);
 /* Whether to look how densely fresh memory was written: unless filters watch, or may, which need not know that system call. */
 bool arena_may_look(void);
 
-/* What the kernel can tell of a block that is given back: nothing unless it was fresh when it was taken; which pages were written; or, since it asked for
- * huge pages, only which chunks; or, since only its end was made fresh, which pages there. */
+/* How much the kernel can report about the writes to a freed block: nothing unless its memory was
+ * fresh; the written pages; only the written chunks, if it asked for huge pages; or the written
+ * pages of its end, if only that was fresh. */
 enum watch { WATCH_NOTHING, WATCH_PAGES, WATCH_CHUNKS, WATCH_END };
 
 /* A block that is watched so is about to be given back: what was written of it is remembered. By a bounded number of system calls. */
 void arena_look(const void *at, size_t bytes, enum watch watched);
 
-/* As much will be written that costs no memory yet: as much of what is dirty goes back first, the oldest, as the two together might be more than there
- * is. Some of it goes back at once, and the rest beside the caller if the keeper can see to that. Less while somebody forks, and nothing where all that is freed is to stay. */
+/* Purge the oldest dirty memory, as many bytes as the caller is about to touch, so that both are
+ * not resident together. At most 64 MiB are purged by the call if the keeper can purge the rest.
+ * Less is purged during a fork, and nothing if all freed memory is to stay. */
 void arena_give_way(size_t bytes);
 
 /* Charges memory that a caller is about to map or take (limit.h), who releases it if he gets none. Near a limit the oldest free spans are purged first,

@@ -1,18 +1,22 @@
-/* The gate: who may change what a fork copies.
+/* The gate: which threads may change the structures that a fork copies.
  *
- * Whoever changes heaps, arena or caches beyond its own loaded magazines is *inside*: a thread with a cache says so in the cache (`busy`),
- * anybody else is counted (outsiders). A fork closes the gate, waits until nobody else is inside, and then copies structures that are
- * whole and stay so, without holding a lock. Who comes while it is closed is refused and lives on the shelter meanwhile; so does a
- * signal handler that interrupts its own thread inside. Who is refused waits some milliseconds at most (turns.h), and a fork waits
- * only for what goes on without it.
+ * A thread that changes heaps, arena or caches beyond its own loaded magazines is *inside*. A
+ * thread with a cache sets the cache's `busy`; other threads are counted (outsiders). A fork closes
+ * the gate, waits until no other thread is inside, and then copies structures that are whole and
+ * stay so, without holding a lock. If the gate is closed, the thread is refused and allocates from
+ * the emergency heap (shelter.h). A signal handler that interrupts its own thread inside is refused
+ * too. A refused thread waits some milliseconds at most (turns.h), and a fork waits only for
+ * threads that go on without it.
  *
- * Why nobody is overlooked: who enters says so and then looks at the gate; who forks closes the gate and then looks who is
- * inside; all four in one order for all threads (seq_cst), so one of the two sees the other. Who is refused has perhaps said for a moment
- * that it is inside, and has changed nothing.
+ * No thread is overlooked: a thread that enters sets its mark and then reads the gate; a fork
+ * closes the gate and then reads the marks. All four are in one order for all threads (seq_cst), so
+ * one of the two sees the other. A refused thread may have set its mark for a moment, and has
+ * changed nothing.
  *
- * What a child must not inherit lies on a page that a fork wipes, also _Fork or a raw clone, where no handler runs: it finds a mark of 0, and
- * its first to come puts things right. A copy is whole only where the fork had waited: where it did not (no handler, other threads), or not
- * long enough, the child is torn: it never goes inside and lives on the shelter until it ends or execs. */
+ * What a child must not inherit lies on a page that a fork wipes, also _Fork or a raw clone, where
+ * no handler runs: it finds a mark of 0, and its first to come puts things right. A copy is whole
+ * only where the fork had waited: where it did not (no handler, other threads), or not long enough,
+ * the child is torn: it never goes inside and lives on the shelter until it ends or execs. */
 #ifndef FREESTONE_GATE_H
 #define FREESTONE_GATE_H
 
@@ -41,7 +45,7 @@ struct gate_page {
     _Atomic uint32_t
         process;  /* whose memory this is: 0 the one that the library was loaded in, GATE_ANY the first that asks */
     _Atomic uint32_t fork;     /* enum gate_fork */
-    _Atomic(void *) forker;    /* the thread that forked, as gate_self has it, and its cache */
+    _Atomic(void *) forker;    /* the forking thread: its thread_view's address, and its cache */
     _Atomic(void *) cache;
 };
 

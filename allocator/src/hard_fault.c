@@ -59,7 +59,7 @@ static bool explain_nothing(uint32_t slab, const unsigned char *address) {
     return true;
 }
 
-/* Whose block it was that somebody has gone beyond, nobody knows; the last one is the nearest. */
+/* The block whose end was overrun is not known. Print the slab's last slot, which is nearest. */
 static bool explain_slab(uint32_t slab, const unsigned char *address) {
     const struct span *span = arena_span(slab);
     unsigned class = span->size_class;

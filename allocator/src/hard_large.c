@@ -5,8 +5,9 @@
  *
  * A small one begins where its first page does, or ends where its last one does, by chance (hard_share.c says which have a span).
  *
- * Once freed, none of the span may be touched; its memory goes back at once, its addresses after some more such blocks. Where the memory is
- * locked, and stays, it can be used again at once. */
+ * Once freed, none of the span may be touched; its addresses go back after some more such blocks.
+ * Its memory goes back at once, but for spans of up to 1 MiB: 32 MiB of those keep it
+ * (RESIDENT_SLICES). Locked memory stays, and can be used again at once. */
 #include "fence.h"
 #include "hard_inside.h"
 #include "keeper.h"

@@ -34,7 +34,8 @@ _Static_assert(AHEAD_PLACES >= 2 * (8 * AHEAD_MOST + AHEAD_ABOVE(128) + AHEAD_AB
 #undef AHEAD_ABOVE
 #undef AHEAD_OF
 
-/* What a thread has taken ahead, and what it has freed: of each class so many places of either kind, one behind the other. */
+/* The slots that a thread has taken in advance, and those that it has freed. Each class has places
+ * for both in `places`: first the taken ones, then the freed ones. */
 struct hard_cache {
     struct hard_cache *before; /* made before this one; they stay for ever */
     uint8_t taken[CLASS_COUNT], freed[CLASS_COUNT];

@@ -2,7 +2,7 @@
  * each CPU serves all classes. The others serve those alone whose blocks share cache lines, so that few threads share
  * lines, and lean on one of the first for the rest, of which fewer heaps take less memory.
  *
- *   take:  depot of full magazines -> slabs with free blocks, fullest first -> a new slab
+ *   take:  depot of full magazines -> slabs with free blocks, fullest of the first 4 -> a new slab
  *   give:  depot, while it is within its bounds -> bitmaps, grouped by slab; an empty slab goes to the arena
  *
  * The depot passes whole magazines from threads that free to threads that allocate (Bonwick and Adams, "Magazines and
@@ -100,7 +100,7 @@ struct heap_sweep {
     uint32_t start, at; /* slices: where it began, and where it goes on */
     uint32_t pieces; /* that it has purged */
     uint32_t others; /* all pieces purged when it began */
-    size_t frees; /* heap_frees when it began */
+    size_t frees; /* the sum of all heaps' `frees` when it began */
     size_t bytes; /* that it has purged */
     bool begun, wrapped;
 };

@@ -1,19 +1,24 @@
-/* The keeper: a thread of the library's own that gives memory back while the program idles. Leaf above options and os.
+/* The keeper: a thread of the library's own that gives memory back while the program idles. Leaf
+ * above options and os.
  *
- * There is none until a wish for it was made, which is when so much freed memory lies about that returning it matters,
- * and none any more when a look round finds nothing left to return. Rooms below say that there may be work
- * (keeper_wish), or that some is due at once (keeper_hurry); the slow paths above, once nobody is inside, start the thread (keeper_serve).
+ * There is none until a wish for it was made, which is when so much freed memory lies about that
+ * returning it matters, and none any more when a look round finds nothing left to return. Rooms
+ * below say that there may be work (keeper_wish), or that some is due at once (keeper_hurry); the
+ * slow paths above, once nobody is inside, start the thread (keeper_serve).
  *
- * No wish is lost: a wish is written before it is asked whether the keeper lives, and the keeper says that it is about
- * to end before it looks for a wish for the last time; both in one order for all threads (seq_cst), so one of the two
- * sees the other.
+ * No wish is lost. A thread writes its wish before it reads whether the keeper lives, and the
+ * keeper announces its end before it reads the wish for the last time. All four are in one order
+ * for all threads (seq_cst), so one of the two sees the other.
  *
- * It makes no system call that a program's sandbox might punish. Where no filter watches, it runs on the CPUs that the process was
- * started on, as a thread of the plain class, without capabilities and, if the process has privileges, under a filter of its own. Where
- * filters do, it is started only under those under which the program has started a thread of its own, and then does nothing but sleep (futex),
- * give memory back (madvise) and end. If the program can give up privileges unseen (keeper_hear_identity), it is not started with them.
+ * It makes no system call that a program's sandbox might punish. If no filter is known, it runs on
+ * the CPUs that the process was started on, as a thread of the plain class, without capabilities
+ * and, if the process has privileges, under a filter of its own. Under filters it starts only if a
+ * second thread of the program has allocated under the same ones. It then only sleeps (futex),
+ * purges (madvise), unmaps the street's free end (munmap) and ends. If the program can give up
+ * privileges unseen (keeper_hear_identity), it is not started with them.
  *
- * If a memory hook is installed (memory_hooks.h), the keeper ends and none is started: the hook would not see what it returns. */
+ * If a memory hook is installed (memory_hooks.h), the keeper ends and none is started: the hook
+ * would not see what it returns. */
 #ifndef FREESTONE_KEEPER_H
 #define FREESTONE_KEEPER_H
 
@@ -56,7 +61,8 @@ bool keeper_hurry(void);
 /* Starts the keeper unless it lives, or must not. Called by who is not inside and holds no lock. */
 void keeper_serve(void);
 
-/* A thread of the program's own was born: so may the keeper be, under the filters of the start. */
+/* A thread of the program has allocated for the first time. After the second one the keeper may be
+ * started under the filters of the start. */
 void keeper_note_thread(void);
 
 /* The keeper is made to leave before libc changes who the process is: by the shared library. */
@@ -92,8 +98,8 @@ bool keeper_is_confined(void);
 /* Whether no filter watches what the library asks the kernel for, as far as that is known. */
 bool keeper_is_unwatched(void);
 
-/* Whether the kernel may be asked what is not asked at a start: no filter watches, as far as that is known, and nobody has said that one
- * might which cannot be seen (`keeper=0`). */
+/* Return true if system calls that are not made at start are allowed: no filter is known, and
+ * `keeper` is not 0, which says that there may be one that cannot be seen. */
 bool keeper_may_ask(void);
 
 /* Whether none may be started at present, though the program has nothing against it: filters watch, or privileges would stay with it. */

@@ -264,7 +264,9 @@ void large_give(void *block, uint32_t tag) {
 
 /* -- asking and resizing ------------------------------------------------------------------------------------- */
 
-/* Who reads while a fork is under way finds nobody who changes the table, or soon. In a torn child the lock may never be free. */
+/* Take the table's lock to read during a fork, or give up after about a second. Threads that change
+ * the table leave it soon, and then none does until the fork ends. In a torn child the lock may
+ * stay taken for ever. */
 static bool lock_patiently(void) {
     enum { TRIES = 1000 };
     for (int i = 0; i < TRIES && gate_is_right(); i++) {

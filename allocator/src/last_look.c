@@ -9,8 +9,9 @@
 #include "patience.h"
 #include "thread_inside.h"
 
-/* Whether nobody has borrowed the cache, or does not for long. Who goes inside waits for a borrower without a limit: one who comes after this was
- * asked would have to be stopped in that instant. */
+/* Return true if no thread has borrowed the cache, or if the borrower returns it within some
+ * milliseconds. Going inside waits for a borrower without a limit. A thread that borrows the cache
+ * after this check blocks the end of the program only if it is stopped at that instant. */
 static bool is_own(const struct thread_cache *cache) {
     enum { NAPS = 10 };
     /* relaxed: asked again by who goes inside */

@@ -10,7 +10,7 @@
 enum option {
     OPTION_RETAIN_MIB,     /* freed memory kept for reuse whatever the size of the program */
     OPTION_RETAIN_PERCENT, /* ... and this share of what is in use on top */
-    OPTION_RETAIN_MS,      /* kept at most about this long */
+    OPTION_RETAIN_MS,      /* kept about this long, up to six times if soon needed again: decay.h */
     OPTION_HEAPS,          /* heaps at most; 0: by the number of CPUs */
     OPTION_HUGE_FROM_MIB,  /* memory in use from which on it is given huge pages; HUGE_NEVER: none at all */
     OPTION_POPULATE_KIB,   /* pages brought in ahead of a program that grows, at most; 0: none */

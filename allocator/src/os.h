@@ -1,8 +1,11 @@
-/* The only room that makes system calls. Everything here is raw: no libc wrapper is called that another preload
- * could have replaced, nothing allocates, and errno is left alone. Sizes are in bytes and multiples of the page size unless said.
+/* System calls. clock.c, memory_hooks.c and libc_linked.c make theirs by os_call; no other file
+ * makes any, but for requests of the program that are forwarded. Everything here is raw: no libc
+ * wrapper is called that another preload could have replaced, nothing allocates, and errno is left
+ * alone. Sizes are in bytes and multiples of the page size unless said.
  *
- * One exception: what returns or moves memory goes through libc's functions, so that memory hooks see it (memory_hooks.h). A hook may do anything,
- * so the caller holds no lock. os_unmap, os_remap, os_move, os_move_away and os_purge do so; the functions on memory `unseen` do not. */
+ * One exception: what returns or moves memory goes through libc's functions, so that memory hooks
+ * see it (memory_hooks.h). A hook may do anything, so the caller holds no lock. os_unmap, os_remap,
+ * os_move, os_move_away and os_purge do so; the functions on memory `unseen` do not. */
 #ifndef FREESTONE_OS_H
 #define FREESTONE_OS_H
 

@@ -31,7 +31,8 @@ void sampling_arm(void);
 /* Whether the allocation that the calling thread is about to make is one of them; `class` may be CLASS_COUNT: none. Not inside (gate.h). */
 bool sampling_is_due(unsigned class);
 
-/* That one of the next so many allocations is sampled: of 2^64, all 0 before it is armed. */
+/* Indexed by n: the chance that one of the next n allocations is sampled, in units of 2^-64. All
+ * are 0 before sampling_arm. */
 extern uint64_t sampling_within[] INTERNAL;
 
 /* What is loaded with `top` gets its early end, if what was drawn says so; and has none any more. By slot_load and slot_unload. */

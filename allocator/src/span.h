@@ -33,7 +33,7 @@ struct span {
     };
     uint32_t
         free_blocks; /* slab: set bits in its bitmap; large block of the hardened heap: the generation of its key */
-    uint32_t reciprocal; /* slab: class_reciprocal */
+    uint32_t reciprocal; /* slab: of class_reciprocals */
     uint16_t clean_pages; /* slab: bits set in `clean`, over all its slices; large block of the hardened heap: guards */
     union {
         uint8_t taken; /* slab: bits of enum cleaning: blocks were taken since the last look of that kind */
@@ -49,7 +49,7 @@ struct span {
      * these bits as they are; they are 0 in all other spans. */
     uint32_t clean;
     union {
-        uint32_t examined; /* slab: free_blocks when slab_clean last purged */
+        uint32_t examined; /* slab: free_blocks when slab_begin_cleaning last let it be purged */
         uint32_t purged; /* arena, free span: bits set in `clean`, over all its slices */
     };
 };

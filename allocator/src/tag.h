@@ -1,13 +1,16 @@
-/* Tags: four bytes a slice that say whose the slice is. Leaf: what free() reads, owned by the arena.
+/* Tags: four bytes a slice that say whose the slice is. Leaf: what free() reads, owned by the
+ * arena.
  *
- * The tags lie at the very start of the reserved range, so the range's base is also the array of tags. */
+ * The tags lie at the very start of the street (street.h), so its base is also the array of
+ * tags. */
 #ifndef FREESTONE_TAG_H
 #define FREESTONE_TAG_H
 
 #include "size_class.h"
 
-/* What every free() needs, on one cache line. extent is the end of what has ever been handed out: addresses from
- * there on are foreign, also those between extent and the reservation's end, whose tags may not be readable. */
+/* What every free() needs, on one cache line. extent is the end of what has ever been handed out:
+ * addresses from there on are foreign, also those between extent and the street's end, whose tags
+ * may not be readable. */
 struct window {
     uintptr_t base;
     size_t extent; /* grows only; written under the arena's lock, read without: see tag_of */

@@ -70,8 +70,8 @@ struct thread_cache {
 /* Sheltered: not born yet, since a fork was under way, but its end will be seen. */
 enum thread_state { THREAD_UNBORN, THREAD_SHELTERED, THREAD_ALIVE, THREAD_ENDED };
 
-/* What the fast paths of a thread need, in its TLS block: 528 bytes, which leaves room in the static TLS surplus for
- * a library that is loaded late (dlopen). */
+/* The data that the fast paths of a thread need: 528 bytes of its TLS block, which has 556. That
+ * fits the static TLS surplus for a library that is loaded late (dlopen). */
 struct thread_view {
     struct cache_class *by_step[STEP_COUNT]; /* from where blocks are taken: slot 0 until the first of the class is */
     struct thread_cache *cache;

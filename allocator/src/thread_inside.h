@@ -58,9 +58,10 @@ static inline struct heap *heap_of(const struct thread_cache *cache, unsigned cl
     return heap_for(cache->heap, class);
 }
 
-/* Whoever changes the magazines of his slots has the loaded one in his hand, and the slot is void meanwhile: a signal handler in between, or
- * the child of a fork in it, finds nothing to pop and no room to push, comes to the gate and is refused. A magazine in use is not
- * a stack: what is filled may lie over the bottom at which it was empty. */
+/* A thread unloads a magazine before it changes it, so a signal handler or a forked child finds a
+ * void slot (nothing to pop, no room to push) and takes the slow path, which the gate refuses. A
+ * magazine that is being changed is no stack: its blocks may lie over the word that marked it
+ * empty. */
 static inline void **slot_unload(struct cache_class *magazines) {
     void **top = magazines->top;
     magazines->top = VOID_TOP;

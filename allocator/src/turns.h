@@ -1,7 +1,9 @@
-/* Turns: how forks that overlap share the gate (gate.h) with those who work. Forks close it one within the other, and between two of them it may
- * be open for no time at all. So whoever is refused says so, a fork that comes then waits until the gate is open and has been for as long as
- * it was closed, and who is refused waits for that some milliseconds. Every wait has an end, as those who are waited for may be waiting
- * for this thread: the turns say how long somebody waits, never who is inside. */
+/* Turns: how forks that overlap share the gate (gate.h) with threads that allocate. Forks close it
+ * one within the other, and between two of them it may be open for no time at all. A refused thread
+ * sets `refused`. The next fork waits until the gate was open as long as it was closed; the refused
+ * thread waits a few milliseconds for that. Every wait has an end, since the other side may be
+ * waiting for this thread. The turns decide how long a thread waits, never which threads are
+ * inside. */
 #ifndef FREESTONE_TURNS_H
 #define FREESTONE_TURNS_H
 
