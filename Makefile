@@ -33,6 +33,7 @@ LOCK     := tools/constraints.txt
 PIP      := $(BIN)/python -m pip --quiet --disable-pip-version-check
 IN_PLACE := --no-build-isolation -C wheel.cmake=false -C editable.mode=inplace
 PACKAGES := $(BIN)/python tools/system_packages.py
+CONFORMANCE := PYTHONPATH=tools:tests/foreign $(BIN)/python -m conformance
 
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -194,7 +195,7 @@ soak: build
 # SECONDS=10: how long a load that goes by time lasts. PAGE=docs/foreign-programs.md: where the table goes.
 foreign: build
 	@$(PACKAGES) foreign --tried $(VENV)/.tried-foreign $(if $(ONLY),--only $(ONLY))
-	@PYTHONPATH=tools $(BIN)/python -m foreign $(ONLY) $(WHOLE) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(PAGE),--page $(PAGE))
+	@$(CONFORMANCE) foreign $(if $(ONLY),--only '$(ONLY)') $(WHOLE) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(PAGE),--page $(PAGE))
 
 # Real programs that are right must not notice that they are watched.
 test-modes: build
@@ -276,13 +277,13 @@ model: $(VENV)/.made
 # The page is written by a run of everything. It sets the machine's policy of huge pages, and puts it back.
 hazards: build
 	@$(PACKAGES) compare bench --tried $(VENV)/.tried-bench
-	@PYTHONPATH=tools $(BIN)/python -m hazards $(if $(ONLY),--only '$(ONLY)') $(if $(ALLOCATORS),--allocators '$(ALLOCATORS)') \
+	@$(CONFORMANCE) hazards $(if $(ONLY),--only '$(ONLY)') $(if $(ALLOCATORS),--allocators '$(ALLOCATORS)') \
 	    $(if $(KEEP),--keep) $(if $(PLANTED),--planted) $(if $(ONLY)$(ALLOCATORS)$(PLANTED),,--page docs/hazards.md)
 
 # The page is written by a run of everything.
 misuses: build
 	@$(PACKAGES) compare bench --tried $(VENV)/.tried-bench
-	@PYTHONPATH=tools $(BIN)/python -m misuses $(if $(ONLY),--only '$(ONLY)') $(if $(ALLOCATORS),--allocators '$(ALLOCATORS)') \
+	@$(CONFORMANCE) misuses $(if $(ONLY),--only '$(ONLY)') $(if $(ALLOCATORS),--allocators '$(ALLOCATORS)') \
 	    $(if $(ONLY)$(ALLOCATORS),,--page docs/misuses.md)
 
 # What the doctor says of every patient, 20 times each, and whether its cures hold. Some four hours; goes on where it was interrupted, also on another day.
@@ -340,7 +341,7 @@ test-crate: crate build $(VENV)/.test
 
 # --- style ----------------------------------------------------------------------------------------------------------
 
-C_FILES  = $(shell find allocator probes workloads/native workloads/apps workloads/patients tests tools/foreign -name '*.[ch]')
+C_FILES  = $(shell find allocator probes workloads/native workloads/apps workloads/patients tests -name '*.[ch]')
 CC_FILES = $(shell find allocator probes tests workloads -name '*.cpp')
 
 lint: build $(VENV)/.lint

@@ -6,7 +6,7 @@
  *     unharmed            at the end, where nobody has
  *     fault RIGHTS INODE  a fault, and what lies at its address: "rw-p", "---p" ...; "hole" where nothing does
  *
- * and lives on for a while, so that who looks later has something to look at. Who judges is tools/misuses. */
+ * and lives on for a while, so that who looks later has something to look at. tools/conformance judges it. */
 #ifndef FREESTONE_TESTS_MISUSES_H
 #define FREESTONE_TESTS_MISUSES_H
 

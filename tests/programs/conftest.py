@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from foreign.proof import build_preload
+from foreign_programs.proof import build_preload
 
 TIMEOUT_S = 300.0
 """Far beyond what any of them takes: only a program that hangs gets there."""

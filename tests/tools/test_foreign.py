@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from foreign.__main__ import main
-from foreign.catalogue import PROGRAMS
-from foreign.comparison import END, Outcome, compare
-from foreign.page import BEGIN, with_table
-from foreign.page import END as MARK
-from foreign.program import Program
-from foreign.programs.cpython import verdicts
-from foreign.proof import lack
-from foreign.room import Failure, Room
-from foreign.table import Row, markdown
+from conformance.__main__ import main
+from conformance.comparison import END, Outcome, compare
+from conformance.foreign import Foreign, Row, Work, conduct, markdown
+from foreign_programs.catalogue import PROGRAMS
+from foreign_programs.cpython import verdicts
+from foreign_programs.program import Program
+from foreign_programs.proof import lack
+from foreign_programs.room import Failure, Room
 
 LIBRARY = "/x/libfreestone.so"
 
 
 def outcomes(*values: str) -> list[Outcome]:
     return [Outcome(facts={"digest": value}) for value in values]
+
+
+def works(name: str) -> Work:
+    return Work(Program(name, "works", name, (), (), lambda room: None, ("echo", "1.0")))
 
 
 def told_by(*version: str) -> str:
@@ -84,13 +87,13 @@ def test_three_times_the_time_is_shown_and_fails_nothing(here: float, looked_at:
     verdict = compare(*sides)
     assert bool(verdict.to_look_at) == looked_at
     assert verdict.agrees
-    (line,) = markdown([Row("a", "1.0", "works", *sides, verdict)]).splitlines()[2:]
+    (line,) = markdown([(works("a"), Row(*sides, verdict))]).splitlines()[2:]
     assert f"| {here:.2f} x |" in line
     assert ("to be looked at" in line) == looked_at
 
 
 def test_no_line_of_git_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foreign.programs.git.SCRIPT", "echo first; echo packed-refs; echo pack; echo last")
+    monkeypatch.setattr("foreign_programs.git.SCRIPT", "echo first; echo packed-refs; echo pack; echo last")
     here = room(tmp_path)
     PROGRAMS["git"].work(here)
     assert list(here.facts.values()) == ["first", "packed-refs", "pack", "last"]
@@ -136,21 +139,12 @@ def test_the_last_try_of_a_test_counts() -> None:
 
 def test_the_table_tells_differences_and_what_was_left_out() -> None:
     rows = [
-        Row("a", "1.0", "works", outcomes("x"), outcomes("y"), compare(outcomes("x"), outcomes("y"))),
-        Row("b", "", "works", skipped="b is not here (Debian: b)"),
+        (works("a"), Row(outcomes("x"), outcomes("y"), compare(outcomes("x"), outcomes("y")))),
+        (works("b"), Row(skipped="b is not here (Debian: b)")),
     ]
     lines = markdown(rows).splitlines()
     assert "x under glibc, y under libfreestone" in lines[2]
     assert "not run: b is not here" in lines[3]
-
-
-def test_the_table_replaces_the_one_before() -> None:
-    page = f"above\n{BEGIN}\nold\n{MARK}\nbelow\n"
-    once = with_table(page, "here", "new\n")
-    assert "old" not in once
-    assert with_table(once, "here", "new\n") == once
-    with pytest.raises(ValueError, match="no table"):
-        with_table("above", "", "")
 
 
 def room(folder: Path) -> Room:
@@ -180,8 +174,38 @@ def test_every_program_has_its_name_and_images() -> None:
 
 
 def test_a_program_that_is_not_known_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["git", "nosuch"]) == 2
+    assert main(["foreign", "--only", "git nosuch"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.count("\n") == 1
     assert said.err.startswith("foreign: there is no nosuch among redis, git, ")
+
+
+def leave_a_child_and_fail(room: Room) -> None:
+    room.start(["sh", "-c", "setsid sleep 600 & echo $! >child; wait"], "log")
+    room.wait(lambda: (room.folder / "child").exists() and bool((room.folder / "child").read_text()))
+    (room.folder.parent / "child").write_text((room.folder / "child").read_text())
+    raise Failure("it is broken")
+
+
+@pytest.mark.parametrize(("limit_s", "end"), [(60.0, "it is broken"), (-20.0, "did not come within the limit")])
+def test_a_trial_ends_with_its_failure_or_its_limit_and_leaves_no_process(
+    tmp_path: Path, limit_s: float, end: str
+) -> None:
+    work = leave_a_child_and_fail if limit_s > 0 else lambda room: room.wait(lambda: False)
+    program = Program("p", "w", "p", (), ("p",), work, ("echo", "1"), limit_s=limit_s)
+    outcome = conduct(Work(program), tmp_path / "library", tmp_path, tmp_path / "preload", seconds=1)
+    assert outcome.facts == {END: end}
+    if limit_s > 0:
+        assert not Path(f"/proc/{(tmp_path / 'child').read_text().strip()}").exists()
+
+
+def test_a_trial_that_fails_by_itself_is_void(tmp_path: Path) -> None:
+    program = Program("p", "w", "p", (), (), lambda room: room.nothing, ("echo", "1"))  # type: ignore[attr-defined]
+    outcome = conduct(Work(program), tmp_path, tmp_path, tmp_path, seconds=1)
+    assert outcome.void == f"the trial itself failed (p, {tmp_path.name})"
+
+
+def test_the_page_has_a_place_for_each_part() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "foreign-programs.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"<!-- made by make foreign: (.*) -->", page)) == {"origin", *Foreign().parts([], [], {})}

@@ -18,17 +18,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import control_group
+from conformance import hazard_list, hazards, process
+from conformance.__main__ import main
+from conformance.columns import Column
+from conformance.hazard_list import CatalogueError, Hazard, Run
+from conformance.hazards import Hazards
+from conformance.process import Ended
+from conformance.suite import run as run_suite
+from conformance.verdict import WORST_FIRST, Kind, Verdict, compare, figure_of, judge, last_line, worst
 from freestone.allocators import discovery
 from freestone.records.schema import Allocator, Configuration
-from hazards import __main__ as command
-from hazards import building, catalogue, conditions, page, planted, store, table, trial
-from hazards.__main__ import main
-from hazards.catalogue import CatalogueError, Hazard, Run
-from hazards.verdict import WORST_FIRST, Ended, Kind, Verdict, compare, figure_of, judge, last_line, worst
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "tests" / "hazards"
-EVERY = catalogue.read(SOURCES / "hazards.toml")
+EVERY = hazard_list.read(SOURCES / "hazards.toml")
 
 HEAD = '[[hazard]]\nnumber = "1"\nname = "one"\nright = "r"\nsource = "s"\n'
 
@@ -74,39 +77,42 @@ def test_every_planted_fault_is_one_the_library_knows() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (HEAD + 'program = ["a.c"]', "nobody reads program"),
-        ('[[hazard]]\nname = "one"', "is missing"),
+        (HEAD + 'program = ["a.c"]', "cannot be read: .*'program'"),
+        ('[[hazard]]\nname = "one"', "cannot be read: .*missing"),
         (HEAD, "neither a program nor a reason"),
         (HEAD + 'programs = ["a.c"]\nonly = ["x"]', "no reason"),
         (HEAD + 'programs = ["a.c"]\nneeds = "luck"', "nothing that can be needed"),
         (HEAD + 'programs = ["a.c"]', "either a planted fault or why there is none"),
-        (HEAD + 'programs = ["a.c"]\nplanted = "p"\nruns = [{command = "a", unplaned = "u"}]', "a run cannot be read"),
+        (
+            HEAD + 'programs = ["a.c"]\nplanted = "p"\nruns = [{command = "a", unplaned = "u"}]',
+            "be read: .*unplaned",
+        ),
         ((HEAD + 'otherwise = "o"\n') * 2, "two hazards have the number 1"),
         ("hazard", "cannot be read"),
     ],
 )
 def test_a_list_that_cannot_be_meant_is_refused(text: str, said: str) -> None:
     with pytest.raises(CatalogueError, match=said):
-        catalogue.parse(text)
+        hazard_list.parse(text)
 
 
 def test_hazards_are_chosen_by_number_and_name() -> None:
-    assert [each.number for each in catalogue.choose(EVERY, ["stall", "6"])] == ["6", "F7"]
-    assert catalogue.choose(EVERY, []) == EVERY
+    assert [each.number for each in hazard_list.choose(EVERY, ["stall", "6"])] == ["6", "F7"]
+    assert hazard_list.choose(EVERY, []) == EVERY
     with pytest.raises(CatalogueError, match="there is no hazard stal;"):
-        catalogue.choose(EVERY, ["stal"])
+        hazard_list.choose(EVERY, ["stal"])
 
 
 def test_each_run_has_the_fault_of_its_own_or_of_its_hazard_or_a_reason() -> None:
     runs = '["a", {command = "b", planted = "q"}, {command = "c", unplanted = "it waits"}]'
-    (one,) = catalogue.parse(HEAD + f'programs = ["a.c"]\nplanted = "p"\nruns = {runs}')
+    (one,) = hazard_list.parse(HEAD + f'programs = ["a.c"]\nplanted = "p"\nruns = {runs}')
     assert one.runs == (Run("a", planted="p"), Run("b", planted="q"), Run("c", unplanted="it waits"))
-    (alone,) = catalogue.parse(HEAD + 'programs = ["x/a.c"]\nplanted = "p"')
+    (alone,) = hazard_list.parse(HEAD + 'programs = ["x/a.c"]\nplanted = "p"')
     assert alone.runs == (Run("a", planted="p"),)
 
 
 def test_a_hazard_in_two_parts_is_chosen_by_its_number() -> None:
-    assert [each.number for each in catalogue.choose(EVERY, ["34"])] == ["34", "34b"]
+    assert [each.number for each in hazard_list.choose(EVERY, ["34"])] == ["34", "34b"]
 
 
 # --- verdicts -------------------------------------------------------------------------------------------------------
@@ -160,61 +166,55 @@ def test_folders_of_this_machine_are_left_out() -> None:
 # --- the table and the store ----------------------------------------------------------------------------------------
 
 
-def test_the_table_says_what_was_seen() -> None:
-    hazards = [
+def test_the_tables_say_what_was_seen() -> None:
+    every = one, two, three = [
         hazard("1"),
         hazard("2", scaled="smaller", runs=(Run("p", planted="lock"), Run("p 2", unplanted="it waits"))),
         hazard("3", programs=(), otherwise="no means"),
     ]
     answers = {
-        ("1", "ours"): Verdict(Kind.PASS, "1.0"),
-        ("1", "theirs"): Verdict(Kind.FAIL, "2 | 3"),
-        ("2", "ours"): Verdict(Kind.CRASH, "SIGSEGV"),
-        ("2", "theirs"): Verdict(Kind.PASS),
-        ("3", "ours"): Verdict(Kind.NOT_TRIED, "no means"),
-        ("3", "theirs"): Verdict(Kind.NOT_TRIED, "no means"),
+        (one, "freestone"): Verdict(Kind.PASS, "1.0"),
+        (one, "theirs"): Verdict(Kind.FAIL, "2 | 3"),
+        (two, "freestone"): Verdict(Kind.CRASH, "SIGSEGV"),
+        (two, "theirs"): Verdict(Kind.PASS),
+        (three, "freestone"): Verdict(Kind.NOT_TRIED, "no means"),
+        (three, "theirs"): Verdict(Kind.NOT_TRIED, "no means"),
     }
-    text = page.text(
-        hazards,
-        [Allocator(name=n, title=n, file=None, build_id=None, origin="", reason=None) for n in ("ours", "theirs")],
-        answers,
-        subject="ours",
-        command="make hazards",
-        commit="abc1234",
-        facts={"cpu": "a processor"},
-        day="2026-01-02",
-    )
-    assert "| 1 | name-1 | pass | **fail** |" in text
-    assert "| 2 | name-2 | **crash** | pass |" in text
-    assert "|  | passed, of those tried | 1 of 2 | 1 of 2 |" in text
-    assert "| 1 | name-1 | theirs | fail | 2 \\| 3 |" in text
-    assert "| ours, planted: lock, nothing planted: it waits | smaller |" in text
-    assert "| 3 | name-3 | all | not tried | no means |" in text
-    assert "abc1234" in text
+    allocators = [Allocator(name=name, title=name, version="1") for name in ("freestone", "theirs")]
+    found = [Column(Configuration(name=each.name, allocator=each, environment={})) for each in allocators]
+    parts = Hazards().parts(every, found, answers)
+    assert "| 1 | name-1 | pass | **fail** |" in parts["matrix"]
+    assert "| 2 | name-2 | **crash** | pass |" in parts["matrix"]
+    assert "|  | passed, of those tried | 1 of 2 | 1 of 2 |" in parts["matrix"]
+    assert "| 1 | name-1 | theirs | fail | 2 \\| 3 |" in parts["figures"]
+    assert "| freestone, planted: lock, nothing planted: it waits | smaller |" in parts["criteria"]
+    assert "| 3 | name-3 | all | not tried | no means |" in parts["reasons"]
+    assert parts["versions"] == "freestone 1, theirs 1."
 
 
 def test_an_answer_that_is_missing_is_no_pass() -> None:
-    text = table.matrix([hazard("1")], ["ours"], {})
+    text = hazards.matrix([hazard("1")], ["ours"], {})
     assert "| 1 | name-1 | ? |" in text
     assert "0 of 0" in text
 
 
 def test_answers_survive_an_interruption(tmp_path: Path) -> None:
     file = tmp_path / "answers.jsonl"
-    store.append(file, "1", "ours", "key", Verdict(Kind.FAIL, "5"))
-    store.append(file, "1", "ours", "new", Verdict(Kind.PASS))
+    hazards.append(file, hazard("1"), "ours", "key", Verdict(Kind.FAIL, "5"))
+    hazards.append(file, hazard("1"), "ours", "new", Verdict(Kind.PASS))
     with file.open("a") as cut:
         cut.write('{"hazard": "2", "alloc')
-    assert store.read(file) == {("1", "ours"): ("new", Verdict(Kind.PASS))}
+    assert hazards.read(file) == {("1", "ours"): ("new", Verdict(Kind.PASS))}
 
 
 def test_a_changed_library_is_another_question(tmp_path: Path) -> None:
     library = tmp_path / "lib.so"
+    allocator = Allocator(name="lib", title="lib", file=str(library))
     library.write_bytes(b"one")
-    before = store.key_of([library], "fact")
+    before = hazards.key_of(EVERY[0], allocator)
     library.write_bytes(b"two")
-    assert store.key_of([library], "fact") != before
-    assert store.key_of([library], "another") != store.key_of([library], "fact")
+    assert hazards.key_of(EVERY[0], allocator) != before
+    assert hazards.key_of(EVERY[1], allocator) != hazards.key_of(EVERY[0], allocator)
 
 
 def _of_the_list(rows: str) -> list[list[str]]:
@@ -227,11 +227,12 @@ def _of_the_list(rows: str) -> list[list[str]]:
 def test_the_page_says_what_the_list_says() -> None:
     """Also where the list was changed and nobody tried again."""
     text = (REPOSITORY / "docs" / "hazards.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"<!-- made by make hazards: (.*) -->", text)) == {"origin", *Hazards().parts([], [], {})}
     tables = [part for part in text.split("\n\n") if part.startswith("| # | hazard |")]
     matrix, criteria = tables[0], next(part for part in tables if "| right is |" in part)
     rows = [line.split(" | ")[:2] for line in matrix.splitlines()[2:-1]]
     assert rows == [[f"| {each.number}", each.name] for each in EVERY]
-    assert _of_the_list(criteria) == _of_the_list(table.criteria(EVERY, "freestone", [], {}))
+    assert _of_the_list(criteria) == _of_the_list(hazards.criteria(EVERY, [], {}))
 
 
 # --- the conditions -------------------------------------------------------------------------------------------------
@@ -254,8 +255,13 @@ def test_what_is_said_of_the_time_for_giving_back_is_what_the_programs_wait() ->
 
 
 def test_a_missing_program_is_named() -> None:
-    assert conditions.missing_commands(["sh"]) is None
-    assert conditions.missing_commands(["no-such-program"]) == "there is no no-such-program here"
+    with hazards.met(hazard(commands=("sh",))):
+        pass
+    with (
+        pytest.raises(hazards.Unmet, match="there is no no-such-program here"),
+        hazards.met(hazard(commands=("no-such-program",))),
+    ):
+        pass
 
 
 # --- end to end -----------------------------------------------------------------------------------------------------
@@ -270,7 +276,7 @@ SLOW = ("stall", "sleepers", "figures")
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hazards")
-    building.build(catalogue.choose(EVERY, (*FAST, *SLOW)), folder, planted.LIBRARIES)
+    hazards.build(hazard_list.choose(EVERY, (*FAST, *SLOW)), folder, [hazards.FAULTY])
     return folder
 
 
@@ -290,8 +296,8 @@ def freestone(freestone_library: Path) -> Configuration:
 @of_built
 @pytest.mark.parametrize("name", FAST)
 def test_libfreestone_passes(name: str, built: Path, freestone: Configuration, glibc: Configuration) -> None:
-    (each,) = catalogue.choose(EVERY, [name])
-    assert trial.answer(each, freestone, glibc, built).kind is Kind.PASS
+    (each,) = hazard_list.choose(EVERY, [name])
+    assert hazards.answer(each, freestone, glibc, built).kind is Kind.PASS
 
 
 PLANTED_LIMIT_S = 15
@@ -302,9 +308,9 @@ PLANTED_LIMIT_S = 15
 @of_built
 @pytest.mark.parametrize("name", FAST)
 def test_a_planted_fault_is_seen(name: str, built: Path, glibc: Configuration) -> None:
-    (each,) = catalogue.choose(EVERY, [name])
+    (each,) = hazard_list.choose(EVERY, [name])
     each = replace(each, limit_s=min(each.limit_s, PLANTED_LIMIT_S))
-    assert trial.answer(each, planted.configuration(each.planted, built), glibc, built).bad
+    assert hazards.answer(each, hazards.faulty(each.planted, built), glibc, built).bad
 
 
 @needs_compiler
@@ -324,18 +330,18 @@ def test_a_planted_fault_is_seen(name: str, built: Path, glibc: Configuration) -
     ],
 )
 def test_one_run_sees_one_fault(run: str, fault: str, built: Path, glibc: Configuration) -> None:
-    (each,) = [one for one in catalogue.choose(EVERY, SLOW) if Path(one.programs[0]).stem == run.split()[0]]
+    (each,) = [one for one in hazard_list.choose(EVERY, SLOW) if Path(one.programs[0]).stem == run.split()[0]]
     each = replace(each, runs=(Run(run, planted=fault),), only=())
-    assert trial.answer(each, planted.configuration(fault, built), glibc, built).kind is Kind.FAIL
+    assert hazards.answer(each, hazards.faulty(fault, built), glibc, built).kind is Kind.FAIL
 
 
 @needs_compiler
 @of_built
 @pytest.mark.parametrize("run", ["stats_gap freed", "stats_gap returned"])
 def test_figures_that_are_true_pass(run: str, built: Path, glibc: Configuration) -> None:
-    (each,) = catalogue.choose(EVERY, ["figures"])
+    (each,) = hazard_list.choose(EVERY, ["figures"])
     each = replace(each, runs=(Run(run, planted="none"),))
-    verdict = trial.answer(replace(each, only=()), planted.configuration("none", built), glibc, built)
+    verdict = hazards.answer(replace(each, only=()), hazards.faulty("none", built), glibc, built)
     assert verdict.kind is Kind.PASS, verdict.figure
 
 
@@ -346,11 +352,11 @@ def test_a_machine_with_other_work_is_no_fault_of_the_allocator(
     built: Path, freestone: Configuration, glibc: Configuration
 ) -> None:
     """Twice as many loops as CPUs run beside it: being preempted does not count."""
-    (each,) = catalogue.choose(EVERY, ["stall"])
+    (each,) = hazard_list.choose(EVERY, ["stall"])
     each = replace(each, runs=(Run("stall free 65536 64", planted="stall"),))
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
     try:
-        verdict = trial.answer(each, freestone, glibc, built)
+        verdict = hazards.answer(each, freestone, glibc, built)
     finally:
         for loop in loops:
             loop.kill()
@@ -371,9 +377,9 @@ def test_a_run_that_is_blind_is_told_though_another_sees(
     sees = scripted(tmp_path, "sees", '[ "$PLANTED" != odd ]')
     blind, unserved = scripted(tmp_path, "blind", "exit 0"), scripted(tmp_path, "unserved", "exit 78")
     runs = Run(sees, planted="odd"), Run(blind, planted="odd"), Run(unserved, planted="odd"), Run("x", unplanted="why")
-    assert planted.run([hazard("1", runs=runs[::3])], glibc, tmp_path) == 0
-    assert planted.run([hazard("1", runs=runs[:2])], glibc, tmp_path) == 1
-    assert planted.run([hazard("1", runs=runs[2:])], glibc, tmp_path) == 1
+    assert hazards.planted(hazard("1", runs=runs[::3]), glibc, tmp_path) == 0
+    assert hazards.planted(hazard("1", runs=runs[:2]), glibc, tmp_path) == 1
+    assert hazards.planted(hazard("1", runs=runs[2:]), glibc, tmp_path) == 1
     told = capsys.readouterr().out
     assert "sees: odd: seen" in told
     assert "blind: odd: NOT SEEN" in told
@@ -388,22 +394,23 @@ def named(configuration: Configuration, name: str) -> Configuration:
 def test_a_crash_of_glibc_is_no_answer_of_the_allocator(tmp_path: Path, glibc: Configuration) -> None:
     crash = scripted(tmp_path, "crash", f'[ "$HAZARD_NAME" = {glibc.name} ] && kill -SEGV $$; echo 5')
     one = hazard("1", runs=(Run(crash, planted="p"),), times=1.0)
-    verdict = trial.answer(one, named(glibc, "ours"), glibc, tmp_path)
+    verdict = hazards.answer(one, named(glibc, "ours"), glibc, tmp_path)
     assert (verdict.kind, verdict.bad) == (Kind.NOT_TRIED, False)
     assert "glibc beside it: crash" in verdict.figure
-    assert trial.answer(one, glibc, glibc, tmp_path).kind is Kind.CRASH
+    assert hazards.answer(one, glibc, glibc, tmp_path).kind is Kind.CRASH
     other = hazard("1", runs=(Run(scripted(tmp_path, "own", "kill -SEGV $$"), planted="p"),), times=1.0)
-    assert trial.answer(other, named(glibc, "ours"), glibc, tmp_path).kind is Kind.CRASH
+    assert hazards.answer(other, named(glibc, "ours"), glibc, tmp_path).kind is Kind.CRASH
 
 
-def test_an_allocator_that_is_not_here_to_ask_beside_is_no_answer(glibc: Configuration) -> None:
+def test_an_allocator_that_is_not_here_to_ask_beside_is_no_answer(tmp_path: Path, glibc: Configuration) -> None:
     one = hazard("1", runs=(Run("p", planted="p"),), times=2.0, beside="another")
-    answers = command._ask([one], [glibc], {"glibc": glibc}, keep=False)
-    assert answers["1", glibc.name] == Verdict(Kind.NOT_TRIED, "there is no another here to ask it beside")
+    suite = Hazards()
+    suite.built, suite.floors = tmp_path, {"glibc": glibc}
+    assert suite.answer(one, Column(glibc)) == Verdict(Kind.NOT_TRIED, "there is no another here to ask it beside")
 
 
 def test_what_was_answered_before_an_interruption_is_told(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], glibc: Configuration
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[str] = []
 
@@ -413,17 +420,17 @@ def test_what_was_answered_before_an_interruption_is_told(
             raise KeyboardInterrupt
         return Verdict(Kind.PASS, "all well")
 
-    monkeypatch.setattr(command, "BUILT", tmp_path)
-    monkeypatch.setattr(building, "build", lambda *_: None)
-    monkeypatch.setattr(command, "_allocators", lambda _: [glibc])
-    monkeypatch.setattr(trial, "answer", answer)
-    assert main(["--only", "6 20 44", "--allocators", "glibc"]) == 130
+    monkeypatch.setattr(hazards, "build", lambda *_: None)
+    suite = Hazards()
+    suite.built = tmp_path
+    monkeypatch.setattr(hazards, "answer", answer)
+    assert run_suite(suite, ["--only", "6 20 44", "--allocators", "glibc"]) == 130
     out, err = capsys.readouterr()
     assert "| 6 | fork-under-load | pass |" in out
     assert "zero-sizes" not in out
     assert "20 zero-sizes, glibc ..." in err, "what is being tried is told before it is"
     assert "interrupted; answers so far: 1" in err
-    assert set(store.read(tmp_path / "answers.jsonl")) == {("6", "glibc")}
+    assert set(hazards.read(tmp_path / "answers.jsonl")) == {("6", "glibc")}
 
 
 @pytest.mark.usefixtures("heard_signals")
@@ -431,8 +438,8 @@ def test_what_was_answered_before_an_interruption_is_told(
 def test_an_interruption_ends_the_program_that_is_tried(tmp_path: Path) -> None:
     """It is in a session of its own, where the terminal's signal does not come."""
     script = (
-        "import sys; sys.path.insert(0, 'tools'); from hazards import trial\n"
-        f"trial.ended(['sh', '-c', 'echo $$ >{tmp_path}/pid; exec sleep 60'], {{}}, 60)"
+        "import sys; sys.path.insert(0, 'tools'); from conformance import process\n"
+        f"process.ended(['sh', '-c', 'echo $$ >{tmp_path}/pid; exec sleep 60'], {{}}, 60)"
     )
     with subprocess.Popen([sys.executable, "-c", script], cwd=REPOSITORY, stderr=subprocess.DEVNULL) as tool:
         try:
@@ -465,12 +472,12 @@ def test_an_answer_is_asked_again_when_anything_it_comes_from_changed(
     header, judge_code = tmp_path / "hazard.h", tmp_path / "verdict.py"
     header.write_text("one")
     judge_code.write_text("one")
-    monkeypatch.setattr(building, "headers", lambda: [header])
-    monkeypatch.setattr(command, "JUDGES", (judge_code,))
-    (one,) = catalogue.choose(EVERY, ["errno"])
+    monkeypatch.setattr(hazards, "headers", lambda: [header])
+    monkeypatch.setattr(hazards, "JUDGES", (judge_code,))
+    (one,) = hazard_list.choose(EVERY, ["errno"])
 
     def key(of: Hazard = one) -> str:
-        return command._key(of, glibc.allocator)
+        return hazards.key_of(of, glibc.allocator)
 
     first = key()
     assert key() == first
@@ -485,12 +492,12 @@ def test_an_answer_is_asked_again_when_anything_it_comes_from_changed(
 @needs_compiler
 def test_a_convention_counts_only_where_it_is_asked_for(tmp_path: Path, glibc: Configuration) -> None:
     """realloc(p, 0) may give a block, as some allocators' does, but for hazard 20."""
-    (entries, zero, deferred) = catalogue.choose(EVERY, ["entries", "zero-sizes", "deferred-free"])
-    building.build([entries, zero, deferred], tmp_path, planted.LIBRARIES)
-    under = planted.configuration("block-for-zero", tmp_path)
+    (entries, zero, deferred) = hazard_list.choose(EVERY, ["entries", "zero-sizes", "deferred-free"])
+    hazards.build([entries, zero, deferred], tmp_path, [hazards.FAULTY])
+    under = hazards.faulty("block-for-zero", tmp_path)
     free, trace = replace(entries, runs=(Run("every_free"),)), replace(deferred, runs=(Run("trace 1 21 2000"),))
-    assert [trial.answer(each, under, glibc, tmp_path).kind for each in (free, trace)] == [Kind.PASS] * 2
-    assert trial.answer(zero, under, glibc, tmp_path).bad
+    assert [hazards.answer(each, under, glibc, tmp_path).kind for each in (free, trace)] == [Kind.PASS] * 2
+    assert hazards.answer(zero, under, glibc, tmp_path).bad
 
 
 @needs_compiler
@@ -501,7 +508,7 @@ def test_any_allocator_aligns_a_block_by_what_it_can_hold(tmp_path: Path, option
         '#include "conventions.h"\nint main(void) { printf("%zu %zu %zu\\n", least_alignment(1), least_alignment(8),'
         " least_alignment(100)); return 0; }\n"
     )
-    folders = [f"-I{REPOSITORY / name}" for name in building.HEADERS]
+    folders = [f"-I{REPOSITORY / name}" for name in hazards.HEADERS]
     subprocess.run(["gcc", "-D_GNU_SOURCE", *options, *folders, str(source), "-o", str(output)], check=True)
     assert subprocess.check_output([output], text=True).strip() == least
 
@@ -514,7 +521,7 @@ def test_what_holds_more_than_ever_has_given_back_nothing(tmp_path: Path) -> Non
         '#include "hazard.h"\nint main(void) { printf("%zu %zu %zu\\n", percent_given_back(100, 50, 200),'
         " percent_given_back(100, 50, 110), percent_given_back(100, 0, 100)); return 0; }\n"
     )
-    folders = [f"-I{REPOSITORY / name}" for name in building.HEADERS]
+    folders = [f"-I{REPOSITORY / name}" for name in hazards.HEADERS]
     subprocess.run(["gcc", "-D_GNU_SOURCE", *folders, str(source), "-o", str(output)], check=True)
     assert subprocess.check_output([output], text=True).split() == ["0", "80", "0"]
 
@@ -523,20 +530,20 @@ def test_what_holds_more_than_ever_has_given_back_nothing(tmp_path: Path) -> Non
 @of_built
 def test_an_allocator_that_does_not_serve_is_no_answer(built: Path, glibc: Configuration) -> None:
     """The proof is inside the program: with the preload taken away it is libc that serves."""
-    (each,) = catalogue.choose(EVERY, ["errno"])
+    (each,) = hazard_list.choose(EVERY, ["errno"])
     without = Configuration(
         name="planted",
-        allocator=planted.configuration("", built).allocator.model_copy(update={"preload": []}),
+        allocator=hazards.faulty("", built).allocator.model_copy(update={"preload": []}),
         environment={},
     )
-    verdict = trial.answer(each, without, glibc, built)
+    verdict = hazards.answer(each, without, glibc, built)
     assert verdict.kind is Kind.INVALID
     assert "malloc is served by libc" in verdict.figure
 
 
 @needs_compiler
 def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
-    ended = trial.ended(["sh", "-c", "sleep 60 & sleep 60"], {}, 0.3)
+    ended = process.ended(["sh", "-c", "sleep 60 & sleep 60"], {}, 0.3)
     assert judge(ended, 0.3).kind is Kind.HANG
 
 
@@ -545,46 +552,46 @@ def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None
     [(0.0, 3.0, True), (3.0, 3.2, True), (3.0, 3.0, False), (0.0, 0.0, False), (9.0, 10.0, False)],
 )
 def test_a_hang_is_told_by_work_done_and_not_by_a_busy_machine(before: float, worked: float, on: bool) -> None:
-    assert trial.goes_on(before, worked, 10.0) == on
+    assert process.goes_on(before, worked, 10.0) == on
 
 
 def test_a_program_that_got_too_little_of_the_machine_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trial, "LOOK_S", 0.05)
-    monkeypatch.setattr(trial, "WORK_LEAST_S", 0.00001)
+    monkeypatch.setattr(process, "LOOK_S", 0.05)
+    monkeypatch.setattr(process, "WORK_LEAST_S", 0.00001)
     work = itertools.count(1)
-    monkeypatch.setattr(trial, "worked_s", lambda _: 0.00001 * next(work))
-    assert trial.ended(["sh", "-c", "sleep 0.6; echo done"], {}, 0.15) == Ended(0, "done\n", "")
-    monkeypatch.setattr(trial, "worked_s", lambda _: 0.0)
-    assert trial.ended(["sleep", "60"], {}, 0.15).status is None
+    monkeypatch.setattr(process, "worked_s", lambda _: 0.00001 * next(work))
+    assert process.ended(["sh", "-c", "sleep 0.6; echo done"], {}, 0.15) == Ended(0, "done\n", "")
+    monkeypatch.setattr(process, "worked_s", lambda _: 0.0)
+    assert process.ended(["sleep", "60"], {}, 0.15).status is None
 
 
 def test_the_work_of_a_group_counts_that_of_its_children() -> None:
     child = "if os.fork() == 0:\n    while time.process_time() < 0.3: pass\n    os._exit(0)\n"
     program = f"import os, time\n{child}os.wait(); print(1, flush=True); time.sleep(60)"
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"1\n"
-        assert trial.worked_s(process.pid) >= 0.2  # the kernel counts in ticks
-        process.kill()
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True) as worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == b"1\n"
+        assert process.worked_s(worker.pid) >= 0.2  # the kernel counts in ticks
+        worker.kill()
 
 
 def test_the_figures_of_what_did_not_pass_stand_there_where_something_did_not(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], glibc: Configuration
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Where all passed a line ``Nothing.`` stood below the table, and nobody knew of what."""
-    monkeypatch.setattr(command, "BUILT", tmp_path)
-    monkeypatch.setattr(building, "build", lambda *_: None)
-    monkeypatch.setattr(command, "_allocators", lambda _: [glibc])
+    monkeypatch.setattr(hazards, "build", lambda *_: None)
+    suite = Hazards()
+    suite.built = tmp_path
     for kind, told in ((Kind.PASS, False), (Kind.FAIL, True)):
-        monkeypatch.setattr(trial, "answer", lambda *_, kind=kind: Verdict(kind, "a figure"))
-        main(["--only", "6", "--allocators", "glibc"])
+        monkeypatch.setattr(hazards, "answer", lambda *_, kind=kind: Verdict(kind, "a figure"))
+        run_suite(suite, ["--only", "6", "--allocators", "glibc"])
         out = capsys.readouterr().out
         assert ("| 6 | fork-under-load | glibc | fail | a figure |" in out) == told
         assert "Nothing" not in out
 
 
 def test_a_page_needs_all_hazards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--only", "6", "--page", str(tmp_path / "page.md")]) == 2
+    assert main(["hazards", "--only", "6", "--page", str(tmp_path / "page.md")]) == 2
     assert "a run of all hazards" in capsys.readouterr().err

@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance import misuses
+from conformance.__main__ import main
+from conformance.columns import HARDENED, USUAL, Column
+from conformance.misuses import NO_BUG, Misuses, answer, build, gather
+from conformance.stop import COUNTED, EXIT_UNFIT, EXIT_USAGE, MARKS, Evidence, Fault, Stop, judge, read
 from freestone.allocators.discovery import configuration_for, find, from_path
 from freestone.records.schema import Allocator, Configuration
-from misuses import cases, page
-from misuses.__main__ import NO_BUG, answer, build, gather, main
-from misuses.columns import GROUPS, HARDENED, USUAL, Column
-from misuses.judging import COUNTED, EXIT_UNFIT, EXIT_USAGE, Evidence, Fault, Stop, judge, read
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-EVERY = cases.every()
+EVERY = misuses.every()
 
 
 def test_every_bug_is_there_once_and_has_its_program() -> None:
@@ -124,42 +125,44 @@ def _column(name: str, group: str = USUAL) -> Column:
 def test_a_total_is_the_mean_of_the_runs_and_lies_in_their_range(runs: list[Sequence[Stop]]) -> None:
     chosen = EVERY[: len(runs)]
     answers = {(case, "one"): stops for case, stops in zip(chosen, runs, strict=True)}
-    whole = page.mean(chosen, "one", answers, list(Stop))
+    whole = misuses.mean(chosen, "one", answers, list(Stop))
     assert whole == pytest.approx(len(chosen)), "every bug ends in one way or another"
     same = {key: [stops[0]] * 3 for key, stops in answers.items()}
-    assert page.spread(chosen, "one", same) == (page.mean(chosen, "one", same, COUNTED),) * 2
+    assert misuses.spread(chosen, "one", same) == (misuses.mean(chosen, "one", same, COUNTED),) * 2
     even = {key: [stops[i % len(stops)] for i in range(12)] for key, stops in answers.items()}
-    least, most = page.spread(chosen, "one", even)
-    assert least - 1e-9 <= page.mean(chosen, "one", even, COUNTED) <= most + 1e-9
+    least, most = misuses.spread(chosen, "one", even)
+    assert least - 1e-9 <= misuses.mean(chosen, "one", even, COUNTED) <= most + 1e-9
 
 
 def test_what_is_no_bug_is_not_counted() -> None:
     answers = {(case, "one"): [Stop.REPORTED] for case in EVERY}
-    bugs = [case for case in EVERY if case.is_bug]
-    assert f"of {len(bugs)} bugs" in page.families(EVERY, ["one"], answers)
-    assert f"| one | **{len(bugs)}** | {len(bugs)} | 0 |" in page.families(EVERY, ["one"], answers)
-    assert {case.words[0] for case in EVERY if not case.is_bug} == {"reuse"}
-    assert page.each(EVERY, ["one"], answers).count("\n") == len(EVERY) + 2
+    bugs = [case for case in EVERY if not case.worse]
+    assert f"of {len(bugs)} bugs" in misuses.totals(EVERY, ["one"], answers)
+    assert f"| one | **{len(bugs)}** | {len(bugs)} | 0 |" in misuses.totals(EVERY, ["one"], answers)
+    assert {case.words[0] for case in EVERY if case.worse} == {"reuse"}
+    assert misuses.each(EVERY, ["one"], answers).count("\n") == len(EVERY) + 2
 
 
 def test_runs_that_differ_are_marked() -> None:
     answers = {(EVERY[0], "one"): [Stop.NEVER] * 3 + [Stop.GUARDED] * 7}
-    assert "| ■7 ·3 |" in page.each(EVERY[:1], ["one"], answers)
-    assert "**0.7** (0–1)" in page.families(EVERY[:1], ["one"], answers)
+    assert "| ■7 ·3 |" in misuses.each(EVERY[:1], ["one"], answers)
+    assert "**0.7** (0–1)" in misuses.totals(EVERY[:1], ["one"], answers)
 
 
-def test_the_page_says_how_it_came_about_and_keeps_the_hardened_apart() -> None:
+def test_the_page_has_tables_for_the_hardened_and_for_the_usual_and_says_which_versions_they_are() -> None:
     found = [_column("safe", HARDENED), _column("plain")]
     answers = {(case, column.name): [Stop.REPORTED_LATE] for case in EVERY for column in found}
-    text = page.text(EVERY, found, answers, day="2026-11-25")
-    assert "make misuses" in text
-    assert "plain 1.0" in text
-    hardened, usual = (text.index(f"\n## {group}\n") for group in GROUPS)
-    assert hardened < text.index("| safe | **") < usual < text.index("| plain | **")
+    parts = Misuses().parts(EVERY, found, answers)
+    assert re.findall(r"\| (\w+) \| \*\*", parts["hardened"]) == ["safe"]
+    assert re.findall(r"\| (\w+) \| \*\*", parts["usual"]) == ["plain"]
+    assert parts["versions"] == "safe 1.0, plain 1.0."
+    page = (REPOSITORY / "docs" / "misuses.md").read_text(encoding="utf-8")
+    of_page = set(re.findall(r"<!-- made by make misuses: (.*) -->", page))
+    assert of_page == {"origin", *parts} - {"totals", "families", "each"}
 
 
 def test_a_page_of_some_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--only", "double free", "--page", str(tmp_path / "page.md")]) == 2
+    assert main(["misuses", "--only", "double free", "--page", str(tmp_path / "page.md")]) == 2
     assert "all bugs under all allocators" in capsys.readouterr().err
     assert not (tmp_path / "page.md").exists()
 
@@ -167,22 +170,22 @@ def test_a_page_of_some_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_no_such_bug_is_one_line_and_nothing_is_built_for_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("misuses.__main__.build", lambda: pytest.fail("built"))
-    assert main(["--only", "nonsense"]) == 2
+    monkeypatch.setattr("conformance.misuses.build", lambda: pytest.fail("built"))
+    assert main(["misuses", "--only", "nonsense"]) == 2
     told = capsys.readouterr()
     assert re.fullmatch(r"misuses: no bug has 'nonsense' in its name; .*double free.*\n", told.err)
     assert told.out == ""
 
 
 def test_bugs_are_chosen_by_any_part_of_family_program_and_arguments() -> None:
-    assert cases.choose("") == EVERY
-    assert {case.family for case in cases.choose("double free")} == {"double free"}
-    assert {case.words[-1] for case in cases.choose("malloc medium")} == {"medium"}
-    assert [" ".join(case.words) for case in cases.choose("mismatch free-new")] == ["mismatch free-new small"]
+    assert misuses.choose("") == EVERY
+    assert {case.family for case in misuses.choose("double free")} == {"double free"}
+    assert {case.words[-1] for case in misuses.choose("malloc medium")} == {"medium"}
+    assert [str(case) for case in misuses.choose("mismatch free-new")] == ["mismatch free-new small"]
 
 
 def test_no_such_allocator_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--only", "double free", "--allocators", "nonesuch"]) == 2
+    assert main(["misuses", "--only", "double free", "--allocators", "nonesuch"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
@@ -202,7 +205,7 @@ def under(freestone_library: Path) -> Callable[[str, str], dict[str, Stop]]:
 
     def tried(options: str, beginning: str) -> dict[str, Stop]:
         way = _way(freestone_library, options)
-        named = {" ".join(case.words): case for case in [*EVERY, *NO_BUG]}
+        named = {str(case): case for case in [*EVERY, *NO_BUG]}
         return {name: answer(case, way) for name, case in named.items() if name.startswith(beginning)}
 
     return tried
@@ -269,6 +272,6 @@ def test_a_program_says_what_lies_where_it_faulted(freestone_library: Path, opti
 
 @needs_compiler
 def test_the_terminal_says_what_the_signs_stand_for(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--only", "double_free at-once malloc small", "--allocators", "glibc"]) == 0
+    assert main(["misuses", "--only", "double_free at-once malloc small", "--allocators", "glibc"]) == 0
     legend = capsys.readouterr().out.splitlines()[-1]
-    assert legend.split(", ") == [f"{mark} {stop.value}" for stop, mark in page.MARKS.items()]
+    assert legend.split(", ") == [f"{mark} {stop.value}" for stop, mark in MARKS.items()]

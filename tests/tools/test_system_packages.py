@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import system_packages
-from foreign.catalogue import PROGRAMS
+from foreign_programs.catalogue import PROGRAMS
 
 
 class Archive:
