@@ -16,10 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scale import counted, page, running, said
+from scale import __main__ as tool
+from scale import counted
+from scale.__main__ import CALL_NS, HANDOVER_NS, HEAPS, PATTERNS, THREADS, Run
 from scale.contention import Outcome, Prices, Step, play, scripts
-from scale.counted import ARENA, GROWING, HEAP, OTHER, Cost, Counted, Event, Lock, NotCounted, Site
-from scale.page import CALL_NS, HANDOVER_NS, HEAPS, PATTERNS, THREADS, Deeper, Depth, Run, Story
+from scale.counted import ARENA, GROWING, HEAP, OTHER, Counted, Event, Lock, NotCounted, Site
 
 LOCK = 7
 WRITTEN = "\n".join(
@@ -102,13 +103,6 @@ def test_system_calls_are_those_of_all_kinds() -> None:
     assert found.system_calls == 6000
 
 
-def test_the_floor_is_taken_off_every_cost() -> None:
-    found = counted.costs("floor\t10\t100\t10\nmalloc\t4\t100\t40\nsomething else\n")
-    assert found == {"malloc": Cost(mean=15, longest=30)}
-    with pytest.raises(NotCounted):
-        counted.costs("malloc\t4\t100\t40\n")
-
-
 # -- the simulator -----------------------------------------------------------------------------------------------------
 
 
@@ -188,79 +182,20 @@ def test_what_a_thread_plays_frees_exactly_what_it_takes(holds: list[tuple[int, 
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
-def story(slow: int = 10) -> Story:
-    """At 64 threads so many slow paths."""
+def test_the_page_has_the_tables_with_a_row_for_each_pattern_and_number_of_heaps(repository: Path) -> None:
     outcome = {(call, handover): (Outcome(0.25, 0.9, 1), HEAP) for call in CALL_NS for handover in HANDOVER_NS}
-
-    def run(threads: int) -> Run:
-        times = slow if threads == THREADS[-1] else 10
-        sites = (
-            Site("thread_inside.h", "&cache->busy", 0, 2 * times, 0),
-            Site("thread_cache.c", "&registry.orphans", 9, 0, 5),
-        )
-        locks = (Lock(1, HEAP, 10, 5), Lock(2, ARENA, 1, 1))
-        return Run(Counted(1_000_000, sites, locks), outcome)
-
-    depths = [Depth(title, {"malloc": Cost(25, 700)}) for title in ("few", "many")]
-    return Story(
-        day="2026-11-26",
-        machine="a machine",
-        runs={
-            (pattern, heaps, threads): run(threads) for pattern in PATTERNS for heaps in HEAPS for threads in THREADS
-        },
-        held={(pattern, kind): 500.0 for pattern in PATTERNS for kind in (HEAP, ARENA)},
-        live=depths,
-        spread=depths,
-    )
-
-
-def test_what_grows_is_named_with_its_reason() -> None:
-    assert "**Slow paths**: 10 -> 100 (churn). Why: what all threads together may keep" in page.growth(story(slow=100))
-    assert "Nowhere both 1.5 times as many and 10 a million calls more: slow paths, heaps'" in page.growth(story())
-
-
-def test_a_few_more_of_hardly_any_are_no_growth_and_the_page_says_so() -> None:
-    """1.8 times as many, but 8 more: the table beside the line shows it."""
-    assert "Nowhere both 1.5 times as many and 10 a million calls more: slow paths" in page.growth(story(slow=18))
-    assert "**Slow paths**: 10 -> 21" in page.growth(story(slow=21))
-
-
-def test_the_page_says_what_its_own_table_says(repository: Path) -> None:
-    """Of each count that is said to grow nowhere, on as many heaps as there are threads."""
-    text = (repository / "docs" / "scale.md").read_text(encoding="utf-8")
-    said = re.search(r"^- Nowhere both .* more: (.*)\.$", text, re.MULTILINE)
-    assert said is not None
-    lines = next(part for part in text.split("\n\n") if part.startswith("| pattern, heaps | slow paths |")).splitlines()
-    titles, *rows = [line.strip("| ").split(" | ") for line in (lines[0], *lines[2:])]
-    at = [column for column, title in enumerate(titles) if title in said[1].split(", ")]
-    assert at
-    for row in rows:
-        for column in at if row[0].endswith(f", {HEAPS[-1]}") else ():
-            one, _, many = (int(count.replace(",", "")) for count in row[column].split(" · "))
-            assert many <= page.GROWS * one or many - one <= page.GROWS_AT_LEAST, f"{titles[column]}: {row[column]}"
-
-
-def test_what_is_deeper_anywhere_is_not_called_flat() -> None:
-    assert page.flat(story().live).startswith("Flat:")
-    least, most = Cost(25, 700), Cost(40, 900)
-    depths = [Depth(title, {"malloc": cost}) for title, cost in (("few", least), ("more", most), ("many", least))]
-    assert page.deeper(depths) == [Deeper("malloc", least, most, "more")]
-    assert "malloc: 25 -> 40 instructions, more; it grows." in page.flat(depths)
-
-
-def test_more_calls_that_go_the_same_long_way_are_no_growth() -> None:
-    depths = [Depth("few", {"malloc": Cost(25, 700)}), Depth("many", {"malloc": Cost(690, 700)})]
-    assert not page.deeper(depths)[0].grows
-    assert "25 -> 690 instructions, many; bounded" in page.flat(depths)
-
-
-def test_the_page_has_a_row_for_each_pattern_and_number_of_heaps() -> None:
-    text = said.text(story())
+    sites = (Site("thread_inside.h", "&cache->busy", 0, 20, 0), Site("thread_cache.c", "&registry.orphans", 9, 0, 5))
+    run = Run(Counted(1_000_000, sites, (Lock(1, HEAP, 10, 5), Lock(2, ARENA, 1, 1))), outcome)
+    runs = {(pattern, heaps, threads): run for pattern in PATTERNS for heaps in HEAPS for threads in THREADS}
+    parts = tool.parts(runs, {(pattern, kind): 500.0 for pattern in PATTERNS for kind in (HEAP, ARENA)})
     for pattern in PATTERNS:
         for heaps in HEAPS:
-            assert text.count(f"| {pattern}, {heaps} |") == 2
-    assert "25 % (heap 90 %)" in text
-    assert max(map(len, text.splitlines())) < 400
+            assert f"| {pattern}, {heaps} | 10 · 10 · 10 | 10 · 10 · 10 | 5 · 5 · 5 | 1 · 1 · 1 |" in parts["counts"]
+            assert f"| {pattern}, {heaps} | 25 % (heap 90 %) |" in parts["waiting"]
+    assert "| `thread_cache.c: &registry.orphans` | 5 | 5 | 5 |" in parts["places"]
+    assert "| churn | 500 | 500 |" in parts["held"]
+    page = (repository / "docs" / "scale.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"<!-- made by make scale: (.*) -->", page)) == {"origin", *parts}
 
 
 # -- the library that counts -------------------------------------------------------------------------------------------
@@ -295,8 +230,8 @@ def built(repository: Path, folder: Path, option: str) -> Path:
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_word_that_every_slow_path_reads_stays_in_all_caches(counting: Path, tmp_path: Path, pattern: str) -> None:
     """With as many heaps as threads, and without a keeper; but for tables, whose words change with slabs."""
-    program = running.program("lockstep", tmp_path)
-    found = running.lockstep(program, counting, 64, (pattern, "64", "20000", "5000"))
+    program = tool.build(tmp_path)
+    found = tool.lockstep(program, counting, 64, (pattern, "64", "20000", "5000"))
     slow = sum(site.changes for site in found.sites if site.place == "&cache->busy") // 2
     read = [site for site in found.sites if site.loads >= slow and site.changes == 0 and "[" not in site.place]
     assert {"&registry.orphans", "&keeper_wished"} <= {site.place for site in read}
@@ -313,14 +248,12 @@ def test_a_little_of_everything_is_counted(repository: Path, counting: Path, tmp
     product = built(repository, tmp_path, "OFF")
     names = subprocess.run(["nm", str(product)], check=True, capture_output=True, text=True).stdout
     assert "counting" not in names
-    libraries = [f"--counting={counting}", f"--product={product}"]
     done = subprocess.run(
-        [sys.executable, "-m", "scale", "--quick", *libraries],
+        [sys.executable, "-m", "scale", "--quick", f"--library={counting}"],
         capture_output=True,
         text=True,
         check=False,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(repository / "tools")},
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{repository / 'tools'}:{repository / 'src'}"},
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert "| churn, 64 |" in done.stdout
-    assert "\nFlat: " in done.stdout

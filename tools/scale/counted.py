@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -139,28 +138,3 @@ def read(text: str) -> Counted:
         raise NotCounted("the program wrote no whole count: it was not served by a library that counts")
     put = tuple(Site(file, place, *numbers) for (file, place), numbers in sorted(sites.items()))
     return Counted(calls, put, tuple(locks), tuple(events), asked)
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Instructions of an operation: the mean of some calls, and the longest of them."""
-
-    mean: float
-    longest: int
-
-
-def costs(text: str) -> Mapping[str, Cost]:
-    """What a run of the program depth printed, less what a call that does nothing takes.
-
-    Raises:
-        NotCounted: it is not whole.
-    """
-    rows = [line.split("\t") for line in text.splitlines()]
-    found = {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in rows if len(row) == 4}
-    if "floor" not in found:
-        raise NotCounted("the program depth printed no floor")
-    calls, every, _ = found.pop("floor")
-    floor = every / calls
-    return {
-        name: Cost(every / calls - floor, longest - round(floor)) for name, (calls, every, longest) in found.items()
-    }
