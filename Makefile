@@ -38,7 +38,7 @@ CONFORMANCE := PYTHONPATH=tools:tests/foreign $(BIN)/python -m conformance
 # cmake and ninja are the system's where it has them, and wheels in the virtual environment where not.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 test-riscv64 test-ppc64le model build lint format soak sanitize yielding planted doctor-check scale simulated-tables readme-figure lock clean
+.PHONY: help compare bench hazards misuses foreign fuzz test test-all test-long test-modes test-native test-python test-aarch64 test-riscv64 test-ppc64le model build lint format soak sanitize yielding doctor-check scale simulated-tables simulated-fleet place-transcripts readme-figure lock clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -67,8 +67,9 @@ help:
 	@echo 'make test-modes      real programs under libfreestone hardened and sampled'
 	@echo 'make test-places     comparisons at several places: a real Slurm and a real Dask, a worker lost in the middle'
 	@echo 'make fuzz            sequences of calls against a model, by libFuzzer and AFL++, in every mode; SECONDS=60: all together'
-	@echo 'make planted         how often diff, with limits and without, finds regressions that were planted'
 	@echo 'make simulated-tables   how often whole tables are right, by simulation: docs/reference/statistics.md'
+	@echo 'make simulated-fleet    what a report of 1,000 machines takes, by simulation: docs/guide/many-machines.md'
+	@echo 'make place-transcripts  a worker lost in the middle of a real Slurm and a real Dask, as a terminal has it: docs/guide/many-machines.md'
 	@echo 'make readme-figure   put a measurement into the README, with its pictures: RESULTS=folder'
 	@echo 'make packages        what is installed, into dist: wheels, source, Debian packages, crate; each alone: make deb'
 	@echo 'make test-packages   each of them installed and used, where there is neither clone nor compiler; make test-deb: those for C and C++'
@@ -297,14 +298,14 @@ scale: $(VENV)/.run
 	@cmake --build $(BUILD)/counting --target freestone -- --quiet
 	@PYTHONPATH=tools $(BIN)/python -m scale $(if $(QUICK),--quick,--page docs/scale.md)
 
-# How often diff, with limits and without, finds a regression that was planted, and accuses a library that is the same. About an hour.
-planted: build
-	@$(BIN)/python tools/planted/campaign.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(RESULTS),--results $(RESULTS))
-
 # How often whole tables accuse twins and find what is planted. Half an hour; the page is written by all of it.
 simulated-tables: $(VENV)/.made
-	@PYTHONPATH=tools $(BIN)/python -m simulated_tables --seed $(SEED) $(if $(TABLES),--tables $(TABLES)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
+	@PYTHONPATH=tools:tests/plugins $(BIN)/python -m simulated_tables --seed $(SEED) $(if $(TABLES),--tables $(TABLES)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
 	    $(if $(TABLES)$(ROUNDS),,--page docs/reference/statistics.md)
+
+# What reports of 10, 100 and 1,000 made-up machines take. Five minutes, and 250 MB below TMPDIR.
+simulated-fleet: $(VENV)/.made
+	@PYTHONPATH=tools $(BIN)/python -m simulated_fleet --seed $(SEED) $(if $(MACHINES),--machines $(MACHINES),--page docs/guide/many-machines.md)
 
 # --- wheel and crate ------------------------------------------------------------------------------------------------
 
@@ -396,6 +397,11 @@ bill-of-materials: $(VENV)/.packages
 test-places: build $(VENV)/.test
 	@$(PACKAGES) places --tried $(VENV)/.tried-places
 	@$(BIN)/python -m pytest -q tests/places/test_dask.py tests/places/test_slurm.py
+
+# What a terminal shows while a worker is lost and comes back, and the report of it. Ten minutes.
+place-transcripts: build $(VENV)/.test
+	@$(PACKAGES) places --tried $(VENV)/.tried-places
+	@PYTHONPATH=tools $(BIN)/python tools/place_transcripts.py --page docs/guide/many-machines.md --picture docs/images/many-machines.png
 
 # --- the rest -------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-/* Lives of threads, one after another: each takes 450 blocks of 16 to 1,016 bytes, the same for all, frees them and ends. tools/thread_life.py counts
+/* Lives of threads, one after another: each takes 450 blocks of 16 to 1,016 bytes, the same for all, frees them and ends. tests/plugins/thread_life.py counts
  * what one takes.
  *
  *   thread_life LIVES */

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from freestone.analysis.statistics import FEWEST_PAIRS
 from simulated_tables import campaign, noise, trials
 from simulated_tables.campaign import PLANTED, Tally
 from simulated_tables.trials import Truth
+
+from freestone.analysis.statistics import FEWEST_PAIRS
 
 pytestmark = pytest.mark.long
 

@@ -4,7 +4,7 @@
 By callgrind: the difference of a run of 120 lives and one of 20, so that the program's start does not count. libc's
 work for the thread and the program's own loop are in it. The allocators are libraries to be preloaded, or `glibc`.
 
-    tools/thread_life.py glibc build/libfreestone.so
+    tests/plugins/thread_life.py glibc build/libfreestone.so
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import callgrind
 
-SOURCE = Path(__file__).resolve().parents[1] / "tests" / "allocator" / "thread_life.c"
+SOURCE = Path(__file__).resolve().parents[1] / "allocator" / "thread_life.c"
 FEW, MANY = 20, 120
 NONE = "glibc"
 
