@@ -386,9 +386,9 @@ release: $(VENV)/.packages
 	@test -n '$(VERSION)' || { echo 'freestone: say which version: make release VERSION=1.2.0' >&2; exit 2; }
 	@PYTHONPATH=tools $(BIN)/python -m release '$(VERSION)' $(if $(SKIP_TESTS),--skip-tests) $(if $(DRY_RUN),--dry-run)
 
-# What is in each package of dist, and whose: SPDX.
+# What is in each package of dist, and whose: CycloneDX.
 bill-of-materials: $(VENV)/.packages
-	@PYTHONPATH=tools $(BIN)/python -m bill_of_materials --dist dist
+	@$(BIN)/python tools/bill_of_materials.py
 
 # --- many machines --------------------------------------------------------------------------------------------------
 

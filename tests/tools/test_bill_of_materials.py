@@ -1,4 +1,4 @@
-"""What is in the packages of dist: read from invented ones, and written as SPDX wants it."""
+"""What is in the packages of dist: read from invented ones, and written as CycloneDX wants it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,14 @@ import json
 import shutil
 import subprocess
 import tarfile
-import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from spdx_tools.spdx.parser.parse_anything import parse_file
-from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
-import bill_of_materials.__main__ as tool
+import bill_of_materials as tool
 import freestone
-from bill_of_materials import dist, embedded, python_parts, rust_parts
-from bill_of_materials.part import Part, licence_expression
 
 METADATA = """Metadata-Version: 2.4
 Name: freestone
@@ -50,10 +43,21 @@ version = "2.0.1"
 source = "registry+https://github.com/rust-lang/crates.io-index"
 """
 OF_RUST: list[dict[str, Any]] = [
-    {"name": "ahash", "version": "0.8.12", "purl": "pkg:cargo/ahash@0.8.12", "licenses": [{"expression": "MIT"}]},
-    {"name": "odd", "version": "1.0.0", "purl": "pkg:cargo/odd@1.0.0", "licenses": [{"license": {"name": "Own"}}]},
+    {
+        "name": "ahash",
+        "version": "0.8.12",
+        "purl": "pkg:cargo/ahash@0.8.12",
+        "licenses": [{"expression": "MIT"}],
+        "type": "library",
+    },
+    {
+        "name": "odd",
+        "version": "1.0.0",
+        "purl": "pkg:cargo/odd@1.0.0",
+        "licenses": [{"license": {"name": "Own"}}],
+        "type": "library",
+    },
     {"name": "tested-with", "version": "1.0.0", "purl": "pkg:cargo/tested-with@1.0.0", "scope": "excluded"},
-    {"name": "of-c", "version": "1.0.0", "purl": "pkg:generic/of-c@1.0.0"},
 ]
 STATIC_C = "int main(void) { return 0; }\n"
 
@@ -108,55 +112,47 @@ def folder(tmp_path: Path, static_program: bytes) -> Path:
     return made
 
 
-def written(folder: Path) -> tuple[dict[str, dict[str, Any]], set[tuple[str, str, str]]]:
-    """The bill of a folder: its packages and their relations, all by name."""
+WHEEL = "freestone-9.9.9-py3-none-manylinux_2_31_x86_64.whl"
+
+
+def licence(entry: dict[str, Any]) -> str | None:
+    said = entry.get("licenses", [{}])[0]
+    return said.get("expression") or said.get("license", {}).get("id") or said.get("license", {}).get("name")
+
+
+def test_the_bill_names_each_package_and_what_is_in_it(folder: Path) -> None:
     assert tool.main(["--dist", str(folder)]) == 0
-    target = folder / f"freestone-{freestone.__version__}.spdx.json"
-    assert validate_full_spdx_document(parse_file(str(target))) == []
-    bill = json.loads(target.read_text(encoding="utf-8"))
-    assert bill["spdxVersion"] == "SPDX-2.3"
-    names = {each["SPDXID"]: each["name"] for each in bill["packages"]} | {bill["SPDXID"]: "the bill"}
-    relations = {
-        (names[each["spdxElementId"]], each["relationshipType"], names[each["relatedSpdxElement"]])
-        for each in bill["relationships"]
-    }
-    return {each["name"]: each for each in bill["packages"]}, relations
-
-
-def test_the_bill_names_each_package_and_what_is_in_it(folder: Path, repository: Path) -> None:
-    packages, relations = written(folder)
-    files = [file for file in folder.iterdir() if file.suffix not in (".json", "")]
+    bill = json.loads((folder / f"freestone-{freestone.__version__}.cdx.json").read_text(encoding="utf-8"))
+    entries = {each["name"]: each for each in bill["components"]}
+    files = [file for file in folder.iterdir() if tool.is_package(file)]
     assert len(files) == 4
     for file in files:
-        assert ("the bill", "DESCRIBES", file.name) in relations
-        assert packages[file.name]["checksums"] == [
-            {"algorithm": "SHA256", "checksumValue": hashlib.sha256(file.read_bytes()).hexdigest()}
-        ]
-    wheel = "freestone-9.9.9-py3-none-manylinux_2_31_x86_64.whl"
-    assert (wheel, "CONTAINS", "libfreestone") in relations
-    assert ("freestone-9.9.9.tar.gz", "CONTAINS", "libfreestone") in relations
-    assert (wheel, "STATIC_LINK", "glibc") in relations
-    assert (wheel, "DEPENDS_ON", "rich") in relations
-    assert (wheel, "DEPENDS_ON", "pygments") in relations  # which rich asks for
-    assert ("jinja2", "OPTIONAL_DEPENDENCY_OF", wheel) in relations
-    assert ("vl-convert-python", "CONTAINS", "vega-lite") in relations
-    assert ("freestone-9.9.9.crate", "DEPENDS_ON", "cc") in relations
-    assert ("freestone-9.9.9.crate", "DEPENDS_ON", "shlex") in relations  # which cc asks for
-    assert packages["cc"]["versionInfo"] == "1.11.3"
-    assert packages["cc"]["licenseDeclared"] == "MIT OR Apache-2.0"
-    assert (wheel, "STATIC_LINK", "libgcc") in relations
-    assert packages["libgcc"]["licenseDeclared"] == "GPL-3.0-or-later WITH GCC-exception-3.1"
-    assert {name for owner, _, name in relations if owner == "other-one"} == {"ahash", "odd"}
-    assert packages["ahash"]["licenseDeclared"] == "MIT"
-    assert packages["odd"]["licenseComments"] == "It says: Own"
-    debian = "freestone_9.9.9_all.deb"
-    assert (debian, "CONTAINS", "other-one") in relations
-    assert {(debian, "DEPENDS_ON", name) for name in ("libc6", "python3", "pypy3")} <= relations
-    assert "pytest" not in packages
-    locked = python_parts.locked((repository / "tools" / "constraints.txt").read_text(encoding="utf-8"))
-    assert packages["rich"]["versionInfo"] == locked["rich"]
-    assert packages["rich"]["licenseDeclared"] == "MIT"
-    assert packages["other-one"]["licenseDeclared"] == "MIT"
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        assert entries[file.name]["hashes"] == [{"alg": "SHA-256", "content": digest}]
+    inside = {file.name: {each["name"]: each for each in entries[file.name]["components"]} for file in files}
+    assert set(inside[WHEEL]) == {"libfreestone", "glibc", "libgcc"}
+    assert licence(inside[WHEEL]["libgcc"]) == "GPL-3.0-or-later WITH GCC-exception-3.1"
+    assert "libfreestone" in inside["freestone-9.9.9.tar.gz"]
+    crate = inside["freestone-9.9.9.crate"]
+    assert {name: (each["version"], licence(each)) for name, each in crate.items()} == {
+        "cc": ("1.11.3", "MIT OR Apache-2.0"),
+        "shlex": ("2.0.1", "MIT OR Apache-2.0"),  # which cc asks for
+    }
+    debian = inside["freestone_9.9.9_all.deb"]
+    assert set(debian) == {"libc6", "python3", "pypy3", "other-one"}
+    assert licence(debian["other-one"]) == "MIT"
+    own = {each["name"]: licence(each) for each in debian["other-one"]["components"]}
+    assert own == {"ahash": "MIT", "odd": "Own"}
+    asked = {each["ref"]: each["dependsOn"] for each in bill["dependencies"] if "dependsOn" in each}
+    assert set(asked["root-component"]) == set(inside)
+    names = {each["bom-ref"]: each["name"].lower() for each in bill["components"]}
+    assert {"rich", "pygments", "jinja2"} <= {names[ref] for ref in asked[WHEEL]}, "pygments: rich asks for it"
+    lower = {name.lower(): each for name, each in entries.items()}
+    assert (lower["rich"]["scope"], lower["jinja2"]["scope"]) == ("required", "optional")
+    assert licence(lower["rich"]) == "MIT"
+    assert "pytest" not in lower
+    scripts = {each["name"] for each in lower["vl-convert-python"]["components"]}
+    assert {"vega", "vega-lite", "vega-embed", "d3-array"} <= scripts
 
 
 def test_a_dist_without_packages_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,101 +160,56 @@ def test_a_dist_without_packages_is_one_line(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().err == f"freestone: no bill of materials: {tmp_path} has no package: make packages\n"
 
 
-def test_a_bill_that_is_not_right_is_not_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = tool.bill(tool.read(folder), "9.9.9", {"license": "MIT", "authors": [{"name": "A"}]}, "")
-    made.packages[0].spdx_id = "of no form"
-    target = folder / "wrong.json"
-    with pytest.raises(tool.Failure, match=r"not as SPDX wants them; the first: .*of no form"):
+def test_a_bill_that_is_not_right_is_not_written(tmp_path: Path) -> None:
+    part = {"type": "of no kind", "name": "a"}
+    made = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "components": [part]}
+    target = tmp_path / "wrong.json"
+    with pytest.raises(tool.Failure, match=r"not as CycloneDX wants it: .*of no kind"):
         tool.write(made, target)
     assert not target.exists()
 
 
 def test_the_scripts_of_pages_are_all_known_with_their_licences() -> None:
-    scripts = embedded.of_pages()
-    names = [script.name for script in scripts]
-    assert {"vega", "vega-lite", "vega-embed", "d3-array"} <= set(names)
+    scripts = tool.of_pages()
+    names = [script["name"] for script in scripts]
     assert names.count("vega-lite") == 1
-    assert [script.name for script in scripts if script.licence is None] == []
+    assert [script["name"] for script in scripts if licence(script) is None] == []
 
 
 def test_a_script_is_found_by_its_address() -> None:
     content = b"x/npm/vega-lite@6.4.1/+esm npm/vega-lite@5.8.0/ npm/vega@6/+esm npm/@a/b.c@1.2.3\0 npm/vega@6.2.0-rc.1/"
-    assert embedded.scripts(content, "6.4") == [
-        Part("@a/b.c", "1.2.3", "script", None),
-        Part("vega-lite", "6.4.1", "script", "BSD-3-Clause"),
+    assert [(each["name"], each["version"], licence(each)) for each in tool.scripts(content, "6.4")] == [
+        ("@a/b.c", "1.2.3", None),
+        ("vega-lite", "6.4.1", "BSD-3-Clause"),
     ]
 
 
-def test_every_part_of_the_lab_has_a_locked_version(repository: Path) -> None:
-    locked = python_parts.locked((repository / "tools" / "constraints.txt").read_text(encoding="utf-8"))
-    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"]
-    lines = [
-        *project["dependencies"],
-        *(line for extra in ("figures", "parquet", "dask") for line in extras[extra]),
-    ]
-    always, _ = python_parts.requirements("".join(f"Requires-Dist: {line}\n" for line in lines))
-    assert len(always) == len(lines)
-    assert [name for name in python_parts.with_theirs(always) if name not in locked] == []
+def test_all_that_the_crate_is_built_with_has_a_licence_in_the_table(tmp_path: Path) -> None:
+    tar(tmp_path / "freestone-9.9.9.crate", {"freestone-9.9.9/Cargo.toml": CRATE_MANIFEST.read_bytes()})
+    entry, _ = tool.read(tmp_path / "freestone-9.9.9.crate")
+    assert entry["components"]
+    assert [each["name"] for each in entry["components"] if licence(each) is None] == []
 
 
-def test_requirements_are_told_apart_by_extra() -> None:
-    always, extras = python_parts.requirements(METADATA)
-    assert [each.name for each in always] == ["rich"]
-    assert {name: [each.name for each in those] for name, those in extras.items()} == {
-        "figures": ["jinja2", "vl-convert-python"],
-        "test": ["pytest"],
-    }
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("MIT", "MIT"),
-        ("Apache-2.0 OR BSD-2-Clause", "Apache-2.0 OR BSD-2-Clause"),
-        ("BSD", None),
-        ("MIT License", None),
-        ("", None),
-        ("(MIT", None),
-    ],
-)
-def test_a_licence_is_an_expression_of_spdx_or_not_claimed(text: str, expected: str | None) -> None:
-    assert licence_expression(text) == expected
-
-
-@given(st.text())
-def test_no_text_of_a_licence_is_too_odd(text: str) -> None:
-    expression = licence_expression(text)
-    assert expression is None or licence_expression(expression) == expression
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [("a.whl", "wheel"), ("a.tar.gz", "sdist"), ("a.deb", "deb"), ("a.crate", "crate"), ("a.gz", None)],
-)
-def test_packages_are_told_by_their_names(name: str, kind: str | None) -> None:
-    assert dist.kind_of(name) == kind
+@pytest.mark.parametrize(("said", "form"), [("MIT OR ISC", "expression"), ("BSD", "license"), ("(MIT", "license")])
+def test_a_licence_is_an_expression_of_spdx_or_told_in_its_own_words(said: str, form: str) -> None:
+    assert list(tool.component("a", licence=said)["licenses"][0]) == [form]
 
 
 def test_a_dynamic_program_holds_no_c_library(static_program: bytes) -> None:
-    assert dist.linked_library(Path("/bin/true").read_bytes(), musl=False) is None
-    assert dist.linked_library(static_program, musl=False) == "glibc"
-    assert dist.linked_library(static_program, musl=True) == "musl"
+    assert tool.linked(Path("/bin/true").read_bytes(), musl=False) == {}
+    assert set(tool.linked(static_program, musl=False)) == {"glibc", "libgcc"}
+    assert set(tool.linked(static_program, musl=True)) == {"musl", "libgcc"}
 
 
 def test_what_the_compiler_has_put_into_a_static_program_is_found_and_of_a_stripped_one_supposed(
     static_program: bytes, tmp_path: Path
 ) -> None:
-    assert dist.holds_compilers(static_program)
+    assert tool.holds_compilers(static_program)
     (tmp_path / "stripped").write_bytes(static_program)
     subprocess.run(["strip", str(tmp_path / "stripped")], check=True)
-    assert dist.holds_compilers((tmp_path / "stripped").read_bytes())
+    assert tool.holds_compilers((tmp_path / "stripped").read_bytes())
     source = "void _start(void) { for (;;); }\n"
     bare = ["cc", "-static", "-nostdlib", "-x", "c", "-", "-o", str(tmp_path / "bare")]
     subprocess.run(bare, input=source, text=True, check=True)
-    assert not dist.holds_compilers((tmp_path / "bare").read_bytes())
-
-
-def test_all_that_ours_is_built_with_has_a_licence_in_the_table() -> None:
-    assert [part.licence for part in rust_parts.locked(LOCK)] == ["MIT OR Apache-2.0"] * 2
-    assert [part for part in rust_parts.needs(CRATE_MANIFEST.read_text(encoding="utf-8")) if part.licence is None] == []
+    assert not tool.holds_compilers((tmp_path / "bare").read_bytes())

@@ -92,7 +92,7 @@ def test_packages_that_are_missing_or_of_another_version_are_refused(names: list
 
 
 def test_packages_of_every_kind_and_of_the_version_are_taken() -> None:
-    versions.check_packages([*COMPLETE, "SHA256SUMS", "freestone-1.1.0.spdx.json"], "1.2.0")
+    versions.check_packages([*COMPLETE, "SHA256SUMS", "freestone-1.1.0.cdx.json"], "1.2.0")
 
 
 def test_a_page_that_says_there_is_no_release_is_refused() -> None:
@@ -243,5 +243,5 @@ def test_outside_a_clone_there_is_no_release(clone: Path, capsys: pytest.Capture
 
 
 def test_the_steps_are_packages_tests_and_what_is_in_them() -> None:
-    assert [step[2] for step in tool.steps(skip_tests=False)] == ["packages", "test-packages", "bill_of_materials"]
-    assert [step[2] for step in tool.steps(skip_tests=True)] == ["packages", "bill_of_materials"]
+    assert [step[-1] for step in tool.steps(skip_tests=False)] == ["packages", "test-packages", "dist"]
+    assert [step[-1] for step in tool.steps(skip_tests=True)] == ["packages", "dist"]

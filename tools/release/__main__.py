@@ -126,7 +126,7 @@ def steps(skip_tests: bool) -> list[list[str]]:
     """The commands that a release consists of, in their order."""
     make = os.environ.get("MAKE", "make")
     tests = [] if skip_tests else [[make, "--no-print-directory", "test-packages"]]
-    contents = [sys.executable, "-m", "bill_of_materials", "--dist", "dist"]
+    contents = [sys.executable, "tools/bill_of_materials.py", "--dist", "dist"]
     return [[make, "--no-print-directory", "packages"], *tests, contents]
 
 

@@ -1,1 +1,0 @@
-"""``make bill-of-materials``: what is in each package of dist, and under which licences."""
