@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the names that the Rust crate's C is compiled with: a header that the crate's build puts before every source.
 
-Usage: ``python3 tools/crate_names.py build/libfreestone.a packaging/crate/names.h``
+Usage: ``python3 tools/crate_names.py [--check] build/libfreestone.a packaging/crate/names.h``
 
 A Rust program links the library beside other C: neither may the library's malloc be everybody's, unless that is asked
 for, nor may a name that is the library's own business be in the way of another's. The archive of `make build` has both
@@ -41,5 +41,17 @@ def header(names: Iterable[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def main(words: list[str]) -> int:
+    """Write the header, or with --check say whether it is up to date."""
+    archive, file = map(Path, words[-2:])
+    made = header(defined(archive))
+    if words[0] != "--check":
+        file.write_text(made, encoding="ascii")
+    elif file.read_text(encoding="ascii") != made:
+        print(f"{file} is not up to date: python3 tools/crate_names.py {archive} {file}", file=sys.stderr)
+        return 1
+    return 0
+
+
 if __name__ == "__main__":
-    Path(sys.argv[2]).write_text(header(defined(Path(sys.argv[1]))), encoding="ascii")
+    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""The lab's parts on another machine, by an emulator; `make test-aarch64` and its like build them and say where."""
+"""The lab's parts on another machine, by an emulator; `make test-emulated` builds them and says where."""
 
 from __future__ import annotations
 
