@@ -75,11 +75,11 @@ yielding: set-up-run ## the same and more while other threads go first at any at
 soak: build ## each test that goes on by chance for SOAK_SECONDS=600; then foreign, whole
 	@FREESTONE_SOAK_SECONDS=$(SOAK_SECONDS) tools/native soak && $(TOOL) conformance foreign --whole
 fuzz: set-up-run ## sequences of calls against a model, by libFuzzer and AFL++, in every mode; SECONDS=60 KEEP=--keep
-	@$(PACKAGES) fuzz && $(BIN)/python tools/fuzz.py $(call OPTION,SECONDS,seconds) $(KEEP)
+	@$(PACKAGES) fuzz && $(BIN)/python allocator/tests/fuzz/fuzz.py $(call OPTION,SECONDS,seconds) $(KEEP)
 simulate: build ## the library played by chance, many threads in one; SEED=1 RUNS=200 STEPS=2000; PLANTED=1: planted faults
 	@tools/native simulate --seed $(SEED) $(if $(PLANTED),--campaigns 3 --runs 50,--runs $(RUNS) --steps $(STEPS) --keep build)
 model: set-up-tools ## the protocol between threads, gone through by spin, and faults planted in it; PAGE=file
-	@$(PACKAGES) model && $(BIN)/python tools/check_models.py $(call OPTION,PAGE,page)
+	@$(PACKAGES) model && $(BIN)/python allocator/model/check_models.py $(call OPTION,PAGE,page)
 
 # Pages are written by a run of everything.
 hazards: build ## what users of allocators were hurt by: docs/hazards.md; ONLY="6 errno" ALLOCATORS=a,b KEEP=1 PLANTED=1
@@ -93,7 +93,7 @@ foreign: build ## foreign programs under glibc and under libfreestone; ONLY="red
 scale: set-up-run ## locks, lines and system calls at 64 threads, counted: docs/scale.md; QUICK=1
 	@$(PACKAGES) test && tools/native counting && $(TOOL) scale $(if $(QUICK),--quick,--page docs/scale.md)
 doctor-check: build ## the doctor's word on every patient, some four hours: docs/doctor-check.md; TIMES=20 CURES=2
-	@$(BIN)/python tools/doctor_check.py --times $(or $(TIMES),20) --cures $(or $(CURES),2) --page docs/doctor-check.md
+	@PYTHONPATH=tools $(BIN)/python workloads/patients/doctor_check.py --times $(or $(TIMES),20) --cures $(or $(CURES),2) --page docs/doctor-check.md
 simulated-tables: set-up-run ## how often whole tables are right: docs/reference/statistics.md; TABLES=200 ROUNDS="4 5 10"
 	@$(TOOL) simulated_tables --seed $(SEED) $(call OPTION,TABLES,tables) $(if $(ROUNDS),--rounds $(ROUNDS)) \
 	    $(if $(TABLES)$(ROUNDS),,--page docs/reference/statistics.md)

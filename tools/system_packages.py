@@ -59,19 +59,20 @@ class Package:
 
 def read_catalogue(path: Path = CATALOGUE) -> list[Package]:
     """All packages of the catalogue, in its order."""
-    rows = tomllib.loads(path.read_text(encoding="utf-8"))["package"]
+    parts = tomllib.loads(path.read_text(encoding="utf-8"))
     return [
         Package(
-            groups=frozenset(row["group"].split()),
-            apt=row["apt"],
+            groups=frozenset(groups.split()),
+            apt=apt,
             without=row["without"],
-            command=tuple(row.get("command", ())),
+            command=(row["command"],) if isinstance(row.get("command"), str) else tuple(row.get("command", ())),
             library=row.get("library"),
             module=row.get("module"),
             file=row.get("file"),
             programs=frozenset(row.get("programs", "").split()),
         )
-        for row in rows
+        for groups, packages in parts.items()
+        for apt, row in packages.items()
     ]
 
 

@@ -10,10 +10,9 @@ import subprocess
 from dataclasses import astuple
 from pathlib import Path
 
-import pytest
-
 import callgrind
 import hot_path
+import pytest
 
 pytestmark = [
     pytest.mark.skipif(platform.machine() != "x86_64", reason="the budget is counted in x86-64 instructions"),

@@ -7,9 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 import callgrind
+import pytest
 
 SLEEPERS = 600
 MOST = 1.3

@@ -10,9 +10,8 @@ import subprocess
 import time
 from pathlib import Path
 
-import pytest
-
 import callgrind
+import pytest
 
 pytestmark = pytest.mark.xdist_group("measured")  # what they measure or look for, others would disturb
 

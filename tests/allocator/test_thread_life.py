@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 import thread_life
 
 pytestmark = [

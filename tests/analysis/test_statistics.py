@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from simulated_tables import noise
 
 from freestone.analysis import statistics
 from freestone.analysis.statistics import Interval, estimate, interval, paired, paired_ratio, weighted
-from simulated_tables import noise
 
 positive = st.floats(1e-3, 1e6)
 pairs = st.integers(1, 30).flatmap(

@@ -18,10 +18,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import old_root
 import pytest
 
 import bill_of_materials
-from wheels import old_root, symbols
+from wheels import symbols
 from wheels.sysroot import SysrootMissing
 
 pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("wheels")]

@@ -3,7 +3,7 @@
 Debian 11's own Python is 3.9; a newer one is compiled in the root, as users of such systems have it. Takes some minutes
 and is kept as a tar file. Only as root, with debootstrap.
 
-Usage: ``PYTHONPATH=tools python -m wheels.old_root build/wheels/bullseye.tar``
+Usage: ``PYTHONPATH=tools python tests/plugins/old_root.py build/wheels/bullseye.tar``
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Asks the doctor about every patient, again and again, and writes what it said as a table.
 
-    python tools/doctor_check.py [--times N] [--cures N] [--answers FILE] [--page FILE] [PATIENT...]
+    PYTHONPATH=tools python workloads/patients/doctor_check.py [OPTION...] [PATIENT...]
 
 What each patient has stands in workloads/patients/expected.toml. All of it takes hours: answers are kept beside other
 results, so that it goes on where it was interrupted, on another day too; those of another doctor or of other patients
@@ -28,7 +28,7 @@ from typing import Any
 
 import control_group
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY / "build"
 ANSWERS = REPOSITORY / "docs" / "results" / "doctor-check.jsonl"
 EXPECTED = REPOSITORY / "workloads" / "patients" / "expected.toml"
@@ -156,6 +156,7 @@ ONLY_SAID = (
     *(f"src/freestone/experiments/{name}.py" for name in ("places", "machine_lock")),
     "src/freestone/experiments/engines/*",
     *(f"src/freestone/analysis/{name}.py" for name in ("across", "comparable", "machines")),
+    "workloads/patients/doctor_check.py",
     "workloads/patients/expected.toml",
 )
 """... but for what only puts it into words, what is expected, and what measures on other machines."""

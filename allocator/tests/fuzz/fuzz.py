@@ -1,6 +1,6 @@
 """Fuzzers over sequences of calls, with a model of what each block must be: libFuzzer under the sanitizers, and AFL++.
 
-Usage: ``.venv/bin/python tools/fuzz.py --seconds 60 [--keep]``
+Usage: ``.venv/bin/python allocator/tests/fuzz/fuzz.py --seconds 60 [--keep]``
 
 The target is ``allocator/tests/fuzz``; it is played by default, hardened and sampled. ``--keep`` puts the inputs that
 reach what no other does into the corpus, where the tests play them. Exit status 1: something was found, in build/fuzz;
@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[3]
 LIBRARY = REPOSITORY / "allocator" / "src"
 TARGET = REPOSITORY / "allocator" / "tests" / "fuzz"
 CORPUS = TARGET / "corpus"

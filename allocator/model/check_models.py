@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the models of the protocol between threads (``allocator/model/*.pml``) with spin, and prints a table.
 
-Usage: ``python3 tools/check_models.py [MODEL...] [--page FILE]``, for example ``... lock gate``; all without.
+Usage: ``python3 allocator/model/check_models.py [MODEL...] [--page FILE]``, for example ``... lock gate``; all without.
 ``--page`` puts the table of all models at the end of a page (docs/results/models.md).
 
 Each model is searched whole, twice: for wrong states and for ends at which somebody waits, and for cycles that some
@@ -21,7 +21,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-MODELS = Path(__file__).resolve().parents[1] / "allocator" / "model"
+MODELS = Path(__file__).resolve().parent
 DEPTH = 100_000
 TIME_LIMIT_SECONDS = 300
 

@@ -4,7 +4,7 @@
 The hot path is the fall-through path: every conditional jump is taken to be not taken, up to the first `ret`. The
 compiler lays the expected path out that way. x86-64 only (counts come from the disassembly's operands).
 
-    tools/hot_path.py build/libfreestone.so malloc free
+    tests/plugins/hot_path.py build/libfreestone.so malloc free
 """
 
 from __future__ import annotations
