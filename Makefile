@@ -43,8 +43,7 @@ build: set-up-run ## build/libfreestone.so, build/libfreestone.a and .venv/bin/f
 test: set-up-tools ## build and run the tests, without the long ones; names the slowest
 	@$(PACKAGES) test
 	@$(MAKE) --no-print-directory -j 2 set-up-test test-programs
-	@rm -f build/tests-*.xml; $(MAKE) --no-print-directory -k test-native test-python; status=$$?; \
-	$(BIN)/python tools/slowest_tests.py build/tests-native.xml build/tests-python.xml; exit $$status
+	@$(MAKE) --no-print-directory -k test-native test-python
 test-all: ## these and the long ones: what a CI runs
 	@$(MAKE) --no-print-directory -k test test-long
 test-long: build test-programs set-up-test ## the long ones alone
@@ -52,7 +51,7 @@ test-long: build test-programs set-up-test ## the long ones alone
 test-native: build test-programs ## the half of the allocator
 	@tools/native test
 test-python: build set-up-test ## the half of the lab
-	@$(PYTEST) -m 'not long and not packages' --junit-xml=build/tests-python.xml
+	@$(PYTEST) -m 'not long and not packages' --durations=10
 test-programs: set-up-tools
 	@tools/native programs
 test-emulated: set-up-test ## the tests of the allocator for MACHINE=aarch64, riscv64 or ppc64le; PAGE_BYTES=65536
@@ -93,7 +92,7 @@ foreign: build ## foreign programs under glibc and under libfreestone; ONLY="red
 scale: set-up-run ## locks, lines and system calls at 64 threads, counted: docs/scale.md; QUICK=1
 	@$(PACKAGES) test && tools/native counting && $(TOOL) scale $(if $(QUICK),--quick,--page docs/scale.md)
 doctor-check: build ## the doctor's word on every patient, some four hours: docs/doctor-check.md; TIMES=20 CURES=2
-	@PYTHONPATH=tools $(BIN)/python workloads/patients/doctor_check.py --times $(or $(TIMES),20) --cures $(or $(CURES),2) --page docs/doctor-check.md
+	@PYTHONPATH=tests/plugins $(BIN)/python workloads/patients/doctor_check.py --times $(or $(TIMES),20) --cures $(or $(CURES),2) --page docs/doctor-check.md
 simulated-tables: set-up-run ## how often whole tables are right: docs/reference/statistics.md; TABLES=200 ROUNDS="4 5 10"
 	@$(TOOL) simulated_tables --seed $(SEED) $(call OPTION,TABLES,tables) $(if $(ROUNDS),--rounds $(ROUNDS)) \
 	    $(if $(TABLES)$(ROUNDS),,--page docs/reference/statistics.md)

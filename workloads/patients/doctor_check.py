@@ -1,6 +1,6 @@
 """Asks the doctor about every patient, again and again, and writes what it said as a table.
 
-    PYTHONPATH=tools python workloads/patients/doctor_check.py [OPTION...] [PATIENT...]
+    PYTHONPATH=tests/plugins python workloads/patients/doctor_check.py [OPTION...] [PATIENT...]
 
 What each patient has stands in workloads/patients/expected.toml. All of it takes hours: answers are kept beside other
 results, so that it goes on where it was interrupted, on another day too; those of another doctor or of other patients
