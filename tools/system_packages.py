@@ -28,7 +28,6 @@ import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 CATALOGUE = Path(__file__).with_name("system_packages.toml")
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -126,19 +125,6 @@ def one_line(absent: list[Package], *, root: bool, apt: bool) -> str:
     return f"freestone: apt could not provide, and therefore left out: {left_out}"
 
 
-class Archive(Protocol):
-    """Where packages come from."""
-
-    def names(self) -> list[str]:
-        """Every package name known at the moment."""
-
-    def update(self) -> None:
-        """Learns the names anew."""
-
-    def install(self, names: list[str]) -> bool:
-        """Installs all of the packages; whether that worked."""
-
-
 class Apt:
     """The few things wanted from apt-get and apt-cache, without a question asked."""
 
@@ -171,7 +157,7 @@ class Apt:
         )
 
 
-def install_missing(absent: list[Package], apt: Archive) -> None:
+def install_missing(absent: list[Package], apt: Apt) -> None:
     """Installs what can be found: all in one go, and one by one when that fails."""
     known = apt.names()
     if any(newest_name(known, package.pattern()) is None for package in absent):

@@ -15,7 +15,7 @@ import system_packages
 from foreign_programs.catalogue import PROGRAMS
 
 
-class Archive:
+class Archive(system_packages.Apt):
     """Stands for apt: knows some names, refuses some, remembers what it was asked."""
 
     def __init__(self, known: list[str], after_update: list[str] | None = None, refuses: str = "") -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from freestone.allocators import discovery
@@ -28,7 +28,7 @@ class Column:
         configuration: allocator and settings; its name is the column's.
         group: one of GROUPS.
         by_chance: whether it draws places or blocks by chance, so that a run is one draw.
-        is_hidden: as in Offer.
+        is_hidden: whether a verification cannot see that it serves.
     """
 
     configuration: Configuration
@@ -43,50 +43,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Offer:
-    """A mode or a build that is safer than the usual one.
-
-    Args:
-        name: of the column; the part before a comma is the name of its allocator.
-        sonames: of a library that is not in the catalogue, since nobody would compare its speed; patterns of paths too.
-        environment: its settings.
-        by_chance: as in Column.
-        is_hidden: its entries have a version, so that linked programs find them; the verification, which looks a name
-            up without one, finds the C library's.
-    """
+    """A mode or a build that is safer than the usual one: tests/misuses/misuses.toml says what its fields mean."""
 
     name: str
-    sonames: tuple[str, ...] = ()
-    environment: tuple[tuple[str, str], ...] = ()
+    libraries: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
     by_chance: bool = False
     is_hidden: bool = False
 
     @property
     def base(self) -> str:
         return self.name.partition(",")[0]
-
-
-_SCUDO = f"/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.scudo_standalone-{platform.machine()}.so"
-# Every check that its documentation offers and that is off by default.
-_SCUDO_OPTIONS = (
-    "dealloc_type_mismatch=true:delete_size_mismatch=true:zero_contents=true:quarantine_size_kb=1024:"
-    "thread_local_quarantine_size_kb=256:quarantine_max_chunk_size=8192"
-)
-SAFER = (
-    Offer("freestone, harden=1", environment=(("FREESTONE_OPTIONS", "harden=1"),), by_chance=True),
-    Offer("freestone, guard=1", environment=(("FREESTONE_OPTIONS", "guard=1"),), by_chance=True),
-    Offer("hardened_malloc", by_chance=True),
-    Offer("snmalloc-checks", by_chance=True),
-    Offer("mimalloc3-secure", environment=(("MIMALLOC_SHOW_ERRORS", "1"),), by_chance=True),
-    Offer("tcmalloc-debug", sonames=("libtcmalloc_minimal_debug.so.4",)),
-    Offer("scudo", sonames=(_SCUDO,), by_chance=True),
-    Offer("scudo, options", sonames=(_SCUDO,), environment=(("SCUDO_OPTIONS", _SCUDO_OPTIONS),), by_chance=True),
-    Offer(
-        "glibc, malloc.check=3",
-        sonames=("libc_malloc_debug.so.0",),
-        environment=(("GLIBC_TUNABLES", "glibc.malloc.check=3"),),
-        is_hidden=True,
-    ),
-)
 
 
 def find(words: str, offers: Sequence[Offer] = ()) -> list[Column]:
@@ -100,7 +67,7 @@ def find(words: str, offers: Sequence[Offer] = ()) -> list[Column]:
         AllocatorError: an allocator that was asked for is not known, not here, or does not serve a program.
     """
     wanted = [word.strip() for word in words.split(",") if word.strip()]
-    outside = [offer for offer in offers if offer.sonames]
+    outside = [offer for offer in offers if offer.libraries]
     own = {offer.base for offer in outside} - {"glibc"}
     if wanted:
         known = discovery.find([word for word in wanted if word not in own])
@@ -110,11 +77,11 @@ def find(words: str, offers: Sequence[Offer] = ()) -> list[Column]:
     columns = list(_of_catalogue(known, offers))
     for offer in outside:
         if not wanted or offer.base in wanted:
-            library = _library(offer.sonames)
+            library = _library(offer.libraries)
             if library is not None:
                 columns.append(_column(offer, discovery.from_path(f"{offer.base}={library}")))
             elif offer.base in wanted and offer.base in own:
-                raise AllocatorUnavailable(f"allocator '{offer.base}' is not available: no {offer.sonames[0]}")
+                raise AllocatorUnavailable(f"allocator '{offer.base}' is not available: no {offer.libraries[0]}")
     columns.sort(key=lambda column: GROUPS.index(column.group))
     return [each for each in columns if each.is_hidden or _serves(each.configuration, required=bool(wanted))]
 
@@ -123,7 +90,7 @@ def _of_catalogue(known: Iterable[Allocator], offers: Sequence[Offer]) -> Iterat
     for allocator in known:
         # A library given by its path has the file's name.
         base = SUBJECT if SUBJECT in allocator.name else allocator.name
-        own = [offer for offer in offers if offer.base == base and not offer.sonames]
+        own = [offer for offer in offers if offer.base == base and not offer.libraries]
         if not any(offer.name == base for offer in own):
             yield Column(discovery.configuration_for(allocator))
         for offer in own:
@@ -136,11 +103,11 @@ def _column(offer: Offer, allocator: Allocator) -> Column:
     return Column(configuration, HARDENED, offer.by_chance, offer.is_hidden)
 
 
-def _library(sonames: Sequence[str]) -> Path | None:
-    for soname in sonames:
-        places = sorted(Path("/").glob(soname[1:])) if soname.startswith("/") else []
+def _library(names: Sequence[str]) -> Path | None:
+    for name in (each.format(machine=platform.machine()) for each in names):
+        places = sorted(Path("/").glob(name[1:])) if name.startswith("/") else []
         # The newest of several versions.
-        for place in [*reversed(places), *LibrarySearch.of_this_machine().candidates([soname])]:
+        for place in [*reversed(places), *LibrarySearch.of_this_machine().candidates([name])]:
             return place
     return None
 

@@ -21,6 +21,7 @@ from conformance.suite import Refused, Suite
 from freestone.records.schema import Configuration
 
 SOURCES = REPOSITORY / "tests" / "misuses"
+LIST = tomllib.loads((SOURCES / "misuses.toml").read_text(encoding="utf-8"))
 PROGRAMS = BUILT / "misuses"
 LIMIT_S = 30.0
 """For a program that waits for ever; one that works for ever is ended by its own limit."""
@@ -50,9 +51,8 @@ Answers = Mapping[tuple[Case, str], Sequence[Stop]]
 
 def every() -> list[Case]:
     """Return all bugs, in the order of the list."""
-    families = tomllib.loads((SOURCES / "misuses.toml").read_text(encoding="utf-8"))["family"]
     cases = []
-    for family in families:
+    for family in LIST["family"]:
         more = {key: family[key] for key in ("frees", "worse") if key in family}
         for bug in family["bugs"]:
             parts = [part.strip("{}").split(",") for part in bug.split()]
@@ -108,7 +108,7 @@ class Misuses(Suite[Case, "tuple[Stop, ...]"]):
         build()
 
     def columns(self, told: argparse.Namespace) -> Sequence[Column]:
-        found = columns.find(told.allocators, columns.SAFER)
+        found = columns.find(told.allocators, [columns.Offer(**row) for row in LIST["safer"]])
         for column in found:
             if any(answer(case, column.configuration) is not Stop.HARMLESS for case in NO_BUG):
                 raise Refused(f"{column.name} does not serve a program without a bug")
