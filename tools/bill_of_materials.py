@@ -47,7 +47,7 @@ KINDS = (".whl", ".tar.gz", ".deb", ".crate")
 ALLOCATOR = re.compile(r"(^|/)(libfreestone\.(so[.\d]*|a)|src/allocate\.c)$")
 C_LIBRARIES = {"glibc": "LGPL-2.1-or-later", "musl": "MIT"}
 COMPILERS = ("libgcc", "GPL-3.0-or-later WITH GCC-exception-3.1")
-"""What gcc links into a static program of its own: the unwinder, and arithmetic that a processor lacks."""
+"""gcc's own library in a static program: the unwinder, and arithmetic that a processor lacks."""
 OF_COMPILER = re.compile(r"_Unwind_\w+|__gcc_\w+|__register_frame\w*")
 OF_CRATES = {"cc": "MIT OR Apache-2.0", "find-msvc-tools": "MIT OR Apache-2.0", "shlex": "MIT OR Apache-2.0"}
 SCRIPT = re.compile(rb"npm/((?:@[a-z0-9-]+/)?[a-z0-9._-]+)@(\d+\.\d+\.\d+)(?![\w.-])")
@@ -58,7 +58,7 @@ OF_SCRIPTS = (
     (r"robust-predicates", "Unlicense"),
     (r"fast-.*|clone|lodash\..*|json-stringify-pretty-compact", "MIT"),
 )
-"""Of npm's packages, whose texts the library leaves out: names, and what npm says of them."""
+"""Names of npm's packages, as regular expressions, with their licences: the library leaves the texts out."""
 
 Entry = dict[str, Any]
 

@@ -43,7 +43,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Offer:
-    """A mode or a build that is safer than the usual one: tests/misuses/misuses.toml says what its fields mean."""
+    """A mode or a build that is safer than the usual one: tests/misuses/misuses.toml explains its fields."""
 
     name: str
     libraries: Sequence[str] = ()

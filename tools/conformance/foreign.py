@@ -48,7 +48,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Row:
-    """The trials of a program; ``skipped`` says what was missing if it was not run."""
+    """The trials of a program; ``skipped`` is the reason if it was not run."""
 
     glibc: Sequence[Outcome] = ()
     freestone: Sequence[Outcome] = ()

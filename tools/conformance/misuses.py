@@ -27,7 +27,7 @@ LIMIT_S = 30.0
 """For a program that waits for ever; one that works for ever is ended by its own limit."""
 RUNS = 10
 AGREEING = 3
-"""So many runs suffice if they agree and nothing is drawn by chance."""
+"""The number of runs that suffices if they agree and nothing is drawn by chance."""
 
 
 @dataclass(frozen=True)

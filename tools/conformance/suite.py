@@ -71,7 +71,7 @@ class Suite(Generic[Case, Answer]):
     def pictures(
         self, cases: Sequence[Case], columns: Sequence[Column], answers: Mapping[tuple[Case, str], Answer]
     ) -> None:
-        """Draw what the page shows beside its tables."""
+        """Draw the pictures of the page."""
 
     def failed(self, answers: Mapping[tuple[Case, str], Answer]) -> bool:
         """Return whether an answer is one that a build has to stop at."""
