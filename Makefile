@@ -93,10 +93,10 @@ scale: set-up-run ## locks, lines and system calls at 64 threads, counted: docs/
 	@$(PACKAGES) test && tools/native counting && $(TOOL) scale $(if $(QUICK),--quick,--page docs/scale.md)
 doctor-check: build ## the doctor's word on every patient, some four hours: docs/doctor-check.md; TIMES=20 CURES=2
 	@PYTHONPATH=tests/plugins $(BIN)/python workloads/patients/doctor_check.py --times $(or $(TIMES),20) --cures $(or $(CURES),2) --page docs/doctor-check.md
-simulated-tables: set-up-run ## how often whole tables are right: docs/reference/statistics.md; TABLES=200 ROUNDS="4 5 10"
+simulated-tables: set-up-test ## how often whole tables are right: docs/reference/statistics.md; TABLES=200 ROUNDS="4 5 10"
 	@$(TOOL) simulated_tables --seed $(SEED) $(call OPTION,TABLES,tables) $(if $(ROUNDS),--rounds $(ROUNDS)) \
 	    $(if $(TABLES)$(ROUNDS),,--page docs/reference/statistics.md)
-simulated-fleet: set-up-run ## the cost of a report of 1,000 machines: docs/guide/many-machines.md; MACHINES=10
+simulated-fleet: set-up-test ## the cost of a report of 1,000 machines: docs/guide/many-machines.md; MACHINES=10
 	@$(TOOL) simulated_fleet --seed $(SEED) $(if $(MACHINES),--machines $(MACHINES),--page docs/guide/many-machines.md)
 place-transcripts: build set-up-test ## a worker lost in the middle, as a terminal has it: docs/guide/many-machines.md
 	@$(PACKAGES) places
