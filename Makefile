@@ -96,11 +96,6 @@ doctor-check: build ## the doctor's word on every patient, some four hours: docs
 simulated-tables: set-up-test ## how often whole tables are right: docs/reference/statistics.md; TABLES=200 ROUNDS="4 5 10"
 	@$(TOOL) simulated_tables --seed $(SEED) $(call OPTION,TABLES,tables) $(if $(ROUNDS),--rounds $(ROUNDS)) \
 	    $(if $(TABLES)$(ROUNDS),,--page docs/reference/statistics.md)
-simulated-fleet: set-up-test ## the cost of a report of 1,000 machines: docs/guide/many-machines.md; MACHINES=10
-	@$(TOOL) simulated_fleet --seed $(SEED) $(if $(MACHINES),--machines $(MACHINES),--page docs/guide/many-machines.md)
-place-transcripts: build set-up-test ## a worker lost in the middle, as a terminal has it: docs/guide/many-machines.md
-	@$(PACKAGES) places
-	@$(TOOL) place_transcripts --page docs/guide/many-machines.md --picture docs/images/many-machines.png
 readme-figure: build ## put a measurement into the README, with its pictures; RESULTS=folder
 	@$(BIN)/python tools/readme_figure.py '$(RESULTS)'
 
