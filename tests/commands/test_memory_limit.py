@@ -6,9 +6,8 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pytest
-
 import control_group
+import pytest
 
 CompileC = Callable[..., Path]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from ordered import TRIALS, Ordered, begun
+from own_clusters.dask import Cluster, free_ports
 from waiting import soon
 
 from freestone.records import store
-from own_clusters.dask import Cluster, free_ports
 
 COMMAND = [sys.executable, "-m", "freestone"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from ordered import TRIALS, Ordered, begun
+from own_clusters import slurm
 from waiting import soon
 
 from freestone.records import store
-from own_clusters import slurm
 
 COMMAND = [sys.executable, "-m", "freestone"]
 

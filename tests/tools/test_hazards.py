@@ -13,11 +13,11 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import control_group
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import control_group
 from conformance import hazard_list, hazards, process
 from conformance.__main__ import main
 from conformance.columns import Column

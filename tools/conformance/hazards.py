@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import control_group
+
 from conformance import building, columns, hazard_list, process, verdict
 from conformance.building import BUILT, REPOSITORY
 from conformance.columns import SUBJECT, Column
