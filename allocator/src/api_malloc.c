@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "allocate.h"
+#include "message.h"
 #include "options.h"
 #include "os.h"
+#include "slab.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -132,10 +134,14 @@ static inline void copy(void *to, const void *from, size_t bytes) {
 /* Who shrinks a block means to save what is left over: a quarter is worth a copy. */
 static inline bool stays(size_t had, size_t size) { return size <= had && (size > had - had / 4 || had <= 64); }
 
-/* The way of nearly every block: from one class to another. */
+/* The way of nearly every block: from one class to another. Who goes on with a pointer into a block that stays would write behind its end, and no
+ * later call need see it. Of what lends and of large blocks usable_bytes asks the same. */
 static inline void *resize_small(void *block, unsigned slot, size_t size) {
     size_t had = slot_bytes[slot];
     if (stays(had, size)) {
+        if (unlikely(!slab_starts(slot_class(slot), block))) {
+            message_interior_pointer(block, "size class", had);
+        }
         return block;
     }
     void *moved = allocate_fast(size);
