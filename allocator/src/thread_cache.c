@@ -28,6 +28,10 @@ enum {
     ROOM_MOST = 8 * 1024 * 1024, /* of room in magazines that many threads do not use at the moment: */
     ROOM_SHARE = 256, /* this share of what is left of it is each one's, */
     ROOM_LEAST = 8 * 1024, /* and at least so much */
+    ROOM_ALL = 48 * 1024 * 1024, /* of room in all magazines of many threads, about two thirds of which hold blocks: */
+    ROOM_OWN_SHARE = 4, /* this share of what is left of it may be one thread's, */
+    ROOM_OWN = 128 * 1024, /* and at least so much; */
+    ROOM_STEP = 4, /* a slot grows by this share of what its thread has left of that */
     UNTOLD_SHARE = 8, /* this share of its room a thread may have more or less than it has told the others */
     CROWD_BYTES = 256 * 1024, /* a magazine with one block for every thread, from which on a thread earns it */
     EARNING_VISITS = 8, /* by so many slow paths */
@@ -91,10 +95,32 @@ static void tell_room(struct thread_cache *cache) {
     }
 }
 
+/* Blocks by which both magazines of a slot may grow now. If threads are many, all magazines together have a bound, whatever the classes are: a
+ * thread's share is one of what is left, so that those who sleep with what they got leave some to each that comes. Up to the share in a class
+ * that all have alike a magazine always grows. Blocks above that of one thread alone are left to the heaps: what a thread sleeps on nobody
+ * else can take. */
+static OUT_OF_LINE size_t growth_most(const struct thread_cache *cache, size_t before, unsigned class) {
+    size_t threads = atomic_load_explicit(&registry.count, memory_order_relaxed); /* any recent answer will do */
+    if (threads <= CAPACITY_THREADS) {
+        return MAGAZINE_MOST;
+    }
+    if (class_bytes[class] > CAPACITY_BYTES) {
+        return 0;
+    }
+    size_t left = ROOM_ALL - bits_min(atomic_load_explicit(&registry.room, memory_order_relaxed), ROOM_ALL);
+    size_t own = bits_max(left / ROOM_OWN_SHARE, ROOM_OWN);
+    size_t growth = (own - bits_min(cache->room, own)) / ROOM_STEP / (2 * (size_t)class_bytes[class]);
+    size_t alike = share_of((unsigned)threads) / class_bytes[class];
+    return bits_max(growth, alike - bits_min(before, alike));
+}
+
 /* A class in use earns larger magazines: twice as large at each visit to the heap, up to the most. */
 static unsigned grown_capacity(struct thread_cache *cache, struct cache_class *magazines, unsigned class) {
     size_t before = magazines->capacity;
     size_t capacity = bits_min(before == 0 ? CAPACITY_FIRST : 2 * before, capacity_most(cache, class));
+    if (unlikely(capacity > before)) {
+        capacity = bits_max(bits_min(capacity, before + growth_most(cache, before, class)), 1);
+    }
     if (capacity != before) {
         magazines->capacity = (uint8_t)capacity;
         /* Of two magazines. Where there is less than before, the sum is right all the same, modulo 2^64. */
@@ -130,11 +156,14 @@ static unsigned capacity_here(struct thread_cache *cache, struct cache_class *ma
 
 /* With many threads even one cached block per magazine adds up. A thread that touches a class only
  * once therefore caches none of it, since no other thread can take that block while it sleeps. */
-static bool is_unearned(const struct cache_class *magazines, unsigned class) {
+static bool is_unearned(const struct thread_cache *cache, const struct cache_class *magazines, unsigned class) {
     size_t threads = atomic_load_explicit(&registry.count, memory_order_relaxed); /* any recent answer will do */
     size_t crowd = threads * (class_bytes[class] + MAGAZINE_BYTES);
-    return magazines->top == VOID_TOP && threads > CAPACITY_THREADS && unlikely(crowd > CROWD_BYTES) &&
-           magazines->visits <= EARNING_VISITS * crowd / CROWD_BYTES;
+    if (magazines->top != VOID_TOP || threads <= CAPACITY_THREADS) {
+        return false;
+    }
+    bool earned = likely(crowd <= CROWD_BYTES) || magazines->visits > EARNING_VISITS * crowd / CROWD_BYTES;
+    return !earned || growth_most(cache, 0, class) == 0;
 }
 
 /* -- now and then -------------------------------------------------------------------------------------------- */
@@ -266,7 +295,7 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
     struct cache_class *magazines = &cache->slots[slot];
     magazines->visits++;
     follow_season(cache);
-    if (unlikely(is_unearned(magazines, class))) {
+    if (unlikely(is_unearned(cache, magazines, class))) {
         cache->exchanges++;
         struct zeros zeros;
         return heap_take_one(heap_of(cache, class), class, &zeros);
@@ -484,7 +513,7 @@ static void **make_room(struct thread_cache *cache, unsigned slot, void **top) {
     unsigned class = slot_class(slot);
     struct heap *heap = heap_of(cache, class);
     magazines->visits++;
-    if (top == VOID_TOP && is_unearned(magazines, class)) {
+    if (top == VOID_TOP && is_unearned(cache, magazines, class)) {
         cache->exchanges++;
         return NULL;
     }

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-enum { THREADS = 500, CLASSES = 40, TURNS = 1000 };
+enum { THREADS = 500, CLASSES = 40, TURNS = 1000, CACHED_THREADS = 192, CACHED_TURNS = 300, HELD = 3 };
 
 static const size_t mebibyte = (size_t)1 << 20;
 
@@ -51,16 +51,49 @@ static void *touch_every_class(void *unused) {
     return unused;
 }
 
-/* KiB that so many threads add which live at once and have each used every class once. */
-static long caches(void) {
+static pthread_mutex_t in_turn = PTHREAD_MUTEX_INITIALIZER;
+
+/* Many times over, so that a thread earns magazines, with few blocks at once; then it sleeps on what it keeps. */
+static void *work_in_turn(const size_t *bytes) {
+    pthread_mutex_lock(&in_turn);
+    for (int turn = 0; turn < CACHED_TURNS; turn++) {
+        for (size_t size = bytes[0]; size <= bytes[1]; size += size / 4) {
+            void *held[HELD];
+            for (int i = 0; i < HELD; i++) {
+                held[i] = served(malloc(size));
+                memset(held[i], 1, turn < CACHED_TURNS - 1 ? 1 : size);
+            }
+            for (int i = 0; i < HELD; i++) {
+                free(held[i]);
+            }
+        }
+    }
+    pthread_mutex_unlock(&in_turn);
+    pthread_barrier_wait(&together);
+    pthread_barrier_wait(&together);
+    return NULL;
+}
+
+static void *work_in_medium(void *unused) {
+    (void)unused;
+    return work_in_turn((const size_t[]){10 * 1024, 64 * 1024});
+}
+
+static void *work_in_large(void *unused) {
+    (void)unused;
+    return work_in_turn((const size_t[]){80 * 1024, 256 * 1024});
+}
+
+/* KiB that so many threads add which live at once and have each done that. */
+static long added_by_threads(int count, void *(*work)(void *)) {
     static pthread_t threads[THREADS];
     pthread_attr_t small;
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, 64 * 1024);
-    pthread_barrier_init(&together, NULL, THREADS + 1);
+    pthread_barrier_init(&together, NULL, (unsigned)count + 1);
     long before = of_status("VmRSS:");
-    for (int t = 0; t < THREADS; t++) {
-        if (pthread_create(&threads[t], &small, touch_every_class, NULL) != 0) {
+    for (int t = 0; t < count; t++) {
+        if (pthread_create(&threads[t], &small, work, NULL) != 0) {
             fprintf(stderr, "footprint: no thread\n");
             exit(1);
         }
@@ -68,11 +101,17 @@ static long caches(void) {
     pthread_barrier_wait(&together);
     long after = of_status("VmRSS:");
     pthread_barrier_wait(&together);
-    for (int t = 0; t < THREADS; t++) {
+    for (int t = 0; t < count; t++) {
         pthread_join(threads[t], NULL);
     }
     return after - before;
 }
+
+static long caches(void) { return added_by_threads(THREADS, touch_every_class); }
+
+static long medium_caches(void) { return added_by_threads(CACHED_THREADS, work_in_medium); }
+
+static long large_caches(void) { return added_by_threads(CACHED_THREADS, work_in_large); }
 
 static uint64_t drawn(uint64_t *state) {
     *state = *state * 6364136223846793005U + 1442695040888963407U;
@@ -146,7 +185,13 @@ static const struct {
     const char *name;
     long (*run)(void);
 } scenarios[] = {
-    {"nothing", nothing}, {"caches", caches}, {"mappings", mappings}, {"growth", growth}, {"loop", loop},
+    {"nothing", nothing},
+    {"caches", caches},
+    {"medium-caches", medium_caches},
+    {"large-caches", large_caches},
+    {"mappings", mappings},
+    {"growth", growth},
+    {"loop", loop},
 };
 
 int main(int count, char **words) {

@@ -59,6 +59,16 @@ def test_the_caches_of_many_threads_are_bounded_together(footprint: Run) -> None
     assert footprint("caches") < 32 * 1024
 
 
+def test_threads_that_worked_in_turn_are_bounded_together_in_medium_classes(footprint: Run) -> None:
+    """docs/design/thread-cache.md: room for 48 MiB; with the stacks of 192 threads, and what slabs hold."""
+    assert footprint("medium-caches") < 64 * 1024
+
+
+def test_threads_that_worked_in_turn_keep_no_large_blocks(footprint: Run) -> None:
+    """Two blocks of each class above 64 KiB would be 2.5 MiB for each of 192 threads."""
+    assert footprint("large-caches") < 32 * 1024
+
+
 def test_random_frees_leave_few_mappings(footprint: Run) -> None:
     """The kernel allows 65,530; a heap of 64 GiB has 256 times as much memory as this one."""
     assert footprint("mappings") < 200
