@@ -8,12 +8,19 @@ add_library(patient STATIC "${patients_folder}/patient.c")
 target_link_libraries(patient PUBLIC freestone_strict Threads::Threads)
 target_compile_options(patient PUBLIC ${patients_options})
 
-add_executable(patients
-  "${patients_folder}/patients.c" "${patients_folder}/time.c" "${patients_folder}/memory.c" "${patients_folder}/both.c"
-  "${patients_folder}/cases.c" "${patients_folder}/well.c")
 add_executable(patients-own-heap "${patients_folder}/own_heap.c")
 add_executable(matrices "${patients_folder}/matrices.c")
-foreach(program patients patients-own-heap matrices)
+set(patients_programs patients-own-heap matrices)
+# These fall ill by glibc's knobs, which other C libraries do not have.
+include(CheckSymbolExists)
+check_symbol_exists(M_ARENA_MAX malloc.h patients_have_knobs)
+if(patients_have_knobs)
+  add_executable(patients
+    "${patients_folder}/patients.c" "${patients_folder}/time.c" "${patients_folder}/memory.c" "${patients_folder}/both.c"
+    "${patients_folder}/cases.c" "${patients_folder}/well.c")
+  list(APPEND patients_programs patients)
+endif()
+foreach(program IN LISTS patients_programs)
   target_link_libraries(${program} PRIVATE patient)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
 endforeach()
