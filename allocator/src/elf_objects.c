@@ -222,6 +222,17 @@ void elf_search_before(struct elf_search *search) {
     }
 }
 
+/* The walk ends at libc at the latest, if this object was loaded late: before what another thread might unload. */
+const char *elf_file_before_own(const char *name) {
+    (void)library_count();
+    for (const struct link_map *map = first_map; map != NULL; map = map->l_next) {
+        if (elf_function_in(object_at(map), name) != NULL) {
+            return map == own_map ? NULL : map == first_map ? "" : map->l_name;
+        }
+    }
+    return NULL;
+}
+
 /* The next of those that were loaded with the program, after NULL the first; NULL after the last. */
 static const struct link_map *next_started(const struct link_map *map) {
     (void)library_count();

@@ -36,6 +36,10 @@ void *elf_function_behind(const void *address, const char *name);
 /* ... that any object defines: the program, what it was linked with, and then what was loaded later, except in a child of fork. */
 void *elf_function_anywhere(const char *name);
 
+/* The first object in which the dynamic linker finds that function, for every program and library that calls it; "" is the program. NULL if that is this
+ * object, or if there is no dynamic linker. Calls nothing. */
+const char *elf_file_before_own(const char *name);
+
 /* Whether an object brings a C++ runtime of its own, whose operators new and delete may be hidden from all others: it defines them, or it throws
  * or unwinds without being a runtime that all share. Looks at every object; in a child of fork an object that was loaded late counts as one. */
 bool elf_has_further_runtime(void);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "direct_binding.h"
+#include "elf_objects.h"
 #include "message.h"
 
 uint32_t options[OPTION_COUNT] = {
@@ -209,6 +210,21 @@ static bool is_in_environment(const char *start) {
     return false;
 }
 
+/* Another preload or the program itself may stand before the library, and what was loaded late serves nobody. */
+static void identify(void) {
+    const char *other = elf_file_before_own("malloc");
+    struct message message = {0};
+    message_text(&message, FREESTONE_BUILD_VERSION);
+    if (other == NULL) {
+        message_text(&message, " serves malloc");
+    } else {
+        message_text(&message, " is loaded, but malloc is ");
+        message_text(&message, *other == '\0' ? "the program's own" : "that of ");
+        message_text(&message, other);
+    }
+    message_print(&message);
+}
+
 /* Early among constructors: a program that does not allocate is told all the same that the library is in force. */
 __attribute__((constructor(101))) void options_read_environment(void) {
     static _Atomic bool done; /* relaxed: only who sets it first reads */
@@ -232,9 +248,7 @@ __attribute__((constructor(101))) void options_read_environment(void) {
                                                         : 0;
     __atomic_store_n(&options_modes, chosen, __ATOMIC_RELAXED);
     if (option_value(OPTION_IDENTIFY) != 0) {
-        struct message message = {0};
-        message_text(&message, FREESTONE_BUILD_VERSION " serves malloc");
-        message_print(&message);
+        identify();
     }
 }
 

@@ -531,6 +531,10 @@ void guarded_reclaim(void) {}
 void guarded_after_fork(void) {}
 void fault_handler_set(void) {}
 bool elf_has_further_runtime(void) { return false; }
+const char *elf_file_before_own(const char *name) {
+    (void)name;
+    return NULL;
+}
 void *direct_function(enum direct_function which) {
     (void)which;
     return NULL;
