@@ -1,7 +1,10 @@
 #include "message.h"
 
+#include <stdatomic.h>
+
 #include "gate.h"
 #include "lock.h"
+#include "options.h"
 #include "os.h"
 #include "text.h"
 
@@ -61,6 +64,14 @@ static _Noreturn void stop(const struct message *message) {
     os_abort();
 }
 
+/* Behind a line by default alone: a mode tells more by itself. Once: the process may go on after its handler of SIGABRT, to the next. */
+static void advise(struct message *message, const char *advice) {
+    static _Atomic bool done; /* relaxed: protects nothing, only who sets it first advises */
+    if (modes() == 0 && !atomic_exchange_explicit(&done, true, memory_order_relaxed)) {
+        message_text(message, advice);
+    }
+}
+
 static struct message misuse(const char *name, const void *pointer) {
     struct message message = {0};
     message_text(&message, name);
@@ -80,18 +91,21 @@ static void block(struct message *message, const char *what, size_t bytes) {
 OUT_OF_LINE _Noreturn void message_double_free(const void *pointer, const char *what, size_t bytes) {
     struct message message = misuse("double free", pointer);
     block(&message, what, bytes);
+    advise(&message, MESSAGE_ADVICE);
     stop(&message);
 }
 
 OUT_OF_LINE _Noreturn void message_interior_pointer(const void *pointer, const char *what, size_t bytes) {
     struct message message = misuse("interior pointer", pointer);
     block(&message, what, bytes);
+    advise(&message, MESSAGE_ADVICE);
     stop(&message);
 }
 
 OUT_OF_LINE _Noreturn void message_foreign_pointer(const void *pointer) {
     struct message message = misuse("foreign pointer", pointer);
     message_text(&message, " was not allocated here");
+    advise(&message, MESSAGE_FOREIGN_ADVICE);
     stop(&message);
 }
 
@@ -106,6 +120,7 @@ static struct message wrong_size(const void *pointer, size_t given, const char *
 
 OUT_OF_LINE _Noreturn void message_wrong_size(const void *pointer, size_t given, const char *what, size_t bytes) {
     struct message message = wrong_size(pointer, given, what, bytes);
+    advise(&message, MESSAGE_ADVICE);
     stop(&message);
 }
 

@@ -24,6 +24,10 @@ _Noreturn void message_interior_pointer(const void *pointer, const char *what, s
 _Noreturn void message_foreign_pointer(const void *pointer);
 _Noreturn void message_wrong_size(const void *pointer, size_t given, const char *what, size_t bytes);
 
+/* The next step, behind the first of these lines where neither guard nor harden is on. What is foreign was never a block that could be guarded. */
+#define MESSAGE_ADVICE "; FREESTONE_OPTIONS=guard=1 may name the place (docs/reference/misuse.md)"
+#define MESSAGE_FOREIGN_ADVICE " (docs/reference/misuse.md)"
+
 /* Behind the line of a check that some programs do not pass, though they run: the option that leaves the check out. */
 #define MESSAGE_KINDS " (kinds=0 leaves this check out)"
 

@@ -1,4 +1,4 @@
-/* The knobs: FREESTONE_OPTIONS=key=value,... and what mallopt maps to them. Leaf above message.
+/* The knobs: FREESTONE_OPTIONS=key=value,... and what mallopt maps to them. Leaf beside message.
  *
  * Read once, at the first allocation or from the library's constructor, whichever comes first. Values are plain words read
  * with relaxed atomics: each is meaningful by itself and a reader may see a change a little late. */
