@@ -306,7 +306,8 @@ def test_the_headline_claims_nothing_from_three_rounds(
     measured: Callable[..., tuple[Experiment, list[TrialRecord]]],
 ) -> None:
     headline = _headline(*measured({"glibc": 1.0, "freestone": 0.1}, rounds=3))
-    assert headline == "Too few rounds to tell any difference (3 rounds; 4 are the fewest)."
+    more = "ask for more by --rounds 10 (make compare ROUNDS=10)"
+    assert headline == f"Too few rounds to tell any difference (3 rounds; 4 are the fewest): {more}."
 
 
 def test_the_headline_says_why_nothing_could_be_measured(

@@ -157,7 +157,8 @@ def _of_workload(experiment: Experiment, workload: Workload, cells: Sequence[Cel
         return f"Only {only} could be measured" if len(cells) > 1 else f"{only} was measured against nothing but itself"
     pairs = max((ratio.pairs for cell in good for ratio in cell.ratio.values()), default=0)
     if pairs < FEWEST_PAIRS:
-        return f"Too few rounds to tell any difference ({_count(pairs, 'round')}; {FEWEST_PAIRS} are the fewest)"
+        few = f"{_count(pairs, 'round')}; {FEWEST_PAIRS} are the fewest"
+        return f"Too few rounds to tell any difference ({few}): ask for more by --rounds 10 (make compare ROUNDS=10)"
     race = _Race(workload, good, baseline, rivals)
     if not any(race.metric(aspect) in cell.ratio for cell in good for aspect in (TIME, MEMORY, FAULTS)):
         return "No ratio can be made of what was measured"
