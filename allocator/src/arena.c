@@ -463,13 +463,10 @@ bool arena_prefer_huge(void *at, size_t bytes, bool fresh) {
     return true;
 }
 
-/* A fork waits for who purges. */
-static bool somebody_forks(void) { return gate.page != NULL && gate_is_forking(); }
-
 /* What the kernel does not take makes no room: more is tried, `most` bytes at most. Adds what it took to *taken; false when there is no more. */
 static bool purge_up_to(size_t bytes, size_t most, size_t *taken) {
     bool more = true;
-    for (size_t tried = 0; more && *taken < bytes && tried < most && !somebody_forks();) {
+    for (size_t tried = 0; more && *taken < bytes && tried < most && !gate_is_awaited();) {
         size_t left = (bytes - *taken + SLICE_BYTES - 1) >> SLICE_BITS;
         uint32_t slices = purge_piece((uint32_t)bits_min(left, CHUNK_SLICES), false, taken);
         tried += (size_t)slices << SLICE_BITS;
@@ -514,7 +511,7 @@ static void purge_end(uint32_t slice, uint32_t unwritten) {
     bool done = true;
     if (begins_written(arena_address(at), (size_t)(end - at) << SLICE_BITS)) {
         done = spend_fresh(end - at);
-        for (uint32_t next; done && at < end && !somebody_forks(); at = next) {
+        for (uint32_t next; done && at < end && !gate_is_awaited(); at = next) {
             next = (uint32_t)bits_min(huge_chunk(at) + CHUNK_SLICES, end);
             size_t bytes = (size_t)(next - at) << SLICE_BITS;
             done = arena_purge_pages(slice, arena_address(at), bytes, bytes);
@@ -593,7 +590,12 @@ bool arena_charge(size_t bytes) {
         limit_note_met();
         (void)purge_up_to(lack, SIZE_MAX, &taken);
     }
-    return limit_take(bytes);
+    bool charged = limit_take(bytes);
+    size_t owed = charged && taken < lack ? limit_owe(lack - taken) : 0;
+    if (owed != 0) {
+        arena_reclaim(owed);
+    }
+    return charged;
 }
 
 /* What a huge page brings in beside what is wanted is not counted: none is asked for near a limit. */

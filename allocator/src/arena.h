@@ -71,8 +71,12 @@ void arena_look(const void *at, size_t bytes, enum watch watched);
 void arena_give_way(size_t bytes);
 
 /* Charges memory that a caller is about to map or take (limit.h), who releases it if he gets none. Near a limit the oldest free spans are purged first,
- * as much as lacks. Returns false if the program's own limit would be exceeded all the same. The caller holds no lock. */
+ * as much as lacks; near the control group's then free pages in slabs. Returns false if the program's own limit would be exceeded all the same. The caller holds no lock. */
 bool arena_charge(size_t bytes);
+
+/* Beyond the control group's edge, so many bytes of fresh memory find no free span to go back for them: free pages in slabs go back, about as many.
+ * Defined above, in reclaim.c. The caller holds no lock. */
+void arena_reclaim(size_t bytes);
 
 /* Purges a piece of the span that has been free for longest; false if there is none. */
 bool arena_purge_piece(void);

@@ -70,6 +70,9 @@ enum gate_answer gate_put_child_right(void);
 /* Whether forks keep it closed. */
 static inline bool gate_is_forking(void) { return atomic_load_explicit(&gate.page->forks, memory_order_seq_cst) != 0; }
 
+/* The same of who may come before there is a gate. */
+static inline bool gate_is_awaited(void) { return gate.page != NULL && gate_is_forking(); }
+
 /* Whether the gate is open: asked before anything is said, and again by who has just said that it is inside. */
 static inline bool gate_is_open(void) {
     return likely(!gate_is_forking()) &&

@@ -66,6 +66,15 @@ size_t limit_lack(size_t bytes) {
     return bits_max(lack, bytes - bits_min(bytes, room));
 }
 
+size_t limit_owe(size_t bytes) {
+    enum { WORTH_A_LOOK = 1 << 20 };
+    static _Atomic size_t owed; /* relaxed: each byte is returned once, to any thread */
+    if (atomic_fetch_add_explicit(&owed, bytes, memory_order_relaxed) + bytes < WORTH_A_LOOK) {
+        return 0;
+    }
+    return atomic_exchange_explicit(&owed, 0, memory_order_relaxed);
+}
+
 /* limit_look_at is NEVER while a thread reads the limit, so one thread reads at a time. */
 static const size_t NEVER = SIZE_MAX;
 

@@ -57,6 +57,10 @@ size_t limit_lack_of_own(size_t bytes);
  * of one call. */
 size_t limit_lack(size_t bytes);
 
+/* So many bytes were charged beyond the group's edge for which nothing went back. They add up; returns all of them when they are worth a look at slabs,
+ * else 0. */
+size_t limit_owe(size_t bytes);
+
 /* The group's limit is read when the heap holds this many bytes, and again each time that it holds half as much more: it may change. */
 extern _Atomic size_t limit_look_at INTERNAL;
 static inline bool limit_look_is_due(void) {

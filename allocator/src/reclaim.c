@@ -1,5 +1,6 @@
 /* Memory back from the heaps: what depots did not need, slabs and pages that are free. In pieces: no lock is held for longer than one takes,
  * and none while the kernel works. */
+#include "gate.h"
 #include "heap_inside.h"
 #include "limit.h"
 #include "magazine_pool.h"
@@ -208,6 +209,34 @@ bool heap_sweep_some(struct heap_sweep *sweep, size_t bytes) {
         atomic_store_explicit(&sweeps.futile, sweep->frees + 1, memory_order_relaxed);
     }
     return !over;
+}
+
+/* -- near the control group's limit ---------------------------------------------------------------------------- */
+
+/* Of one heap after the other, in turn. */
+static void drain_next(void) {
+    static _Atomic unsigned turn; /* relaxed: two threads may drain the same */
+    drain_all(heap_numbered(atomic_fetch_add_explicit(&turn, 1, memory_order_relaxed) % heap_count()));
+}
+
+/* A group refuses nothing: there is no end of memory at which to look for free pages thoroughly, so who takes more looks, in proportion to that.
+ * Pieces in which hardly a page is free end the look. Until an eighth of the limit, which is left to others, is taken, all slabs of a heap of that
+ * size have been seen all the same. */
+OUT_OF_LINE void arena_reclaim(size_t bytes) {
+    enum { FRUITLESS_MOST = 2, FRUITLESS_FOR = 1 << 20 }; /* pieces of 4 MiB, for each so many bytes */
+    size_t fruitless = bytes / FRUITLESS_FOR * FRUITLESS_MOST;
+    struct heap_sweep sweep;
+    heap_begin_sweep(&sweep);
+    bool more = true;
+    while (more && sweep.bytes < bytes && fruitless > 0 && !gate_is_awaited()) {
+        size_t before = sweep.bytes;
+        more = heap_sweep_some(&sweep, bytes - before);
+        fruitless -= sweep.bytes - before < SLICE_BYTES;
+    }
+    if ((!more || sweep.wrapped) && sweep.bytes < bytes &&
+        !gate_is_awaited()) { /* the next look finds what depots hold */
+        drain_next();
+    }
 }
 
 bool heap_has_new(void) {

@@ -58,6 +58,34 @@ static void free_all(void) {
     }
 }
 
+/* Pages of small blocks, seven of eight of which are free, while more is taken than the group has beside them: in one piece or in many. */
+static void free_pages_in_slabs(size_t limit, size_t piece) {
+    enum { SPARSE = 8, PAGES_MOST = 1 << 16 };
+    static char *pages[PAGES_MOST];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), count = limit / 4 * 3 / page, pieces = limit / 2 / piece;
+    EXPECT(count <= PAGES_MOST && pieces <= MORE, "%zu pages, %zu pieces", count, pieces);
+    for (size_t i = 0; i < count; i++) {
+        pages[i] = take(page);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (i % SPARSE != 0) {
+            free(pages[i]);
+        }
+    }
+    for (size_t i = 0; i < pieces; i++) {
+        more[i] = take(piece);
+    }
+    size_t held = figure("held"), room = limit - limit / 16; /* some of what is left to others may be used at first */
+    EXPECT(held <= room, "%zu bytes are held of %zu, and %zu free ones are in memory", held, limit,
+           figure("free_blocks") - figure("clean"));
+    for (size_t i = 0; i < pieces; i++) {
+        free(more[i]);
+    }
+    for (size_t i = 0; i < count; i += SPARSE) {
+        free(pages[i]);
+    }
+}
+
 /* From where the group is seen no more, though /proc is there. */
 static void go_into_chroot(void) {
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
@@ -102,6 +130,11 @@ int main(int count, char **argument) {
         leave_holes();
         EXPECT(figure("group_limit") == 0, "files were opened beside threads");
         free_all();
+        return 0;
+    }
+    if (strcmp(argument[1], "slabs") == 0 || strcmp(argument[1], "slabs_by_parts") == 0) {
+        free_pages_in_slabs(limit, argument[1][strlen("slabs")] == '\0' ? limit / 2 : MIB);
+        EXPECT(figure("limit_refused") == 0, "%zu were refused", figure("limit_refused"));
         return 0;
     }
     leave_holes();

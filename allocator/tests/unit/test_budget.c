@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "limit.h"
 #include "options.h"
 #include "os.h"
 #include "scenario.h"
@@ -44,6 +45,15 @@ bool __wrap_arena_purge_pages(uint32_t slab, void *at, size_t bytes, size_t uncl
     bool purged = !refused && __real_arena_purge_pages(slab, at, bytes, unclean);
     atomic_fetch_sub(&at_once, 1);
     return purged;
+}
+
+static size_t looks; /* at slabs */
+
+bool __real_slab_begin_cleaning(uint32_t slab, enum cleaning cleaning, bool *busy);
+
+bool __wrap_slab_begin_cleaning(uint32_t slab, enum cleaning cleaning, bool *busy) {
+    looks++;
+    return __real_slab_begin_cleaning(slab, cleaning, busy);
 }
 
 static struct heap *start(void) {
@@ -219,6 +229,68 @@ static void child_takes_over(void) {
     EXPECT(waitpid(child, &status, 0) == child && status == 0, "the child ended with %d", status);
 }
 
+/* -- near the control group's limit -- */
+
+/* All that is held now is beyond its edge. */
+static void come_near_group(void) {
+    atomic_store(&limit_look_at, SIZE_MAX); /* it is not read */
+    atomic_store(&limit_group_bytes, atomic_load(&limit_held_bytes));
+}
+
+static void take_span(size_t bytes) {
+    bool zero;
+    EXPECT(arena_take((uint32_t)(bytes >> SLICE_BITS), 1, ARENA_NO_USE, &zero) != 0, "no memory");
+}
+
+/* As much goes back as is taken, and the rest of a piece for each mebibyte. */
+static void group_has_free_pages(void) {
+    enum { WHOLE = 32 * MIB, PART = 128 * 1024, SOME_MORE = 2 * MIB };
+    struct heap *heap = start();
+    (void)fill_and_thin(heap, PAGE_CLASS, class_blocks(PAGE_CLASS));
+    come_near_group();
+    size_t held = atomic_load(&limit_held_bytes);
+    take_span(WHOLE);
+    EXPECT(atomic_load(&limit_held_bytes) <= held, "%zu bytes are held, after %zu", atomic_load(&limit_held_bytes),
+           held);
+    EXPECT(bytes_purged < WHOLE + SOME_MORE, "%zu bytes were purged", (size_t)bytes_purged);
+    for (size_t taken = 0; taken < WHOLE; taken += PART) {
+        take_span(PART);
+    }
+    EXPECT(atomic_load(&limit_held_bytes) < held + SOME_MORE, "%zu bytes are held, after %zu",
+           atomic_load(&limit_held_bytes), held);
+    EXPECT(bytes_purged < 2 * WHOLE + WHOLE / 4, "%zu bytes were purged", (size_t)bytes_purged);
+}
+
+/* With a block in use on each page nothing can go back: all slabs are looked at once, and few again for each mebibyte while blocks come free. */
+static void group_has_no_free_page(void) {
+    enum { LOOKS_FOR_ONE = 2 * 4 * MIB / SLICE_BYTES, TIMES = 16 };
+    struct heap *heap = start();
+    (void)fill_and_thin(heap, SMALL_CLASS, os_page_bytes() / class_bytes[SMALL_CLASS]);
+    come_near_group();
+    take_span((size_t)FILL_MIB * MIB);
+    take_span((size_t)FILL_MIB * MIB);
+    size_t slabs = (size_t)FILL_MIB * MIB / SLICE_BYTES;
+    EXPECT(looks >= slabs && looks < slabs + slabs / 8, "%zu slabs were looked at, and there are %zu", looks, slabs);
+    size_t before = looks;
+    take_span((size_t)FILL_MIB * MIB);
+    EXPECT(looks == before, "%zu slabs were looked at again, and nothing came free", looks - before);
+    for (int i = 0; i < TIMES; i++) {
+        heap_give(&(void *){take(heap, SMALL_CLASS)}, 1);
+        take_span(MIB);
+    }
+    EXPECT(looks <= before + TIMES * LOOKS_FOR_ONE, "%zu slabs were looked at for %d MiB", looks - before, TIMES);
+    EXPECT(calls == 0, "%zu calls for pages that are all in use", (size_t)calls);
+}
+
+static void group_gives_way_to_what_is_kept(void) {
+    option_set(OPTION_RETAIN_MIB, RETAIN_ALL_MIB);
+    struct heap *heap = start();
+    (void)fill_and_thin(heap, PAGE_CLASS, class_blocks(PAGE_CLASS));
+    come_near_group();
+    take_span((size_t)FILL_MIB * MIB);
+    EXPECT(calls == 0, "%zu calls if all is to be kept", (size_t)calls);
+}
+
 static const struct scenario scenarios[] = {
     {"free_pages_are_bounded", free_pages_are_bounded},
     {"other_heaps_count", other_heaps_count},
@@ -229,6 +301,9 @@ static const struct scenario scenarios[] = {
     {"kept_for_ever", kept_for_ever},
     {"one_thread_purges", one_thread_purges},
     {"child_takes_over", child_takes_over},
+    {"group_has_free_pages", group_has_free_pages},
+    {"group_has_no_free_page", group_has_no_free_page},
+    {"group_gives_way_to_what_is_kept", group_gives_way_to_what_is_kept},
 };
 
 SCENARIO_MAIN(scenarios)
