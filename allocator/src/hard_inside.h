@@ -31,6 +31,13 @@ bool hard_unguard(void *at, size_t bytes, unsigned guards);
 
 size_t hard_unguarded(void);
 
+/* Pages of a used span that nobody may touch: the limit does not count them if none is in memory. `zero`: they were never touched. If they may have been,
+ * they go back, but only under a limit. Returns the bytes, or 0. */
+size_t hard_uncount(void *at, size_t bytes, bool zero);
+
+/* So many bytes are counted again, of a span that is about to be free. Free memory goes back if the limit lacks room for them. No lock is held. */
+void hard_count_again(size_t bytes);
+
 /* -- spans that stay closed: hard_closed.c --------------------------------------------------------------------- */
 
 /* A span that is nobody's, with so many guards that the kernel would not open: it waits. */

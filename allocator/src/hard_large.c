@@ -138,6 +138,8 @@ void *hard_large_take(size_t size, size_t alignment, enum made made, bool small)
     if (!zero) {
         memset(pages.from, 0, (size_t)(pages.to - pages.from));
     }
+    span->uncounted = hard_uncount(base_of(slice), (size_t)(pages.from - base_of(slice)), zero) +
+                      hard_uncount(pages.to, bytes - (size_t)(pages.to - base_of(slice)), zero);
     span->free_blocks = hard_secret.generation;
     if (option_value(OPTION_CANARIES) != 0) {
         uint64_t canary = canary_at(slice);
@@ -159,13 +161,30 @@ void *hard_large_take(size_t size, size_t alignment, enum made made, bool small)
 
 /* Its pages are gone, and nobody may touch it: the limit does not count it any more. */
 static void note_gone(uint32_t slice) {
-    arena_span(slice)->examined = MEMORY_GONE;
-    limit_release((size_t)arena_span(slice)->slices << SLICE_BITS);
+    struct span *span = arena_span(slice);
+    size_t bytes = (size_t)span->slices << SLICE_BITS;
+    span->examined = MEMORY_GONE;
+    limit_release(bytes - span->uncounted);
+    span->uncounted = bytes;
+}
+
+/* The limit counts all of it again, as of any span. Free ones go back for that. Where there is no room for it all the same, its own memory does. */
+static void count_whole(uint32_t slice) {
+    struct span *span = arena_span(slice);
+    hard_count_again(span->uncounted);
+    span->uncounted = 0;
+    bool lacks = span->examined == MEMORY_HELD && limit_lack_of_own(0) > 0;
+    if (lacks && os_purge(base_of(slice), (size_t)span->slices << SLICE_BITS)) {
+        note_gone(slice);
+    }
 }
 
 /* Nobody holds it back any more. All of it can be touched again, and reads as zero where the kernel took its pages. */
 static void let_go(uint32_t slice) {
     size_t bytes = (size_t)arena_span(slice)->slices << SLICE_BITS;
+    if (arena_span(slice)->examined != MEMORY_GONE) {
+        count_whole(slice);
+    }
     bool clean = arena_span(slice)->examined == MEMORY_GONE;
     unsigned guards = arena_span(slice)->clean_pages;
     if (guards > 0 && !hard_unguard(base_of(slice), bytes, guards)) {
@@ -386,7 +405,10 @@ void hard_large_shrink(void *block, size_t size) {
         if (span->taken) {
             hard_share_give((size_t)(end - to));
         }
-        (void)os_purge(to, (size_t)(end - to));
+        if (os_purge(to, (size_t)(end - to))) {
+            span->uncounted += (size_t)(end - to);
+            limit_release((size_t)(end - to));
+        }
         if (span->clean_pages == GUARDS) { /* one of them lies behind, and begins earlier now */
             (void)os_guard(to, (size_t)(end - to));
         }

@@ -1,9 +1,11 @@
 /* Slots in slabs of the hardened heap: a bit each that tells which are free, in the room that the arena has for a slab's bitmap. */
 #include "hard_inside.h"
 #include "keeper.h"
+#include "limit.h"
 #include "message.h"
 #include "options.h"
 #include "os.h"
+#include "street.h"
 
 /* Two mappings each, of 65,530 that a process may have as a rule: three quarters. Fewer if the kernel allows fewer. Relaxed: written once, at start. */
 enum { GUARDS_MOST = 24 * 1024 };
@@ -44,6 +46,18 @@ bool hard_unguard(void *at, size_t bytes, unsigned had) {
     }
     atomic_fetch_sub_explicit(&guards, had, memory_order_relaxed);
     return true;
+}
+
+size_t hard_uncount(void *at, size_t bytes, bool zero) {
+    bool gone = bytes > 0 && (zero ? !street_is_locked() : limit_is_set() && os_purge(at, bytes));
+    limit_release(gone ? bytes : 0);
+    return gone ? bytes : 0;
+}
+
+void hard_count_again(size_t bytes) {
+    while (limit_lack_of_own(bytes) > 0 && arena_purge_piece()) {
+    }
+    limit_charge(bytes);
 }
 
 size_t hard_unguarded(void) { return atomic_load_explicit(&unguarded, memory_order_relaxed); }
@@ -119,6 +133,7 @@ uint32_t hard_slab_make(unsigned class, unsigned shard) {
     }
     span->summary = bits_low(words);
     size_t rest = ((size_t)slices << SLICE_BITS) - guard;
+    span->uncounted = hard_uncount(base + guard, rest, zero);
     span->taken = (class == HARD_NOTHING || option_value(OPTION_GUARD_PAGES) != 0) && hard_guard(base + guard, rest);
     return slab;
 }
@@ -127,6 +142,7 @@ void hard_slab_unmake(uint32_t slab) {
     const struct span *span = arena_span(slab);
     size_t guard = hard_slab_guard(span->size_class);
     size_t rest = ((size_t)span->slices << SLICE_BITS) - guard;
+    hard_count_again(span->uncounted);
     if (!span->taken || hard_unguard((char *)arena_address(slab) + guard, rest, 1)) {
         (void)arena_give(slab);
         arena_age();

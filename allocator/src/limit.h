@@ -1,7 +1,8 @@
 /* The limit on memory: the bytes that the heap holds, and the most that it may hold. Leaf above options.
  *
  * The counter `held` has each byte that may be in memory for a block: used spans without the purged pages of slabs, free spans without the
- * pages that were returned to the kernel, and mappings. A page that was never written counts. Bookkeeping does not.
+ * pages that were returned to the kernel, and mappings. A page that was never written counts. Bookkeeping does not, nor do pages beside the blocks of the
+ * hardened heap, which nobody may touch.
  *
  *   limit_mib   the program's own limit: an allocation beyond it is refused
  *   group       the control group's limit: near it free memory is purged first, and nothing is refused

@@ -20,6 +20,7 @@ struct span {
             uint32_t age_prev;
         };
         uint64_t *bitmap; /* slab */
+        size_t uncounted; /* used span of the hardened heap: bytes that the limit does not count */
     };
     uint32_t fresh; /* slab of large blocks: those from this number on read as zero, as they were never taken */
     uint32_t slices; /* length */
