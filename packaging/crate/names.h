@@ -77,6 +77,7 @@
 #define arena_purge_pages freestone_own_arena_purge_pages
 #define arena_purge_piece freestone_own_arena_purge_piece
 #define arena_purge_some freestone_own_arena_purge_some
+#define arena_reclaim freestone_own_arena_reclaim
 #define arena_retreat freestone_own_arena_retreat
 #define arena_revive freestone_own_arena_revive
 #define arena_settle freestone_own_arena_settle
@@ -100,7 +101,7 @@
 #define budget_after_fork freestone_own_budget_after_fork
 #define budget_is_missed freestone_own_budget_is_missed
 #define budget_keep freestone_own_budget_keep
-#define budget_publish freestone_own_budget_publish
+#define budget_publish_step freestone_own_budget_publish_step
 #define budget_returnable freestone_own_budget_returnable
 #define cache_flush freestone_own_cache_flush
 #define cache_flush_previous freestone_own_cache_flush_previous
@@ -133,6 +134,7 @@
 #define direct_function freestone_own_direct_function
 #define direct_functions freestone_own_direct_functions
 #define elf_entry freestone_own_elf_entry
+#define elf_file_before_own freestone_own_elf_file_before_own
 #define elf_find_object freestone_own_elf_find_object
 #define elf_for_each_slot freestone_own_elf_for_each_slot
 #define elf_function_anywhere freestone_own_elf_function_anywhere
@@ -199,6 +201,7 @@
 #define hard_closed_after_fork freestone_own_hard_closed_after_fork
 #define hard_closed_keep freestone_own_hard_closed_keep
 #define hard_closed_open freestone_own_hard_closed_open
+#define hard_count_again freestone_own_hard_count_again
 #define hard_guard freestone_own_hard_guard
 #define hard_guard_whole freestone_own_hard_guard_whole
 #define hard_has_no_trailer freestone_own_hard_has_no_trailer
@@ -244,6 +247,7 @@
 #define hard_slab_misuse freestone_own_hard_slab_misuse
 #define hard_slab_take freestone_own_hard_slab_take
 #define hard_slab_unmake freestone_own_hard_slab_unmake
+#define hard_uncount freestone_own_hard_uncount
 #define hard_unguard freestone_own_hard_unguard
 #define hard_unguarded freestone_own_hard_unguarded
 #define hardened_after_fork freestone_own_hardened_after_fork
@@ -298,7 +302,6 @@
 #define heap_reclaim freestone_own_heap_reclaim
 #define heap_reclaim_piece freestone_own_heap_reclaim_piece
 #define heap_return_spare freestone_own_heap_return_spare
-#define heap_returnable freestone_own_heap_returnable
 #define heap_reused freestone_own_heap_reused
 #define heap_season freestone_own_heap_season
 #define heap_spare freestone_own_heap_spare
@@ -388,6 +391,7 @@
 #define limit_look_at freestone_own_limit_look_at
 #define limit_note_met freestone_own_limit_note_met
 #define limit_note_refused freestone_own_limit_note_refused
+#define limit_owe freestone_own_limit_owe
 #define limit_room_left freestone_own_limit_room_left
 #define limit_take freestone_own_limit_take
 #define lock_report freestone_own_lock_report
