@@ -944,6 +944,13 @@ static bool unmapping_helps(void) {
     return !arena.full;
 }
 
+static bool has_mapped_free(void) {
+    arena_lock();
+    bool some = bins_spans(SPAN_CLEAN) + bins_spans(SPAN_KEPT) > 0;
+    arena_unlock();
+    return some;
+}
+
 /* What is free counts against a limit on address space, whoever needs some: long spans are unmapped first, and mapped again when they are used. */
 static void unmap_free(void) {
     enum { SPANS_MOST = 1024 }; /* in one call */
@@ -951,7 +958,7 @@ static void unmap_free(void) {
         return;
     }
     lock_take(&arena.growing);
-    uint32_t left = unmapping_helps() ? (uint32_t)bits_min(SPANS_MOST, holes_left()) : 0;
+    uint32_t left = has_mapped_free() && unmapping_helps() ? (uint32_t)bits_min(SPANS_MOST, holes_left()) : 0;
     for (uint32_t least = 1u << 14; least > 0; least /= 2) {
         while (left > 0 && (unmap_one(SPAN_CLEAN, least) != 0 || unmap_one(SPAN_KEPT, least) != 0)) {
             left--;

@@ -362,7 +362,9 @@ static void *take_elsewhere(const struct request *request, enum pass pass) {
 
 static void reclaim(enum pass pass) {
     (void)pass;
+    guarded_reclaim();
     thread_cache_reclaim();
+    arena_make_room();
 }
 
 static OUT_OF_LINE void *take_last(unsigned class, size_t alignment, enum pass *pass) {
