@@ -22,12 +22,26 @@ struct shelf {
     uint32_t lent, borrowed; /* blocks of its slabs that other classes have; its blocks in slabs of other classes */
 };
 
+/* Where a look for runs of free blocks to lend to one size class goes on. */
+struct lend_place {
+    uint32_t slab; /* looked at last, or 0 */
+    uint16_t number; /* of the slab's block from which on to look */
+    uint8_t class; /* of the slab; 0 before the first and behind the last */
+};
+
 /* Where a heap lends to one size class. */
 struct lender {
-    uint32_t slab; /* looked at last, or 0 */
+    struct lend_place at;
     uint32_t left; /* bytes that may be lent until the class takes another slab of its own */
-    uint16_t number; /* of the slab's block from which on to look */
-    uint8_t class; /* of the slab */
+};
+
+/* The same when memory is out. A look that has found nothing in any slab is not taken again until something has changed. */
+struct last_lender {
+    struct lend_place at;
+    size_t alignment; /* the largest that was asked for since the first slab */
+    size_t lack; /* the fewest bytes that the limit had no room for, of a run that was passed over since; 0 for none */
+    size_t changes; /* of the heap, at the first slab */
+    bool futile; /* the last slab was reached, and nothing has been missed */
 };
 
 struct heap {
@@ -43,6 +57,7 @@ struct heap {
     size_t free_blocks, free_bytes; /* in bitmaps */
     size_t clean_bytes; /* of pages among them that are purged */
     size_t frees; /* times that free blocks came into its slabs, since the start */
+    size_t pieces; /* of its slabs that were cleaned, since the start */
     size_t reused_bytes; /* of pages that were purged and taken again, since the start */
     size_t looked_at; /* free_bytes less clean_bytes as the keeper left them, or less since, and what is new in slabs */
     union magazine *spare;
@@ -62,6 +77,7 @@ struct heap {
     uint32_t number;
     _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
     struct lender lenders[CLASS_COUNT];
+    struct last_lender last_lenders[CLASS_COUNT]; /* under the lock */
 };
 _Static_assert(CLASS_COUNT <= 64, "a bit of due_classes and of empty_classes for each");
 
@@ -93,6 +109,9 @@ bool shelf_emptied(struct heap *heap, unsigned class, uint32_t slab);
 /* Takes up to `want` blocks of the slab and stores them downwards from `end`. Returns 0 if they may lie on purged pages for which the limit has no
  * room: shelf_take_charged may get some then. */
 unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want);
+
+/* Counts free blocks of the slab that were lent, and those of its pages that were clean before. */
+void shelf_count_lent(struct heap *heap, uint32_t slab, unsigned blocks, size_t clean);
 
 /* Whether a slab that was looked at once, 0 for none, is still one of the heap and the class with free blocks. Under the lock. */
 bool shelf_lists(const struct heap *heap, unsigned class, uint32_t slab);
@@ -207,6 +226,16 @@ void lend_begin(struct heap *heap, unsigned class);
 /* Takes up to `want` blocks of at least the class's size from slabs of smaller classes, and stores them downwards from `end`. Returns how many.
  * Under the lock. */
 unsigned lend_take(struct heap *heap, unsigned class, void **end, unsigned want);
+
+/* One caller's look when memory is out. */
+struct last_look {
+    bool whole; /* it has begun at the first slab */
+    bool over; /* no slab is left to be looked at */
+};
+
+/* Memory is out: a block of at least the class's size, aligned so, from slabs of smaller classes, or NULL. Looks at a few slabs, behind those of the last
+ * call, and is to be called until the look, first zeroed, is over. Under the lock. */
+void *lend_last(struct heap *heap, unsigned class, size_t alignment, struct last_look *look);
 
 /* -- leaving a heap: heap.c ---------------------------------------------------------------------------------- */
 

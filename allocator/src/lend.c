@@ -4,14 +4,17 @@
  * A run of free blocks becomes one block of the larger class, and is one in magazines and depots. The slab's tag tells no slot while it lends, so
  * that free() leaves its blocks to the slow path, which asks of what class each is. Once it comes to the bitmap, all of the run is free.
  *
- * Blocks are lent only while the free bytes in slabs exceed their budget by far. A class that has been lent as many
- * bytes as LENT_SLABS slabs takes a slab of its own, so that churn finds its blocks in magazines soon. */
+ * Blocks are lent while the free bytes in slabs exceed their budget by far, of pages in memory, and as magazines of one class. A class that has been
+ * lent as many bytes as LENT_SLABS slabs takes a slab of its own, so that churn finds its blocks in magazines soon.
+ *
+ * They are lent one by one when memory is out, for no slab can be made then: any run that is long enough, also on purged pages. */
 #include "heap_inside.h"
+#include "limit.h"
 
 enum {
     LENT_SLABS = 16,
     LEAST = 1, /* the smallest class that lends: of 16 bytes the bitmap fills its room */
-    BLOCKS_MOST = 128, /* in a run */
+    BLOCKS_MOST = 128, /* in a run of a magazine's */
     SLABS_LOOKED_AT = 64, /* in one call, */
     RUNS_LOOKED_AT = 512, /* and free runs in them */
 };
@@ -30,63 +33,95 @@ static uint32_t blocks_for(unsigned class, unsigned of) {
     return blocks <= BLOCKS_MOST && fits ? blocks : 0;
 }
 
+/* The same when memory is out: whatever a slab has room for. */
+static uint32_t last_blocks_for(unsigned class, unsigned of) {
+    uint32_t blocks = (class_bytes[class] + class_bytes[of] - 1) / class_bytes[of];
+    return blocks <= class_blocks(of) ? blocks : 0;
+}
+
+/* A look for runs, and what is left of it. */
+struct search {
+    struct lend_place *at;
+    unsigned class;
+    bool last; /* memory is out */
+    size_t alignment;
+    unsigned slabs, runs; /* that it may still look at */
+    struct slab_run run;
+};
+
+static uint32_t wanted_blocks(const struct search *search, unsigned of) {
+    return search->last ? last_blocks_for(search->class, of) : blocks_for(search->class, of);
+}
+
 /* The next smaller class that can lend, and has free blocks; 0 for none. */
-static unsigned next_class(const struct heap *heap, unsigned class, unsigned from) {
+static unsigned next_class(const struct heap *heap, const struct search *search) {
+    unsigned from = search->at->class == 0 ? search->class : search->at->class;
     while (from > LEAST) {
         from--;
-        if (heap->shelf[from].slabs != 0 && blocks_for(class, from) != 0) {
+        if (heap->shelf[from].slabs != 0 && wanted_blocks(search, from) != 0) {
             return from;
         }
     }
     return 0;
 }
 
-/* What is left of one call's looks. */
-struct looks {
-    unsigned slabs, runs;
-};
+/* Every so many of the class's blocks one is aligned so. */
+static uint32_t step_for(unsigned of, size_t alignment) {
+    uint32_t aligned = class_bytes[of] & -class_bytes[of];
+    return (uint32_t)bits_max(alignment / aligned, 1);
+}
+
+/* Looks for a run in the slab where the search is. */
+static bool find_there(struct search *search) {
+    struct lend_place *at = search->at;
+    search->run.blocks = wanted_blocks(search, at->class);
+    search->run.step = step_for(at->class, search->alignment);
+    search->run.number = at->number;
+    bool found = slab_find_run(at->slab, &search->run, &search->runs);
+    at->number = (uint16_t)search->run.number;
+    return found;
+}
 
 /* Moves on to a slab with a run for the class. False if none is found within the looks; the next call goes on there. */
-static bool find(struct heap *heap, unsigned class, struct lender *lender, struct looks *looks) {
-    if (!shelf_lists(heap, lender->class, lender->slab)) {
-        lender->slab = 0;
+static bool find(struct heap *heap, struct search *search) {
+    struct lend_place *at = search->at;
+    if (at->slab != 0 && !shelf_lists(heap, at->class, at->slab)) {
+        at->slab =
+            search->last ? heap->shelf[at->class].slabs : 0; /* when memory is out none of the class is left out */
+        at->number = 0;
     }
-    for (; looks->slabs > 0 && looks->runs > 0; looks->slabs--) {
-        if (lender->slab == 0) {
-            lender->class = (uint8_t)next_class(heap, class, lender->class == 0 ? class : lender->class);
-            if (lender->class == 0) {
+    for (; search->slabs > 0 && search->runs > 0; search->slabs--) {
+        if (at->slab == 0) {
+            at->class = (uint8_t)next_class(heap, search);
+            if (at->class == 0) {
                 return false;
             }
-            lender->slab = heap->shelf[lender->class].slabs;
-            lender->number = 0;
+            at->slab = heap->shelf[at->class].slabs;
+            at->number = 0;
         }
-        uint32_t number = lender->number;
-        bool found = slab_find_run(lender->slab, blocks_for(class, lender->class), &number, &looks->runs);
-        lender->number = (uint16_t)number;
-        if (found) {
+        if (find_there(search)) {
             return true;
         }
-        if (looks->runs > 0) {
-            lender->slab = arena_span(lender->slab)->next;
-            lender->number = 0;
+        if (search->runs > 0) {
+            at->slab = arena_span(at->slab)->next;
+            at->number = 0;
         }
     }
     return false;
 }
 
-/* Lends one block, where lender->number says. */
-static void *lend(struct heap *heap, struct lender *lender, uint32_t blocks) {
-    struct shelf *shelf = &heap->shelf[lender->class];
-    shelf->lent += blocks;
-    void *block = slab_lend(lender->slab, lender->number, blocks);
-    lender->number = (uint16_t)(lender->number + blocks);
-    heap->free_blocks -= blocks;
-    heap->free_bytes -= (size_t)blocks * class_bytes[lender->class];
-    if (arena_span(lender->slab)->free_blocks == 0) {
-        uint32_t next = arena_span(lender->slab)->next;
-        shelf_unlist(shelf, lender->slab);
-        lender->slab = next;
-        lender->number = 0;
+/* Lends the run that was found. */
+static void *lend(struct heap *heap, struct search *search) {
+    struct lend_place *at = search->at;
+    const struct span *span = arena_span(at->slab);
+    uint32_t next = span->next;
+    size_t clean = span->clean_pages;
+    void *block = slab_lend(at->slab, search->run.number, search->run.blocks);
+    shelf_count_lent(heap, at->slab, search->run.blocks, clean);
+    at->number = (uint16_t)(at->number + search->run.blocks);
+    if (span->free_blocks == 0) {
+        at->slab = next;
+        at->number = 0;
     }
     return block;
 }
@@ -96,10 +131,10 @@ unsigned lend_take(struct heap *heap, unsigned class, void **end, unsigned want)
         return 0;
     }
     struct lender *lender = &heap->lenders[class];
-    struct looks looks = {SLABS_LOOKED_AT, RUNS_LOOKED_AT};
+    struct search search = {&lender->at, class, false, 1, SLABS_LOOKED_AT, RUNS_LOOKED_AT, {.purged = false}};
     unsigned taken = 0;
-    while (taken < want && lender->left >= class_bytes[class] && find(heap, class, lender, &looks)) {
-        *--end = lend(heap, lender, blocks_for(class, lender->class));
+    while (taken < want && lender->left >= class_bytes[class] && find(heap, &search)) {
+        *--end = lend(heap, &search);
         lender->left -= class_bytes[class];
         heap->shelf[class].borrowed++;
         taken++;
@@ -108,4 +143,43 @@ unsigned lend_take(struct heap *heap, unsigned class, void **end, unsigned want)
         heap->lending &= ~(UINT64_C(1) << class);
     }
     return taken;
+}
+
+/* -- when memory is out --------------------------------------------------------------------------------------- */
+
+/* Equal only if no run has come: none is joined without a free, and a limit counts less of one only if pages of it are taken again. */
+static size_t changes(const struct heap *heap) { return heap->frees + heap->pieces + heap->reused_bytes; }
+
+/* Whether a look that was made has seen all that this one would. */
+static bool is_futile(const struct heap *heap, const struct last_lender *lender, size_t alignment) {
+    return lender->futile && lender->changes == changes(heap) && alignment >= lender->alignment &&
+           (lender->lack == 0 || limit_lack_of_own(lender->lack) > 0);
+}
+
+void *lend_last(struct heap *heap, unsigned class, size_t alignment, struct last_look *look) {
+    struct last_lender *lender = &heap->last_lenders[class];
+    look->over = is_futile(heap, lender, alignment);
+    if (look->over) {
+        return NULL;
+    }
+    if (lender->at.class == 0) {
+        *lender = (struct last_lender){.changes = changes(heap)};
+        look->whole = true;
+    }
+    lender->alignment = bits_max(lender->alignment, alignment);
+    struct search search = {&lender->at, class, true, alignment, SLABS_LOOKED_AT, RUNS_LOOKED_AT, {.purged = true}};
+    search.run.lack = lender->lack;
+    bool found = find(heap, &search);
+    lender->lack = search.run.lack;
+    if (found) {
+        void *block = lend(heap, &search);
+        heap->shelf[slab_lent_class(block)].borrowed++;
+        return block;
+    }
+    if (lender->at.class == 0) {
+        /* Blocks on pages that are being purged are nobody's meanwhile. */
+        lender->futile = lender->changes == changes(heap) && !heap_is_cleaning();
+        look->over = look->whole || is_futile(heap, lender, alignment);
+    }
+    return NULL;
 }

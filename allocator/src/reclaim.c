@@ -96,6 +96,7 @@ static bool clean_slab(struct heap *heap, uint32_t slab, enum cleaning cleaning,
     while (!gone && cleaned > 0 && is_left(effort) && slab_lift(slab, cleaning, &piece)) {
         effort->pieces--;
         cleaned = clean_piece(heap, slab, &piece);
+        heap->pieces++;
         effort->bytes -= bits_min(effort->bytes, cleaned);
         bool empty = arena_span(slab)->free_blocks == arena_span(slab)->blocks;
         gone = empty && shelf_emptied(heap, arena_span(slab)->size_class, slab);
@@ -333,11 +334,26 @@ static void *take_there(struct heap *heap, unsigned class) {
     return block;
 }
 
+/* A block of at least the class from a run of free ones of the heap's smaller classes. */
+static void *lend_there(struct heap *heap, unsigned class, size_t alignment) {
+    void *block = NULL;
+    struct last_look look = {false, false};
+    while (block == NULL && !look.over) {
+        lock_take(&heap->lock);
+        block = lend_last(heap, class, alignment, &look);
+        heap_leave_quietly(heap);
+    }
+    return block;
+}
+
 void *heap_take_anywhere(unsigned class, size_t alignment) {
     void *block = NULL;
     for (unsigned larger = class; block == NULL && larger < CLASS_COUNT; larger++) {
         for (unsigned i = 0; block == NULL && class_bytes[larger] % alignment == 0 && i < heap_count(); i++) {
             block = take_there(heap_numbered(i), larger);
+        }
+        for (unsigned i = 0; block == NULL && larger == class && i < heap_count(); i++) {
+            block = lend_there(heap_numbered(i), class, alignment);
         }
     }
     return block;

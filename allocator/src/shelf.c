@@ -92,6 +92,11 @@ unsigned shelf_take(struct heap *heap, uint32_t slab, void **end, unsigned want)
     return taken;
 }
 
+void shelf_count_lent(struct heap *heap, uint32_t slab, unsigned blocks, size_t clean) {
+    heap->shelf[arena_span(slab)->size_class].lent += blocks;
+    (void)count_taken(heap, slab, blocks, clean);
+}
+
 bool shelf_lists(const struct heap *heap, unsigned class, uint32_t slab) {
     uint32_t tag;
     return slab != 0 && tag_of(arena_address(slab), &tag) &&

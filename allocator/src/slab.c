@@ -60,20 +60,24 @@ static void flip_clean(uint32_t slab, size_t page, size_t in_slice) {
     arena_span(slab + (uint32_t)(page / in_slice))->clean ^= UINT32_C(1) << (page % in_slice);
 }
 
-/* The pages of taken blocks, blocks[0..count), are clean no longer. */
-static OUT_OF_LINE void soil(uint32_t slab, void **blocks, unsigned count) {
-    struct span *span = arena_span(slab);
-    uintptr_t start = (uintptr_t)arena_address(slab);
+/* The pages of [offset, end), in bytes from the slab's start, are clean no longer. */
+static void soil_pages(uint32_t slab, size_t offset, size_t end) {
     size_t page = os_page_bytes();
-    size_t size = class_bytes[span->size_class];
+    for (size_t p = offset / page; p <= (end - 1) / page; p++) {
+        if (is_clean(slab, p, SLICE_BYTES / page)) {
+            flip_clean(slab, p, SLICE_BYTES / page);
+            arena_span(slab)->clean_pages--;
+        }
+    }
+}
+
+/* The same for those of taken blocks, blocks[0..count). */
+static OUT_OF_LINE void soil(uint32_t slab, void **blocks, unsigned count) {
+    const struct span *span = arena_span(slab);
+    uintptr_t start = (uintptr_t)arena_address(slab);
     for (unsigned i = 0; i < count && span->clean_pages > 0; i++) {
         size_t offset = (uintptr_t)blocks[i] - start;
-        for (size_t p = offset / page; p <= (offset + size - 1) / page; p++) {
-            if (is_clean(slab, p, SLICE_BYTES / page)) {
-                flip_clean(slab, p, SLICE_BYTES / page);
-                span->clean_pages--;
-            }
-        }
+        soil_pages(slab, offset, offset + class_bytes[span->size_class]);
     }
 }
 
@@ -228,6 +232,18 @@ static bool is_tail(const uint64_t *tails, size_t number) {
     return (__atomic_load_n(&tails[number / 64], __ATOMIC_RELAXED) >> (number % 64) & 1) != 0;
 }
 
+/* The number of the first block from `number` on that is no tail, or the number of blocks. */
+static size_t behind_tails(const uint64_t *tails, size_t number, size_t blocks) {
+    while (number < blocks) {
+        uint64_t word = ~__atomic_load_n(&tails[number / 64], __ATOMIC_RELAXED) & ~bits_low(number % 64);
+        if (word != 0) {
+            return bits_min((number & ~(size_t)63) + bits_lowest(word), blocks);
+        }
+        number = (number & ~(size_t)63) + 64;
+    }
+    return blocks;
+}
+
 static void flip_tails(uint64_t *tails, size_t from, size_t to) {
     while (from < to) {
         size_t in_word = bits_min(64 - from % 64, to - from);
@@ -259,18 +275,14 @@ static size_t parts(uint32_t slab, const void *block, size_t *number) {
     if (unlikely(first * size != offset || first >= span->blocks || is_tail(tails, first))) {
         message_interior_pointer(block, "size class", size);
     }
-    size_t end = first + 1;
-    while (end < span->blocks && is_tail(tails, end)) {
-        end++;
-    }
     *number = first;
-    return end - first;
+    return behind_tails(tails, first + 1, span->blocks) - first;
 }
 
 /* The largest class that a block of so many bytes holds. */
 static unsigned class_within(size_t bytes) {
-    unsigned class = class_of(bytes);
-    return class_bytes[class] == bytes ? class : class - 1;
+    unsigned class = class_of(bits_min(bytes, CLASS_LARGEST));
+    return class_bytes[class] <= bytes ? class : class - 1;
 }
 
 size_t slab_lent_bytes(const void *block) {
@@ -283,37 +295,57 @@ unsigned slab_lent_class(const void *block) { return class_within(slab_lent_byte
 
 unsigned slab_lent_slot(const void *block) { return slot_of(arena_span(slab_of(block))->heap, slab_lent_class(block)); }
 
-/* The last page of [from, to) that is clean, or `to`. */
-static size_t last_clean(uint32_t slab, size_t from, size_t to) {
-    size_t in_slice = SLICE_BYTES / os_page_bytes();
-    for (size_t page = to; arena_span(slab)->clean_pages > 0 && page > from; page--) {
-        if (is_clean(slab, page - 1, in_slice)) {
-            return page - 1;
+struct clean_pages {
+    size_t count, first, last;
+};
+
+/* The clean pages that so many blocks from `number` on lie on. */
+static struct clean_pages clean_pages_of(uint32_t slab, size_t number, size_t blocks) {
+    const struct span *span = arena_span(slab);
+    size_t page = os_page_bytes(), size = class_bytes[span->size_class], last = ((number + blocks) * size - 1) / page;
+    struct clean_pages clean = {0, 0, 0};
+    for (size_t p = number * size / page; span->clean_pages > 0 && p <= last; p++) {
+        if (is_clean(slab, p, SLICE_BYTES / page)) {
+            clean.first = clean.count == 0 ? p : clean.first;
+            clean.last = p;
+            clean.count++;
         }
     }
-    return to;
+    return clean;
 }
 
-bool slab_find_run(uint32_t slab, uint32_t blocks, uint32_t *number, unsigned *runs) {
+/* Whether the run of free blocks from `at` on can be had, in which case its clean pages are charged; else *next is where to look next. */
+static bool is_to_be_had(uint32_t slab, struct slab_run *run, size_t at, size_t *next) {
+    size_t size = class_bytes[arena_span(slab)->size_class], page = os_page_bytes(), least = page;
+    struct clean_pages clean = clean_pages_of(slab, at, run->blocks);
+    if (clean.count == 0 || (run->purged && limit_take(clean.count * page))) {
+        return true;
+    }
+    if (run->purged && clean.count > 1 && limit_lack_of_own(page) == 0) { /* one that begins later may need less */
+        least = clean.count * page;
+        *next = at + 1;
+    } else { /* those that begin before the end of that page need it too */
+        *next = ((clean.last + 1) * page + size - 1) / size;
+    }
+    run->lack = run->lack == 0 ? least : bits_min(run->lack, least);
+    return false;
+}
+
+bool slab_find_run(uint32_t slab, struct slab_run *run, unsigned *runs) {
     const struct span *span = arena_span(slab);
-    size_t size = class_bytes[span->size_class], page = os_page_bytes();
-    for (size_t at = *number; *runs > 0; --*runs) {
+    for (size_t at = run->number; *runs > 0; --*runs) {
         at = next_block(span->bitmap, at, span->blocks, true);
-        *number = (uint32_t)at;
-        if (at + blocks > span->blocks) {
+        at = (at + run->step - 1) / run->step * run->step;
+        run->number = (uint32_t)at;
+        if (at + run->blocks > span->blocks) {
             return false;
         }
-        size_t end = next_block(span->bitmap, at, at + blocks, false);
-        if (end < at + blocks) {
+        size_t end = next_block(span->bitmap, at, at + run->blocks, false);
+        if (end < at + run->blocks) {
             at = end;
-            continue;
-        }
-        size_t behind = ((at + blocks) * size + page - 1) / page;
-        size_t clean = last_clean(slab, at * size / page, behind);
-        if (clean == behind) {
+        } else if (is_to_be_had(slab, run, at, &at)) {
             return true;
         }
-        at = ((clean + 1) * page + size - 1) / size;
     }
     return false;
 }
@@ -332,6 +364,10 @@ void *slab_lend(uint32_t slab, uint32_t number, uint32_t blocks) {
     }
     change_blocks(slab, number, blocks, false);
     flip_tails(tails, number + 1, number + blocks);
+    if (span->clean_pages > 0) {
+        size_t size = class_bytes[span->size_class];
+        soil_pages(slab, number * size, (number + (size_t)blocks) * size);
+    }
     span->taken = CLEAN_ALL;
     span->fresh = (uint32_t)bits_max(span->fresh, number + blocks);
     return block;
@@ -398,31 +434,16 @@ unsigned slab_take(uint32_t slab, void **blocks, unsigned want) {
     return taken;
 }
 
-/* The number of clean pages that the block lies on; *first is the first of them. */
-static size_t count_clean(uint32_t slab, size_t number, size_t *first) {
-    const struct span *span = arena_span(slab);
-    size_t page = os_page_bytes(), size = class_bytes[span->size_class], count = 0;
-    if (span->clean_pages > 0) {
-        for (size_t p = ((number + 1) * size - 1) / page + 1; p-- > number * size / page;) {
-            if (is_clean(slab, p, SLICE_BYTES / page)) {
-                *first = p;
-                count++;
-            }
-        }
-    }
-    return count;
-}
-
 /* slab_take_charged of blocks on no clean page, or of those whose clean pages are charged first. */
 static unsigned take_charged(uint32_t slab, void **blocks, unsigned want, bool charges) {
     struct span *span = arena_span(slab);
-    size_t page = os_page_bytes(), size = class_bytes[span->size_class], at = 0, first = 0;
+    size_t page = os_page_bytes(), size = class_bytes[span->size_class], at = 0;
     unsigned taken = 0;
     while (taken < want && (at = next_block(span->bitmap, at, span->blocks, true)) < span->blocks) {
-        size_t clean = count_clean(slab, at, &first);
-        if (clean > 0 && !(charges && limit_take(clean * page))) {
+        struct clean_pages clean = clean_pages_of(slab, at, 1);
+        if (clean.count > 0 && !(charges && limit_take(clean.count * page))) {
             /* Blocks that begin before the end of that page lie on it too, and need no less. */
-            at = ((first + 1) * page + size - 1) / size;
+            at = ((clean.first + 1) * page + size - 1) / size;
             continue;
         }
         *--blocks = (char *)arena_address(slab) + at * size;
@@ -431,7 +452,7 @@ static unsigned take_charged(uint32_t slab, void **blocks, unsigned want, bool c
         if (size >= CLASS_FRESH) {
             span->fresh = (uint32_t)bits_max(span->fresh, at + 1);
         }
-        if (clean > 0) {
+        if (clean.count > 0) {
             soil(slab, blocks, 1);
         }
         taken++;

@@ -64,9 +64,16 @@ static inline bool slab_lends(const void *block) {
  * are read without the lock by whoever has a block of the slab: that block's bits do not change meanwhile. */
 uint64_t *slab_tails(uint32_t slab);
 
-/* A free run of so many blocks from *number on, none of whose pages is purged. *number becomes its first, or where to go on; at most *runs are
- * looked at. */
-bool slab_find_run(uint32_t slab, uint32_t blocks, uint32_t *number, unsigned *runs);
+/* A run of free blocks that is looked for, to be lent as one block. */
+struct slab_run {
+    uint32_t blocks, step; /* so many, the first one's number a multiple of this */
+    uint32_t number; /* of the block from which on to look; then the run's first, or where to go on */
+    bool purged; /* purged pages are taken again, as far as the limit has room: they are charged */
+    size_t lack; /* the fewest bytes that the limit has no room for, of a run that was passed over; 0 for none */
+};
+
+/* Finds one, none of whose pages is purged unless it says so; at most *runs are looked at. */
+bool slab_find_run(uint32_t slab, struct slab_run *run, unsigned *runs);
 
 /* Lends that run as one block. */
 void *slab_lend(uint32_t slab, uint32_t number, uint32_t blocks);

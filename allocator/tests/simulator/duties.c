@@ -39,6 +39,7 @@ struct sight {
     bool excess; /* the cache has too much */
     uint64_t loaded[2]; /* a bit for each of its slots */
     unsigned given;  /* of its slots: loaded, and only given to */
+    size_t mapped; /* bytes of the street that are handed out, or free and not unmapped */
     size_t room, parked, slab_bytes, purged, orphans; /* orphans: their loaded slots, and themselves */
     unsigned lost,
         lost_seen; /* caches whose threads are gone, and those that were not used since the keeper's last look */
@@ -165,6 +166,7 @@ static void see(struct sight *sight, const struct step *step) {
     }
     see_heaps(sight);
     sight->empty = step->verb == VERB_FREE ? empty_slabs(2) : 0;
+    sight->mapped = (size_t)(spans_front() - street_first() - bins_slices(SPAN_UNMAPPED)) << SLICE_BITS;
     sight->caches = registry.count;
     sight->room = registry.room;
     sight->purged = purge_total();
@@ -429,10 +431,27 @@ static bool is_aligned(const struct step *step, size_t size) {
     return alignment <= SLICE_BYTES && size % alignment == 0;
 }
 
-/* No block was to be had: nothing lies where only threads find it, no slab has one, and what is free is joined. Who asks for more than there
- * ever was need not have looked. */
+/* Whether the slab has a run of free blocks that could be lent to the step. Of blocks of 16 bytes none is: their bitmap leaves no room to say so. */
+static bool has_run(const struct step *step, const struct span *span, const char *base) {
+    size_t alignment = step->verb == VERB_ALIGNED ? program_alignment(step) : 1;
+    if (step->size > CLASS_LARGEST || alignment > SLICE_BYTES || span->size_class == 0) {
+        return false;
+    }
+    size_t wanted = class_bytes[class_of(bits_round_up(bits_max(step->size, 1), alignment))];
+    size_t size = class_bytes[span->size_class], run = 0;
+    for (size_t number = span->blocks; size < wanted && number-- > 0;) {
+        run = (span->bitmap[number / 64] >> (number % 64) & 1) != 0 ? run + 1 : 0;
+        if (run * size >= wanted && ((uintptr_t)base + number * size) % alignment == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* No block was to be had: nothing lies where only threads find it, no slab has one, nor a run of them, and what is free is joined. Who asks for more than
+ * was mapped before need not have looked: what is unmapped has to come from the kernel. */
 static void check_null(const struct step *step, const struct sight *now) {
-    if (step->size > (spans_front() - street_first()) << SLICE_BITS) {
+    if (step->size > before.mapped) {
         return;
     }
     for (unsigned i = 0; i < heap_count(); i++) {
@@ -445,6 +464,8 @@ static void check_null(const struct step *step, const struct sight *now) {
             size_t size = class_bytes[span->size_class];
             CHECK(span->free_blocks == 0 || size < step->size || !is_aligned(step, size),
                   "refused: %u bytes, and a slab has %u free blocks of %zu", step->size, span->free_blocks, size);
+            CHECK(!has_run(step, span, arena_address(slice)),
+                  "refused: %u bytes, and a slab has as many in a run of blocks of %zu", step->size, size);
         }
     }
     CHECK(now->parked == 0, "refused: %u bytes, and %zu blocks are parked", step->size, now->parked);
