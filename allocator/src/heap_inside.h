@@ -57,12 +57,12 @@ struct heap {
     size_t free_blocks, free_bytes; /* in bitmaps */
     size_t clean_bytes; /* of pages among them that are purged */
     size_t frees; /* times that free blocks came into its slabs, since the start */
-    size_t pieces; /* of its slabs that were cleaned, since the start */
     size_t reused_bytes; /* of pages that were purged and taken again, since the start */
     size_t looked_at; /* free_bytes less clean_bytes as the keeper left them, or less since, and what is new in slabs */
     union magazine *spare;
     union magazine *strays; /* full ones, of other heaps' blocks: sent home once the lock is free */
     uint32_t spare_count;
+    uint32_t spare_due; /* those to go to the pool */
     bool gave_slab; /* to the arena, since arena_age was last called */
     uint32_t hand[CLASS_COUNT]; /* slabs at which shelf_take_charged goes on; any may be gone. Under the lock */
     struct shelf shelf[CLASS_COUNT];
@@ -70,10 +70,10 @@ struct heap {
     _Alignas(64) struct heap *host; /* serves the classes that this one does not; itself where it serves all */
     uint64_t settled; /* milliseconds; under the lock */
     size_t slab_bytes; /* under the lock */
+    size_t pieces; /* of its slabs that were cleaned, since the start; under the lock */
     size_t published; /* its part of the total that the budget is compared with; under the lock */
     uint64_t lending; /* bit c: blocks of class c may be lent. Under the lock */
-    uint32_t spare_low,
-        spare_due; /* fewest spare since the keeper last looked; those to go to the pool. Under the lock */
+    uint32_t spare_low; /* fewest spare since the keeper last looked. Under the lock */
     uint32_t number;
     _Atomic uint32_t seasons; /* times they were settled; read without the lock: see heap_season */
     struct lender lenders[CLASS_COUNT];

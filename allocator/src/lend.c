@@ -16,7 +16,8 @@ enum {
     LEAST = 1, /* the smallest class that lends: of 16 bytes the bitmap fills its room */
     BLOCKS_MOST = 128, /* in a run of a magazine's */
     SLABS_LOOKED_AT = 64, /* in one call, */
-    RUNS_LOOKED_AT = 512, /* and free runs in them */
+    RUNS_LOOKED_AT = 512, /* and free runs in them, */
+    RUNS_MOST = 4096, /* more than a slab has */
 };
 
 void lend_begin(struct heap *heap, unsigned class) {
@@ -71,13 +72,34 @@ static uint32_t step_for(unsigned of, size_t alignment) {
     return (uint32_t)bits_max(alignment / aligned, 1);
 }
 
+/* Looks through all of the slab from the place on, and notes if it has none, so that it is passed over until it has changed. */
+static bool find_at_last(struct search *search, bool from_first) {
+    unsigned runs = RUNS_MOST;
+    size_t lack = search->run.lack;
+    uint32_t slab = search->at->slab;
+    if (!slab_has_run(slab, search->class)) {
+        return false;
+    }
+    search->run.lack = 0;
+    bool found = slab_find_run(slab, &search->run, &runs);
+    if (!found && from_first && search->run.step == 1 && search->run.lack == 0) {
+        slab_note_searched(slab, search->class);
+    }
+    search->runs -= (unsigned)bits_min(search->runs, RUNS_MOST - runs);
+    if (search->run.lack == 0 || (lack != 0 && lack < search->run.lack)) {
+        search->run.lack = lack;
+    }
+    return found;
+}
+
 /* Looks for a run in the slab where the search is. */
 static bool find_there(struct search *search) {
     struct lend_place *at = search->at;
     search->run.blocks = wanted_blocks(search, at->class);
     search->run.step = step_for(at->class, search->alignment);
     search->run.number = at->number;
-    bool found = slab_find_run(at->slab, &search->run, &search->runs);
+    bool found =
+        search->last ? find_at_last(search, at->number == 0) : slab_find_run(at->slab, &search->run, &search->runs);
     at->number = (uint16_t)search->run.number;
     return found;
 }

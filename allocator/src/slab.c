@@ -6,6 +6,7 @@
 #include "os.h"
 
 enum { PIECE_BYTES = 256 * 1024 }; /* of pages purged at a time */
+enum { BLOCKS_MASK = 8191 }; /* the bits of a number of blocks */
 
 uint32_t slab_make(unsigned class, unsigned heap, bool dense) {
     uint32_t slices = class_slices[class];
@@ -24,7 +25,7 @@ uint32_t slab_make(unsigned class, unsigned heap, bool dense) {
     span->fresh = zero ? 0 : blocks;
     span->clean_pages = 0;
     span->examined = 0;
-    span->taken = CLEAN_ALL;
+    span->taken = TAKEN_ALL;
     span->clean = 0;
     for (uint32_t i = 1; i < slices; i++) {
         arena_span(slab + i)->clean = 0;
@@ -117,7 +118,7 @@ bool slab_begin_cleaning(uint32_t slab, enum cleaning cleaning, bool *busy) {
     if (*busy || span->free_blocks == span->examined || os_page_bytes() > SLICE_BYTES) {
         return false;
     }
-    span->examined = span->free_blocks;
+    span->examined = span->free_blocks & BLOCKS_MASK;
     return true;
 }
 
@@ -350,6 +351,18 @@ bool slab_find_run(uint32_t slab, struct slab_run *run, unsigned *runs) {
     return false;
 }
 
+bool slab_has_run(uint32_t slab, unsigned class) {
+    const struct span *span = arena_span(slab);
+    return (span->taken & SEARCHED) != 0 || span->free_blocks != span->searched || class < span->searched_for;
+}
+
+void slab_note_searched(uint32_t slab, unsigned class) {
+    struct span *span = arena_span(slab);
+    span->taken &= (uint8_t)~SEARCHED;
+    span->searched = span->free_blocks & BLOCKS_MASK;
+    span->searched_for = class & 63;
+}
+
 void *slab_lend(uint32_t slab, uint32_t number, uint32_t blocks) {
     struct span *span = arena_span(slab);
     uint64_t *tails = slab_tails(slab);
@@ -368,7 +381,7 @@ void *slab_lend(uint32_t slab, uint32_t number, uint32_t blocks) {
         size_t size = class_bytes[span->size_class];
         soil_pages(slab, number * size, (number + (size_t)blocks) * size);
     }
-    span->taken = CLEAN_ALL;
+    span->taken = TAKEN_ALL;
     span->fresh = (uint32_t)bits_max(span->fresh, number + blocks);
     return block;
 }
@@ -423,7 +436,7 @@ unsigned slab_take(uint32_t slab, void **blocks, unsigned want) {
         return 0;
     }
     span->free_blocks -= taken;
-    span->taken = CLEAN_ALL;
+    span->taken = TAKEN_ALL;
     if (size >= CLASS_FRESH) { /* the last one taken is the highest */
         uint32_t behind = (uint32_t)(((uintptr_t)*blocks - (uintptr_t)base) * span->reciprocal >> 32) + 1;
         span->fresh = (uint32_t)bits_max(span->fresh, behind);
@@ -448,7 +461,7 @@ static unsigned take_charged(uint32_t slab, void **blocks, unsigned want, bool c
         }
         *--blocks = (char *)arena_address(slab) + at * size;
         change_blocks(slab, (uint32_t)at, 1, false);
-        span->taken = CLEAN_ALL;
+        span->taken = TAKEN_ALL;
         if (size >= CLASS_FRESH) {
             span->fresh = (uint32_t)bits_max(span->fresh, at + 1);
         }

@@ -75,6 +75,10 @@ struct slab_run {
 /* Finds one, none of whose pages is purged unless it says so; at most *runs are looked at. */
 bool slab_find_run(uint32_t slab, struct slab_run *run, unsigned *runs);
 
+/* Whether the slab may have a run for the class, for all that is known of the last search; and notes that one has found none in all of it. */
+bool slab_has_run(uint32_t slab, unsigned class);
+void slab_note_searched(uint32_t slab, unsigned class);
+
 /* Lends that run as one block. */
 void *slab_lend(uint32_t slab, uint32_t number, uint32_t blocks);
 

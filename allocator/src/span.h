@@ -50,7 +50,10 @@ struct span {
      * these bits as they are; they are 0 in all other spans. */
     uint32_t clean;
     union {
-        uint32_t examined; /* slab: free_blocks when slab_begin_cleaning last let it be purged */
+        struct {
+            uint32_t examined : 13; /* slab: free_blocks when slab_begin_cleaning last let it be purged */
+            uint32_t searched : 13, searched_for : 6; /* slab: free_blocks when no run was found for that class */
+        };
         uint32_t purged; /* arena, free span: bits set in `clean`, over all its slices */
     };
 };
@@ -59,6 +62,7 @@ _Static_assert(sizeof(struct span) == 64, "a span descriptor is one cache line")
 /* Why slabs are cleaned. For the keeper and for the budget, each with a bit of `taken`, a slab that is being taken from is passed over
  * once; if the program asks, none is. */
 enum cleaning { CLEAN_FOR_KEEPER = 1, CLEAN_FOR_BUDGET = 2, CLEAN_ALL = 3 };
+enum { SEARCHED = 4, TAKEN_ALL = CLEAN_ALL | SEARCHED }; /* a bit of `taken` too, for a search for runs */
 
 enum { BITMAP_BYTES = SLICE_BYTES / 16 / 8 };
 
