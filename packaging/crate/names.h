@@ -376,6 +376,7 @@
 #define large_wrong_size freestone_own_large_wrong_size
 #define last_resort freestone_own_last_resort
 #define lend_begin freestone_own_lend_begin
+#define lend_last freestone_own_lend_last
 #define lend_take freestone_own_lend_take
 #define libc_functions freestone_own_libc_functions
 #define libc_look_up freestone_own_libc_look_up
@@ -527,6 +528,7 @@
 #define sampling_within freestone_own_sampling_within
 #define shelf_add freestone_own_shelf_add
 #define shelf_choose freestone_own_shelf_choose
+#define shelf_count_lent freestone_own_shelf_count_lent
 #define shelf_emptied freestone_own_shelf_emptied
 #define shelf_list freestone_own_shelf_list
 #define shelf_lists freestone_own_shelf_lists
@@ -549,6 +551,7 @@
 #define slab_begin_cleaning freestone_own_slab_begin_cleaning
 #define slab_find_run freestone_own_slab_find_run
 #define slab_give_run freestone_own_slab_give_run
+#define slab_has_run freestone_own_slab_has_run
 #define slab_lend freestone_own_slab_lend
 #define slab_lent_bytes freestone_own_slab_lent_bytes
 #define slab_lent_class freestone_own_slab_lent_class
@@ -557,6 +560,7 @@
 #define slab_make freestone_own_slab_make
 #define slab_misuse freestone_own_slab_misuse
 #define slab_next_zeros freestone_own_slab_next_zeros
+#define slab_note_searched freestone_own_slab_note_searched
 #define slab_publish freestone_own_slab_publish
 #define slab_purge freestone_own_slab_purge
 #define slab_put_back freestone_own_slab_put_back
