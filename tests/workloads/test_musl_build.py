@@ -14,8 +14,8 @@ def test_workloads_and_probes_are_built_for_musl(repository: Path, tmp_path: Pat
     for tool in ("musl-gcc", "ninja"):
         if shutil.which(tool) is None:
             pytest.skip(f"no {tool} here")
-    configure = ["cmake", "-S", repository, "-B", tmp_path, "-G", "Ninja", "-DCMAKE_C_COMPILER=musl-gcc"]
-    build = ["cmake", "--build", tmp_path, "--target", "workloads/all", "probes/all"]
+    configure = ["cmake", "-S", str(repository), "-B", str(tmp_path), "-G", "Ninja", "-DCMAKE_C_COMPILER=musl-gcc"]
+    build = ["cmake", "--build", str(tmp_path), "--target", "workloads/all", "probes/all"]
     for step in (configure, build):
         done = subprocess.run(step, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr
