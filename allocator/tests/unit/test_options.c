@@ -19,7 +19,7 @@ static const struct {
     [OPTION_RETAIN_MS] = {"retain_ms", 86400000, 1000},
     [OPTION_HEAPS] = {"heaps", 1024, 0},
     [OPTION_POPULATE_KIB] = {"populate_kib", 1048576, 0},
-    [OPTION_HUGE_FROM_MIB] = {"huge_from_mib", 16777216, 16},
+    [OPTION_HUGE_FROM_MIB] = {"huge_from_mib", 16777216, 200},
     [OPTION_HUGE_SLOW_US] = {"huge_slow_us", 1000000, 800},
     [OPTION_RESERVE_GIB] = {"reserve_gib", 1024, 0},
     [OPTION_LIMIT_MIB] = {"limit_mib", 16777216, 0},
