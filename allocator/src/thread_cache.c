@@ -95,17 +95,13 @@ static void tell_room(struct thread_cache *cache) {
     }
 }
 
-/* Blocks by which both magazines of a slot may grow now. If threads are many, all magazines together have a bound, whatever the classes are: a
- * thread's share is one of what is left, so that those who sleep with what they got leave some to each that comes. Up to the share in a class
- * that all have alike a magazine always grows. Blocks above that of one thread alone are left to the heaps: what a thread sleeps on nobody
- * else can take. */
+/* Blocks by which both magazines of a slot may grow now. If threads are many, all magazines together have a bound,
+ * whatever the classes are: a thread's share is one of what is left, so that those who sleep with what they got leave
+ * some to each that comes. Up to the share in a class that all have alike a magazine always grows. */
 static OUT_OF_LINE size_t growth_most(const struct thread_cache *cache, size_t before, unsigned class) {
     size_t threads = atomic_load_explicit(&registry.count, memory_order_relaxed); /* any recent answer will do */
     if (threads <= CAPACITY_THREADS) {
         return MAGAZINE_MOST;
-    }
-    if (class_bytes[class] > CAPACITY_BYTES) {
-        return 0;
     }
     size_t left = ROOM_ALL - bits_min(atomic_load_explicit(&registry.room, memory_order_relaxed), ROOM_ALL);
     size_t own = bits_max(left / ROOM_OWN_SHARE, ROOM_OWN);
