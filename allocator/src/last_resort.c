@@ -42,6 +42,20 @@ static void *make_room(const struct request *request, enum pass *pass, struct he
     return block;
 }
 
+/* Looks in every heap; again if a fork ended the look early. False if the thread is kept outside: see step_aside. */
+static bool look_elsewhere(const struct request *request, enum pass *pass, void **block) {
+    enum { FORKS_MOST = 20 }; /* a program that forks all the time gives no end to this */
+    for (int forks = 0;; forks++) {
+        *block = request->elsewhere(request, *pass);
+        if (*block != NULL || likely(gate_is_open()) || forks == FORKS_MOST) {
+            return true;
+        }
+        if (!step_aside(request, pass, block)) {
+            return false;
+        }
+    }
+}
+
 /* Whether another round may find more. Others who are inside may hold blocks in their hands: two rounds at least, with what caches hold. A program that
  * frees all the time gives no end to what a round may have missed. */
 static bool is_worth_another(int round, bool alone, const struct heap_sweep *sweep) {
@@ -61,8 +75,9 @@ void *last_resort(const struct request *request, enum pass *pass) {
         if (round > 0 || limit_own() != LIMIT_NONE) { /* else it was tried just now */
             block = make_room(request, pass, &sweep);
         }
-        if (block == NULL && *pass != PASS_REFUSED && request->elsewhere != NULL) {
-            block = request->elsewhere(request, *pass);
+        if (block == NULL && *pass != PASS_REFUSED && request->elsewhere != NULL &&
+            !look_elsewhere(request, pass, &block)) {
+            return block;
         }
         if (block != NULL || *pass == PASS_REFUSED || !is_worth_another(round, alone, &sweep)) {
             break;

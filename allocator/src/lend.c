@@ -72,6 +72,13 @@ static uint32_t step_for(unsigned of, size_t alignment) {
     return (uint32_t)bits_max(alignment / aligned, 1);
 }
 
+/* Whether the slab has no run of that length, aligned or not. */
+static bool has_none(uint32_t slab, const struct slab_run *run) {
+    struct slab_run any = {.blocks = run->blocks, .step = 1, .purged = run->purged};
+    unsigned runs = RUNS_MOST;
+    return !slab_find_run(slab, &any, &runs) && any.lack == 0;
+}
+
 /* Looks through all of the slab from the place on, and notes if it has none, so that it is passed over until it has changed. */
 static bool find_at_last(struct search *search, bool from_first) {
     unsigned runs = RUNS_MOST;
@@ -82,7 +89,7 @@ static bool find_at_last(struct search *search, bool from_first) {
     }
     search->run.lack = 0;
     bool found = slab_find_run(slab, &search->run, &runs);
-    if (!found && from_first && search->run.step == 1 && search->run.lack == 0) {
+    if (!found && from_first && search->run.lack == 0 && (search->run.step == 1 || has_none(slab, &search->run))) {
         slab_note_searched(slab, search->class);
     }
     search->runs -= (unsigned)bits_min(search->runs, RUNS_MOST - runs);

@@ -334,11 +334,12 @@ static void *take_there(struct heap *heap, unsigned class) {
     return block;
 }
 
-/* A block of at least the class from a run of free ones of the heap's smaller classes. */
+/* A block of at least the class from a run of free ones of the heap's smaller classes. Comes back early if a
+ * fork waits for those who are inside. */
 static void *lend_there(struct heap *heap, unsigned class, size_t alignment) {
     void *block = NULL;
     struct last_look look = {false, false};
-    while (block == NULL && !look.over) {
+    while (block == NULL && !look.over && !gate_is_awaited()) {
         lock_take(&heap->lock);
         block = lend_last(heap, class, alignment, &look);
         heap_leave_quietly(heap);
