@@ -69,7 +69,7 @@ def test_keeper_has_no_thread_locals(freestone_library: Path) -> None:
 
 # --- the stack protector: in what reads tables and text, and in nothing that runs without thread-local data -----------
 
-PROTECTED = {"unwind_step", "elf_function_in", "options_read_environment", "malloc_info"}
+PROTECTED = {"unwind_step", "elf_function_in", "about", "malloc_info"}
 WITHOUT_THREAD = ("syscall", "prctl", "close_range", "message_print")
 """May be called in a task with no thread-local data: none of the program's, or a report's after a fault there."""
 LOOKED_UP_BEFORE = "libc_look_up"
