@@ -43,15 +43,15 @@ def footprint(freestone_library: Path, tmp_path_factory: pytest.TempPathFactory)
     return run
 
 
-def test_an_empty_program_is_within_300_kib_of_glibc(footprint: Run) -> None:
+def test_an_empty_program_is_within_308_kib_of_glibc(footprint: Run) -> None:
     """By means: which pages of libc the kernel maps around a fault hangs on its random address, 100 KiB a run."""
     more: list[int] = []
     while True:
         more += (footprint("nothing") - footprint("nothing", alone=True) for _ in range(150))
         mean, error = statistics.mean(more), statistics.stdev(more) / len(more) ** 0.5
-        if abs(mean - 300) > 4 * error or len(more) >= 3000:
+        if abs(mean - 308) > 4 * error or len(more) >= 3000:
             break
-    assert mean <= 300, f"{mean:.0f} +- {error:.0f} KiB more than without the library, of {len(more)} runs"
+    assert mean <= 308, f"{mean:.0f} +- {error:.0f} KiB more than without the library, of {len(more)} runs"
 
 
 def test_the_caches_of_many_threads_are_bounded_together(footprint: Run) -> None:
