@@ -316,9 +316,7 @@ static void *take_large_again(const struct request *request, enum pass pass) {
 
 static void reclaim_large(enum pass pass) {
     (void)pass;
-    guarded_reclaim();
     thread_cache_reclaim();
-    arena_make_room();
 }
 
 void *allocate_large(size_t size, size_t alignment, bool dense, bool growing, bool *zero) {

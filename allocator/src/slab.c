@@ -82,10 +82,12 @@ static OUT_OF_LINE void soil(uint32_t slab, void **blocks, unsigned count) {
     }
 }
 
-/* The number of the first block from `number` on whose bit equals `set`, or the number of blocks. */
+/* The number of the first block from `number` on whose bit equals `set`, or the number of blocks. Relaxed: tails are read
+ * without the lock, and the bits that the caller asks for do not change meanwhile (slab_tails). */
 static size_t next_block(const uint64_t *bitmap, size_t number, size_t blocks, bool set) {
     while (number < blocks) {
-        uint64_t word = (set ? bitmap[number / 64] : ~bitmap[number / 64]) & ~bits_low(number % 64);
+        uint64_t bits = __atomic_load_n(&bitmap[number / 64], __ATOMIC_RELAXED);
+        uint64_t word = (set ? bits : ~bits) & ~bits_low(number % 64);
         if (word != 0) {
             return bits_min((number & ~(size_t)63) + bits_lowest(word), blocks);
         }
@@ -233,18 +235,6 @@ static bool is_tail(const uint64_t *tails, size_t number) {
     return (__atomic_load_n(&tails[number / 64], __ATOMIC_RELAXED) >> (number % 64) & 1) != 0;
 }
 
-/* The number of the first block from `number` on that is no tail, or the number of blocks. */
-static size_t behind_tails(const uint64_t *tails, size_t number, size_t blocks) {
-    while (number < blocks) {
-        uint64_t word = ~__atomic_load_n(&tails[number / 64], __ATOMIC_RELAXED) & ~bits_low(number % 64);
-        if (word != 0) {
-            return bits_min((number & ~(size_t)63) + bits_lowest(word), blocks);
-        }
-        number = (number & ~(size_t)63) + 64;
-    }
-    return blocks;
-}
-
 static void flip_tails(uint64_t *tails, size_t from, size_t to) {
     while (from < to) {
         size_t in_word = bits_min(64 - from % 64, to - from);
@@ -277,7 +267,7 @@ static size_t parts(uint32_t slab, const void *block, size_t *number) {
         message_interior_pointer(block, "size class", size);
     }
     *number = first;
-    return behind_tails(tails, first + 1, span->blocks) - first;
+    return next_block(tails, first + 1, span->blocks, false) - first;
 }
 
 /* The largest class that a block of so many bytes holds. */

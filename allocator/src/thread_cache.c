@@ -321,8 +321,7 @@ static void *take_from(struct thread_cache *cache, unsigned class) {
 
 static bool always(void) { return true; }
 
-/* Memory is out: whatever lies free with others comes first. The thread is inside. */
-OUT_OF_LINE void thread_cache_reclaim(void) {
+static OUT_OF_LINE void reclaim_caches(void) {
     if (thread_view.state == THREAD_ALIVE) {
         cache_flush(thread_view.cache);
     }
@@ -331,6 +330,12 @@ OUT_OF_LINE void thread_cache_reclaim(void) {
     borrow_caches(thread_view.cache, true, always);
     thread_adopt_all(); /* others' hands do not reach what such a thread took from last */
     heap_reclaim();
+}
+
+void thread_cache_reclaim(void) {
+    guarded_reclaim();
+    reclaim_caches();
+    arena_make_room();
 }
 
 /* -- the last resort ------------------------------------------------------------------------------------------ */
@@ -358,9 +363,7 @@ static void *take_elsewhere(const struct request *request, enum pass pass) {
 
 static void reclaim(enum pass pass) {
     (void)pass;
-    guarded_reclaim();
     thread_cache_reclaim();
-    arena_make_room();
 }
 
 static OUT_OF_LINE void *take_last(unsigned class, size_t alignment, enum pass *pass) {

@@ -105,8 +105,8 @@ void *thread_cache_take_zero(unsigned class, struct zeros *zeros);
 /* Frees a block of the slot when the loaded magazine is full. */
 void thread_cache_give(void *block, unsigned slot);
 
-/* Memory is out: what lies free in the caches of all threads that are not inside, and in depots, goes into the bitmaps, and empty slabs to the
- * arena. The caller is inside. */
+/* Memory is out: guarded blocks that were freed go back, and free blocks in depots and in the caches of all threads that
+ * are not inside go into the bitmaps, empty slabs to the arena, and free spans to the kernel. The caller is inside. */
 void thread_cache_reclaim(void);
 
 /* For who is inside with a cache and uses no magazine: what threads have left, or could not free during a fork. */

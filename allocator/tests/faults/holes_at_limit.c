@@ -4,13 +4,11 @@
  *
  * own: limit_mib. trimmed: free pages are purged before. One of KEEP blocks of FIRST bytes stays; then blocks of THEN bytes, aligned so, are had for PERCENT of what was freed. They are as
  * any others: some are freed, and had again. */
-#include <errno.h>
-
 #include "entry.h"
 #include "expect.h"
 #include "pattern.h"
-#include "resident.h"
 #include "serving.h"
+#include "status_limit.h"
 
 __attribute__((weak)) int malloc_trim(size_t kept); /* musl has none */
 
@@ -20,18 +18,6 @@ static struct {
     unsigned char *block[MOST];
     size_t count, size;
 } kept, had;
-
-/* So many bytes above what a line of /proc/self/status tells. */
-static void set_limit(int resource, const char *name) {
-    char text[4096];
-    resident_read("/proc/self/status", text, sizeof text);
-    const char *line = strstr(text, name);
-    EXPECT(line != NULL, "no %s in /proc/self/status", name);
-    struct rlimit limit;
-    EXPECT(getrlimit(resource, &limit) == 0, "errno %d", errno);
-    limit.rlim_cur = strtoul(line + strlen(name), NULL, 10) * 1024 + MORE;
-    EXPECT(setrlimit(resource, &limit) == 0, "errno %d", errno);
-}
 
 static unsigned char *filled(size_t alignment, size_t size) {
     unsigned char *block = unseen(alignment > 16 ? aligned_alloc(alignment, size) : malloc(size));
@@ -64,7 +50,7 @@ int main(int count, char **arguments) {
     free(unseen(malloc(kept.size)));
     if (strcmp(arguments[1], "own") != 0) {
         bool data = strcmp(arguments[1], "data") == 0;
-        set_limit(data ? RLIMIT_DATA : RLIMIT_AS, data ? "VmData:" : "VmSize:");
+        set_limit(data ? RLIMIT_DATA : RLIMIT_AS, data ? "VmData:" : "VmSize:", MORE);
     }
     while (kept.count < MOST && (kept.block[kept.count] = filled(16, kept.size)) != NULL) {
         kept.count++;

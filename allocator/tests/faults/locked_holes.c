@@ -9,22 +9,10 @@
 #include "entry.h"
 #include "expect.h"
 #include "pattern.h"
-#include "resident.h"
 #include "serving.h"
+#include "status_limit.h"
 
 enum { MOST = 1000, EACH = 320 * 1024, MORE = 60 << 20, MORE_LOCKED = 6 << 20 }; /* users may lock 8 MiB */
-
-/* So many bytes above what a line of /proc/self/status tells. */
-static void set_limit(int resource, const char *name, size_t more) {
-    char text[4096];
-    resident_read("/proc/self/status", text, sizeof text);
-    const char *line = strstr(text, name);
-    EXPECT(line != NULL, "no %s in /proc/self/status", name);
-    struct rlimit limit;
-    EXPECT(getrlimit(resource, &limit) == 0, "errno %d", errno);
-    limit.rlim_cur = strtoul(line + strlen(name), NULL, 10) * 1024 + more;
-    EXPECT(setrlimit(resource, &limit) == 0, "errno %d", errno);
-}
 
 static void limit_to(const char *which) {
     if (strcmp(which, "address-space") == 0) {
