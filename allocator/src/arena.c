@@ -598,7 +598,7 @@ bool arena_charge(size_t bytes) {
     return charged;
 }
 
-/* What a huge page brings in beside what is wanted is not counted: none is asked for near a limit. */
+/* The limit does not count the rest of a huge page, which comes into memory too: none is asked for near a limit. */
 static bool has_room_for_huge(uint32_t slices) {
     enum { TIMES = 8 };
     return limit_room() >> SLICE_BITS >= bits_max(slices, (size_t)TIMES * CHUNK_SLICES);
@@ -826,8 +826,8 @@ void arena_revive(bool all) {
 }
 
 /* What lies behind the front is usable no longer: nobody has any of it from now on. The caller holds `growing` and the arena's lock, which
- * is given back here, before the kernel is asked. What was advised is forgotten piece by piece, since others wait for the lock: nobody looks at
- * it but who holds `growing`, and from the end down no piece makes an edge more. */
+ * is given back here, before the kernel is asked. The advice is forgotten piece by piece, since others wait for the lock: it is read only
+ * under `growing`, and from the end down no piece adds an edge. */
 static void give_end_up(void) {
     uint32_t usable = arena.usable, front = spans_front();
     arena.usable = front;

@@ -42,8 +42,8 @@ void keeper_beat_every(uint32_t milliseconds);
 
 extern _Atomic uint32_t keeper_wished INTERNAL;
 
-/* There is, or soon will be, memory worth returning. Where there is to be no keeper nothing is written: every slow path of every thread reads
- * this word, and who took the wish back would change it for all of them again. */
+/* There is, or soon will be, memory worth returning. If `keeper` is 0, nothing is written: every slow path of every thread reads
+ * this word, and taking the wish back would change it for all of them again. */
 static inline void keeper_wish(void) {
     if (atomic_load_explicit(&keeper_wished, memory_order_relaxed) == 0 && likely(option_value(OPTION_KEEPER) != 0)) {
         atomic_store_explicit(&keeper_wished, 1, memory_order_seq_cst);

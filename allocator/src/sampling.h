@@ -35,7 +35,8 @@ bool sampling_is_due(unsigned class);
  * are 0 before sampling_arm. */
 extern uint64_t sampling_within[] INTERNAL;
 
-/* What is loaded with `top` gets its early end, if what was drawn says so; and has none any more. By slot_load and slot_unload. */
+/* Plants an early end in the loaded magazine if the number that was drawn selects one; sampling_lift removes it. Called
+ * by slot_load and slot_unload. */
 void sampling_sow(struct cache_class *magazines, void **top, uint64_t drawn);
 void sampling_lift(void **top);
 

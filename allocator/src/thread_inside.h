@@ -19,8 +19,8 @@ enum { BIRTH_PLACES = 256 };
 
 /* Protects the list of caches, and the unused ones. Taken before every other lock, by who is inside. */
 struct registry {
-    /* Of those alive: what they have told of what their magazines may hold, within an eighth; relaxed: any recent value will do.
-     * Threads change it when their magazines grow or are given up: on another line than `orphans` and `count`, which every slow
+    /* Bytes that the magazines of all live threads may hold, as far as the threads have told it: within an eighth. Relaxed: any
+     * recent value will do. Threads change it when their magazines grow or are given up: on another line than `orphans` and `count`, which every slow
      * path reads. */
     _Alignas(64) _Atomic size_t room;
     struct lock lock;

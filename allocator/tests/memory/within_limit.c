@@ -1,5 +1,5 @@
-/* limit_mib is kept: an allocation that would go beyond it returns NULL and ENOMEM, after what is free has gone back, and the program goes on. What
- * the library counts for it is what its other figures say, and what the kernel counts is no more. */
+/* limit_mib is kept: an allocation that would go beyond it returns NULL and ENOMEM, after what is free has gone back, and the program goes on. The
+ * library's count for the limit equals its other figures, and the kernel counts no more. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>

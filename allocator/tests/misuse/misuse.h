@@ -1,5 +1,5 @@
-/* What every program of misuse is made of: it says on standard output which line the allocator will print, misuses
- * the heap, and should not live to say that it was allowed to. stopped.c runs it and compares.
+/* The parts of every program of misuse: it prints on standard output the line that the allocator will print, misuses
+ * the heap, and should end before it prints that it was allowed to. stopped.c runs it and compares.
  *
  * Numbers are spelled out in each program: they are part of what a user reads. */
 #ifndef FREESTONE_TESTS_MISUSE_H
